@@ -12,7 +12,7 @@ import type { FamilyOptions, TableOptions } from '../src/table/index.js';
 /** Any class at all. */
 export type AnyClass = abstract new (...args: never[]) => object;
 
-/** What decorators write down. Plain data; `src/schema` checks and compiles it. */
+/** What decorators write down. Plain data, which the schema checks and compiles. */
 
 /** A column as "family:qualifier", or with a qualifier of any bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };

@@ -17,6 +17,7 @@ import {
   type KeyElements,
   type KeyRow,
   type KeyTuple,
+  type KnownParts,
   keyNames,
 } from './row-key.js';
 import type { SummaryDefinitions } from './summary.js';
@@ -81,7 +82,7 @@ export interface EntityDefinition<
   /** What `defineTable` answered, or a class with `@Table`. */
   readonly table: DefinedTable<Family> | AnyClass;
   /** As `@RowKey`: the byte layout, left to right, in a list or by `rowKey`. Parts without a codec are text. */
-  readonly key: Elements | KeyElements<Elements>;
+  readonly key: (Elements | KeyElements<Elements>) & NoInfer<KnownParts<Elements>>;
   /** The stored properties. */
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
   /** As `@Index` above a class, by name. */

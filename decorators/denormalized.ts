@@ -67,6 +67,25 @@ type WrongCopy<E, S, Fields> = {
     : `"${Own}" is to be a copy, but the class has no such property`;
 }[keyof Fields & string];
 
+declare const relation: unique symbol;
+
+/**
+ * The type of a property with `@Reference` or `@References`: what it gives, and the mark by which the compiler tells it from a
+ * column, so that it refuses the property in `select`, `where`, `update` and their like. Values are given to it as they are.
+ *
+ * @example
+ * ```ts
+ * @Reference(() => Customer, { customerId: 'customerId' }) customer?: Related<Customer> | null;
+ * @References(() => Line, { orderNo: 'orderNo' }) lines?: Related<Line[]>;
+ * ```
+ */
+export type Related<T extends object> = T & RelationMark<T>;
+
+/** What {@link Related} adds to a type. Only in types. */
+export interface RelationMark<T = unknown> {
+  readonly [relation]?: T;
+}
+
 /** A class with the names of its key's parts, behind a function, so that modules may import each other. */
 export type RelatedType<E extends object, Key extends readonly string[]> = () => (abstract new (
   ...args: never[]
@@ -98,7 +117,7 @@ export interface ReferencesOptions {
  *
  * @example
  * ```ts
- * @Reference(() => Customer, { customerId: 'customerId' }, { onDelete: 'restrict' }) customer?: Customer | null;
+ * @Reference(() => Customer, { customerId: 'customerId' }, { onDelete: 'restrict' }) customer?: Related<Customer> | null;
  * ```
  */
 export function Reference<E extends object, const Key extends readonly string[]>(
@@ -125,7 +144,7 @@ export function Reference<E extends object, const Key extends readonly string[]>
  *
  * @example
  * ```ts
- * @References(() => Line, { orderNo: 'orderNo' }) lines?: Line[];
+ * @References(() => Line, { orderNo: 'orderNo' }) lines?: Related<Line[]>;
  * ```
  */
 export function References<E extends object, const Key extends readonly string[]>(

@@ -1,9 +1,29 @@
+import { SchemaError } from '../src/errors.js';
 import { part } from '../src/key/declare.js';
 import type { DerivedElement, KeyElement, PartElement } from '../src/key/index.js';
-import { describe } from '../src/table/checks.js';
-import type { AnyClass, IndexOptions } from './declaration.js';
+import { describe, isRecord } from '../src/table/checks.js';
+import type {
+  AnyClass,
+  EntryOptions,
+  EventualIndexOptions,
+  IndexDeclaration,
+  IndexOptions,
+  StrongIndexOptions,
+} from './declaration.js';
 import { type AnyPropertyDecorator, classDecorator, memberDecorator } from './modes.js';
-import { type FlatParts, isElement, type KeyTuple, type RowKeyMistake, type UnknownPart } from './row-key.js';
+import {
+  declaredElements,
+  type ElementOrName,
+  type ElementsOf,
+  elementsOf,
+  type FlatParts,
+  isElement,
+  type KeyElements,
+  type KeyTuple,
+  keyNames,
+  type RowKeyMistake,
+  type UnknownPart,
+} from './row-key.js';
 
 /**
  * A secondary index: finds entities by what is not their key. Above a property it is an index of that property; above the
@@ -49,6 +69,115 @@ export function Index(
   });
 }
 
+/** An index that {@link index} or {@link uniqueIndex} declares: the names of its parts in order, its elements and its options. */
+export type DeclaredIndex<Elements extends readonly KeyElement[], Include extends string = string> = Readonly<
+  KeyTuple<Elements>
+> &
+  KeyElements<Elements> & { readonly options: IndexOptions & { readonly include?: readonly Include[] } };
+
+/** The options of {@link index}. */
+export type PlainIndexOptions = Omit<StrongIndexOptions, 'unique'> | Omit<EventualIndexOptions, 'unique'>;
+
+type Included<Include extends string> = { readonly include?: readonly Include[] };
+
+/**
+ * An index said once, in a static of the class: its elements as `rowKey` takes them, a bare name short for `part(name)`, and
+ * options behind them. `@Entity` reads it and holds it against the properties of the class; the bytes are those of `@Index`
+ * above the class with the same elements and options.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Orders })
+ * class Order {
+ *   static readonly key = rowKey('id');
+ *   static readonly indexes = {
+ *     byStatus: index('status', reverseTimestamp('placedAt'), { include: ['total'] }),
+ *     byEmail: uniqueIndex('email'),
+ *   };
+ *   …
+ * }
+ * ```
+ * @throws SchemaError when there is no element, or one is none.
+ */
+export function index<const Given extends readonly ElementOrName[]>(
+  ...given: Given
+): DeclaredIndex<ElementsOf<Given>, never>;
+export function index<const Given extends readonly ElementOrName[], const Include extends string = never>(
+  ...given: [...Given, options: PlainIndexOptions & Included<Include>]
+): DeclaredIndex<ElementsOf<Given>, Include>;
+export function index(...given: readonly unknown[]): unknown {
+  return declareIndex('index', given, {});
+}
+
+/** As {@link index}, of which no two entities have the same values. @throws SchemaError as `index`. */
+export function uniqueIndex<const Given extends readonly ElementOrName[]>(
+  ...given: Given
+): DeclaredIndex<ElementsOf<Given>, never>;
+export function uniqueIndex<
+  const Given extends readonly ElementOrName[],
+  const Include extends string = never,
+>(...given: [...Given, options: EntryOptions & Included<Include>]): DeclaredIndex<ElementsOf<Given>, Include>;
+export function uniqueIndex(...given: readonly unknown[]): unknown {
+  return declareIndex('uniqueIndex', given, { unique: true });
+}
+
+function declareIndex(taker: string, given: readonly unknown[], own: IndexOptions): unknown {
+  const last = given.at(-1);
+  const hasOptions = isRecord(last) && !isElement(last);
+  const elements = elementsOf(taker, hasOptions ? given.slice(0, -1) : given);
+  if (elements.length === 0) {
+    throw new SchemaError(`${taker}() names no property. Write: ${taker}('status').`);
+  }
+  const options = Object.freeze({ ...(hasOptions ? last : {}), ...own });
+  return Object.freeze(Object.assign(keyNames(elements), { elements, options }));
+}
+
+/** The indexes that a class itself has in `static readonly indexes = { … }`, made by {@link index} or {@link uniqueIndex}. */
+export function declaredIndexes(target: AnyClass): IndexDeclaration[] {
+  const indexes: unknown = Object.hasOwn(target, 'indexes') ? Reflect.get(target, 'indexes') : undefined;
+  if (!isRecord(indexes)) return [];
+  return Object.entries(indexes).flatMap(([name, one]) => {
+    const elements = declaredElements(one);
+    if (elements === undefined) return [];
+    return [{ name, elements, options: (one as Partial<DeclaredIndex<readonly KeyElement[]>>).options }];
+  });
+}
+
+/** `unknown` when the indexes that the class declares with {@link index} fit its properties, else a {@link RowKeyMistake}. */
+export type CheckedIndexes<C extends { readonly prototype: unknown }> = C extends {
+  readonly indexes: infer Indexes;
+}
+  ? [WrongIndex<C['prototype'], Indexes>] extends [never]
+    ? unknown
+    : RowKeyMistake<WrongIndex<C['prototype'], Indexes>>
+  : unknown;
+
+type WrongIndex<E, Indexes> = {
+  [Name in keyof Indexes & string]: Indexes[Name] extends KeyElements<infer Elements>
+    ? // Names that only run time knows are left to it.
+      string extends Elements[number]['parts'][number]
+      ? never
+      : `The index "${Name}": ${
+          | UnknownPart<Elements>
+          | WrongPart<E, Elements[number]>
+          | UnknownInclude<E, Indexes[Name]>}`
+    : never;
+}[keyof Indexes & string];
+
+type UnknownInclude<E, Declared> = Declared extends {
+  readonly options: { readonly include?: readonly (infer Include extends string)[] };
+}
+  ? string extends Include
+    ? never
+    : Include extends unknown
+      ? unknown extends IndexedValue<E, Include>
+        ? Include extends keyof E
+          ? never
+          : `it includes "${Include}", but the class has no such property`
+        : never
+      : never
+  : never;
+
 /** Accepts only classes that list the index with these parts, and whose properties fit the elements. */
 export type IndexDecorator<Name extends string, Elements extends readonly KeyElement[]> = <
   C extends AnyClass,
@@ -81,7 +210,18 @@ type SlowlyChecked<
   ? [UnknownPart<Elements>] extends [never]
     ? CheckedParts<C['prototype'], Elements[number]>
     : RowKeyMistake<UnknownPart<Elements>>
-  : RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>;
+  : [MissingPart<C['prototype'], KeyTuple<Elements>[number]>] extends [never]
+    ? RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>
+    : RowKeyMistake<MissingPart<C['prototype'], KeyTuple<Elements>[number]>>;
+
+/** What is to be said of parts that are no properties. */
+type MissingPart<E, Name extends string> = Name extends unknown
+  ? unknown extends IndexedValue<E, Name>
+    ? Name extends keyof E
+      ? never
+      : Missing<Name>
+    : never
+  : never;
 
 type Listed<Names> = Names extends readonly [infer First extends string, ...infer Rest]
   ? Rest extends readonly []

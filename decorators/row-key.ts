@@ -1,13 +1,16 @@
 import { SchemaError } from '../src/errors.js';
+import { part } from '../src/key/declare.js';
 import type {
   BucketElement,
   DerivedElement,
   ElementNames,
+  HashElement,
   HeldType,
   KeyElement,
   KeyValue,
   PartElement,
   SaltElement,
+  TimeBucketElement,
 } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
 import type { AnyClass } from './declaration.js';
@@ -42,7 +45,7 @@ export function RowKey<Elements extends readonly KeyElement[]>(
 /**
  * The row key said once, as a static of the class: the byte layout left to right, the names and the order of the parts
  * that can be queried. `@Entity` reads it and checks the types of the properties against it, and `defineEntity` takes it as
- * its `key`. The bytes are those of `@RowKey` with the same elements.
+ * its `key`. A bare name is short for `part(name)`. The bytes are those of `@RowKey` with the same elements.
  *
  * @example
  * ```ts
@@ -55,19 +58,41 @@ export function RowKey<Elements extends readonly KeyElement[]>(
  * ```
  * @throws SchemaError when an element is none.
  */
-export function rowKey<const Elements extends readonly KeyElement[]>(
-  ...elements: Elements
-): DeclaredKey<Elements> {
-  for (const element of elements as readonly unknown[]) {
-    if (isElement(element)) continue;
-    throw new SchemaError(
-      `rowKey() takes elements, part('id') and the like, not ${typeof element === 'string' ? `the text "${element}": write part('${element}')` : describe(element)}.`,
-    );
-  }
+export function rowKey<const Given extends readonly ElementOrName[]>(
+  ...given: Given
+): DeclaredKey<ElementsOf<Given>> {
+  const elements = elementsOf('rowKey', given);
   const names = keyNames(elements);
   const random = elements.some((element) => element.kind === 'salt' && element.assign === 'random');
   const drawn = random && { salted: 'random', names: Object.freeze([...names]) };
-  return Object.freeze(Object.assign(names, { elements: Object.freeze(elements), ...drawn })) as never;
+  return Object.freeze(Object.assign(names, { elements, ...drawn })) as never;
+}
+
+/** An element, or the name of a part that `part(name)` would hold. */
+export type ElementOrName = KeyElement | string;
+
+/** The elements that elements and names stand for. */
+export type ElementsOf<Given extends readonly ElementOrName[]> = Given extends readonly KeyElement[]
+  ? Given
+  : {
+        readonly [At in keyof Given]: Given[At] extends string ? Named<Given[At]> : Given[At];
+      } extends infer Elements extends readonly KeyElement[]
+    ? Elements
+    : never;
+
+type Named<Name extends string> = PartElement<Name, string, { [P in Name]: string }, true>;
+
+/** @throws SchemaError when one is neither an element nor a name. */
+export function elementsOf(taker: string, given: readonly unknown[]): readonly KeyElement[] {
+  return Object.freeze(
+    given.map((one) => {
+      if (typeof one === 'string') return part(one);
+      if (isElement(one)) return one;
+      throw new SchemaError(
+        `${taker}() takes names of properties and elements, part('id') and the like, not ${describe(one)}.`,
+      );
+    }),
+  );
 }
 
 /** What {@link rowKey} answers: the names of the parts that can be queried, in order, and the elements that hold them. */
@@ -138,29 +163,18 @@ export function isElement(value: unknown): value is KeyElement {
   return typeof value === 'object' && value !== null && KINDS.has((value as Partial<KeyElement>).kind);
 }
 
-/** What a class with a key of {@link rowKey} must be. An interface, as {@link RowKeyClass}. */
-export interface EntityTarget<C extends { readonly prototype: unknown }> {
-  readonly prototype: C extends { readonly key: KeyElements<infer Elements> }
-    ? Elements[number] extends
-        | PartElement<string, unknown, C['prototype']>
-        | DerivedElement<FlatParts<Elements>[number]>
-      ? unknown
-      : CheckedElements<C['prototype'], Elements>
-    : unknown;
+/** `unknown` when the class fits the key that it declares with {@link rowKey}, else a {@link RowKeyMistake}. */
+export type CheckedKey<C extends { readonly prototype: unknown }> = C extends {
+  readonly key: KeyElements<infer Elements>;
 }
-
-/**
- * Accepts only classes whose properties fit the key that they declare with {@link rowKey}. Others, which `@RowKey` checks,
- * are told by one comparison.
- */
-export type EntityDecorator = <C extends AnyClass>(
-  target: C extends { readonly key: KeyElements }
-    ? C & NoInfer<EntityTarget<C>>
-    : C extends { readonly prototype: { readonly key: KeyElements } }
-      ? RowKeyMistake<'The key is one of the class and not of each object. Write: static readonly key = rowKey(...)'>
-      : C,
-  context?: unknown,
-) => void;
+  ? Elements[number] extends
+      | PartElement<string, unknown, C['prototype']>
+      | DerivedElement<FlatParts<Elements>[number]>
+    ? unknown
+    : CheckedElements<C['prototype'], Elements>
+  : C extends { readonly prototype: { readonly key: KeyElements } }
+    ? RowKeyMistake<'The key is one of the class and not of each object. Write: static readonly key = rowKey(...)'>
+    : unknown;
 
 /** Accepts only classes whose key and properties fit the elements. */
 export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends AnyClass>(
@@ -272,8 +286,17 @@ type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
       : Key extends SaltedAtRandom
         ? CheckedElements<E, Elements>
         : RowKeyMistake<`The salt is drawn at random, so that a key alone means no row. Write: declare static readonly key: RandomlySalted<[${Quoted<ElementNames<Elements>>}]>`>
-    : RowKeyMistake<`The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
-  : RowKeyMistake<`The class does not list its key's parts. ${WriteKey<Elements>}`>;
+    : MissingPart<E, Elements, `The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
+  : C extends { readonly prototype: infer E }
+    ? MissingPart<E, Elements, `The class does not list its key's parts. ${WriteKey<Elements>}`>
+    : never;
+
+/** What is to be said of a key that is not listed so: first which part is no property, for that is not to be listed. */
+type MissingPart<E, Elements extends readonly KeyElement[], Otherwise extends string> = [
+  Exclude<ElementNames<Elements>[number], keyof E>,
+] extends [never]
+  ? RowKeyMistake<Otherwise>
+  : RowKeyMistake<`"${Exclude<ElementNames<Elements>[number], keyof E>}" is a part of @RowKey, but the class has no such property`>;
 
 type WriteKey<Elements extends readonly KeyElement[]> =
   `Write: declare static readonly key: [${Quoted<ElementNames<Elements>>}]`;
@@ -319,6 +342,17 @@ export type UnknownPart<Elements extends readonly KeyElement[]> = UnknownName<
   NamedPart<Elements[number]>,
   Elements[number]['parts'][number]
 >;
+
+/** `unknown` when every part that a salt or bucket names is held by an element, else a {@link RowKeyMistake}. */
+export type KnownParts<Elements extends readonly KeyElement[]> =
+  // In one comparison with the names that the entity's key has, which are known by then.
+  Elements[number] extends HeldElement | DerivedElement<KeyTuple<Elements>[number]>
+    ? unknown
+    : [UnknownPart<Elements>] extends [never]
+      ? unknown
+      : RowKeyMistake<UnknownPart<Elements>>;
+
+type HeldElement = PartElement | HashElement | TimeBucketElement;
 
 type NamedPart<Element> =
   Element extends SaltElement<'hash' | 'random', infer Over>

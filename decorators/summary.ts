@@ -1,5 +1,6 @@
-import { describe } from '../src/table/checks.js';
-import type { AnyClass, FigureDefinition, SummaryDefinition } from './declaration.js';
+import { SchemaError } from '../src/errors.js';
+import { describe, isRecord } from '../src/table/checks.js';
+import type { AnyClass, FigureDefinition, SummaryDeclaration, SummaryDefinition } from './declaration.js';
 import { classDecorator } from './modes.js';
 import type { RowKeyMistake } from './row-key.js';
 
@@ -34,6 +35,63 @@ export function Summary<const Name extends string, const Definition extends Summ
     }
   });
 }
+
+/** What {@link summary} has made. */
+const declared = new WeakSet<object>();
+
+/**
+ * A summary said once, in a static of the class, as `@Summary` takes it. `@Entity` reads it and holds the names of properties
+ * against the class.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Orders })
+ * class Order {
+ *   static readonly key = rowKey('id');
+ *   static readonly summaries = {
+ *     byStatus: summary({ by: ['status'], figures: { orders: 'count', total: { sum: 'total' } } }),
+ *   };
+ *   …
+ * }
+ * ```
+ * @throws SchemaError when it is no definition.
+ */
+export function summary<const Definition extends SummaryDefinition>(definition: Definition): Definition {
+  if (!isRecord(definition)) {
+    throw new SchemaError(
+      `summary() takes { by: ['status'], figures: { orders: 'count' } }, not ${describe(definition)}.`,
+    );
+  }
+  const own = Object.freeze({ ...definition });
+  declared.add(own);
+  return own;
+}
+
+/** The summaries that a class itself has in `static readonly summaries = { … }`, made by {@link summary}. */
+export function declaredSummaries(target: AnyClass): SummaryDeclaration[] {
+  const summaries: unknown = Object.hasOwn(target, 'summaries')
+    ? Reflect.get(target, 'summaries')
+    : undefined;
+  if (!isRecord(summaries)) return [];
+  return Object.entries(summaries).flatMap(([name, one]) =>
+    isRecord(one) && declared.has(one) ? [{ name, definition: one as unknown as SummaryDefinition }] : [],
+  );
+}
+
+/** `unknown` when the class has the properties that its summaries name, else a {@link RowKeyMistake}. */
+export type CheckedSummaries<C extends { readonly prototype: unknown }> = C extends {
+  readonly summaries: infer Summaries;
+}
+  ? [WrongSummary<C['prototype'], Summaries>] extends [never]
+    ? unknown
+    : RowKeyMistake<WrongSummary<C['prototype'], Summaries>>
+  : unknown;
+
+type WrongSummary<E, Summaries> = {
+  [Name in keyof Summaries & string]: Summaries[Name] extends SummaryDefinition
+    ? `"${UnknownProperty<E, Summaries[Name]>}" is a property of the summary "${Name}", but the class has no such property`
+    : never;
+}[keyof Summaries & string];
 
 /** Accepts only classes that list the summary, and have the properties that it names. */
 export type SummaryDecorator<Name extends string, Definition extends SummaryDefinition> = <

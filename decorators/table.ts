@@ -1,7 +1,9 @@
 import { describe } from '../src/table/checks.js';
-import type { EntityDeclaration, TableDeclaration } from './declaration.js';
+import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaration.js';
+import type { CheckedIndexes } from './indexes.js';
 import { type AnyClassDecorator, classDecorator } from './modes.js';
-import type { EntityDecorator } from './row-key.js';
+import type { CheckedKey, KeyElements } from './row-key.js';
+import type { CheckedSummaries } from './summary.js';
 
 /**
  * Declares a table and its families on a class, to be named by `@Entity({ table })`. The name is always written: it is
@@ -28,6 +30,27 @@ export function defineTable<const Families extends TableDeclaration['families']>
 export interface DefinedTable<Family extends string = string> extends TableDeclaration {
   readonly families: Readonly<Record<Family, TableDeclaration['families'][string]>>;
 }
+
+/** What a class must be that declares in statics. An interface, as `RowKeyClass`. */
+export interface EntityTarget<C extends { readonly prototype: unknown }> {
+  readonly prototype: CheckedKey<C> & CheckedIndexes<C> & CheckedSummaries<C>;
+}
+
+/** Statics that are looked at; indexes and summaries that a class only lists are looked at, too, and found to be right. */
+type Stated =
+  | { readonly key: KeyElements }
+  | { readonly prototype: { readonly key: KeyElements } }
+  | { readonly indexes: Readonly<Record<string, KeyElements>> }
+  | { readonly summaries: object };
+
+/**
+ * Accepts only classes whose properties fit the key, the indexes and the summaries that they declare in statics. Others, which
+ * `@RowKey` and the like check, are told by one comparison.
+ */
+export type EntityDecorator = <C extends AnyClass>(
+  target: C extends Stated ? C & NoInfer<EntityTarget<C>> : C,
+  context?: unknown,
+) => void;
 
 /**
  * Says that the instances of a class are stored as rows of a table.

@@ -6,6 +6,7 @@ import {
   CONNECT_OPTIONS,
   type ConnectOptions,
   checkPath,
+  isReadOnly,
   OPEN_OPTIONS,
   type Opening,
   type OpenOptions,
@@ -15,6 +16,7 @@ import {
 import { runTransaction, Transaction } from './database/transaction.js';
 import { Wiring } from './database/wiring.js';
 import { type EnsuredTables, ensureTables, registerSchemas } from './ddl/index.js';
+import { InvalidArgumentError, UnsupportedError } from './errors.js';
 import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
 import type { CopyHandle } from './features/copies/handle.js';
 import type { IndexHandle } from './features/indexes/handle.js';
@@ -25,7 +27,7 @@ import { systemTables } from './features/tables.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/pipeline/pipeline.js';
 import type { KeyDictionary } from './key/index.js';
-import type { CollectionQuery, FindOptions, Reading } from './query/index.js';
+import type { CollectionQuery, FindOptions, OperationListener, Reading } from './query/index.js';
 import {
   type ItemOutcome,
   type Repository,
@@ -46,25 +48,62 @@ import type { Schema } from './schema/index.js';
 import type { SummaryName } from './schema/summaries.js';
 import type { EntityClass } from './schema/types.js';
 import type { EmbeddedEngine } from './store/engine.js';
-import { checkOptions } from './table/checks.js';
+import type { ReadOnlyStore } from './store/follow/read-only-store.js';
+import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
+import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
 
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
 export { Transaction } from './database/transaction.js';
 
 /**
- * Opens the embedded store in a folder: no server, one process.
+ * Opens the embedded store in a folder: no server, one process that writes. With `readOnly` it is opened to be read, beside that
+ * process or without it.
  * @throws InvalidArgumentError on unknown options; SchemaError on wrong declarations, or declarations that contradict the
  * stored tables; RowanError `ERR_LOCKED` when another process has the store, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`,
  * `ERR_CORRUPTION`, `ERR_IO`.
  */
-export async function open(options: OpenOptions): Promise<Database<EmbeddedEngine>> {
+export function open(options: OpenOptions & { readonly readOnly: true }): Promise<Database<ReadOnlyStore>>;
+export function open(options: OpenOptions & { readonly readOnly?: false }): Promise<Database<EmbeddedEngine>>;
+export function open(options: OpenOptions): Promise<Database<EmbeddedEngine | ReadOnlyStore>>;
+export async function open(options: OpenOptions): Promise<Database<EmbeddedEngine | ReadOnlyStore>> {
   checkOptions('open', options, OPEN_OPTIONS);
-  const { path, entities, tables, onQuery, cursorSecret, subscribers, ...embedded } = options;
+  const {
+    path,
+    entities,
+    tables,
+    onQuery,
+    cursorSecret,
+    subscribers,
+    log,
+    telemetry,
+    readOnly,
+    refreshEvery,
+    ...embedded
+  } = options;
   checkPath('open', path);
+  checkTelemetry(telemetry);
+  if (isReadOnly('open', options)) {
+    const opening = prepare('open', options, 'verify');
+    const { openReadOnly } = await import('./store/follow/read-only-store.js');
+    const reading = refreshEvery === undefined ? embedded : { ...embedded, refreshEvery };
+    return told(await start(opening, await openReadOnly(path, reading)), telemetry);
+  }
   const opening = prepare('open', options, 'create');
   const { openEmbedded } = await import('./store/engine.js');
-  return start(opening, await openEmbedded(path, embedded));
+  return told(await start(opening, await openEmbedded(path, embedded)), telemetry);
+}
+
+/** The database, which tells OpenTelemetry of its operations and its store. */
+async function told<E extends EmbeddedEngine | ReadOnlyStore>(
+  database: Database<E>,
+  telemetry: TelemetryApi | undefined,
+): Promise<Database<E>> {
+  if (telemetry === undefined) return database;
+  const { tellOfStore } = await import('./database/store-telemetry.js');
+  const wiring = database['wiring'];
+  wiring.endings.push(tellOfStore(telemetry, wiring.operations, database.engine));
+  return database;
 }
 
 /**
@@ -74,15 +113,17 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
  */
 export async function connect(options: ConnectOptions): Promise<Database<HBaseEngine>> {
   checkOptions('connect', options, CONNECT_OPTIONS);
-  const { entities, tables, onEvent, onQuery, cursorSecret, subscribers, ...hbase } = options;
+  const { entities, tables, onEvent, onQuery, cursorSecret, subscribers, log, ...hbase } = options;
   const opening = prepare('connect', options, 'verify');
   const { connectHBase } = await import('./hbase/engine.js');
   return start(opening, await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent }));
 }
 
-async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
+/** Opens declared entities on an engine, which is closed when that fails. */
+export async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
   try {
     const database = new Database(opening.schema, engine, opening.tables, opening.onEvent, opening.reading);
+    if (opening.log !== undefined) database.on('query', opening.log);
     await database.ready();
     return database;
   } catch (error) {
@@ -208,7 +249,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       fill,
       options,
     );
-    return wiring.following.copying.behind(written);
+    return wiring.features.outbox.behind(written);
   }
 
   /**
@@ -231,8 +272,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * taken effect and a hook behind it threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
-    const { following, source } = this.wiring;
-    return following.copying.behind(
+    const { features, source } = this.wiring;
+    return features.outbox.behind(
       runTransaction(this.engine, (tables) => new Transaction(source, tables), run, options),
     );
   }
@@ -278,7 +319,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * and written (docs/rekey.md): `run`, `cutOver`, `cleanup`, and `pause` and `abort` on the way.
    */
   rekey(from: KeyedClass, to: KeyedClass): Rekey {
-    return this.wiring.rekeying.of(from, to);
+    return this.wiring.features.named.rekey.of(from, to);
   }
 
   /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */
@@ -291,7 +332,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   denormalized<C extends KeyedClass>(target: C): CopyHandle {
-    return this.wiring.following.copies(this.wiring.bound.of(target));
+    return this.wiring.features.named.copies.handle(this.wiring.bound.of(target));
   }
 
   /**
@@ -299,7 +340,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity declares none.
    */
   references<C extends KeyedClass>(target: C): ReferenceHandle {
-    return this.wiring.following.references(this.wiring.bound.of(target));
+    return this.wiring.features.named.references.handle(this.wiring.bound.of(target));
   }
 
   /** One summary of an entity (docs/summaries.md). @throws QueryError when it has none of this name. */
@@ -307,7 +348,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     target: C,
     name: Name,
   ): SummaryHandle<C, Name> {
-    return this.wiring.following.summarizing.handle(this.wiring.bound.of(target), name);
+    return this.wiring.features.named.summaries.handle(this.wiring.bound.of(target), name);
   }
 
   /**
@@ -315,7 +356,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws KeyError when the key is none.
    */
   explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite> {
-    return explainWrite(this.wiring.following, this.wiring.bound.of(target), key);
+    return explainWrite(this.wiring.features.named, this.wiring.bound.of(target), key);
   }
 
   /**
@@ -349,15 +390,40 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: object = {},
     options: WatchOptions = {},
   ): ChangeFeed<KeyedClass> {
+    if (this.engine.capabilities.readOnly === true) {
+      throw new UnsupportedError(
+        'A store that was opened with readOnly is told of no changes. Watch in the process that has it open, or read again ' +
+          'after engine.refresh().',
+      );
+    }
     const classes = Array.isArray(targets) ? (targets as readonly KeyedClass[]) : [targets as KeyedClass];
-    return this.wiring.watching.watch(classes, prefix, options);
+    return this.wiring.features.named.changes.watch(classes, prefix, options);
+  }
+
+  /**
+   * Calls the listener with every operation of repositories and queries that has ended, those of transactions included: its
+   * plan, rows, bytes and time (docs/observing.md). Answers what ends it. What the listener throws is not looked at.
+   *
+   * @example
+   * ```ts
+   * const off = db.on('query', ({ operation, entities, milliseconds }) => console.log(operation, entities, milliseconds));
+   * ```
+   * @throws InvalidArgumentError on another event, or when the listener is no function.
+   */
+  on(event: 'query', listener: OperationListener): () => void {
+    if (event !== 'query')
+      throw new InvalidArgumentError(`on takes the event 'query', not ${describe(event)}.`);
+    if (!isCallable(listener)) {
+      throw new InvalidArgumentError(`on: the listener is a function, not ${describe(listener)}.`);
+    }
+    return this.wiring.operations.watch({ ended: listener });
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
-    await this.wiring.following.outbox.end();
+    for (const end of this.wiring.endings.splice(0)) end();
+    await this.wiring.features.end();
     await this.wiring.indexing.end();
-    this.wiring.watching.end();
     await this.engine.close();
   }
 

@@ -71,12 +71,18 @@ export {
   type ReferenceOptions,
   References,
   type ReferencesOptions,
+  type Related,
 } from '../decorators/denormalized.js';
 export {
+  type CheckedIndexes,
+  type DeclaredIndex,
   Index,
   type IndexDecorator,
   type IndexedClass,
   type IndexedValue,
+  index,
+  type PlainIndexOptions,
+  uniqueIndex,
 } from '../decorators/indexes.js';
 export { type ClassOf, Embedded, type EmbedOptions, Json } from '../decorators/json.js';
 export type {
@@ -101,6 +107,11 @@ export {
 } from '../decorators/roles.js';
 export {
   type CheckedClass,
+  type CheckedKey,
+  type DeclaredKey,
+  type ElementOrName,
+  type ElementsOf,
+  type KeyElements,
   type KeyRow,
   type KeyTuple,
   type KeyTypes,
@@ -113,11 +124,20 @@ export {
   type SaltedAtRandom,
 } from '../decorators/row-key.js';
 export {
+  type CheckedSummaries,
   type FigureDefinition,
   Summary,
   type SummaryDefinition,
+  summary,
 } from '../decorators/summary.js';
-export { type DefinedTable, defineTable, Entity, Table } from '../decorators/table.js';
+export {
+  type DefinedTable,
+  defineTable,
+  Entity,
+  type EntityDecorator,
+  type EntityTarget,
+  Table,
+} from '../decorators/table.js';
 export {
   Upgrade,
   type UpgradeDefinition,
@@ -164,8 +184,9 @@ export {
   uuid,
   type ValueCodec,
 } from './codec/index.js';
-export type { DatabaseBatch, ExplainedCopies, ExplainedReference, ExplainedWrite } from './database/batch.js';
+export type { DatabaseBatch, ExplainedWrite } from './database/batch.js';
 export type { LiveSchema, SchemaTools } from './database/live-schema.js';
+export type { LogOptions } from './database/operation-log.js';
 export type {
   ConnectAdminOptions,
   ConnectOptions,
@@ -218,12 +239,18 @@ export {
   UnsupportedError,
 } from './errors.js';
 export type { ChangeCommit, ChangeFeed, RowChange, WatchOptions } from './features/changes/change-feed.js';
-export type { CopiesRepairOptions, CopiesReport, CopyHandle } from './features/copies/handle.js';
+export type {
+  CopiesRepairOptions,
+  CopiesReport,
+  CopyHandle,
+  ExplainedCopies,
+  ExplainedCopying,
+} from './features/copies/handle.js';
 export type { DrainOptions } from './features/outbox.js';
 export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
 export type { RekeyDifferences } from './features/rekey/jobs/compare.js';
 export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './features/rekey/strategy.js';
-export type { ReferenceHandle } from './features/relations/handle.js';
+export type { ExplainedReference, ExplainedReferring, ReferenceHandle } from './features/relations/handle.js';
 export type {
   SummaryFindOptions,
   SummaryHandle,
@@ -280,6 +307,9 @@ export {
   type Explanation,
   type FindOptions,
   type Groups,
+  type OperationEvent,
+  type OperationListener,
+  type OperationName,
   type Page,
   type PageOptions,
   type Predicate,
@@ -356,6 +386,8 @@ export {
 } from './schema/index.js';
 export type { SummaryGroup, SummaryName, SummaryResult } from './schema/summaries.js';
 export type { EmbeddedEngine } from './store/engine.js';
+export type { StoreMoment } from './store/follow/follower.js';
+export type { ReadOnlyStore } from './store/follow/read-only-store.js';
 export type { EmbeddedOptions } from './store/options.js';
 export type {
   Compression,

@@ -25,13 +25,13 @@ export const COMMANDS: readonly CommandModule[] = [
     commands: {
       denormalized: "Copies of other entities' properties.",
     },
-    load: async () => (await import('./commands/relations.js')).addDenormalizedCommands,
+    load: async () => (await import('./commands/copies.js')).addDenormalizedCommands,
   },
   {
     commands: {
       summary: 'Figures of groups of rows.',
     },
-    load: async () => (await import('./commands/relations.js')).addSummaryCommands,
+    load: async () => (await import('./commands/summaries.js')).addSummaryCommands,
   },
   {
     commands: {
@@ -81,9 +81,15 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      'mcp <place> [module]': 'let an assistant read a store or cluster, by its entities',
+    },
+    load: async () => (await import('./commands/mcp.js')).addMcpCommand,
+  },
+  {
+    commands: {
       references: 'Referential rules of relations.',
     },
-    load: async () => (await import('./commands/relations.js')).addReferenceCommands,
+    load: async () => (await import('./commands/references.js')).addReferenceCommands,
   },
   {
     commands: {
@@ -96,6 +102,12 @@ export const COMMANDS: readonly CommandModule[] = [
       schema: 'Hold declarations against tables, plan what brings the tables in line, and do it.',
     },
     load: async () => (await import('./commands/schema.js')).addSchemaCommand,
+  },
+  {
+    commands: {
+      'serve [options] <folder>': "serve an embedded store by HBase's own protocol",
+    },
+    load: async () => (await import('./commands/serve.js')).addServeCommand,
   },
   {
     commands: {
@@ -115,6 +127,12 @@ export const COMMANDS: readonly CommandModule[] = [
       store: 'Look into an embedded store: sizes, damage, what its files hold.',
     },
     load: async () => (await import('./commands/store.js')).addStoreCommand,
+  },
+  {
+    commands: {
+      'studio [options] <place> [module]': 'show a store or cluster in the browser, by its entities',
+    },
+    load: async () => (await import('./commands/studio.js')).addStudioCommand,
   },
   {
     commands: {

@@ -1,24 +1,65 @@
 import { existsSync } from 'node:fs';
 import { connect, type Database, type OpenOptions, open } from '../database.js';
-import { InvalidArgumentError } from '../errors.js';
+import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
+import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
 
 /** Engines that commands work on, as the command line names them. */
 
 /**
- * Opens `hbase:host:port,host:port` (masters) or the folder of an embedded store, which has to be there unless it may be
- * made.
+ * Opens `hbase:host:port,host:port` (masters), `bigtable:project/instance` or the folder of an embedded store, which has to be
+ * there unless it may be made.
  */
-export async function openEngine(place: string, mayMake = false): Promise<Engine> {
+export async function openEngine(
+  place: string,
+  { mayMake = false, looks }: Pick<EnginePlace, 'mayMake' | 'looks'> = {},
+): Promise<Engine> {
   const masters = mastersOf(place);
   if (masters !== undefined) {
     const { connectHBase } = await import('../hbase/engine.js');
     return connectHBase({ masters });
   }
+  const instance = instanceOf(place);
+  if (instance !== undefined) {
+    const { connectBigtableEngine } = await import('../bigtable/engine.js');
+    return connectBigtableEngine(instance);
+  }
   if (!mayMake) requireStore(place);
   const { openEmbedded } = await import('../store/engine.js');
-  return openEmbedded(place);
+  try {
+    return await openEmbedded(place);
+  } catch (error) {
+    if (looks === undefined || !(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
+  }
+  const { openReadOnly } = await import('../store/follow/read-only-store.js');
+  const store = await openReadOnly(
+    place,
+    looks.refreshEvery === undefined ? {} : { refreshEvery: looks.refreshEvery },
+  );
+  looks.tell(lookedAt(store.moment, looks.refreshEvery !== undefined));
+  return store;
+}
+
+/** Where a command works. */
+export interface EnginePlace {
+  readonly place: string;
+  readonly mayMake?: boolean;
+  /** The command only reads: a store that another process has open is read beside it, and that is told. */
+  readonly looks?: Looks;
+}
+
+export interface Looks {
+  /** Milliseconds after which what is new is shown; undefined: the command reads one moment. */
+  readonly refreshEvery?: number;
+  tell(line: string): void;
+}
+
+/** The moment that a store in use is read at, for people. */
+export function lookedAt({ time, opener }: StoreMoment, goesOn = false): string {
+  const at = new Date(time).toISOString();
+  const by = opener === undefined ? '' : `In use by process ${opener}; `;
+  return goesOn ? `${by}read only, followed from ${at} on.\n` : `${by}read as it was at ${at}.\n`;
 }
 
 /** The masters that a place names; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
@@ -29,24 +70,48 @@ export function mastersOf(place: string): string[] | undefined {
   throw new InvalidArgumentError(`"${place}" names no master. Write hbase:host:16000,host:16000.`);
 }
 
+/** An instance of Bigtable, as the command line names it. */
+export interface InstancePlace {
+  readonly projectId: string;
+  readonly instanceId: string;
+  readonly appProfileId?: string;
+}
+
+/**
+ * The instance that `bigtable:project/instance` or `bigtable:project/instance/app-profile` names; undefined for other places.
+ * @throws InvalidArgumentError when it names none.
+ */
+export function instanceOf(place: string): InstancePlace | undefined {
+  if (!place.startsWith('bigtable:')) return undefined;
+  const [projectId, instanceId, appProfileId, ...more] = place.slice('bigtable:'.length).split('/');
+  if (projectId && instanceId && appProfileId !== '' && more.length === 0)
+    return { projectId, instanceId, ...(appProfileId !== undefined && { appProfileId }) };
+  throw new InvalidArgumentError(`"${place}" names no instance. Write bigtable:project/instance.`);
+}
+
+/** Whether a place is a server, which processes share, and not the folder of a store. @throws InvalidArgumentError. */
+export function isServer(place: string): boolean {
+  return mastersOf(place) !== undefined || instanceOf(place) !== undefined;
+}
+
 /** @throws InvalidArgumentError when there is no such folder. */
 export function requireStore(place: string): void {
   if (existsSync(place)) return;
   throw new InvalidArgumentError(
-    `There is no store in "${place}". Give the folder of a store, or hbase:host:port for an HBase.`,
+    `There is no store in "${place}". Give the folder of a store, hbase:host:port for an HBase, or bigtable:project/instance.`,
   );
 }
 
 /** Runs `use` with engines that are closed afterwards; places that are the same are opened once. */
 export async function withEngines(
-  places: readonly { readonly place: string; readonly mayMake?: boolean }[],
+  places: readonly EnginePlace[],
   use: (engines: readonly Engine[]) => Promise<unknown>,
 ): Promise<void> {
   const opened = new Map<string, Engine>();
   try {
     const engines: Engine[] = [];
-    for (const { place, mayMake } of places) {
-      const engine = opened.get(place) ?? (await openEngine(place, mayMake));
+    for (const { place, ...how } of places) {
+      const engine = opened.get(place) ?? (await openEngine(place, how));
       opened.set(place, engine);
       engines.push(engine);
     }
@@ -60,7 +125,7 @@ export async function withEngines(
 
 /**
  * Opens the entities of a module at a place, runs `use`, and closes it. The store has to be there unless it may be made.
- * `tables`: default `create` in a store, `verify` on HBase.
+ * `tables`: default `create` in a store, `verify` on HBase and Bigtable.
  */
 export async function withDatabase<T>(
   place: string,
@@ -69,15 +134,27 @@ export async function withDatabase<T>(
   use: (db: Database) => Promise<T>,
 ): Promise<T> {
   const entities = schema.entities.map(({ target }) => target);
-  const masters = mastersOf(place);
-  if (masters === undefined && !mayMake) requireStore(place);
-  const db: Database =
-    masters === undefined
-      ? await open({ path: place, entities, tables: tables ?? 'create' })
-      : await connect({ masters, entities, ...(tables !== undefined && { tables }) });
+  const db = await databaseAt(place, { entities, ...(tables !== undefined && { tables }) }, mayMake);
   try {
     return await use(db);
   } finally {
     await db.close();
   }
+}
+
+/** Opens entities at a place. */
+export async function databaseAt(
+  place: string,
+  options: Pick<OpenOptions, 'entities' | 'tables'>,
+  mayMake: boolean,
+): Promise<Database> {
+  const masters = mastersOf(place);
+  if (masters !== undefined) return connect({ masters, ...options });
+  const instance = instanceOf(place);
+  if (instance !== undefined) {
+    const { connectBigtable } = await import('../database/bigtable.js');
+    return connectBigtable({ ...instance, ...options });
+  }
+  if (!mayMake) requireStore(place);
+  return open({ path: place, tables: 'create', ...options });
 }

@@ -1,4 +1,7 @@
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
+import type { ExplainedCopying } from '../features/copies/handle.js';
+import type { Features } from '../features/registry.js';
+import type { ExplainedReferring } from '../features/relations/handle.js';
 import { loadEntity } from '../query/index.js';
 import { checkBatchOptions } from '../repository/batch.js';
 import {
@@ -8,7 +11,6 @@ import {
   compileItems,
   type ItemOutcome,
   loadRowOfKey,
-  MOST_FOLLOWING,
   type RepositoryBatchOptions,
   type RepositoryContext,
   runBatch,
@@ -20,7 +22,6 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe, isCallable } from '../table/checks.js';
 import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
 import type { Contexts } from './contexts.js';
-import type { Following } from './following.js';
 
 /** Writes of several entities in one call. */
 
@@ -159,81 +160,28 @@ const DONE = Object.freeze({ ok: true, result: Result.EMPTY } as const);
 
 /** What a write of a row takes along, as it would be now. */
 
-/** Rows that hold copies of a row. */
-export interface ExplainedCopies {
-  /** The entity whose rows hold the copies. */
-  readonly entity: string;
-  /** Own property -> property of the source. */
-  readonly fields: Readonly<Record<string, string>>;
-  /** How the rows are found: `key`, or the name of an index. */
-  readonly foundBy: string;
-  /** Rows that name this one, counted up to 10,000. */
-  readonly rows: number;
-  readonly fanOut: number;
-  /** Whether a change is made in the step of the write, behind it while the writer waits (HBase), or by the outbox. */
-  readonly how: 'step' | 'behind' | 'outbox';
-}
-
 /** What `Database.explainWrite` answers. */
-export interface ExplainedWrite {
+export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
   readonly entity: string;
   /** Indexes whose entries follow the row. */
   readonly indexes: readonly string[];
-  /** Copies in the row itself: the entities that a write of it reads. */
-  readonly copiedFrom: readonly string[];
-  /** Copies of the row in others. */
-  readonly copiedTo: readonly ExplainedCopies[];
-  /** Rows that name this one, and what a delete of it does to them. */
-  readonly referredBy: readonly ExplainedReference[];
   /** Summaries that the row counts in. */
   readonly summaries: readonly string[];
   /** Milliseconds for which the change is kept for `db.watch`; null: it is not. */
   readonly changes: number | null;
 }
 
-/** Rows that name one by a relation with rules. */
-export interface ExplainedReference {
-  readonly entity: string;
-  readonly property: string;
-  readonly onDelete: 'restrict' | 'cascade' | 'setNull';
-  /** How the rows are found: `key`, or the name of an index. */
-  readonly foundBy: string;
-  /** Rows that name this one, counted up to 10,000. */
-  readonly rows: number;
-}
-
 export async function explainWrite(
-  { copying, referencing, reading, isRemote }: Following,
+  { copies, references }: Features,
   schema: EntitySchema,
   key: object,
 ): Promise<ExplainedWrite> {
   const row = await loadRowOfKey(schema, key as Readonly<Record<string, unknown>>, 'explainWrite', false);
-  const plans = copying.plansFrom(schema);
-  const copiedTo: ExplainedCopies[] = [];
-  for (const plan of plans) {
-    const { rows } = await reading((step) => plan.link.find(step, row, MOST_FOLLOWING));
-    copiedTo.push({
-      entity: plan.entity.name,
-      fields: Object.fromEntries(plan.copy.fields.map(({ column, source }) => [column.property, source])),
-      foundBy: plan.link.foundBy,
-      rows: rows.length,
-      fanOut: plan.fanOut,
-      how: rows.length > plan.fanOut ? 'outbox' : isRemote ? 'behind' : 'step',
-    });
-  }
-  const referredBy: ExplainedReference[] = [];
-  for (const { entity, link, rule } of referencing.plansAbout(schema)) {
-    const { rows } = await reading((step) => link.find(step, row, MOST_FOLLOWING));
-    const { property } = rule;
-    const onDelete = rule.onDelete!;
-    referredBy.push({ entity: entity.name, property, onDelete, foundBy: link.foundBy, rows: rows.length });
-  }
   return {
-    referredBy,
+    ...(await references.explain(schema, row)),
     entity: schema.name,
     indexes: schema.indexes.map(({ name }) => name),
-    copiedFrom: copying.plansOf(schema).map(({ source }) => source.name),
-    copiedTo,
+    ...(await copies.explain(schema, row)),
     summaries: schema.summaries.map(({ name }) => name),
     changes: schema.changesKept ?? null,
   };

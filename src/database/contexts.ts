@@ -7,29 +7,30 @@ import {
   entityIndexes,
   type FindOptions,
   type IndexAccess,
+  type Operations,
   type Reading,
   type RelatedReaders,
   type TableAccess,
 } from '../query/index.js';
 import {
   type ChangeExecutor,
-  ChangeFlow,
-  type ChangeIntents,
-  type ChangeParticipant,
   type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
   EntityReader,
-  IndexedExecutor,
-  IndexedRows,
-  IndexParticipant,
+  IndexMaintainer,
+  IntentDriver,
+  IntentExecutor,
   ReadRepair,
   RemoteExecutor,
   Repository,
   type RepositoryContext,
-  type RowFollowing,
+  type RowIntent,
   RowLock,
   SETTLED,
+  StepDriver,
+  type StepMaintainer,
+  ToldExecutor,
 } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
@@ -46,18 +47,18 @@ export interface ContextSource {
   readonly sync: boolean;
   readonly reading: Reading;
   readonly avro: AvroRegistry;
+  /** Who is told of what is read and written. */
+  readonly operations: Operations;
   now(): number;
   /** Names of entities whose keys were changed to those of this one, in the same order. */
   formerNames(schema: EntitySchema): readonly string[];
   schemaOf(target: EntityClass): EntitySchema;
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
-  /** What takes part in the changes of an entity beside its indexes. */
-  participants(schema: EntitySchema): readonly ChangeParticipant[];
-  /** What follows the rows of an entity where one step is one row; undefined: nothing does. */
-  following(schema: EntitySchema): RowFollowing | undefined;
-  /** What tells of its rows' changes where one step is one row; undefined: nothing does. */
-  telling(schema: EntitySchema): ChangeIntents | undefined;
-  /** Where what follows a write waits for the end of a transaction; undefined: it does not wait. */
+  /** The maintainers of an entity's rows, beside that of its indexes. */
+  maintainers(schema: EntitySchema): readonly StepMaintainer[];
+  /** What is noted of its changes before its rows are written, where one step is one row. */
+  intents(schema: EntitySchema): readonly RowIntent[];
+  /** Where hooks behind a write wait for the end of a transaction; undefined: they do not wait. */
   readonly deferred?: Deferred;
 }
 
@@ -67,13 +68,13 @@ export class Contexts {
   private readonly ofEntities = new Map<EntityClass, ChangeExecutor>();
   private readonly gates = new Map<string, RowLock>();
   private readonly repositories = new Map<EntityClass, unknown>();
-  private readonly participants = new Map<EntityClass, readonly ChangeParticipant[]>();
-  /** Applies changes of any entity's rows with what takes part in them. */
-  readonly flow: ChangeFlow;
+  private readonly maintainers = new Map<EntityClass, readonly StepMaintainer[]>();
+  /** Applies changes of any entity's rows, with their effects, in a step. */
+  readonly driver: StepDriver;
 
   constructor(private readonly source: ContextSource) {
-    this.flow = new ChangeFlow(
-      (schema) => this.participantsOf(schema),
+    this.driver = new StepDriver(
+      (schema) => this.maintainersOf(schema),
       () => source.now(),
     );
   }
@@ -88,39 +89,45 @@ export class Contexts {
     return repository;
   }
 
+  /** What repositories work on: their writes are told to whoever listens. */
   of(schema: EntitySchema): RepositoryContext {
+    const context = this.untold(schema);
+    const told = new ToldExecutor(context.executor, this.source.operations, schema);
+    return { ...context, executor: told, told };
+  }
+
+  private untold(schema: EntitySchema): RepositoryContext {
     const { source } = this;
     const { deferred } = source;
     const access = this.access([schema]);
     const shared = { now: () => source.now(), ...(deferred !== undefined && { deferred }) };
-    const participants = this.participantsOf(schema);
     const indexes = source.indexesOf(schema);
     const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
     const isRemote = !('atomic' in access.table);
-    const following = isRemote ? source.following(schema) : undefined;
-    const telling = isRemote ? source.telling(schema) : undefined;
-    if (isRemote && (indexing ?? following ?? telling) !== undefined) {
+    const intents = isRemote ? source.intents(schema) : [];
+    if (isRemote && (indexing !== undefined || intents.length > 0)) {
       const own = indexes?.indexes ?? entityIndexes(schema);
       const entries = this.tableAccess(own.tableName).table;
-      const rows = new IndexedRows(access.table, entries, own, shared.now, SETTLED, following, telling);
+      const rows = new IntentDriver(access.table, entries, own, shared.now, SETTLED, intents);
       const gate = this.gate(access.table.name);
       return {
         access:
           indexing === undefined
             ? access
             : { ...access, indexing: { ...indexing, repair: new ReadRepair(rows) } },
-        executor: new IndexedExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
+        executor: new IntentExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
         putsAlone: false,
         ...shared,
       };
     }
+    const maintainers = isRemote ? [] : this.maintainersOf(schema);
     return {
       access: indexing === undefined ? access : { ...access, indexing },
       executor:
-        participants.length === 0
+        maintainers.length === 0
           ? this.executor(schema.table.descriptor.name)
-          : new EmbeddedExecutor(access.table as CommittingTable, participants, this.flow),
-      putsAlone: participants.length === 0,
+          : new EmbeddedExecutor(access.table as CommittingTable, maintainers, this.driver),
+      putsAlone: maintainers.length === 0,
       ...shared,
     };
   }
@@ -129,7 +136,7 @@ export class Contexts {
   executorOf(schema: EntitySchema): ChangeExecutor {
     let executor = this.ofEntities.get(schema.target);
     if (executor === undefined) {
-      executor = this.of(schema).executor;
+      executor = this.untold(schema).executor;
       this.ofEntities.set(schema.target, executor);
     }
     return executor;
@@ -142,14 +149,14 @@ export class Contexts {
     return gate;
   }
 
-  /** What takes part in the changes of an entity: what belongs into its rows first, then entries, then what follows from both. */
-  private participantsOf(schema: EntitySchema): readonly ChangeParticipant[] {
-    let found = this.participants.get(schema.target);
+  /** The maintainers of an entity's rows; that of its indexes is the first. */
+  private maintainersOf(schema: EntitySchema): readonly StepMaintainer[] {
+    let found = this.maintainers.get(schema.target);
     if (found === undefined) {
       const indexes = this.source.indexesOf(schema);
-      const own = indexes && new IndexParticipant(indexes.indexes, () => this.source.now());
-      found = [...(own === undefined ? [] : [own]), ...this.source.participants(schema)];
-      this.participants.set(schema.target, found);
+      const own = indexes && new IndexMaintainer(indexes.indexes, () => this.source.now());
+      found = [...(own === undefined ? [] : [own]), ...this.source.maintainers(schema)];
+      this.maintainers.set(schema.target, found);
     }
     return found;
   }
@@ -209,14 +216,15 @@ export class Contexts {
       const { source } = this;
       const table = source.viewOf(source.table(name));
       const sync = source.sync ? (table as SyncTable) : undefined;
-      const { onQuery, cursorSecret } = source.reading;
+      const { operations } = source;
+      const { cursorSecret } = source.reading;
       const related: RelatedReaders = (target, view) => {
         if (view === undefined) return this.repository(target as KeyedClass);
         const schema = source.schemaOf(target);
         return new EntityReader(schema, this.access([schema]), view.timeRange, view.options);
       };
       const formerNames = (schema: EntitySchema) => source.formerNames(schema);
-      access = { table, sync, onQuery, cursorSecret, formerNames, related };
+      access = { table, sync, operations, cursorSecret, formerNames, related };
       this.accesses.set(name, access);
     }
     return access;

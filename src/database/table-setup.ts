@@ -18,6 +18,7 @@ import {
   CONNECT_ADMIN_OPTIONS,
   type ConnectAdminOptions,
   checkPath,
+  isReadOnly,
   type Listener,
   OPEN_ADMIN_OPTIONS,
   type OpenAdminOptions,
@@ -120,8 +121,14 @@ export interface AdminConnection extends AsyncDisposable {
  */
 export async function openAdmin(options: OpenAdminOptions): Promise<AdminConnection> {
   checkOptions('openAdmin', options, OPEN_ADMIN_OPTIONS);
-  const { path, ...embedded } = options;
+  const { path, readOnly, refreshEvery, ...embedded } = options;
   checkPath('openAdmin', path);
+  if (isReadOnly('openAdmin', options)) {
+    const { openReadOnly } = await import('../store/follow/read-only-store.js');
+    return adminOf(
+      await openReadOnly(path, refreshEvery === undefined ? embedded : { ...embedded, refreshEvery }),
+    );
+  }
   const { openEmbedded } = await import('../store/engine.js');
   return adminOf(await openEmbedded(path, embedded));
 }

@@ -45,14 +45,14 @@ export class Transaction implements Deferred {
       viewOf: (table) => source.viewOf(table, false),
       sync: true,
       reading: source.reading,
+      operations: source.operations,
       avro: source.avro,
       now: () => source.now(),
       formerNames: (schema) => source.formerNames(schema),
       schemaOf: (target) => this.schemaOf(target),
       indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
-      participants: (schema) => source.participants(schema),
-      following: () => undefined,
-      telling: () => undefined,
+      maintainers: (schema) => source.maintainers(schema),
+      intents: () => [],
       deferred: this,
     });
   }

@@ -1,12 +1,10 @@
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
-import { Watching } from '../features/changes/handle.js';
 import { Moves } from '../features/evolution/moves.js';
 import { Indexing } from '../features/indexes/indexing.js';
-import { Rekeying } from '../features/rekey/rekeying.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
-import type { Reading } from '../query/index.js';
+import { Operations, type Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
@@ -14,7 +12,7 @@ import { loadTransformer } from '../schema/transformer.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine, TableTransaction } from '../table/index.js';
 import { Contexts } from './contexts.js';
-import { Following } from './following.js';
+import { OpenFeatures } from './open-features.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
 import { renamedTable, TableSetup } from './table-setup.js';
 import type { TransactionSource } from './transaction.js';
@@ -64,11 +62,12 @@ export class Wiring {
   readonly source: TransactionSource;
   readonly contexts: Contexts;
   readonly indexing: Indexing;
-  readonly following: Following;
-  readonly rekeying: Rekeying;
-  readonly watching: Watching;
+  readonly features: OpenFeatures;
   /** The engine with its tables as they are declared, for the jobs. */
   readonly viewed: Engine;
+  readonly operations: Operations;
+  /** What ends with the database. */
+  readonly endings: (() => void)[] = [];
   private readonly moves = new Moves();
   private schema: AdoptedSchema;
 
@@ -79,34 +78,35 @@ export class Wiring {
     onEvent: Opening['onEvent'],
     reading: Reading,
   ) {
-    this.rekeying = new Rekeying(engine, () => this.declared, {
-      of: ({ target }) => this.indexing.of(this.bound.of(target))?.indexes,
-      handle: ({ target }, name) => this.indexing.handle(this.bound.of(target), name),
-    });
     this.viewed = this.moves.viewOf(engine);
+    this.operations = new Operations(engine.name, reading.onQuery);
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
     const onFailure = (error: RowanError): void => listener.tell({ kind: 'outbox', error });
     this.indexing = new Indexing(this.viewed, onFailure);
-    const engines = {
+    this.features = new OpenFeatures({
       engine: this.viewed,
-      schemaOf: (target: EntityClass) => this.bound.of(target),
-      flow: () => this.contexts.flow,
-      executorOf: (entity: EntitySchema) => this.contexts.executorOf(entity),
+      stored: engine,
+      indexing: this.indexing,
+      declared: () => this.declared,
+      schemaOf: (target) => this.bound.of(target),
+      access: (schemas) => this.contexts.access(schemas),
+      declaredRow: (table, row) => this.moves.declaredRow(table, row),
+      driver: () => this.contexts.driver,
+      executorOf: (entity) => this.contexts.executorOf(entity),
       onFailure,
-    };
-    this.following = new Following(engines, this.indexing);
+    });
     this.source = {
       viewOf: (table, writesBack) => this.moves.view(table, writesBack),
       reading,
+      operations: this.operations,
       now: () => this.engine.now(),
-      formerNames: (schema) => this.rekeying.formerNames(schema),
+      formerNames: (schema) => this.features.formerNames(schema),
       schemaOf: (target) => this.bound.of(target),
       declared: (target) => this.declared.entity(target),
       indexesOf: (schema) => this.indexing.of(schema),
-      participants: (schema) => this.following.participants(schema),
-      following: (schema) => this.following.of(schema),
-      telling: (schema) => this.watching.telling(schema),
+      maintainers: (schema) => this.features.maintainers(schema),
+      intents: (schema) => this.features.intents(schema),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
@@ -115,12 +115,6 @@ export class Wiring {
       ...this.source,
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
-    });
-    this.watching = new Watching({
-      engine,
-      schemaOf: (target) => this.bound.of(target),
-      access: (schemas) => this.contexts.access(schemas),
-      declaredRow: (schema, row) => this.moves.declaredRow(schema.table.descriptor.name, row),
     });
     this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
     // Until `ready` nothing is known of the tables; it adopts what they say before anything is read.
@@ -136,14 +130,14 @@ export class Wiring {
   async ready(): Promise<void> {
     await loadTransformer();
     await this.adopt(this.declared);
-    await this.rekeying.resume();
+    await this.features.resume();
   }
 
   /** Entities beside those that it has; when their tables are not as declared, it is as before. */
   async add(entities: readonly EntityClass[]): Promise<void> {
     const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
     const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
-    this.following.checkAdded(this.declared, schema);
+    this.features.checkAdded(this.declared, schema);
     await this.adopt(schema);
     const added = entities.map((target) => this.declared.entity(target));
     // Their columns may have moved, in tables that were read without them until now.
@@ -155,23 +149,20 @@ export class Wiring {
     this.schema = schema;
     this.bound.clear();
     this.moves.declare(schema);
-    this.following.adopt(schema);
-    this.watching.adopt(schema);
+    this.features.adopt(schema);
   }
 
   private async adopt(declared: Schema): Promise<void> {
     this.take(await this.setup.adopt(declared));
     if (this.handling === 'ignore') return;
     const { before, handling } = this.setup;
-    await this.following.summarizing.settle(this.declared.tables, before, handling === 'verify');
-    this.following.outbox.kick();
+    await this.features.tablesOpened(this.declared.tables, before, handling === 'verify');
   }
 
   /** The repository of an entity in another table than the declared one. */
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
     const declared = this.declared.entity(target);
-    this.following.refuseElsewhere(declared);
-    this.watching.refuseElsewhere(declared);
+    this.features.refuseElsewhere(declared);
     this.indexing.refuseElsewhere(declared);
     const adopted = (await this.setup.adoptNamed(this.declared, target, name)).entity(target);
     const table = renamedTable(adopted.table, name);

@@ -1,4 +1,5 @@
 import { toStringBinary } from '../bytes/index.js';
+import { indexTableName } from '../indexes/index.js';
 import type { TableSchema } from '../schema/types.js';
 import {
   DEFAULT_NAMESPACE,
@@ -7,6 +8,7 @@ import {
   parseTableName,
   type TableDescriptor,
 } from '../table/index.js';
+import { createdIndexes } from './index-states.js';
 import { stampedDescriptor } from './table-stamp.js';
 
 /** Ruby literals for the HBase shell (JRuby). */
@@ -83,10 +85,22 @@ export function schemaScript(
   tables: readonly TableSchema[],
   options: { readonly namespaces?: boolean } = {},
 ): string {
-  return createScript(
-    tables.map((table) => ({ descriptor: stampedDescriptor(table), splitKeys: table.splitKeys })),
-    options,
+  return createScript(creatableTables(tables, tables), options);
+}
+
+/** Tables as the DDL makes them, index tables with what they keep of the indexes of the `declared`. */
+export function creatableTables(
+  tables: readonly TableSchema[],
+  declared: readonly TableSchema[],
+): CreatableTable[] {
+  const stamps = new Map(
+    declared.map((table) => [indexTableName(table.descriptor.name), createdIndexes(table)]),
   );
+  return tables.map((table) => {
+    const descriptor = stampedDescriptor(table);
+    const metadata = { ...descriptor.metadata, ...stamps.get(descriptor.name) };
+    return { descriptor: { ...descriptor, metadata }, splitKeys: table.splitKeys };
+  });
 }
 
 /** The whole script: namespaces, then tables, in the order given. */

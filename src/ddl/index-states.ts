@@ -4,14 +4,34 @@
  */
 
 import { toHex } from '../bytes/index.js';
-import { SchemaError } from '../errors.js';
-import { indexTableName } from '../indexes/index.js';
+import { RowanError, SchemaError } from '../errors.js';
+import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import type { IndexState } from '../query/index.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
-import { type Admin, canonicalTableName, type Engine, Scan, type TableDescriptor } from '../table/index.js';
+import {
+  type Admin,
+  canonicalTableName,
+  type Engine,
+  Get,
+  Put,
+  Scan,
+  type TableDescriptor,
+} from '../table/index.js';
 import { liveStamp } from './table-stamp.js';
 
 const PREFIX = 'rowan.index.';
+
+/**
+ * A state that only the metadata has, of an index whose table was made by the statements of the DDL: nobody knows yet whether
+ * there were rows before. It is `active` for who finds it confirmed, or the data table empty.
+ */
+const CREATED = 'created';
+
+/**
+ * Where an index table says of which of its indexes there were no rows before: one cell for each id. No entry has so short a row, and
+ * none is scanned by one. FROZEN.
+ */
+const CONFIRMED_ROW = Uint8Array.of(0);
 
 /** An index as the metadata has it. */
 export interface StoredIndex {
@@ -19,13 +39,15 @@ export interface StoredIndex {
   readonly index: string;
   /** What the entries were made by; see `IndexSchema.signature`. */
   readonly signature: string;
-  readonly state: IndexState;
+  readonly state: IndexState | typeof CREATED;
   /** How often it was begun to be built after it had been disabled; what an earlier build did counts for nothing then. */
   readonly build: number;
 }
 
 /** Where an index stands. */
-export type IndexStanding = Pick<StoredIndex, 'state' | 'build'>;
+export interface IndexStanding extends Pick<StoredIndex, 'build'> {
+  readonly state: IndexState;
+}
 
 export function indexStampName(id: Uint8Array): string {
   return `${PREFIX}${toHex(id)}`;
@@ -42,7 +64,12 @@ export function storedIndexes(metadata: Readonly<Record<string, string>>): Map<s
   return found;
 }
 
-const STATES: readonly unknown[] = ['building', 'active', 'disabled'] satisfies IndexState[];
+const STATES: readonly unknown[] = [
+  'building',
+  'active',
+  'disabled',
+  CREATED,
+] satisfies StoredIndex['state'][];
 
 function parse(text: string): StoredIndex | undefined {
   let read: unknown;
@@ -61,7 +88,7 @@ function parse(text: string): StoredIndex | undefined {
 function indexStamp(
   { name: entity }: EntitySchema,
   { name: index, signature }: IndexSchema,
-  standing: IndexStanding,
+  standing: Pick<StoredIndex, 'state' | 'build'>,
 ): string {
   return stampOf({ entity, index, signature, ...standing });
 }
@@ -91,10 +118,15 @@ export async function ensureIndexes(
     const changes: Record<string, string> = {};
     for (const [entity, index] of indexesOf(table)) {
       const id = toHex(index.id);
-      const known = stored.get(id);
-      const state = known?.state ?? ((await hasRows(engine, entity, before)) ? 'building' : 'active');
+      const known = stored.get(id)?.state;
+      const state =
+        known === CREATED
+          ? (await isComplete(engine, entity, index, before))
+            ? 'active'
+            : 'building'
+          : (known ?? ((await hasRows(engine, entity, before)) ? 'building' : 'active'));
       states.set(id, state);
-      if (known === undefined)
+      if (known === undefined || known === CREATED)
         changes[indexStampName(index.id)] = indexStamp(entity, index, { state, build: 0 });
     }
     for (const [id, known] of inUse(table, stored)) {
@@ -108,19 +140,25 @@ export async function ensureIndexes(
 }
 
 /**
- * The states as they are; nothing is changed.
+ * The states as they are; the metadata is left as it is. An index whose table the DDL has made is confirmed where there are no rows.
  * @throws SchemaError when an active index is not declared: what this program wrote would be missing in it.
  */
-export async function checkIndexes(admin: Admin, tables: readonly TableSchema[]): Promise<IndexStates> {
+export async function checkIndexes(
+  engine: Engine,
+  tables: readonly TableSchema[],
+  before: ReadonlyMap<string, TableDescriptor>,
+): Promise<IndexStates> {
   const states: IndexStates = new Map();
-  const liveTables = await liveIndexes(admin, tables);
+  const liveTables = await liveIndexes(engine.admin, tables);
   for (const table of tables) {
     const live = liveTables.get(table);
     if (live === undefined) continue;
     const stored = storedIndexes(live.metadata);
-    for (const [, index] of indexesOf(table)) {
-      const known = stored.get(toHex(index.id));
-      if (known !== undefined) states.set(toHex(index.id), known.state);
+    for (const [entity, index] of indexesOf(table)) {
+      const known = stored.get(toHex(index.id))?.state;
+      if (known === undefined) continue;
+      if (known !== CREATED) states.set(toHex(index.id), known);
+      else if (await isComplete(engine, entity, index, before)) states.set(toHex(index.id), 'active');
     }
     const [lacking] = inUse(table, stored).map(([, known]) => known);
     if (lacking === undefined) continue;
@@ -186,6 +224,42 @@ async function liveIndexes(
   return live;
 }
 
+/**
+ * Whether an index whose table the DDL has made has the entries of all rows. It has where there are none yet, and says so in the index
+ * table itself, so that an index table that is made again for rows that there are is none of which that was said. Programs that
+ * write rows declare the index: others are refused while it is in use. The rows are looked at first, and the word of another program
+ * then: where there are rows that were written since it opened, it has said so before.
+ */
+async function isComplete(
+  engine: Engine,
+  entity: EntitySchema,
+  { id }: IndexSchema,
+  before: ReadonlyMap<string, TableDescriptor>,
+): Promise<boolean> {
+  const isEmpty = !(await hasRows(engine, entity, before));
+  const table = engine.table(indexTableName(entity.table.descriptor.name));
+  if (await table.exists(new Get(CONFIRMED_ROW).addColumn(INDEX_FAMILY, id))) return true;
+  if (!isEmpty) return false;
+  try {
+    await table.put(new Put(CONFIRMED_ROW).addColumn(INDEX_FAMILY, id, Uint8Array.of(1)));
+  } catch (error) {
+    // Who may only read has to wait for one who may write.
+    if (error instanceof RowanError && error.code === 'ERR_SECURITY') return false;
+    throw error;
+  }
+  return true;
+}
+
+/** The metadata of the index table of a new table, as the DDL makes it. */
+export function createdIndexes(table: TableSchema): Record<string, string> {
+  return Object.fromEntries(
+    indexesOf(table).map(([entity, index]) => [
+      indexStampName(index.id),
+      indexStamp(entity, index, { state: CREATED, build: 0 }),
+    ]),
+  );
+}
+
 /** Whether there may be rows of the entity. */
 export async function hasRows(
   engine: Engine,
@@ -211,7 +285,8 @@ export async function indexStanding(
   { id }: IndexSchema,
 ): Promise<IndexStanding | undefined> {
   const { metadata } = await admin.getDescriptor(indexTableName(entity.table.descriptor.name));
-  return storedIndexes(metadata).get(toHex(id));
+  const known = storedIndexes(metadata).get(toHex(id));
+  return known && { state: known.state === CREATED ? 'building' : known.state, build: known.build };
 }
 
 /** Writes where an index stands. */

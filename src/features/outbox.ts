@@ -2,17 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toHex } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
+  type FollowUps,
   type Intent,
   type IntentMark,
   OUTBOX_TABLE,
-  type RowFollowing,
   readIntent,
   removeIntents,
   SETTLED,
 } from '../repository/index.js';
 import { type Engine, Scan, type Table } from '../table/index.js';
 
-/** What is still to follow changes of rows: one interface, for the embedded engine notes less of it. */
+/** Effects of changes that are still to be made. On HBase every change with effects notes its intent; the embedded engine notes only what is too much for one step. */
 
 /** How an outbox is emptied. */
 export interface DrainOptions {
@@ -26,17 +26,19 @@ export interface DrainOptions {
 export interface Outbox {
   /** Has it emptied, without waiting for it. */
   kick(): void;
+  /** The result of a write of several rows; what it has noted is worked behind it. */
+  behind<T>(written: Promise<T>): Promise<T>;
   /** Resolves when what waited at the call is done. */
   drain(options?: DrainOptions): Promise<void>;
-  /** What waits. */
+  /** The number of intents and notes that wait. */
   pending(): Promise<number>;
   /** Stops between two steps; what is left is done when the database is opened next. */
   end(): Promise<void>;
 }
 
 /**
- * What is still to follow rows on HBase: changes that this program has left, and those of programs that have ended. A change
- * notes itself before it writes its row, and writes it within a time; so what was noted long ago is nobody's.
+ * The outbox on HBase: intents that this program has left, and those of programs that have ended. A change notes its intent before
+ * it writes its row, and writes it within a time; so an old intent is nobody's.
  */
 
 /** Intents read at once. */
@@ -44,11 +46,13 @@ const PAGE = 64;
 /** Milliseconds between two looks at what others have noted. */
 const LOOK = 100;
 
-/** What it takes from its database. */
+/** What the outbox takes from its database. */
 export interface RemoteOutboxSource {
   readonly engine: Engine;
-  /** What follows the rows of the entity of this name; undefined: this program does not know it. */
-  followingOf(entity: string): RowFollowing | undefined;
+  /** The effects of the rows of the entity of this name; undefined: this program does not know it. */
+  followUpsOf(entity: string): FollowUps | undefined;
+  /** Resolves when the intents of settled changes of this program are removed. */
+  rest(): Promise<unknown>;
   onFailure(error: RowanError): void;
 }
 
@@ -62,7 +66,7 @@ export class RemoteOutbox implements Outbox {
 
   constructor(private readonly source: RemoteOutboxSource) {}
 
-  /** Takes over what is left to be done of a change whose row was written. */
+  /** Takes over the effects of a change whose row was written. */
   take(token: Uint8Array): void {
     this.left.add(toHex(token));
     setImmediate(() => this.kick());
@@ -92,8 +96,13 @@ export class RemoteOutbox implements Outbox {
     }
   }
 
+  behind<T>(written: Promise<T>): Promise<T> {
+    return written;
+  }
+
   /** Resolves when what waited at the call is done, by this program or by those that began it. */
   async drain({ settledAfter = SETTLED }: DrainOptions = {}): Promise<void> {
+    await this.source.rest();
     const waiting = new Set<string>();
     for await (const { marks } of this.intents()) for (const { token } of marks) waiting.add(toHex(token));
     while (waiting.size > 0 && !this.hasEnded) {
@@ -104,6 +113,7 @@ export class RemoteOutbox implements Outbox {
   }
 
   async pending(): Promise<number> {
+    await this.source.rest();
     let count = 0;
     for await (const { marks } of this.intents()) count += marks.length;
     return count;
@@ -112,7 +122,7 @@ export class RemoteOutbox implements Outbox {
   async end(): Promise<void> {
     this.ending.abort();
     clearTimeout(this.timer);
-    await this.running;
+    await Promise.all([this.running, this.source.rest()]);
   }
 
   private get hasEnded(): boolean {
@@ -127,7 +137,7 @@ export class RemoteOutbox implements Outbox {
     const scanner = this.table.scan(new Scan().setCaching(PAGE));
     for await (const result of scanner) {
       const intent = readIntent(result);
-      if (intent !== undefined && this.source.followingOf(intent.entity) !== undefined) yield intent;
+      if (intent !== undefined && this.source.followUpsOf(intent.entity) !== undefined) yield intent;
     }
   }
 
@@ -151,21 +161,47 @@ export class RemoteOutbox implements Outbox {
     return youngest;
   }
 
-  /** Whether what follows was done. */
+  /** Whether the effects are settled. */
   private async work(
     { entity, target, row }: Intent,
     marks: readonly IntentMark[],
     settledAfter: number,
   ): Promise<boolean> {
-    const following = this.source.followingOf(entity)!;
+    const followUps = this.source.followUpsOf(entity)!;
     const isOwn = marks.every(({ token }) => this.left.has(toHex(token)));
     const isDone = isOwn
-      ? await following.settle(target, 'all', settledAfter)
-      : await following.takeOver(target, settledAfter);
+      ? await followUps.settle(target, 'all', settledAfter)
+      : await followUps.takeOver(target, settledAfter);
     if (!isDone) return false;
     const [answer] = await this.table.batch([removeIntents(row, marks)]);
     if (!answer!.ok) throw answer!.error;
     for (const { token } of marks) this.left.delete(toHex(token));
     return true;
+  }
+}
+
+/** Several outboxes as one. */
+export class JoinedOutbox implements Outbox {
+  constructor(private readonly all: () => readonly Outbox[]) {}
+
+  kick(): void {
+    for (const outbox of this.all()) outbox.kick();
+  }
+
+  behind<T>(written: Promise<T>): Promise<T> {
+    return this.all().reduce((result, outbox) => outbox.behind(result), written);
+  }
+
+  async drain(options?: DrainOptions): Promise<void> {
+    await Promise.all(this.all().map((outbox) => outbox.drain(options)));
+  }
+
+  async pending(): Promise<number> {
+    const counts = await Promise.all(this.all().map((outbox) => outbox.pending()));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.all().map((outbox) => outbox.end()));
   }
 }

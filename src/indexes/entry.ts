@@ -1,5 +1,5 @@
 /**
- * An entry of an index: one row of the index's table with one cell. docs/indexes.md has the bytes.
+ * An entry of an index: one row of the index's table with one cell. docs/indexes-internals.md has the bytes.
  *
  *     row    id 4 | the elements of the index | the data row, unless the index is unique
  *     value  state 1 | where it is 2, the token of the change that wrote it, 8

@@ -1,8 +1,8 @@
 import { fromHex, toHex, toStringBinary } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { CorruptionError } from '../errors.js';
-import { Delete, Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
-import { compareAndSet } from '../table/table.js';
+import { type Engine, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { type JobRows, MemoryRows, TableRows } from './job-rows.js';
 import type { Counters, RowRange } from './types.js';
 
 /** What stands in `rowan_jobs` is looked at before it is believed: others can write there too. */
@@ -74,7 +74,7 @@ function damaged(row: Uint8Array, cause?: unknown): CorruptionError {
 }
 
 /**
- * The state of jobs in the table `rowan_jobs` (docs/jobs.md).
+ * The state of jobs in the table `rowan_jobs` (docs/job-processes.md).
  *
  * Each state is one cell, and each change of it a checkAndMutate on the very bytes before: whoever lost a split to another
  * worker finds out at its next change, and a change whose answer was lost is recognized by reading it back.
@@ -130,9 +130,17 @@ export class JobStore {
   run = 0;
 
   constructor(
-    private readonly table: Table,
+    table: Table,
     readonly job: string,
+    private readonly rows: JobRows = new TableRows(table, FAMILY),
   ) {}
+
+  /** The states of a job on an engine; of one that is only read they are of this object alone. */
+  static on(engine: Engine, job: string): JobStore {
+    const { readOnly } = engine.capabilities;
+    const table = engine.table(jobTableDescriptor().name);
+    return readOnly === true ? new JobStore(table, job, new MemoryRows()) : new JobStore(table, job);
+  }
 
   header(): Promise<Stored<JobHeader> | undefined> {
     return this.read<JobHeader>(this.headerRow(), JOB, isHeader);
@@ -160,16 +168,10 @@ export class JobStore {
   /** The states of a phase's splits by their numbers; those that nobody has begun are missing. */
   async splits(phase: number): Promise<Map<number, Stored<SplitState>>> {
     const found = new Map<number, Stored<SplitState>>();
-    const prefix = this.rowOf('s', phase);
-    const scanner = this.table.scan(new Scan().setStartStopRowForPrefix(prefix).addColumn(FAMILY, SPLIT));
-    for await (const { row, cells } of scanner) {
-      const cell = cells[0];
-      if (cell === undefined) continue;
+    const next = this.rowOf('s', phase + 1);
+    for (const { row, value } of await this.rows.list(this.rowOf('s', phase), next, SPLIT)) {
       const number = Buffer.from(row.buffer, row.byteOffset, row.length).readUInt32BE(row.length - 4);
-      found.set(number, {
-        value: readState<SplitState>(row, cell.value, isSplit),
-        bytes: new Uint8Array(cell.value),
-      });
+      found.set(number, { value: readState<SplitState>(row, value, isSplit), bytes: value });
     }
     return found;
   }
@@ -197,13 +199,8 @@ export class JobStore {
   async forgetEarlierRuns(): Promise<void> {
     for (const kind of ['p', 's'] as const) {
       const from = this.rowOf(kind).subarray(0, -4);
-      const rows: Uint8Array[] = [];
-      for await (const { row } of this.table.scan(
-        new Scan().withStartRow(from).withStopRow(this.rowOf(kind)),
-      ))
-        rows.push(new Uint8Array(row));
-      const outcomes = await this.table.batch(rows.map((row) => new Delete(row)));
-      for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+      const rows = await this.rows.list(from, this.rowOf(kind));
+      await this.rows.delete(rows.map(({ row }) => row));
     }
   }
 
@@ -212,7 +209,7 @@ export class JobStore {
     column: Uint8Array,
     passes: (value: unknown) => boolean,
   ): Promise<Stored<T> | undefined> {
-    const bytes = (await this.table.get(new Get(row).addColumn(FAMILY, column))).getValue(FAMILY, column);
+    const bytes = await this.rows.get(row, column);
     if (bytes === undefined) return undefined;
     return { value: readState<T>(row, bytes, passes), bytes: new Uint8Array(bytes) };
   }
@@ -224,8 +221,7 @@ export class JobStore {
     value: T,
   ): Promise<Stored<T> | undefined> {
     const bytes = new Uint8Array(Buffer.from(JSON.stringify(value)));
-    const place = { row, family: FAMILY, qualifier: column };
-    return (await compareAndSet(this.table, place, before, bytes)) ? { value, bytes } : undefined;
+    return (await this.rows.compareAndSet(row, column, before, bytes)) ? { value, bytes } : undefined;
   }
 
   private headerRow(): Uint8Array {

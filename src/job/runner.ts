@@ -84,14 +84,15 @@ class JobRun {
     private readonly options: JobRunOptions,
     private readonly settings: RunSettings,
   ) {
-    this.store = new JobStore(engine.table(jobTableDescriptor().name), definition.name);
+    this.store = JobStore.on(engine, definition.name);
     this.rowThrottle = new Throttle(settings.rowsPerSecond);
     this.byteThrottle = new Throttle(settings.bytesPerSecond);
   }
 
   async run(): Promise<JobOutcome> {
     const { phases } = this.definition;
-    await ensureTable(this.engine.admin, jobTableDescriptor());
+    const { admin, capabilities } = this.engine;
+    if (capabilities.readOnly !== true) await ensureTable(admin, jobTableDescriptor());
     let header = await this.begin();
     for (let phase = 0; phase < phases.length; phase++) {
       await this.runPhase(phases[phase]!, phase, phase < header.value.phase);

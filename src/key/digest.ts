@@ -4,7 +4,9 @@
  */
 
 import { hash } from 'node:crypto';
-import murmurHash3 from 'murmurhash3js';
+// Not by name: banners of bundled programs often import `createRequire`.
+import * as nodeModule from 'node:module';
+import type murmurHash3 from 'murmurhash3js';
 import { toLatin1 } from '../bytes/index.js';
 import type { HashAlgorithm } from './elements.js';
 
@@ -22,8 +24,12 @@ export function digest(algorithm: HashAlgorithm, bytes: Uint8Array): Uint8Array 
 /** MurmurHash3 (x86, 32 bits) of `bytes[start..end)`, unsigned. `seed` is a whole number of 32 bits. */
 export function murmur3(bytes: Uint8Array, start = 0, end = bytes.length, seed = 0): number {
   if (end - start <= MOST_IN_PLACE) return murmur3InPlace(bytes, start, end, seed);
-  return murmurHash3.x86.hash32(toLatin1(bytes, start, end), seed);
+  // The published package has the library in it (packaging/), and runs it with the first long key.
+  library ??= nodeModule.createRequire(import.meta.url)('murmurhash3js') as typeof murmurHash3;
+  return library.x86.hash32(toLatin1(bytes, start, end), seed);
 }
+
+let library: typeof murmurHash3 | undefined;
 
 /**
  * What `murmur3` computes, without a text and at any length: its fast path, and for digests that are not stored.

@@ -117,6 +117,19 @@ export interface KeyPart {
   readonly recoverable: boolean;
 }
 
+/** The bytes that one element of a key has in a row. */
+export interface KeyPiece {
+  /** The element as it stands in the layout's signature, e.g. "salt(16)" or "customerId:text". */
+  readonly element: string;
+  /** The parts that its bytes are made of; empty for constants. */
+  readonly parts: readonly string[];
+  /** Where its bytes begin, and the byte behind them. */
+  readonly start: number;
+  readonly end: number;
+  /** Whether it says nothing that other elements do not say: salts, buckets, digests of parts that stand elsewhere whole. */
+  readonly derived: boolean;
+}
+
 /** How the byte layout of an entity's keys, left to right, encodes, decodes and is searched. */
 export interface KeyLayout {
   /** Queryable parts, in the order of conditions. */
@@ -152,6 +165,11 @@ export interface KeyLayout {
    * @throws KeyError with the row in hex when it is not of this layout.
    */
   decodeLast(row: Uint8Array): unknown;
+  /**
+   * The bytes of a row, or of what rows begin with, element by element, left to right: for tools that show what they mean.
+   * @throws KeyError with the row in hex when it is not of this layout, or ends within an element.
+   */
+  pieces(row: Uint8Array): KeyPiece[];
   /** Whether a row of the table is of this layout and record type. Never throws. */
   matches(row: Uint8Array): boolean;
   /** Whether it can be proved that no row matches this layout and the other. */

@@ -1,5 +1,5 @@
 import { compareBytes } from '../bytes/index.js';
-import { generated } from '../codegen/index.js';
+import { generated } from '../codegen/generated.js';
 import { BaseCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import type { RawRow } from '../table/index.js';

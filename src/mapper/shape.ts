@@ -1,4 +1,4 @@
-import { generated } from '../codegen/index.js';
+import { generated } from '../codegen/generated.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
 import type { ColumnSchema, EmbeddedSchema, EntityClass, EntitySchema, TimeToLive } from '../schema/types.js';

@@ -4,7 +4,7 @@
  * through.
  */
 
-import { generated } from '../codegen/index.js';
+import { generated } from '../codegen/generated.js';
 import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
 import type { ColumnSchema } from '../schema/types.js';
 import { CellType, Delete, type Put } from '../table/index.js';

@@ -33,6 +33,7 @@ export {
   type KeyConditions,
   type KeyLayout,
   type KeyPart,
+  type KeyPiece,
   type KeyPlan,
   type KeyRange,
   type KeySubstitution,

@@ -50,6 +50,8 @@ export {
   type SpaceQuotaState,
   type SpaceSubject,
   type SpaceViolationPolicy,
+  secretAuthenticator,
+  secretToken,
   type TelemetryApi,
   type Throttle,
   type ThrottleSubject,

@@ -17,11 +17,14 @@ export type { CompactionSettings } from '../store/background/compaction-policy.j
 export type { EmbeddedAdmin } from '../store/embedded-admin.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
+export type { StoreMoment } from '../store/follow/follower.js';
+export { openReadOnly, type ReadOnlyOptions, type ReadOnlyStore } from '../store/follow/read-only-store.js';
 export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';
+export type { StoreMetric } from '../store/metrics.js';
 export type { EmbeddedOptions } from '../store/options.js';
+export type { VerifyReport } from '../store/repair/verify.js';
 export type { TableSnapshot } from '../store/snapshots.js';
 export type { StoreStats } from '../store/stats.js';
-export type { VerifyReport } from '../store/verify.js';
 export {
   type Additions,
   type Admin,

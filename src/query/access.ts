@@ -4,11 +4,11 @@ import { MissingTextError } from '../key/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
-import type { QueryExplanation } from './explanation.js';
 import type { EntryRepair, IndexAccess } from './index-access.js';
+import type { Operations, QueryListener } from './operations.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 
-/** What queries read from. */
+/** The tables that queries read. */
 
 /** A table, and the same table again if it answers without leaving the thread. */
 export interface TableAccess {
@@ -30,8 +30,8 @@ export interface TableAccess {
     | undefined;
   /** The repositories of other entities of the database. */
   readonly related?: RelatedReaders | undefined;
-  /** Told of every query when it has ended. */
-  readonly onQuery?: QueryListener | undefined;
+  /** Who is told of what is read and written. */
+  readonly operations?: Operations | undefined;
   /** Seals cursors, so that none can be forged: HMAC-SHA-256. */
   readonly cursorSecret?: Uint8Array | undefined;
   /** Names of entities whose cursors go on in this one, since their keys were changed to its. */
@@ -50,7 +50,9 @@ export interface ReadSettings {
 }
 
 /** The same, held to what it may be: what every table is read with. */
-export type Reading = Pick<TableAccess, 'onQuery' | 'cursorSecret'>;
+export interface Reading extends Pick<TableAccess, 'cursorSecret'> {
+  readonly onQuery?: QueryListener | undefined;
+}
 
 /** The least bytes of a secret that are worth the name. */
 const LEAST_SECRET = 16;
@@ -103,47 +105,4 @@ export async function recoverAndRetry<T>(
 ): Promise<T> {
   await recoverOrThrow(access, error);
   return recovering(access, decode);
-}
-
-/** What is told of queries that were run. */
-
-/** How a query was asked to run. */
-export type QueryOperation = 'all' | 'first' | 'page' | 'count' | 'exists' | 'iterate' | 'aggregate';
-
-/** One query that was run to its end, or to its error. */
-export interface QueryEvent {
-  readonly operation: QueryOperation;
-  readonly table: string;
-  readonly entities: readonly string[];
-  /** Byte ranges of the plan. */
-  readonly ranges: number;
-  /** Rows that the table gave; more than were handed out where conditions are decided here. */
-  readonly rows: number;
-  /** Bytes of the values of those rows. */
-  readonly bytes: number;
-  /** From the start of the first reading to the end of the last, in ms; of a stream with what its reader did between. */
-  readonly milliseconds: number;
-  readonly error: unknown;
-  /** The whole plan; made when it is asked for. */
-  explain(): QueryExplanation;
-}
-
-/** Called with every event; what it throws is not looked at. */
-export type QueryListener = (event: QueryEvent) => void;
-
-/** A listener that writes a line for each query that took `slowerThan` ms or more (default 0: every one). */
-export function queryLogger(
-  write: (line: string) => void,
-  options: { readonly slowerThan?: number } = {},
-): QueryListener {
-  const { slowerThan = 0 } = options;
-  return (event) => {
-    if (event.milliseconds < slowerThan) return;
-    const { operation, table, entities, ranges, rows, bytes, milliseconds, error } = event;
-    const outcome =
-      error === undefined ? '' : ` failed: ${error instanceof Error ? error.message : String(error)}`;
-    write(
-      `${operation} ${entities.join('+')} on ${table}: ${ranges} ranges, ${rows} rows, ${bytes} bytes, ${milliseconds.toFixed(1)} ms${outcome}`,
-    );
-  };
 }

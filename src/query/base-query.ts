@@ -1,16 +1,18 @@
-/** What queries on one entity and on collections have in common: running, streaming, paging, counting. */
+/** The common part of queries on one entity and on collections: running, streaming, paging, counting. */
 
 import { copyBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { describe, isInstance, isRecord } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
-import type { QueryOperation, TableAccess } from './access.js';
+import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
+import { Deadline, TimedCursor } from './deadline.js';
 import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
-import { loadRows, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
+import { type LoadedRow, loadRows, nextLoaded, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
+import type { Literal, QueryOperation, RunningOperation } from './operations.js';
 import {
   checkPage,
   type OpenStream,
@@ -37,6 +39,10 @@ export interface Prepared {
   /** Order by a column, in place of the key's. */
   readonly compare: ((a: object, b: object) => number) | undefined;
   readonly explain: () => Explanation;
+  /** What is asked, as text. */
+  readonly conditions: (literal: Literal) => string;
+  /** Of a query that runs, where its options give it a time. */
+  readonly deadline?: Deadline;
 }
 
 /** Rows fetched at once by a stream: few at first, so that a reader who stops early costs little. */
@@ -63,7 +69,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   /** The same query, reading only what says which rows there are. */
   protected abstract forCounting(): BaseQuery<unknown>;
 
-  /** What the query will do. Reads nothing and needs no server. */
+  /** Explains what the query will do. Reads nothing and needs no server. */
   abstract explain(): Explanation;
 
   /** From the last key to the first. Called twice it is as if it had not been. */
@@ -103,7 +109,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   async first(): Promise<T | null> {
     const limit = Math.min(this.spec.limit ?? 1, 1);
     // A listener is told of the query as it runs.
-    const query = this.access.onQuery === undefined ? this : this.limit(limit);
+    const query = this.access.operations?.queriesHeard ? this.limit(limit) : this;
     const found = query.collect('first', undefined, limit);
     const rows = found instanceof Promise ? await found : found;
     return rows[0] ?? null;
@@ -128,14 +134,18 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return (await this.forCounting().limit(1).countRows('exists')) > 0;
   }
 
-  /** One page, with cursors to the next and the one before. Cursors are bound to the query; other queries refuse them. */
+  /**
+   * One page of `size` rows, which has no default, with cursors to the next and the one before. Cursors are bound to the query; other
+   * queries refuse them.
+   * @throws InvalidArgumentError without options. @throws QueryError on a size that is not positive, and on a cursor of another query.
+   */
   async page(options: PageOptions): Promise<Page<T>> {
     return this.readPage(options);
   }
 
   private async readPage(options: PageOptions): Promise<Page<T>> {
     const { size, cursor, back } = checkPage(options, this.spec.limit);
-    const prepared = await this.prepare();
+    const prepared = await this.begin();
     if (prepared.compare !== undefined) {
       throw new QueryError(
         'page() goes by the key: it does not go together with orderBy(). Use limit() and all().',
@@ -144,7 +154,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return this.observed('page', prepared, async (tally) => {
       const position = cursor === undefined ? undefined : decodeCursor(prepared.scope, cursor);
       const plan = back ? prepared.reversedPlan() : prepared.plan;
-      const reading = this.open(plan, size + 1, size + 1, tally, position);
+      const reading = this.open(prepared, size + 1, size + 1, tally, position, plan);
       const { placing } = reading;
       const rows: PageRow<T>[] = [];
       const take = (row: Row, key: Uint8Array, entity: number): Promise<void> | undefined => {
@@ -189,21 +199,20 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
    * while rows are deleted. Entries of an index do: all batches are one reading, which gives each row once.
    */
   protected async *readBatches({ size, limit, cursor }: FoundRowsOptions): AsyncGenerator<FoundRows> {
-    const prepared = await this.prepare();
+    const prepared = await this.begin(true);
     const { plan, loaders, scope } = prepared;
     const isKept = plan.through !== undefined;
-    const tally = this.tally();
-    const started = performance.now();
+    const tally = this.started('iterate', prepared);
     let position = cursor === undefined ? undefined : decodeCursor(scope, cursor);
     let reading: RowCursor | undefined;
-    let ahead: PlacedRow | undefined;
+    let ahead: LoadedRow | undefined;
     let error: unknown;
     try {
       for (let left = limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
         const wanted = Math.min(size, left);
         if (reading === undefined) {
-          reading = this.open(plan, isKept ? undefined : wanted + 1, wanted + 1, tally, position);
-          ahead = await nextPlaced(reading, loaders);
+          reading = this.open(prepared, isKept ? undefined : wanted + 1, wanted + 1, tally, position);
+          ahead = await nextLoaded(reading, loaders);
         }
         const { placing } = reading;
         const rows: FoundRow[] = [];
@@ -214,7 +223,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
             position = { key: place, logical: scope.schemas[entity]!.key.logicalBytes(place), entity };
           }
           if (item !== null) rows.push({ row, key: item });
-          ahead = await nextPlaced(reading, loaders);
+          ahead = await nextLoaded(reading, loaders);
         }
         if (!isKept) {
           await reading.close();
@@ -230,7 +239,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       throw thrown;
     } finally {
       await reading?.close();
-      this.tell('iterate', prepared, tally, started, error);
+      tally?.end(error);
     }
   }
 
@@ -240,16 +249,21 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   private async prepareStream(): Promise<OpenStream<T>> {
-    const prepared = await this.prepare();
+    const prepared = await this.begin(true);
     if (prepared.compare !== undefined) {
       const items = await this.collect('iterate', undefined, this.spec.limit);
       return { items };
     }
     const { limit } = this.spec;
-    const tally = this.tally();
-    const reading = this.open(prepared.plan, limit, Math.min(limit ?? FIRST_CHUNK, FIRST_CHUNK), tally);
-    const started = performance.now();
-    const end = (error: unknown): void => this.tell('iterate', prepared, tally, started, error);
+    const tally = this.started('iterate', prepared);
+    const end = (error: unknown): void => tally?.end(error);
+    let reading: RowCursor;
+    try {
+      reading = this.open(prepared, limit, Math.min(limit ?? FIRST_CHUNK, FIRST_CHUNK), tally);
+    } catch (error) {
+      end(error);
+      throw error;
+    }
     return { reading, loaders: prepared.loaders, signal: this.options.signal, end };
   }
 
@@ -261,7 +275,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   ): T[] | Promise<T[]> {
     const short = max === undefined ? this.lookUp(limit) : undefined;
     if (short !== undefined) return short;
-    const ready = this.prepare();
+    const ready = this.begin();
     return ready instanceof Promise
       ? ready.then((prepared) => this.collectPrepared(operation, prepared, max, limit))
       : this.collectPrepared(operation, ready, max, limit);
@@ -306,13 +320,13 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return loadRows(reading, prepared.loaders, take, this.options.signal)?.then(sorted) ?? sorted();
   }
 
-  private openAll({ plan }: Prepared, limit: number | undefined, tally: ReadTally | undefined): RowCursor {
-    return this.open(plan, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
+  private openAll(running: Prepared, limit: number | undefined, tally: ReadTally | undefined): RowCursor {
+    return this.open(running, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
   }
 
   /** Gives every row to `take`, and keeps none. */
   protected async forEach(operation: QueryOperation, take: (item: object) => void): Promise<void> {
-    const prepared = await this.prepare();
+    const prepared = await this.begin();
     await this.observed(operation, prepared, (tally) =>
       loadRows(this.openAll(prepared, this.spec.limit, tally), prepared.loaders, take, this.options.signal),
     );
@@ -334,7 +348,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     if (wanted === 0) return [];
     const items = await this.observed('all', prepared, async (tally) => {
       const kept: object[] = [];
-      const reading = this.open(prepared.plan, undefined, MANY_ROWS, tally);
+      const reading = this.open(prepared, undefined, MANY_ROWS, tally);
       try {
         for (let count = 1; await reading.advance(); count++) {
           const item = await prepared.loaders[reading.entity]!.load(reading.row!);
@@ -352,7 +366,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   private async countRows(operation: QueryOperation): Promise<number> {
-    const prepared = await this.prepare();
+    const prepared = await this.begin();
     return this.observed(operation, prepared, async (tally) => {
       const { limit } = this.spec;
       const reading = this.openAll(prepared, limit, tally);
@@ -368,12 +382,21 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     });
   }
 
+  /** The query made ready; its time runs from now on. */
+  private begin(isReadByRow = false): Prepared | Promise<Prepared> {
+    const { timeout } = this.options;
+    if (timeout === undefined) return this.prepare();
+    const deadline = new Deadline(timeout, isReadByRow);
+    return deadline.within(Promise.resolve(this.prepare())).then((prepared) => ({ ...prepared, deadline }));
+  }
+
   private open(
-    plan: ReadPlan,
+    { plan, deadline }: Prepared,
     limit: number | undefined,
     expected: number,
     tally: ReadTally | undefined,
     position?: Position,
+    reading = plan,
   ): RowCursor {
     const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency } = this.options;
     const options: ReadOptions = {
@@ -388,80 +411,39 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       expected,
       tally,
     };
-    return runPlan(plan, this.access, options, position);
+    const cursor = runPlan(reading, this.access, options, position);
+    return deadline === undefined ? cursor : new TimedCursor(cursor, deadline);
   }
 
-  private tally(): ReadTally | undefined {
-    return this.access.onQuery === undefined ? undefined : { rows: 0, bytes: 0 };
+  /** Tells whoever listens that the query begins; undefined where nobody does. */
+  private started(operation: QueryOperation, prepared: Prepared): RunningOperation | undefined {
+    const { operations, table } = this.access;
+    if (operations === undefined || !operations.queriesHeard) return undefined;
+    const { plan, scope, explain, conditions } = prepared;
+    let explained: Explanation | undefined;
+    return operations.begin({
+      operation,
+      table: table.name,
+      entities: scope.schemas.map((schema) => schema.name),
+      ranges: countRanges(plan),
+      plan: () => {
+        explained ??= explain();
+        return { kind: explained.kind, index: explained.index?.name };
+      },
+      conditions,
+      explain,
+    });
   }
 
-  /** Runs, and tells the listener of queries. */
+  /** Runs, and tells whoever listens. */
   private observed<R>(
     operation: QueryOperation,
     prepared: Prepared,
     run: (tally: ReadTally | undefined) => R | Promise<R>,
   ): R | Promise<R> {
-    const tally = this.tally();
-    return tally === undefined ? run(undefined) : this.runTold(operation, prepared, tally, run);
+    const running = this.started(operation, prepared);
+    return running === undefined ? run(undefined) : running.follow(async () => run(running));
   }
-
-  private async runTold<R>(
-    operation: QueryOperation,
-    prepared: Prepared,
-    tally: ReadTally,
-    run: (tally: ReadTally) => R | Promise<R>,
-  ): Promise<R> {
-    const started = performance.now();
-    try {
-      const value = await run(tally);
-      this.tell(operation, prepared, tally, started, undefined);
-      return value;
-    } catch (error) {
-      this.tell(operation, prepared, tally, started, error);
-      throw error;
-    }
-  }
-
-  private tell(
-    operation: QueryOperation,
-    { plan, scope, explain }: Prepared,
-    tally: ReadTally | undefined,
-    started: number,
-    error: unknown,
-  ): void {
-    if (tally === undefined) return;
-    try {
-      this.access.onQuery?.({
-        operation,
-        table: this.access.table.name,
-        entities: scope.schemas.map((schema) => schema.name),
-        ranges: countRanges(plan),
-        rows: tally.rows,
-        bytes: tally.bytes,
-        milliseconds: performance.now() - started,
-        error,
-        explain,
-      });
-    } catch {
-      // A listener's own error is not the query's.
-    }
-  }
-}
-
-/** A row of its own bytes, and where it stands. */
-interface PlacedRow {
-  readonly row: Uint8Array;
-  readonly place: Uint8Array;
-  readonly entity: number;
-  readonly item: object | null;
-}
-
-async function nextPlaced(reading: RowCursor, loaders: readonly RowLoader[]): Promise<PlacedRow | undefined> {
-  if (!(await reading.advance())) return undefined;
-  const { entity } = reading;
-  const row = copyBytes(reading.row!.row);
-  const place = reading.place === undefined ? row : copyBytes(reading.place);
-  return { row, place, entity, item: await loaders[entity]!.load(reading.row!) };
 }
 
 /** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */

@@ -9,7 +9,7 @@ import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
 import { checkCount, checkNames } from './slice.js';
 
-/** What is done to each row. */
+/** The change of each row. */
 export type RowAction = { readonly kind: 'delete' } | { readonly kind: 'update'; readonly patch: object };
 
 /** A row as a query found it: its bytes, and the entity's parts of the key. */
@@ -37,7 +37,7 @@ export interface RowCheck {
   holds(row: Result): boolean;
 }
 
-/** What a row must meet once more when it is changed. */
+/** The condition that a row must meet once more when it is changed. */
 export interface Recheck {
   /** For the engine. */
   readonly filter: Filter | undefined;
@@ -91,7 +91,7 @@ export interface BulkOptions {
 
 const BATCH = 1000;
 
-/** What of a query says which rows are changed. */
+/** The part of a query that says which rows are changed. */
 export interface BulkQuery {
   readonly spec: QuerySpec;
   readonly signal: AbortSignal | undefined;

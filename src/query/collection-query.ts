@@ -14,7 +14,7 @@ import { checkFindOptions, type FindOptions } from './find-options.js';
 import { parseKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import { Groups } from './page.js';
-import { type CollectionSpec, emptySpec, identityOf, type QuerySpec } from './query-spec.js';
+import { type CollectionSpec, describeSpec, emptySpec, identityOf, type QuerySpec } from './query-spec.js';
 import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
 /** Members of a union but the one type; classes that extend it stay. */
@@ -142,6 +142,10 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
       ),
       compare: undefined,
       explain: () => explainCollection(this.spec, plan),
+      conditions: (literal) => {
+        const texts = this.spec.entities.map((spec) => describeSpec(spec, literal));
+        return [...new Set(texts)].filter((text) => text !== '').join(' or ');
+      },
     };
   }
 }

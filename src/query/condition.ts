@@ -5,7 +5,7 @@ import type { PartCondition } from '../key/types.js';
 import { isList, isRecord, literalOf } from '../table/checks.js';
 import { copied, isOperators } from './key-conditions.js';
 
-/** What one column is asked. */
+/** A condition on one column. */
 export type TestOperator =
   | 'eq'
   | 'lt'
@@ -53,7 +53,8 @@ export interface PropertyResolver {
   entryOf(property: string, key: unknown): { readonly qualifier: Uint8Array; readonly name: string };
 }
 
-const OPERATORS: readonly string[] = [
+/** What `where` knows, and queries of requests (`rowan-orm/validation`). */
+export const CONDITION_OPERATORS = [
   'eq',
   'ne',
   'lt',
@@ -67,7 +68,8 @@ const OPERATORS: readonly string[] = [
   'endsWith',
   'contains',
   'exists',
-];
+] as const;
+const OPERATORS: readonly string[] = CONDITION_OPERATORS;
 
 /**
  * Reads `{ status: 'open', total: { gte: 5n }, email: null, address: { city: 'Ulm' } }`; several entries must all hold.
@@ -330,20 +332,22 @@ const SIGNS: Readonly<Record<TestOperator, string>> = {
 };
 
 /** The condition as text, e.g. `status = "open" and not (total > 5)`. */
-export function describeCondition(condition: Condition): string {
+/** `literal`: how values stand in the text; entries of Maps are values, too. */
+export function describeCondition(condition: Condition, literal = literalOf): string {
   if (condition.kind !== 'test') {
     if (condition.conditions.length === 0) return condition.kind === 'all' ? 'true' : 'false';
-    const texts = condition.conditions.map(describeCondition);
+    const texts = condition.conditions.map((one) => describeCondition(one, literal));
     return texts.length === 1 ? texts[0]! : `(${texts.join(condition.kind === 'all' ? ' and ' : ' or ')})`;
   }
   const { operator, negated, values } = condition;
-  const property = condition.entryName ?? testedName(condition);
+  const entry = literal === literalOf ? condition.entryName : undefined;
+  const property = entry ?? testedName(condition);
   if (operator === 'exists') return `${property} is ${negated ? 'absent' : 'present'}`;
-  if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${literalOf(values[0])}`;
+  if (operator === 'eq') return `${property} ${negated ? '!=' : '='} ${literal(values[0])}`;
   if (operator === 'in') {
-    return `${property} ${negated ? 'not in' : 'in'} (${values.map(literalOf).join(', ')})`;
+    return `${property} ${negated ? 'not in' : 'in'} (${values.map(literal).join(', ')})`;
   }
-  const text = `${property} ${SIGNS[operator]} ${literalOf(values[0])}`;
+  const text = `${property} ${SIGNS[operator]} ${literal(values[0])}`;
   return negated ? `not (${text})` : text;
 }
 

@@ -28,7 +28,7 @@ const MAX_CURSOR_LENGTH = 400_000;
 const LOGICAL = 0x6b;
 const RAW = 0x72;
 
-/** What a cursor is bound to: the same question asked of the same entities. */
+/** The identity of a query that a cursor is bound to: the same question asked of the same entities. */
 export interface CursorScope {
   /** Canonical text of the query. */
   readonly identity: () => string;

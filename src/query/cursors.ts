@@ -1,16 +1,23 @@
+import type { ReadView } from '../table/index.js';
 import type { OpenRange, RangeSource } from './range-source.js';
 import { comparePlaced, type ReadPlan } from './read-plan.js';
 import type { RowCursor } from './row.js';
+
+/** Opens a range of a sequence, of which so many rows are wanted, in what the sequence is read by. */
+type OpenNext = (range: OpenRange, left: number | undefined, view: ReadView | undefined) => RangeSource;
 
 /** One range after the other. */
 export class SequenceCursor implements RowCursor {
   private index = 0;
   private source: RangeSource | undefined;
+  private view: ReadView | undefined;
 
   constructor(
     private readonly ranges: readonly OpenRange[],
-    private readonly open: (range: OpenRange, left: number | undefined) => RangeSource,
+    private readonly open: OpenNext,
     private left: number | undefined,
+    /** Makes what all ranges are read by, where they are to be of one moment. */
+    private readonly viewOf: (() => ReadView) | undefined,
   ) {}
 
   get row(): RangeSource['row'] {
@@ -24,8 +31,9 @@ export class SequenceCursor implements RowCursor {
   advance(): boolean | Promise<boolean> {
     for (;;) {
       if (this.source === undefined) {
-        if (this.index >= this.ranges.length) return false;
-        this.source = this.open(this.ranges[this.index++]!, this.left);
+        if (this.index >= this.ranges.length) return this.end();
+        if (this.index === 0) this.view = this.viewOf?.();
+        this.source = this.open(this.ranges[this.index++]!, this.left, this.view);
       }
       const more = this.source.advance();
       if (typeof more !== 'boolean') return this.advanceLater(more);
@@ -52,8 +60,15 @@ export class SequenceCursor implements RowCursor {
     return source?.close() ?? undefined;
   }
 
+  private end(): false {
+    this.view?.close();
+    this.view = undefined;
+    return false;
+  }
+
   async close(): Promise<void> {
     this.index = this.ranges.length;
+    this.end();
     await this.finish();
   }
 }

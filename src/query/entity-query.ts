@@ -36,7 +36,7 @@ import { indexReadPlan, membershipOf } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
-import { identityOf, type QuerySpec } from './query-spec.js';
+import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import {
   neededFor,
@@ -325,6 +325,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { spec, access, options, lookUps } = this;
     const { through } = spec;
     if (through === undefined || spec.orderBy !== undefined || limit === 0) return undefined;
+    // Whoever listens is told of the query as it runs.
+    if (access.operations?.queriesHeard) return undefined;
     if (lookUps !== undefined) {
       requireActive(spec.schema, through.index.index, access.indexing?.access);
       const found = lookUps.find(spec, through.key, options, limit === 1);
@@ -353,6 +355,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 
   private prepared({ spec, plan }: Resolved): Prepared {
     const { schema, orderBy } = spec;
+    const { through } = this.spec;
     const index = 'use' in plan ? plan.use.index.index : undefined;
     return {
       plan: this.reading(plan),
@@ -369,6 +372,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       loaders: [new RowLoader(schema, this.access, plan.read.properties, plan.finish)],
       compare: orderBy && compareItems(schema, orderBy),
       explain: () => explained(plan),
+      conditions: (literal) => describeSpec({ ...this.spec, key: through?.key ?? this.spec.key }, literal),
     };
   }
 

@@ -101,7 +101,7 @@ export class EqualLookUps {
   static of(index: EntityIndex, access: TableAccess): EqualLookUps | undefined {
     const { sync } = access;
     const entries = access.indexing?.entries.sync;
-    if (index.index.several !== undefined || access.onQuery !== undefined) return undefined;
+    if (index.index.several !== undefined) return undefined;
     if (index.schema.key.dictionaries !== undefined) return undefined;
     return isNear(sync) && isNear(entries) ? new EqualLookUps(index, access, sync, entries) : undefined;
   }

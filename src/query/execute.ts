@@ -1,9 +1,12 @@
+import { compareBytes, EMPTY_BYTES } from '../bytes/index.js';
 import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
   Get,
+  type ReadView,
   type Result,
   type ResultScanner,
+  Scan,
   type SyncResultScanner,
   type SyncTable,
 } from '../table/index.js';
@@ -84,6 +87,8 @@ export class GetsCursor implements RowCursor {
   }
 }
 
+type RawTable = Pick<ReadView, 'getRaw' | 'scanSync'>;
+
 /** Rows that are filled again and again, of a table that answers in this thread. */
 export class RawSource extends RangeSource {
   private readonly raw = takeRawRow();
@@ -94,7 +99,7 @@ export class RawSource extends RangeSource {
   private closed = false;
 
   constructor(
-    private readonly table: SyncTable,
+    private readonly table: RawTable,
     plan: ReadPlan,
     part: PlanPart,
     range: KeyRange,
@@ -118,7 +123,7 @@ export class RawSource extends RangeSource {
     if (this.closed) return false;
     const { raw, scanner } = this;
     const more =
-      scanner === undefined ? this.open && this.table.getRaw!(this.get!, raw) : scanner.nextRaw!(raw);
+      scanner === undefined ? this.open && this.table.getRaw(this.get!, raw) : scanner.nextRaw!(raw);
     if (scanner === undefined) this.open = false;
     this.row = raw;
     return more;
@@ -232,9 +237,11 @@ export function openRange(
   limit: number | undefined,
   options: ReadOptions,
   isBehind?: (source: RangeSource) => boolean,
+  view?: ReadView,
 ): RangeSource {
   const { sync } = access;
-  if (sync?.getRaw !== undefined) return new RawSource(sync, plan, part, range, limit, options, isBehind);
+  const raw = view ?? (sync?.getRaw && (sync as RawTable));
+  if (raw !== undefined) return new RawSource(raw, plan, part, range, limit, options, isBehind);
   return new ScanSource(access, plan, part, range, limit, options, isBehind);
 }
 
@@ -316,19 +323,40 @@ function openRanges(
   if (access.sync === undefined && ranges.every((one) => one.part.points)) {
     return new GetsCursor(plan, ranges, access, options);
   }
+  // Keys of rows stay, entries of an index move from range to range.
+  const viewOf = plan.through && viewedBy(access.sync, ranges);
+  const reading = viewOf === undefined ? options : { ...options, moments: undefined };
+  if (viewOf !== undefined && options.moments !== undefined) options.moments.count++;
   return new SequenceCursor(
     ranges,
-    (one, left) =>
+    (one, left, view) =>
       openRange(
         access,
         plan,
         one.part,
         one.range,
         one.part.classify === undefined ? left : undefined,
-        options,
+        reading,
+        undefined,
+        view,
       ),
     options.limit,
+    viewOf,
   );
+}
+
+/** Makes a view of all that the ranges span; undefined where the table has none. */
+function viewedBy(table: SyncTable | undefined, ranges: readonly OpenRange[]): (() => ReadView) | undefined {
+  if (table?.readView === undefined) return undefined;
+  let first = ranges[0]!.range;
+  let last = first;
+  for (const { range } of ranges) {
+    if (compareBytes(range.start, first.start) < 0) first = range;
+    if (compareBytes(range.start, last.start) > 0) last = range;
+  }
+  const { start } = first;
+  const stop = last.stop ?? EMPTY_BYTES;
+  return () => table.readView!(new Scan().withStartRow(start).withStopRow(stop));
 }
 
 /** Whether a source's row comes behind the position in reading order. */

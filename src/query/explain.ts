@@ -24,8 +24,8 @@ import type { CollectionSpec } from './query-spec.js';
 export function explainQuery(plan: EntityPlan): Explanation {
   const { spec, keyPlan } = plan;
   const { schema } = spec;
-  const pushed = plan.pushed.map(describeCondition);
-  const local = plan.local.map(describeCondition);
+  const pushed = plan.pushed.map((one) => describeCondition(one));
+  const local = plan.local.map((one) => describeCondition(one));
   if (keyPlan.residual !== undefined) pushed.unshift(`rows of ${schema.name} only`);
   if (keyPlan.check !== undefined) local.unshift(keyText(plan));
   return new Explanation({
@@ -51,7 +51,7 @@ export function explainIndex(plan: IndexPlan): Explanation {
   const { spec, use, keyPlan, covered } = plan;
   const { schema } = spec;
   const { index } = use.index;
-  const local = plan.local.map(describeCondition);
+  const local = plan.local.map((one) => describeCondition(one));
   const points = keyPlan.kind === 'point' || keyPlan.kind === 'points';
   const most = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
   const table = indexTableName(schema.table.descriptor.name);
@@ -107,11 +107,11 @@ export function explainCollection(spec: CollectionSpec, plan: CollectionPlan): E
     .sort((a, b) => Buffer.compare(a.start, b.start));
   const of = (pick: (one: EntityPlan) => readonly string[]): string[] =>
     entities.flatMap((one) => pick(one).map((text) => `${one.spec.schema.name}: ${text}`));
-  const pushed = of((one) => one.pushed.map(describeCondition));
+  const pushed = of((one) => one.pushed.map((one) => describeCondition(one)));
   if (joined.length > 0) pushed.unshift(`rows of ${joined.map((schema) => schema.name).join(' and ')} only`);
   const local = of((one) => [
     ...(one.keyPlan.check === undefined ? [] : [keyText(one)]),
-    ...one.local.map(describeCondition),
+    ...one.local.map((one) => describeCondition(one)),
   ]);
   const points = reading.parts.every((part) => part.points);
   const limitPushed = limit !== undefined && local.length === 0;
@@ -134,7 +134,12 @@ export function explainCollection(spec: CollectionSpec, plan: CollectionPlan): E
     limitPushed,
     maxRows: points ? ranges.length : limitPushed ? limit * ranges.length : null,
     timeRange: explainTimes(timed),
-    warnings: entities.flatMap((one) => warningsOf(one, one.local.map(describeCondition))),
+    warnings: entities.flatMap((one) =>
+      warningsOf(
+        one,
+        one.local.map((one) => describeCondition(one)),
+      ),
+    ),
   });
 }
 

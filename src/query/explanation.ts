@@ -1,4 +1,4 @@
-/** What a query will do, as stable JSON and as text. Needs no server and reads nothing. */
+/** Explains what a query will do, as stable JSON and as text. Needs no server and reads nothing. */
 
 /** Stable codes of {@link ExplainWarning}. */
 export type ExplainWarningCode =
@@ -12,7 +12,7 @@ export type ExplainWarningCode =
 
 export interface ExplainWarning {
   readonly code: ExplainWarningCode;
-  /** What it costs and what would mend it. */
+  /** Its cost, and a remedy. */
   readonly message: string;
 }
 

@@ -8,7 +8,7 @@ import { compileCondition } from './evaluate.js';
 import { testedColumns } from './projection.js';
 import { resolverOf, WhereBuilder } from './where.js';
 
-/** What queries know of an entity's indexes. */
+/** An entity's indexes, as far as queries know them. */
 
 /**
  * `active`: queries are answered from it. `building`: writes keep it, but it does not have every row yet. `disabled`: a
@@ -70,7 +70,11 @@ export function compileKeptWhere(
       { details: { entity: schema.name, property } },
     );
   }
-  return { test: compileCondition(condition, schema), columns, texts: conditions.map(describeCondition) };
+  return {
+    test: compileCondition(condition, schema),
+    columns,
+    texts: conditions.map((one) => describeCondition(one)),
+  };
 }
 
 /** @throws QueryError when queries cannot be answered from the index. */

@@ -275,7 +275,7 @@ export function lookUp(
   const { sync } = access;
   const entries = access.indexing?.entries.sync;
   if (limit > MOST || limit === 0 || sync?.getRaw === undefined || entries === undefined) return undefined;
-  if (access.onQuery !== undefined || spec.reversed || !isPlain(options)) return undefined;
+  if (spec.reversed || !isPlain(options)) return undefined;
   if (plan.rowTest !== undefined || keyPlan.check !== undefined || keyPlan.residual !== undefined) {
     return undefined;
   }

@@ -82,7 +82,7 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   };
 }
 
-/** What is left to be decided of the rows. */
+/** Conditions that are still to be tested on the rows. */
 function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan): readonly Condition[] {
   if (inexactParts.length === 0 && spec.where.length === 0 && Object.keys(spec.key).length === 0) {
     return NO_CONDITIONS;
@@ -105,7 +105,7 @@ function isSameValue(a: PartCondition | undefined, b: PartCondition): boolean {
 
 const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);
 
-/** What is read for a query, and of what. */
+/** The columns that are read for a query, and the rows that they are read of. */
 export type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
 
 /** Of queries that decide on nothing themselves, by what they select: each look-up by an index is such a one. */
@@ -235,7 +235,7 @@ function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
   );
 }
 
-/** What is read of entries: all of them. */
+/** The read set of entries: everything. */
 export const ENTRY_READ: ReadSet = {
   families: new Map([[INDEX_FAMILY, null]]),
   everything: true,

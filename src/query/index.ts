@@ -1,9 +1,5 @@
 export {
   checkReadSettings,
-  type QueryEvent,
-  type QueryListener,
-  type QueryOperation,
-  queryLogger,
   type Reading,
   type ReadSettings,
   type TableAccess,
@@ -40,6 +36,19 @@ export {
 export { parseKeyConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
+export {
+  type Literal,
+  type OperationEvent,
+  type OperationListener,
+  type OperationName,
+  Operations,
+  type OperationWatcher,
+  type QueryEvent,
+  type QueryListener,
+  type QueryOperation,
+  queryLogger,
+  type RunningOperation,
+} from './operations.js';
 export { Groups, Page, type PageOptions } from './page.js';
 export { emptySpec } from './query-spec.js';
 export type { RelatedReaders } from './related/relation-loader.js';

@@ -1,4 +1,4 @@
-/** What a user writes about key parts, turned into the conditions that a key layout plans. */
+/** Turns a user's conditions on key parts into those that a key layout plans. */
 
 import { KeyError, QueryError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
@@ -114,27 +114,27 @@ export function isOperators(value: unknown): value is Readonly<Record<string, un
 }
 
 /** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`; "" when there are none. */
-export function describeKeyConditions(conditions: KeyConditions): string {
+export function describeKeyConditions(conditions: KeyConditions, literal = literalOf): string {
   return Object.entries(conditions)
-    .map(([name, condition]) => describePart(name, condition))
+    .map(([name, condition]) => describePart(name, condition, literal))
     .join(' and ');
 }
 
-function describePart(name: string, condition: PartCondition): string {
+function describePart(name: string, condition: PartCondition, literal: (value: unknown) => string): string {
   switch (condition.kind) {
     case 'eq':
-      return `${name} = ${literalOf(condition.value)}`;
+      return `${name} = ${literal(condition.value)}`;
     case 'in':
-      return `${name} in (${condition.values.map(literalOf).join(', ')})`;
+      return `${name} in (${condition.values.map(literal).join(', ')})`;
     case 'startsWith':
-      return `${name} starts with ${literalOf(condition.value)}`;
+      return `${name} starts with ${literal(condition.value)}`;
     case 'endsWith':
-      return `${name} ends with ${literalOf(condition.value)}`;
+      return `${name} ends with ${literal(condition.value)}`;
     case 'range': {
       const { lower, upper } = condition;
       const parts: string[] = [];
-      if (lower) parts.push(`${name} ${lower.inclusive ? '>=' : '>'} ${literalOf(lower.value)}`);
-      if (upper) parts.push(`${name} ${upper.inclusive ? '<=' : '<'} ${literalOf(upper.value)}`);
+      if (lower) parts.push(`${name} ${lower.inclusive ? '>=' : '>'} ${literal(lower.value)}`);
+      if (upper) parts.push(`${name} ${upper.inclusive ? '<=' : '<'} ${literal(upper.value)}`);
       return parts.join(' and ');
     }
   }

@@ -9,7 +9,7 @@ import { valueSpan } from './row.js';
 
 /** The one place that says which rows of an entity with `@DeletedAt` are there: those without a time of deletion. */
 
-/** What a row must meet to be there; nothing for entities that are deleted for good. */
+/** The condition under which a row counts as there; none for entities that are deleted for good. */
 export function livingConditions(schema: EntitySchema): readonly Condition[] {
   const { deletedProperty: property } = schema;
   return property === undefined

@@ -1,3 +1,4 @@
+import { copyBytes } from '../bytes/index.js';
 import { throwIfAborted } from '../errors.js';
 import type { EntitySchema, RowReader } from '../schema/types.js';
 import { RawRow, type Result } from '../table/index.js';
@@ -65,6 +66,25 @@ export async function loadTexts(layouts: ReadPlan['layouts'], rows: readonly Res
     const own = rows.filter((result) => !result.isEmpty && layout.matches(result.row));
     if (own.length > 0) await layout.dictionaries.loadTexts(own.map((result) => result.row));
   }
+}
+
+/** A row of its own bytes, where it stands, and its entity. */
+export interface LoadedRow {
+  readonly row: Uint8Array;
+  readonly place: Uint8Array;
+  readonly entity: number;
+  readonly item: object | null;
+}
+
+export async function nextLoaded(
+  reading: RowCursor,
+  loaders: readonly RowLoader[],
+): Promise<LoadedRow | undefined> {
+  if (!(await reading.advance())) return undefined;
+  const { entity } = reading;
+  const row = copyBytes(reading.row!.row);
+  const place = reading.place === undefined ? row : copyBytes(reading.place);
+  return { row, place, entity, item: await loaders[entity]!.load(reading.row!) };
 }
 
 /** Makes entities of all rows of a reading: in this turn as long as they are there, and then as they come. */

@@ -1,7 +1,7 @@
-import { QueryError, RowanError, throwIfAborted } from '../errors.js';
+import { InvalidArgumentError, QueryError, RowanError, throwIfAborted } from '../errors.js';
 import type { EntityOf } from '../schema/entity-types.js';
 import type { EntityClass } from '../schema/types.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import { type CursorScope, encodeCursor } from './cursor.js';
 import type { RowLoader } from './loader.js';
 import type { RowCursor } from './row.js';
@@ -9,7 +9,7 @@ import { checkNames } from './slice.js';
 
 /** One page of a query's rows. */
 
-/** Options of `page()`. */
+/** Options of `page()`, which needs them: `size` has no default. */
 export interface PageOptions {
   /** Rows of a full page, 1 or more. */
   readonly size: number;
@@ -41,12 +41,21 @@ export class Page<T> {
   }
 }
 
-/** @throws QueryError on options that ask for no page. */
+/**
+ * @throws InvalidArgumentError when there are no options, or one that is not known.
+ * @throws QueryError on options that ask for no page.
+ */
 export function checkPage(
   options: PageOptions,
   limit: number | undefined,
+  known: readonly string[] = ['size', 'cursor', 'back'],
 ): { readonly size: number; readonly cursor: string | undefined; readonly back: boolean } {
-  checkNames('page', options, ['size', 'cursor', 'back']);
+  if (!isRecord(options)) {
+    throw new InvalidArgumentError(
+      `page: the options are ${describe(options)}. Give an object with size, the rows of a full page: page({ size: 20 }).`,
+    );
+  }
+  checkNames('page', options, known);
   const { size, cursor, back = false } = options;
   if (!Number.isSafeInteger(size) || size < 1) {
     throw new QueryError(`page: size is a positive integer, not ${describe(size)}.`);

@@ -138,7 +138,7 @@ function fullScanError(spec: QuerySpec, unserved: readonly OtherIndex[]): QueryE
   const { schema } = spec;
   const why = unserved.map(({ name, why }) => `${name} ${why}`).join('; ');
   const first = schema.key.parts[0]?.name ?? '?';
-  const where = spec.where.map(describeCondition).join(' and ');
+  const where = spec.where.map((one) => describeCondition(one)).join(' and ');
   const index = indexToDeclare(schema, spec.where);
   return new QueryError(
     `find on ${schema.name} would read the whole table "${schema.table.descriptor.name}"` +

@@ -1,4 +1,4 @@
-/** What queries are asked: plain, immutable data that planning reads. */
+/** The specification of a query: plain, immutable data that planning reads. */
 
 import type { KeyConditions } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
@@ -9,7 +9,7 @@ import { describeKeyConditions } from './key-conditions.js';
 import { livingConditions } from './living.js';
 import type { MapSlice } from './slice.js';
 
-/** What every query is asked. */
+/** The common part of every query's specification. */
 export interface BaseSpec {
   readonly reversed: boolean;
   readonly limit: number | undefined;
@@ -17,7 +17,7 @@ export interface BaseSpec {
   readonly timeRange: TimeRange | undefined;
 }
 
-/** What is asked of one entity. Immutable; each step of a query makes a new one. */
+/** The specification of a query on one entity. Immutable; each step of a query makes a new one. */
 export interface QuerySpec extends BaseSpec {
   readonly schema: EntitySchema;
   readonly key: KeyConditions;
@@ -32,7 +32,7 @@ export interface QuerySpec extends BaseSpec {
   readonly through: IndexUse | undefined;
 }
 
-/** What is asked of several entities. */
+/** The specification of a query on several entities. */
 export interface CollectionSpec extends BaseSpec {
   /** Of each entity; direction, limit and times are those of the collection. */
   readonly entities: readonly QuerySpec[];
@@ -62,6 +62,15 @@ export function emptySpec(
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
+/** What is asked, with values as `literal` writes them. */
+export function describeSpec(
+  { key, where }: Pick<QuerySpec, 'key' | 'where'>,
+  literal: (value: unknown) => string,
+): string {
+  const texts = [describeKeyConditions(key, literal), ...where.map((one) => describeCondition(one, literal))];
+  return texts.filter((text) => text !== '').join(' and ');
+}
+
 /** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
 export function identityOf(spec: QuerySpec, entity = spec.schema.name): string {
   const { key, where, reversed, timeRange } = spec;
@@ -69,7 +78,7 @@ export function identityOf(spec: QuerySpec, entity = spec.schema.name): string {
   return JSON.stringify([
     entity,
     describeKeyConditions(key),
-    where.map(describeCondition).sort(),
+    where.map((one) => describeCondition(one)).sort(),
     reversed ? 'reverse' : 'forward',
     times,
   ]);

@@ -80,7 +80,7 @@ export function giveBackRawRow(raw: RawRow): void {
   if (spare.length < MOST_SPARE) spare.push(raw);
 }
 
-/** What is done to an entity before it is handed out. */
+/** A change made to an entity before it is handed out. */
 export type Finish = (entity: Record<string, unknown>) => void;
 
 /** A reading that is under way, and how it is done. */

@@ -5,6 +5,7 @@ import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/ent
 import { describe } from '../table/checks.js';
 import type { EntityQuery } from './entity-query.js';
 import type { Explanation } from './explanation.js';
+import { checkPage } from './page.js';
 import type { Predicate, Where, WhereBuilder } from './where.js';
 
 /** A page of a query over several tables. */
@@ -95,19 +96,16 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   }
 
   /**
-   * One page, and a cursor to the next. Cursors are bound to the query and to the tables, in their order.
-   * @throws QueryError on a cursor of another query.
+   * One page of `size` rows, and a cursor to the next. Cursors are bound to the query and to the tables, in their order.
+   * @throws InvalidArgumentError without options. @throws QueryError on a size that is not positive, and on a cursor of another query.
    */
   async page(options: {
     readonly size: number;
     readonly cursor?: string | undefined;
   }): Promise<TablesPage<T>> {
-    if (this.most !== undefined) {
-      throw new QueryError('page() and limit() do not go together: the size of the page is its limit.');
-    }
-    const { size } = options;
+    const { size, cursor: given } = checkPage(options, this.most, ['size', 'cursor']);
     const items: T[] = [];
-    let { at, cursor } = this.place(options.cursor);
+    let { at, cursor } = this.place(given);
     for (; at < this.queries.length; at++, cursor = undefined) {
       const page = await this.queries[at]!.page({ size: size - items.length, cursor });
       items.push(...page.items);
@@ -142,7 +140,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     }
   }
 
-  /** What is done in each table, in their order. */
+  /** Explains the query of each table, in their order. */
   explain(): Explanation[] {
     return this.queries.map((query) => (this.most === undefined ? query : query.limit(this.most)).explain());
   }

@@ -1,4 +1,4 @@
-/** What follows a write that has taken effect, or the transaction that it is part of. */
+/** Work behind a write that has taken effect, or behind the transaction that it is part of. */
 
 import type { EntityLifecycle, EntitySchema } from '../schema/types.js';
 import type { Change, ChangeOperation, Deferred } from './change.js';

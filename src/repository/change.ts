@@ -52,9 +52,9 @@ export async function applyAction(
   }
 }
 
-/** What a write is, before an engine applies it: one change set for every way of writing. */
+/** A write before an engine applies it: one change set for every way of writing. */
 
-/** The ways of writing that hooks, observers and participants tell apart. */
+/** The ways of writing that hooks, observers and maintainers tell apart. */
 export type ChangeOperation = 'put' | 'insert' | 'replace' | 'update' | 'delete' | 'mutate';
 
 /** Something that must hold of the row for a change to take effect. */
@@ -86,17 +86,26 @@ export function isMetBy(
 /** The mutations of a change, all of one row and one atomic step. */
 export interface ResolvedChange {
   readonly mutations: readonly RowMutation[];
-  /** What was read and must still be so; empty where reading and writing are one step. */
+  /** Conditions that the row still is as it was read; empty where reading and writing are one step. */
   readonly seen: readonly Expectation[];
-  /** Cells that go, with what is older, before the mutations take effect: they would live longer than what hides them. */
+  /** Cells that go, with what is older, before the mutations take effect: they, or what is below them, would outlive what hides them. */
   readonly outlived?: readonly Cell[];
+  /** Whether what is written in their place has a time of its own. */
+  readonly isDated?: boolean;
 }
 
-/** The delete of cells and what is older than they. `exact`: leaves what is written in the same step. */
-export function deleteOutlived(row: Uint8Array, cells: readonly Cell[], exact: boolean): Delete {
+/**
+ * The delete of cells and what is older than they. Cells of `time` and later go as of now, which makes what is written behind it
+ * later; without it each goes at its own time.
+ */
+export function deleteOutlived(
+  row: Uint8Array,
+  cells: readonly Cell[],
+  time: number = Number.POSITIVE_INFINITY,
+): Delete {
   const del = new Delete(row);
   for (const { family, qualifier, timestamp } of cells)
-    del.addColumns(family, qualifier, exact ? timestamp : undefined);
+    del.addColumns(family, qualifier, timestamp < time ? timestamp : undefined);
   return del;
 }
 
@@ -107,11 +116,11 @@ export function deleteOutlived(row: Uint8Array, cells: readonly Cell[], exact: b
 export interface Change {
   readonly operation: ChangeOperation;
   readonly row: Uint8Array;
-  /** What the caller expects of the row, as one engine step can check it. */
+  /** The caller's expectation of the row, as one engine step can check it. */
   readonly expects: readonly Expectation[];
   /** The error when it is not so. */
   readonly mismatch: (() => RowanError) | undefined;
-  /** What `resolve` must see of the row; undefined: nothing. */
+  /** The columns of the row that `resolve` needs; undefined: none. */
   readonly reads: Get | undefined;
   /** @throws RowanError when the row is not as the caller expects. */
   resolve(before: RowImage | undefined): ResolvedChange;
@@ -128,7 +137,7 @@ export interface Change {
   readonly failed: (() => void) | undefined;
 }
 
-/** What a change writes of a row that was read, as far as `image` knows it. */
+/** The mutations of a change of a row that was read, as far as `image` knows it. */
 export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
   const resolved = change.resolve(image);
   const { markerApart } = change;
@@ -169,7 +178,7 @@ function withoutMarker(mutations: readonly RowMutation[], { value }: Marker): re
   });
 }
 
-/** What follows a change once the transaction that it is part of has ended. */
+/** Work behind a change, once the transaction that it is part of has ended. */
 export interface Ending {
   readonly operation: ChangeOperation;
   /** Puts back what was set on the caller's object: it was not committed. */

@@ -6,6 +6,7 @@ import { pushCondition } from '../query/pushdown.js';
 import { type Where, WhereBuilder } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
+import { describe, isRecord } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Change, type Expectation, settle } from './change.js';
 import { checkEntity } from './input-copy.js';
@@ -46,6 +47,13 @@ export async function checkedPut(
 
 /** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {
+  if (!isRecord(condition) || Object.keys(condition).length === 0) {
+    throw new QueryError(
+      `check on ${schema.name}: the condition is ${describe(condition)}. Give an object of columns, all of which must hold: ` +
+        "check(key, { status: 'open' }). To write without a condition, use update or put.",
+      { details: { entity: schema.name } },
+    );
+  }
   const parsed = new WhereBuilder<C>(resolverOf(schema)).read(condition);
   const filter = pushCondition(parsed, schema.columnsByProperty, true, true);
   const living = livingFilter(schema);

@@ -21,9 +21,10 @@ import {
   isMetBy,
   resolvedFor,
 } from './change.js';
-import { ChangeFlow } from './change-flow.js';
-import type { ChangeExecutor, ChangeOutcome, ChangeParticipant, PutLater } from './executor.js';
+import type { ChangeExecutor, ChangeOutcome } from './executor.js';
+import type { PutLater, StepMaintainer } from './maintainer.js';
 import { RowImage } from './row-image.js';
+import { StepDriver } from './step-driver.js';
 
 /** How many changes are decided on in one turn. */
 const TURN = 1024;
@@ -36,21 +37,22 @@ export class EmbeddedExecutor implements ChangeExecutor {
 
   constructor(
     private readonly table: CommittingTable,
-    private readonly participants: readonly ChangeParticipant[],
-    /** Default: rows are read back behind every change that participants follow, and nothing takes part in what follows. */
-    private readonly flow = new ChangeFlow(
+    private readonly maintainers: readonly StepMaintainer[],
+    /** Default: rows are read back behind every change that has maintainers, and changes of other entities have no effects. */
+    private readonly driver = new StepDriver(
       () => [],
       () => 0,
     ),
   ) {
-    const followNew = participants.length === 1 ? participants[0]!.followNew : undefined;
+    const effectsOfNewRow = maintainers.length === 1 ? maintainers[0]!.effectsOfNewRow : undefined;
     this.putAll =
-      followNew &&
-      ((puts, options) => this.inTurns(puts, options, (turn, step) => this.putTurn(turn, step, followNew)));
+      effectsOfNewRow &&
+      ((puts, options) =>
+        this.inTurns(puts, options, (turn, step) => this.putTurn(turn, step, effectsOfNewRow)));
   }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (change.reads === undefined && change.markerApart === undefined && this.participants.length === 0)
+    if (change.reads === undefined && change.markerApart === undefined && this.maintainers.length === 0)
       return this.direct(change, options);
     return this.table.atomic((step) => this.apply(change, step), options);
   }
@@ -85,13 +87,13 @@ export class EmbeddedExecutor implements ChangeExecutor {
   private putTurn(
     puts: readonly Put[],
     step: AtomicStep,
-    followNew: (put: Put, putLater: PutLater) => boolean,
+    effectsOfNewRow: (put: Put, putLater: PutLater) => boolean,
   ): readonly ChangeOutcome[] {
     const table = this.table.name;
     const putLater: PutLater | undefined = step.putLater && ((later) => step.putLater!(later));
     let put: Put;
     const putNew = (): boolean => {
-      if (!followNew(put, putLater!)) return false;
+      if (!effectsOfNewRow(put, putLater!)) return false;
       step.apply({ table, change: put });
       return true;
     };
@@ -122,22 +124,23 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return this.table.atomic((step) => changes.map((change) => this.apply(change, step)), options);
   }
 
-  /** Applies a change and what follows it. @throws the change's mismatch; what participants throw. */
+  /** Applies a change and its effects. @throws the change's mismatch; what maintainers throw. */
   private apply(change: Change, step: AtomicStep): Result {
     const { row, expects } = change;
-    const watched = this.participants.length > 0;
+    const watched = this.maintainers.length > 0;
     const reads = watched ? new Get(row) : readsOf(change);
     const before = reads && RowImage.of(row, step.read(reads));
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
-    const { mutations, outlived } =
+    const { mutations, outlived, isDated } =
       before === undefined ? change.resolve(before) : resolvedFor(change, before);
     if (mutations.length === 0) return Result.EMPTY;
     const { operation } = change;
     const table = this.table.name;
     // For itself: what is written behind a delete has a later time, in the same millisecond too.
-    if (outlived !== undefined) step.apply({ table, change: deleteOutlived(row, outlived, false) });
+    if (outlived !== undefined && outlived.length > 0)
+      step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
-    return this.flow.apply({ table, operation, row, before: before!, mutations }, this.participants, step);
+    return this.driver.apply({ table, operation, row, before: before!, mutations }, this.maintainers, step);
   }
 }
 

@@ -21,15 +21,15 @@ import {
   type Result,
   type RowMutation,
 } from '../table/index.js';
+import { EntryLife } from './expiry.js';
 import {
   type ChangeImage,
-  type ChangeParticipant,
   type ChangeStep,
-  type FollowUp,
   type PutLater,
+  type RowEffect,
   refuseUnfollowed,
-} from './executor.js';
-import { EntryLife } from './expiry.js';
+  type StepMaintainer,
+} from './maintainer.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
@@ -170,13 +170,13 @@ export function deleteOf(row: Uint8Array, timestamp?: number): Delete {
 }
 
 /**
- * Keeps the entries of an entity's indexes, or notes which of an eventual one are to be looked at, in one step with its rows. What a row's entries are is said by
- * `EntityIndexes`, and which of them a change takes away and adds by `EntryPlanner`.
+ * Maintains the entries of an entity's indexes in one step with its rows; of an eventual index it notes the entries that are to be
+ * looked at. On HBase {@link IntentDriver} writes entries around the row itself: they must stand, unverified, before the row does.
  */
 
-export class IndexParticipant implements ChangeParticipant {
+export class IndexMaintainer implements StepMaintainer {
   readonly name = 'indexes';
-  readonly followNew: ((put: Put, putLater: PutLater) => boolean) | undefined;
+  readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;
   private readonly planner: EntryPlanner;
   /** Entries of the row that is put: filled again for each. */
   private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
@@ -187,7 +187,7 @@ export class IndexParticipant implements ChangeParticipant {
   ) {
     this.planner = new EntryPlanner(indexes, now);
     const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
-    this.followNew = entries && ((put, putLater) => this.addNew(entries, put, putLater));
+    this.effectsOfNewRow = entries && ((put, putLater) => this.addNew(entries, put, putLater));
   }
 
   private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
@@ -210,9 +210,9 @@ export class IndexParticipant implements ChangeParticipant {
     return true;
   }
 
-  follow({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly FollowUp[] {
+  effects({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly RowEffect[] {
     this.planner.refuse(mutations);
-    return this.followAll(
+    return this.effectsOf(
       row,
       this.planner.changes(before, after),
       durabilityOfEntries(mutations[0]!.durability),
@@ -220,39 +220,39 @@ export class IndexParticipant implements ChangeParticipant {
     );
   }
 
-  concerns(columns: readonly ColumnSchema[]): boolean {
+  isAffectedBy(columns: readonly ColumnSchema[]): boolean {
     return this.planner.isMadeOf(columns);
   }
 
   /** The entries of a row that was written below its repository, as durable as is said. */
-  followBelow(
+  effectsBelow(
     row: Uint8Array,
     before: RowImage,
     after: RowImage,
     durability: Durability,
     step: Pick<ChangeStep, 'read'>,
-  ): readonly FollowUp[] {
-    return this.followAll(row, this.planner.changes(before, after), durability, step);
+  ): readonly RowEffect[] {
+    return this.effectsOf(row, this.planner.changes(before, after), durability, step);
   }
 
-  private followAll(
+  private effectsOf(
     row: Uint8Array,
     changes: readonly EntryChange[],
     durability: Durability,
     step: Pick<ChangeStep, 'read'>,
-  ): readonly FollowUp[] {
-    const out: FollowUp[] = [];
-    for (const change of changes) this.followOne(change, row, step, out);
+  ): readonly RowEffect[] {
+    const out: RowEffect[] = [];
+    for (const change of changes) this.addEffects(change, row, step, out);
     for (const { mutation } of out) mutation.setDurability(durability);
     return out;
   }
 
   /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
-  private followOne(
+  private addEffects(
     change: EntryChange,
     dataRow: Uint8Array,
     step: Pick<ChangeStep, 'read'>,
-    out: FollowUp[],
+    out: RowEffect[],
   ): void {
     const { index, row, was, is, ttl, isShortened } = change;
     const { tableName: table, schema } = this.indexes;

@@ -19,7 +19,7 @@ import type { RowImage } from './row-image.js';
  */
 export const GRACE = 1000;
 
-/** What a write says of the entity's life. */
+/** The time to live that a write gives the entity. */
 export interface Life {
   /** Milliseconds; undefined: nothing is said. */
   readonly own: number | undefined;
@@ -58,7 +58,7 @@ export class Expiry {
     return { own: own as number | undefined, timestamp };
   }
 
-  /** What of the row a write with this life must see. */
+  /** The columns of the row that a write with this life must read. */
   reads(row: Uint8Array, life: Life): Get {
     const get = new Get(row);
     if (life.own === undefined && !this.schema.timeToLive.renew) {
@@ -104,7 +104,16 @@ export class Expiry {
     if (marker === undefined) return { mutations: begun, seen };
     const isShorter = end !== undefined && (stored === undefined || end < stored);
     begun.push(...this.rewritten(mutations, before, end, now, isShorter));
-    return { mutations: begun, seen, ...(isShorter && { outlived: outlived(before, mutations) }) };
+    if (end === undefined) return { mutations: begun, seen };
+    // A flush keeps the newest put of a column, and not the delete behind the put before (R44): so each life hides what was there,
+    // or an endless put in a file would come to light. Of a history nothing is dropped while its versions are wanted, and nothing
+    // goes that is as new as a write with a time of its own.
+    const isDated = life.timestamp !== undefined;
+    const outlived = cellsBelow(before, mutations).filter(
+      ({ family: of, qualifier: name, timestamp }) =>
+        (!isDated || timestamp < now) && (isShorter || !this.isHistory(of, name)),
+    );
+    return { mutations: begun, seen, outlived, isDated };
   }
 
   /**
@@ -148,7 +157,7 @@ export class Expiry {
 }
 
 /** The cells that would come to light again when what is written over them has ended: all but what is added to. */
-function outlived(before: RowImage, mutations: readonly RowMutation[]): Cell[] {
+function cellsBelow(before: RowImage, mutations: readonly RowMutation[]): Cell[] {
   const added = mutations.flatMap((mutation): readonly Pick<Cell, 'family' | 'qualifier'>[] =>
     'columns' in mutation ? mutation.columns : [],
   );

@@ -62,7 +62,7 @@ export async function preparedPatch<P extends object>(
   return copy as P;
 }
 
-/** What an entity must be before it is written, whatever the types of the caller say. */
+/** Checks an entity before it is written, whatever the types of the caller say. */
 
 /** @throws InvalidArgumentError on what is no object. */
 export function checkEntity(

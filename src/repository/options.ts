@@ -179,7 +179,7 @@ export type AppendablesOf<C extends KeyedClass> = {
 /** An entity, or some of its properties, in values of JSON. Getters and what is not stored are not in it. */
 export type PlainOf<C extends KeyedClass> = { [Name in keyof EntityOf<C>]?: JsonValue };
 
-/** What to add at the end, by column. */
+/** Values to append, by column. */
 export type Suffixes<C extends KeyedClass> = {
   readonly [Name in AppendablesOf<C>]?: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]>;
 };
@@ -198,7 +198,7 @@ export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonl
     ? NonNullable<V>
     : T;
 
-/** What became of a conditional write. */
+/** The outcome of a conditional write. */
 export type CheckOutcome<C extends KeyedClass> =
   | { readonly ok: true }
   | {
@@ -207,13 +207,13 @@ export type CheckOutcome<C extends KeyedClass> =
       readonly current: EntityOf<C> | null;
     };
 
-/** What became of one item of a batch, in the order of the items. */
+/** The outcome of one item of a batch, in the order of the items. */
 export type ItemOutcome =
   | {
       readonly ok: true;
       /** Of a `get` the entity or null; else undefined. */
       readonly value: unknown;
-      /** What a hook after the write threw, `ERR_HOOK`; the write itself has taken effect. */
+      /** The error of a hook after the write, `ERR_HOOK`; the write itself has taken effect. */
       readonly hookError?: RowanError;
     }
   | { readonly ok: false; readonly error: RowanError };

@@ -1,7 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { concatBytes, toBytes } from '../bytes/index.js';
-import { Delete, Put, type Result, type TableDescriptor, tableDescriptor } from '../table/index.js';
-import type { FollowUp } from './executor.js';
+import { concatBytes, copyBytes, EMPTY_BYTES, toBytes } from '../bytes/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import {
+  Delete,
+  Put,
+  type Result,
+  type RowMutation,
+  type TableDescriptor,
+  tableDescriptor,
+} from '../table/index.js';
+import type { RowEffect } from './maintainer.js';
 
 /**
  * Sources whose copies are still to be changed: more rows than one step is to change. docs/formats.md has the bytes.
@@ -34,7 +42,7 @@ export interface OutboxNote {
 export function noteOf(
   plan: { readonly entity: { readonly name: string }; readonly name: string },
   target: Uint8Array,
-): FollowUp {
+): RowEffect {
   const row = concatBytes(toBytes(plan.entity.name), END, toBytes(plan.name), END, target);
   return { table: OUTBOX_TABLE, mutation: new Put(row).addColumn(OUTBOX_FAMILY, TOKEN, randomBytes(8)) };
 }
@@ -56,6 +64,62 @@ export function readNote(result: Result): OutboxNote | undefined {
   };
 }
 
-export function deleteNote({ row }: OutboxNote): FollowUp {
+export function deleteNote({ row }: OutboxNote): RowEffect {
   return { table: OUTBOX_TABLE, mutation: new Delete(row) };
+}
+
+/**
+ * Intents, on engines whose one step is a row: noted before the row is written, removed when its effects have been settled.
+ * docs/formats.md has the bytes.
+ *
+ *     row      entity 00 | 00 | row of the entity
+ *     o:token  (empty)                              a cell for each change that is under way
+ */
+
+const ENTITY_END = Uint8Array.of(0, 0);
+
+/** A change of a row that is, or was, under way. */
+export interface IntentMark {
+  readonly token: Uint8Array;
+  /** When it was noted last, by the engine's time. */
+  readonly since: number;
+}
+
+/** A row whose effects are to be settled. */
+export interface Intent {
+  readonly row: Uint8Array;
+  readonly entity: string;
+  readonly target: Uint8Array;
+  readonly marks: readonly IntentMark[];
+}
+
+export function intentRow({ name }: EntitySchema, target: Uint8Array): Uint8Array {
+  return concatBytes(toBytes(name), ENTITY_END, target);
+}
+
+export function putIntent(row: Uint8Array, token: Uint8Array): RowMutation {
+  return new Put(row).addColumn(OUTBOX_FAMILY, token, EMPTY_BYTES);
+}
+
+/** Up to what was read of them, where that is said: a change that begins anew notes itself once more. */
+export function removeIntents(
+  row: Uint8Array,
+  marks: readonly (Pick<IntentMark, 'token'> & Partial<IntentMark>)[],
+): RowMutation {
+  const del = new Delete(row);
+  for (const { token, since } of marks) del.addColumns(OUTBOX_FAMILY, token, since);
+  return del;
+}
+
+/** Undefined for what is none. */
+export function readIntent({ row, cells }: Result): Intent | undefined {
+  const end = row.indexOf(0);
+  if (end < 0 || row[end + 1] !== 0) return undefined;
+  const own = cells.filter(({ family }) => family === OUTBOX_FAMILY);
+  return {
+    row,
+    entity: Buffer.from(row.subarray(0, end)).toString('utf8'),
+    target: copyBytes(row, end + ENTITY_END.length),
+    marks: own.map(({ qualifier, timestamp }) => ({ token: qualifier, since: timestamp })),
+  };
 }

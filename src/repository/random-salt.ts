@@ -1,4 +1,4 @@
-/** What can be done with rows whose salts are drawn at random. */
+/** Repositories of entities whose salts are drawn at random. */
 
 import type { ReadOptions } from '../query/index.js';
 import type { ScatteredClass } from '../schema/entity-types.js';

@@ -16,6 +16,7 @@ import {
   type FindOptions,
   type IndexUse,
   livingFilter,
+  type Operations,
   parseKeyConditions,
   EntityQuery as Query,
   type ReadOptions,
@@ -26,7 +27,7 @@ import {
 import { loadTexts } from '../query/loader.js';
 import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '../query/projection.js';
 import { applyHints } from '../query/read-plan.js';
-import { giveBackRawRow, takeRawRow } from '../query/row.js';
+import { giveBackRawRow, type ReadTally, takeRawRow } from '../query/row.js';
 import { mapColumn, qualifierOf } from '../query/slice.js';
 import type {
   CheckedPrefix,
@@ -39,9 +40,18 @@ import type {
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe, isList, isRecord } from '../table/checks.js';
-import { type Filter, Get, LATEST_TIMESTAMP, type OperationOptions, type TimeRange } from '../table/index.js';
+import {
+  type Filter,
+  Get,
+  LATEST_TIMESTAMP,
+  type OperationOptions,
+  type RawRow,
+  type Result,
+  type TimeRange,
+} from '../table/index.js';
 import type { HistoryEntry, PlainOf } from './options.js';
 import { randomSalt } from './row-access.js';
+import { beginOfRows } from './told-executor.js';
 
 /** Queries of one index, of one who reads. */
 
@@ -100,6 +110,8 @@ export class EntityReader<C extends KeyedClass> {
   private readonly loader: RowLoader;
   private readonly readSet: ReadSet;
   private readonly deterministic: boolean;
+  /** No hook has its turn, and no dictionary is asked, when an entity is made of its row. */
+  private readonly loadsAlone: boolean;
   private readonly dictionaries: KeyDictionaries | undefined;
   /** Columns of parts of which the key keeps only a digest or a bucket: a row must have the values asked for. */
   private readonly storedParts: readonly ColumnSchema[];
@@ -107,7 +119,7 @@ export class EntityReader<C extends KeyedClass> {
   /** What the row of an entity must pass that may be deleted and left. */
   private readonly living: Filter | undefined;
 
-  /** What was asked for by `by`. */
+  /** Finders by index that `by` has made. */
   private readonly finders = new Map<string, ByIndex<C>>();
 
   /** Changes the rows of queries; undefined where they are only read. */
@@ -117,13 +129,14 @@ export class EntityReader<C extends KeyedClass> {
     readonly schema: EntitySchema,
     protected readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
-    /** What holds for every read that does not say otherwise. */
+    /** Options of every read that does not say otherwise. */
     private readonly defaults?: ReadOptions,
   ) {
     this.loader = new RowLoader(schema, access);
     this.readSet = readAll(schema);
     this.deterministic = schema.key.deterministic;
     this.dictionaries = schema.key.dictionaries;
+    this.loadsAlone = this.dictionaries === undefined && schema.lifecycle.afterLoad === undefined;
     this.storedParts = storedParts(schema);
     this.living = livingFilter(schema);
   }
@@ -132,13 +145,34 @@ export class EntityReader<C extends KeyedClass> {
    * The entity with this key, or null.
    * @throws KeyError when a part is missing, undefined, or of a wrong type; InvalidArgumentError on unknown options.
    */
-  async get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null> {
+  get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null> {
+    const { operations } = this.access;
+    if (operations?.heard) return this.getTold(key, said, operations);
+    return this.getOne(key, said);
+  }
+
+  private async getTold(
+    key: KeyOf<C>,
+    said: ReadOptions | undefined,
+    operations: Operations,
+  ): Promise<EntityOf<C> | null> {
+    checkKey(this.schema, 'get', key);
+    const known = this.dictionaries === undefined ? key : await this.knownKey(key);
+    const running = beginOfRows(operations, this.schema, 'get', [this.schema.mapper.rowOf(known)]);
+    return running.follow(() => this.getOne(key, said, running));
+  }
+
+  private async getOne(
+    key: KeyOf<C>,
+    said: ReadOptions | undefined,
+    tally?: ReadTally,
+  ): Promise<EntityOf<C> | null> {
     const options = this.defaults === undefined ? said : this.withDefaults(said);
     checkKey(this.schema, 'get', key);
     const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key), options);
     this.refuseRandom('get');
     const { sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined) {
+    if (sync?.getRaw !== undefined && options === undefined && tally === undefined) {
       const raw = takeRawRow();
       const found = sync.getRaw(get, raw) ? this.loader.load(raw) : null;
       // What is still being loaded was copied.
@@ -147,8 +181,26 @@ export class EntityReader<C extends KeyedClass> {
       return this.meant(key, entity);
     }
     const result = await table.get(get, options);
+    if (tally !== undefined) count(tally, result);
     if (this.dictionaries !== undefined) await loadTexts([this.schema.key], [result]);
     return this.meant(key, await this.loader.load(result));
+  }
+
+  /** What `getMany` gives where all is read in this turn: one row is filled again for each. */
+  private getRaws(
+    getRaw: (get: Get, into: RawRow) => boolean,
+    gets: readonly Get[],
+    keys: readonly KeyOf<C>[],
+  ): (EntityOf<C> | null | Promise<EntityOf<C> | null>)[] {
+    const raw = takeRawRow();
+    const entities = gets.map((get, i) => {
+      const found = getRaw(get, raw) ? this.loader.load(raw) : null;
+      return found instanceof Promise
+        ? found.then((entity) => this.meant(keys[i]!, entity))
+        : this.meant(keys[i]!, found);
+    });
+    giveBackRawRow(raw);
+    return entities;
   }
 
   /** The entity, unless its row only has the digest of the key in common with what was asked for. */
@@ -184,7 +236,23 @@ export class EntityReader<C extends KeyedClass> {
     this.refuseRandom('getMany');
     const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
     const gets = known.map((key, i) => at(i, () => this.getOf(key, options)));
-    const results = await this.access.table.getAll(gets, options);
+    const { operations, sync, table } = this.access;
+    if (sync?.getRaw !== undefined && options === undefined && this.loadsAlone && !operations?.heard) {
+      return Promise.all(this.getRaws(sync.getRaw.bind(sync), gets, keys));
+    }
+    const read = (): Promise<Result[]> => table.getAll(gets, options);
+    const results = operations?.heard
+      ? await beginOfRows(
+          operations,
+          this.schema,
+          'getMany',
+          gets.map(({ row }) => row),
+        ).follow(async (running) => {
+          const found = await read();
+          for (const result of found) count(running, result);
+          return found;
+        })
+      : await read();
     if (this.dictionaries !== undefined) await loadTexts([this.schema.key], results);
     const entities: (EntityOf<C> | null)[] = [];
     for (const [i, result] of results.entries()) {
@@ -233,17 +301,33 @@ export class EntityReader<C extends KeyedClass> {
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
     const deleted = this.schema.columns.filter(({ property }) => property === this.schema.deletedProperty);
     const needed = [...this.storedParts, ...deleted];
+    const { operations } = this.access;
+    if (!operations?.heard) return this.isThere(key, known, needed, options);
+    const row = this.schema.mapper.rowOf(known);
+    return beginOfRows(operations, this.schema, 'exists', [row]).follow(async (running) => {
+      const found = await this.isThere(key, known, needed, options);
+      if (found) running.rows = 1;
+      return found;
+    });
+  }
+
+  private async isThere(
+    key: KeyOf<C>,
+    known: KeyOf<C>,
+    needed: readonly ColumnSchema[],
+    options: ReadOptions | undefined,
+  ): Promise<boolean> {
     const read = readColumns(this.schema, needed, [], undefined, this.timeRange !== undefined);
     const get = this.getOf(known, options, read);
-    if (needed.length === 0) {
+    const { marker, timeToLive } = this.schema;
+    // Of an entity that has ended, columns may be left for a moment.
+    const ends = timeToLive.lifelong ? marker : undefined;
+    if (needed.length === 0 && ends === undefined) {
       return this.access.table.exists(get.setCheckExistenceOnly(true), options);
     }
     const result = await this.access.table.get(get, options);
-    const { marker, timeToLive } = this.schema;
     if (result.isEmpty) return false;
-    // Of an entity that has ended, columns may be left for a moment.
-    if (timeToLive.lifelong && marker !== undefined && !result.getValue(marker.family, marker.qualifier))
-      return false;
+    if (ends !== undefined && !result.getValue(ends.family, ends.qualifier)) return false;
     return this.storedParts.every(({ property, codec, family, qualifier }) => {
       const stored = result.getValue(family, qualifier);
       return stored !== undefined && Buffer.compare(stored, codec.encode(Reflect.get(key, property))) === 0;
@@ -358,6 +442,12 @@ function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
     `${schema.name}.${doing}: the key is ${describe(key)}. Give an object with ${schema.key.parts.map(({ name }) => name).join(', ')}.`,
     { details: { entity: schema.name } },
   );
+}
+
+function count(tally: ReadTally, result: Result): void {
+  if (result.isEmpty) return;
+  tally.rows++;
+  for (const { value } of result.cells) tally.bytes += value.length;
 }
 
 /** What `work` gives for the key at `index`. @throws what it throws, with the place. */

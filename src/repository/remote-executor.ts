@@ -26,7 +26,7 @@ import {
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
-import { RowLock } from './row-lock.js';
+import { RowLock, TICK } from './row-lock.js';
 
 /** How often a change is read and tried again when other processes write its row at the same time. */
 const ATTEMPTS = 64;
@@ -71,7 +71,12 @@ export class RemoteExecutor implements ChangeExecutor {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
         const { mutations: put, seen, outlived } = resolvedFor(change, before);
-        const mutations = outlived === undefined ? put : [...put, deleteOutlived(change.row, outlived, true)];
+        const mutations =
+          outlived === undefined || outlived.length === 0
+            ? put
+            : [...put, deleteOutlived(change.row, outlived)];
+        // A delete hides what is written in the millisecond of what it deletes (R32).
+        if (outlived !== undefined && outlived.length > 0) await sleep(TICK);
         if (mutations.length === 0) {
           if (await this.meets(change, options)) return Result.EMPTY;
           throw change.mismatch!();

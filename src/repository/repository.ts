@@ -94,10 +94,13 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    const { putsAlone, access, executor } = this.context;
+    const { putsAlone, access, executor, told } = this.context;
     if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
       const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
-      if (puts !== undefined && putsAlone) return access.table.putAll(puts, calls);
+      if (puts !== undefined && putsAlone) {
+        const write = (): Promise<void> => access.table.putAll(puts, calls);
+        return access.operations?.heard && told !== undefined ? told.puts(puts, write) : write();
+      }
       if (puts !== undefined) return checkPut(await executor.putAll!(puts, calls));
     }
     const changes: Change[] = [];
@@ -318,7 +321,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * A write that takes effect only if the entity exists and meets the condition, in one atomic step.
+   * A write that takes effect only if the entity exists and meets the condition, in one atomic step. The condition is an object of
+   * columns, all of which must hold.
+   *
+   * @throws QueryError on another condition, and on one that the engine cannot decide.
    *
    * @example
    * ```ts

@@ -6,11 +6,14 @@ import type { EntitySchema } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
 import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
+import type { ToldExecutor } from './told-executor.js';
 
-/** What a repository works on. */
+/** The table access, executor and clock that a repository works with. */
 export interface RepositoryContext {
   readonly access: TableAccess;
   readonly executor: ChangeExecutor;
+  /** Tells of puts that go to the table as they are; undefined where the executor is told of nothing. */
+  readonly told?: ToldExecutor;
   /** Whether puts may go to the table as they are: nothing takes part in them. */
   readonly putsAlone: boolean;
   /** The engine's time, ms: what stamps are set to and times to live are reckoned by. */

@@ -14,7 +14,7 @@ import {
 /** Rows of more cells are looked up by a map of the columns. */
 const FEW_CELLS = 24;
 
-/** A row as one change finds it or leaves it: what participants compare, and what later changes of a batch see. */
+/** A row as one change finds it or leaves it: what maintainers compare, and what later changes of a batch see. */
 export class RowImage {
   private constructor(
     readonly row: Uint8Array,

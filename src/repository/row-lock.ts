@@ -6,7 +6,7 @@ interface Waiting {
   readonly enter: () => void;
 }
 
-/** Who is inside of one row's gate, and who waits for it, in the order in which they came. */
+/** The holder of one row's lock, and the writers that wait for it, in the order in which they came. */
 export class Entry {
   inside = 0;
   alone = false;
@@ -20,7 +20,7 @@ export class Entry {
  */
 
 /** Milliseconds for which a row is kept after a delete. Two: the end of a tick of the server's clock is not known. */
-const TICK = 2;
+export const TICK = 2;
 
 /** Writers of a row go together, or one alone; in the order in which they came. It measures no clock, so none can stall it. */
 export class RowLock {

@@ -1,4 +1,4 @@
-/** What says that a row holds an entity, and that it was not deleted and left (`@DeletedAt`). */
+/** The row marker: records that a row holds an entity, and whether it is deleted and left (`@DeletedAt`). */
 
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { filters, type Get } from '../table/index.js';

@@ -24,7 +24,7 @@ import type { RowImage } from './row-image.js';
 import { type Counted, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
-/** What a `replace` takes away. */
+/** Finds the columns that a `replace` deletes. */
 
 type Entity = Record<string, unknown>;
 
@@ -428,7 +428,7 @@ export class WriteCompiler {
     return { ...change, expects: [...expects, ...change.expects], mismatch };
   }
 
-  /** What an update must see of the row where it depends on what is stored. */
+  /** The columns that an update must read where it depends on stored values. */
   private readsOf(row: Uint8Array, life: Life | undefined): Get {
     const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
     this.lock?.addTo(reads);

@@ -7,6 +7,8 @@ import {
   classChain,
   type DefaultDeclaration,
   declaredElements,
+  declaredIndexes,
+  declaredSummaries,
   type EntityDeclaration,
   type HookDeclaration,
   type IndexDeclaration,
@@ -84,10 +86,13 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     ttls: inherited.flatMap((other) => other.ttls),
     required: new Set(inherited.flatMap((other) => other.required)),
     defaults: inherited.flatMap((other) => other.defaults),
-    indexes: inherited.flatMap((other) => other.indexes),
+    indexes: [...inherited.flatMap((other) => other.indexes), ...classChain(target).flatMap(declaredIndexes)],
     relations: inherited.flatMap((other) => other.relations),
     copies: inherited.flatMap((other) => other.copies),
-    summaries: inherited.flatMap((other) => other.summaries),
+    summaries: [
+      ...inherited.flatMap((other) => other.summaries),
+      ...classChain(target).flatMap(declaredSummaries),
+    ],
     upgrades: inherited.flatMap((other) => other.upgrades),
   };
 }

@@ -1,9 +1,10 @@
 /**
  * The types that repositories take from a class: its key, the conditions on its key, what can be written and selected.
  * All are aliases of the class, so they print short and a consumer can name them; all grow linearly with the number of
- * key parts and columns (the budget is measured by `test/types/budget.test.ts`).
+ * key parts and columns (a test measures the budget).
  */
 
+import type { RelationMark } from '../../decorators/denormalized.js';
 import type { IndexedValue } from '../../decorators/indexes.js';
 import type { KeyTuple, SaltedAtRandom } from '../../decorators/row-key.js';
 import type { KeyElement } from '../key/index.js';
@@ -32,10 +33,10 @@ export interface ScatteredClass<E extends object = object> extends TypeofClass<E
 export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
 
 /** One whole key: a value for every part. */
-export type KeyOf<C extends TypeofClass> = Whole<C['prototype'], C['key'][number]>;
+export type KeyOf<C extends TypeofClass> = Whole<C['prototype'], C['key'][number] & keyof C['prototype']>;
 
 /** The properties with these names, which the compiler finds cheaper than with `Pick`. All of them are required. */
-type Whole<E, Names> = { [Name in Names & keyof E]: E[Name] };
+type Whole<E, Names extends keyof E> = { [Name in Names]-?: E[Name] };
 
 /**
  * A condition on one key part other than equality: `in` (counts as equality: further parts may follow), one lower and
@@ -68,9 +69,12 @@ type MemberName =
 export type PartQuery<T> = T | PartTest<T>;
 
 /** Conditions on key parts, without their order. {@link CheckedPrefix} checks that, with readable messages. */
-export type KeyQuery<C extends TypeofClass> = QueryOf<C['prototype'], C['key'][number]>;
+export type KeyQuery<C extends TypeofClass> = QueryOf<
+  C['prototype'],
+  C['key'][number] & keyof C['prototype']
+>;
 
-type QueryOf<E, Names> = { readonly [Part in Names & keyof E]?: E[Part] | PartTest<E[Part]> };
+type QueryOf<E, Names extends keyof E> = { readonly [Part in Names]?: E[Part] | PartTest<E[Part]> };
 
 /** A message of the compiler. No value has this type. */
 export interface KeyMistake<Message extends string> {
@@ -85,41 +89,36 @@ export interface KeyMistake<Message extends string> {
  * A right query of up to three parts, equality but for the last, is recognized without recursion, which is cheap for
  * the compiler; whatever is not goes to the slow check, which accepts or says why not.
  */
-export type CheckedPrefix<C extends TypeofClass, Q> = NoInfer<Checked<C['key'], C['prototype'], Q>>;
+export type CheckedPrefix<C extends TypeofClass, Q> = NoInfer<Checked<C, Q>>;
 
-// One type and not one for each step, since the compiler would map the parameters anew at each.
-type Checked<K extends readonly string[], E, Q> = Q extends unknown
+type Checked<C extends TypeofClass, Q> = Q extends unknown
   ? // An empty query, and the constraint of Q, at which the compiler tries the type as well.
     Record<never, never> extends Q
     ? unknown
-    : keyof Q extends K[0]
-      ? undefined extends Q[keyof Q]
-        ? SlowPrefix<K, E, Q>
-        : keyof Q[keyof Q] extends MemberName
+    : undefined extends Q[keyof Q]
+      ? SlowPrefix<C['key'], C['prototype'], Q>
+      : keyof Q extends C['key'][0]
+        ? keyof Q[keyof Q] extends MemberName
           ? unknown
-          : SlowPrefix<K, E, Q>
-      : keyof Q extends K[0] | K[1]
-        ? K[0] extends keyof Q
-          ? Q[K[0]] extends Equality
-            ? undefined extends Q[keyof Q]
-              ? SlowPrefix<K, E, Q>
-              : keyof Q[K[1] & keyof Q] extends MemberName
-                ? unknown
-                : SlowPrefix<K, E, Q>
-            : SlowPrefix<K, E, Q>
-          : SlowPrefix<K, E, Q>
-        : keyof Q extends K[0] | K[1] | K[2]
-          ? K[0] | K[1] extends keyof Q
-            ? Q[K[0] | K[1]] extends Equality
-              ? undefined extends Q[keyof Q]
-                ? SlowPrefix<K, E, Q>
-                : keyof Q[K[2] & keyof Q] extends MemberName
-                  ? unknown
-                  : SlowPrefix<K, E, Q>
-              : SlowPrefix<K, E, Q>
-            : SlowPrefix<K, E, Q>
-          : SlowPrefix<K, E, Q>
+          : SlowPrefix<C['key'], C['prototype'], Q>
+        : EndsWith<C['key'][0], C['key'][1], Q> extends true
+          ? unknown
+          : EndsWith<C['key'][0] | C['key'][1], C['key'][2], Q> extends true
+            ? unknown
+            : SlowPrefix<C['key'], C['prototype'], Q>
   : never;
+
+/**
+ * Whether the query has a value for each of the leading parts, perhaps a condition on the part behind them, and nothing else.
+ * Each step looks at what no later one does, else the compiler would take what it has found for each of the later ones.
+ */
+type EndsWith<Leading extends string, Last, Q> = keyof Q[Last & keyof Q] extends MemberName
+  ? keyof Q extends Leading | Last
+    ? Q extends { readonly [Part in Leading]: Equality }
+      ? true
+      : false
+    : false
+  : false;
 
 /** What is no range. Other values that a codec may take are looked at by the slow check. */
 type Equality = string | number | bigint | boolean | Date | Uint8Array;
@@ -234,9 +233,20 @@ type PrefixOf<Names extends readonly string[], E> = Names extends readonly [
 
 type Absent<Names extends readonly string[]> = { readonly [Name in Names[number]]?: never };
 
-/** The names of everything stored: all properties but methods. */
+/** Whether `Related` marks the type. What takes any name, as `any` does, has not the mark for that. */
+export type IsRelation<V> = string extends keyof V
+  ? false
+  : keyof RelationMark extends keyof V
+    ? true
+    : false;
+
+/** The names of everything stored: all properties but methods and what `Related` marks. */
 export type PropertiesOf<E> = {
-  [Name in keyof E]-?: E[Name] extends ((...args: never[]) => unknown) | undefined ? never : Name;
+  [Name in keyof E]-?: E[Name] extends Method | undefined
+    ? never
+    : IsRelation<NonNullable<E[Name]>> extends true
+      ? never
+      : Name;
 }[keyof E] &
   string;
 
@@ -304,12 +314,14 @@ type PatchOf<E, Key> = {
     ? never
     : E[Name] extends Method | undefined
       ? never
-      : Exclude<Name, ReadonlyName<E, Name>>]?: PatchValue<E[Name]>;
+      : IsRelation<NonNullable<E[Name]>> extends true
+        ? never
+        : Exclude<Name, ReadonlyName<E, Name>>]?: PatchValue<E[Name]>;
 };
 
 type PatchValue<T> = undefined extends T ? T | null : T | undefined;
 
-/** Values of columns, as opposed to methods; cheap to compare with. */
+/** Values of columns, as opposed to methods and relations; cheap to compare with. */
 type ColumnValue =
   | string
   | number
@@ -317,7 +329,7 @@ type ColumnValue =
   | boolean
   | null
   | undefined
-  | { toString(): string; readonly call?: never };
+  | ({ toString(): string; readonly call?: never } & RelationMark<never>);
 
 /**
  * Checks the names given to `select`: `unknown` when all are columns, else a {@link KeyMistake}. It looks at those names
@@ -336,7 +348,7 @@ export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype
 
 type NameMistake<C extends TypeofClass, Names> = [Exclude<Names, ColumnsOf<C>>] extends [never]
   ? unknown
-  : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, methods never.`>;
+  : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;
 
 /** What `select(...names)` leaves of the entity: those columns and the key. */
 export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = Pick<

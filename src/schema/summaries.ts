@@ -373,12 +373,17 @@ export type SummaryGroup<C extends KeyedClass, Name> = {
 };
 
 /** A group with its figures. */
-export type SummaryResult<C extends KeyedClass, Name> = SummaryGroup<C, Name> & {
-  [Figure in keyof ListedOf<C, Name>['figures']]: FigureValue<
-    C['prototype'],
-    ListedOf<C, Name>['figures'][Figure]
-  >;
-};
+export type SummaryResult<C extends KeyedClass, Name> = Shown<
+  SummaryGroup<C, Name> & {
+    -readonly [Figure in keyof ListedOf<C, Name>['figures']]: FigureValue<
+      C['prototype'],
+      ListedOf<C, Name>['figures'][Figure]
+    >;
+  }
+>;
+
+/** The properties themselves, which editors show in place of the name of a type: `infer` takes the name away. */
+type Shown<T> = T extends infer Each ? { [P in keyof Each]: Each[P] } : never;
 
 type FigureValue<E, Figure> = Figure extends 'count' | { readonly count: string }
   ? number

@@ -293,7 +293,7 @@ export interface CopiedField {
   readonly source: string;
 }
 
-/** How long entities live; see docs/entities.md. */
+/** How long entities live; see docs/time.md. */
 export interface TimeToLive {
   /** The property with `@Ttl`, whose value goes before `milliseconds`. */
   readonly property: string | undefined;

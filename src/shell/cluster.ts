@@ -1,4 +1,4 @@
-/** What an engine's admin may have beyond what every engine has: HBase's does, the embedded store's does not. */
+/** What an engine's admin may have beyond what every engine has. */
 
 import type { Admin } from '../table/index.js';
 import { CommandError } from './options.js';
@@ -25,9 +25,12 @@ export interface SnapshotAdmin extends Admin {
   restoreSnapshot(name: string): Promise<void>;
 }
 
-export interface ClusterAdmin extends SnapshotAdmin {
-  moveRegion(region: string, server?: string): Promise<void>;
+export interface MergingAdmin extends Admin {
   mergeRegions(regions: readonly string[], force?: boolean): Promise<void>;
+}
+
+export interface ClusterAdmin extends SnapshotAdmin, MergingAdmin {
+  moveRegion(region: string, server?: string): Promise<void>;
   assignRegion(region: string): Promise<void>;
   unassignRegion(region: string): Promise<void>;
   isBalancerEnabled(): Promise<boolean>;
@@ -44,6 +47,12 @@ export function isCluster(admin: Admin): admin is ClusterAdmin {
 export function snapshotsOf(admin: Admin, command: string): SnapshotAdmin {
   if ('listSnapshots' in admin) return admin as SnapshotAdmin;
   throw new CommandError(`${command} is for engines that have snapshots.`);
+}
+
+/** @throws CommandError on an engine that merges no regions. */
+export function mergingOf(admin: Admin, command: string): MergingAdmin {
+  if ('mergeRegions' in admin) return admin as MergingAdmin;
+  throw new CommandError(`${command} is for engines that merge regions.`);
 }
 
 /** @throws CommandError on an engine that is one process. */

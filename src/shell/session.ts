@@ -78,6 +78,8 @@ export async function messageOf(
     case 'ERR_NO_SUCH_FAMILY':
       return familyMessage(error, named, args, shell);
     case 'ERR_READONLY':
+      // Of a table that is so; a store that takes no writes says why.
+      if (tableOf(error) === undefined && remoteMessage(error) === undefined) return error.message;
       return 'org.apache.hadoop.hbase.DoNotRetryIOException: region is read only';
     default:
       return remoteMessage(error) ?? ownMessage(error);

@@ -19,3 +19,4 @@ export {
   type SettableClock,
   settableClock,
 } from './open-memory.js';
+export { startServer, type TestServer, type TestServerOptions } from './start-server.js';

@@ -10,7 +10,8 @@ import { MemoryFileSystem } from './fs/memory-fs.js';
 /** A database without a disk. */
 
 /** Options of {@link openMemory}: those of `open`, and the disk in place of the folder. */
-export interface MemoryOptions extends Omit<OpenOptions, 'path' | 'fileSystem' | 'background'> {
+export interface MemoryOptions
+  extends Omit<OpenOptions, 'path' | 'fileSystem' | 'background' | 'readOnly' | 'refreshEvery'> {
   /**
    * The disk in memory; default a new one. Give the same one to open again what was closed, or the answer of its `crash`
    * to see what a loss of power leaves.

@@ -229,7 +229,7 @@ function codecNameOf(entity: EntitySchema, name: string): string {
 }
 
 /** What entities hold, as `toPlain` names it: the key's parts, then columns in the order of their declaration. */
-function propertiesOf({ key, columns }: EntitySchema): string[] {
+export function propertiesOf({ key, columns }: EntitySchema): string[] {
   const windows = new Set(columns.map(({ window }) => window?.part));
   const parts = key.parts.filter(({ recoverable, name }) => recoverable || windows.has(name));
   const declared = [...columns].sort((a, b) => a.order - b.order);

@@ -66,6 +66,22 @@ describe('rowan ddl', () => {
     ]);
   });
 
+  test('prints cbt commands and resources of Terraform for Bigtable', async () => {
+    const { code, out, err } = await run('ddl', fixture('entities'), '--engine', 'bigtable');
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^cbt createtable notes families=/m);
+    expect(out).toMatch(
+      /^# 3 of 3 split keys cannot be written.*\n# The namespace shop.*\n# Left out.*SNAPPY/m,
+    );
+    const terraform = await run('ddl', fixture('entities'), '--engine', 'bigtable', '--terraform');
+    expect(terraform.out).toContain('resource "google_bigtable_table" "shop__crm" {');
+    for (const wrong of [['--terraform'], ['--engine', 'bigtable', '--format', 'java']])
+      expect(await run('ddl', fixture('entities'), ...wrong)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('--engine bigtable'),
+      });
+  });
+
   test('chooses tables, leaves out namespaces, prints JSON', async () => {
     const one = await run('ddl', fixture('entities'), '--table', 'shop:crm', '--no-namespaces');
     expect(readRuby(one.out).map((call) => call.args[0])).toEqual(['shop:crm']);

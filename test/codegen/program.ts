@@ -1,6 +1,6 @@
 /** What `forbidden.test.ts` runs twice: what is stored and read must not depend on whether code may be generated. */
 
-import { canGenerate } from '../../src/codegen/index.js';
+import { canGenerate } from '../../src/codegen/generated.js';
 import { openMemory } from '../../src/testing/index.js';
 import { drawKey, drawValues, inputOf } from '../query/model/question.js';
 import { Random } from '../query/model/random.js';

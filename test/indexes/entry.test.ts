@@ -1,4 +1,4 @@
-/** The bytes of entries. FROZEN: docs/indexes.md has them. */
+/** The bytes of entries. FROZEN: docs/indexes-internals.md has them. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';

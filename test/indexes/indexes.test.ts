@@ -8,7 +8,7 @@ import { Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
-import { onHBase, openTestDatabase } from '../query/test-database.js';
+import { onBigtable, onServer, openTestDatabase } from '../query/test-database.js';
 import { Person } from './entities.js';
 
 let db: Database;
@@ -16,7 +16,7 @@ let end: () => Promise<void>;
 let people: Repository<typeof Person>;
 
 beforeEach(async () => {
-  if (onHBase) {
+  if (onServer) {
     const opened = await openTestDatabase([Person]);
     db = opened;
     end = () => opened.dispose();
@@ -113,7 +113,7 @@ describe('an index', () => {
         .put({ id: 'e', email: 'z' }),
     );
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, false, true, false]);
-    if (!onHBase) await swapInOneStep();
+    if (!onServer) await swapInOneStep();
     const racing = await Promise.allSettled(
       Array.from({ length: 50 }, (_, i) => people.insert({ id: `r${i}`, email: 'race' })),
     );
@@ -177,7 +177,8 @@ describe('an index under times that were given', () => {
     expect(ids(await people.by('spread').find({ status: 'new' }).all())).toEqual(['a']);
     await people.delete({ id: 'a' });
     await people.put({ id: 'a', status: 'hidden' }, { timestamp: 6000 });
-    expect(await people.by('spread').find({ status: 'hidden' }).count()).toBe(0);
+    // A delete in Bigtable hides nothing that comes later.
+    expect(await people.by('spread').find({ status: 'hidden' }).count()).toBe(onBigtable ? 1 : 0);
     expect(await db.index(Person, 'spread').verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
     await expect(people.put({ id: 'a', status: 'x' }, { ttl: 1000 })).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',
@@ -230,7 +231,7 @@ describe('a query with a prefix of the key and where()', () => {
   }
 
   async function filled(run: (tickets: Repository<typeof Ticket>) => Promise<void>) {
-    const opened = onHBase ? await openTestDatabase([Ticket]) : undefined;
+    const opened = onServer ? await openTestDatabase([Ticket]) : undefined;
     await using desk = opened ?? (await openMemory({ entities: [Ticket] }));
     const tickets = desk.repository(Ticket);
     const random = new Random(1);
@@ -264,7 +265,7 @@ describe('a query with a prefix of the key and where()', () => {
       @Column('d:s', text) status!: string;
       @Column('d:c', text) code?: string | null;
     }
-    const opened = onHBase ? await openTestDatabase([Salted]) : undefined;
+    const opened = onServer ? await openTestDatabase([Salted]) : undefined;
     await using desk = opened ?? (await openMemory({ entities: [Salted] }));
     const tickets = desk.repository(Salted);
     for (let id = 0; id < 40; id++)

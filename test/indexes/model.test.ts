@@ -23,12 +23,12 @@ import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
-import { onHBase, openTestStore } from '../query/test-database.js';
+import { onServer, openTestStore } from '../query/test-database.js';
 
-const ROUNDS = onHBase ? scaled(1, 8, 40) : scaled(1, 100, 400);
+const ROUNDS = onServer ? scaled(1, 8, 40) : scaled(1, 100, 400);
 /** Rounds of one test: a machine fifty times as slow has the time for them, too. */
-const TOGETHER = onHBase ? 1 : 4;
-const STEPS = onHBase ? scaled(20, 60, 200) : scaled(60, 200, 300);
+const TOGETHER = onServer ? 1 : 4;
+const STEPS = onServer ? scaled(20, 60, 200) : scaled(60, 200, 300);
 
 const DAY = 86_400_000;
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {
@@ -160,7 +160,7 @@ class Round {
 
   private async open(): Promise<void> {
     const target = entityOf(this.key, this.indexes);
-    this.db = onHBase
+    this.db = onServer
       ? await this.store.open(target)
       : await open({
           path: '/model',
@@ -284,7 +284,7 @@ class Round {
             }
             return batch;
           },
-          { atomic: random.chance(0.5) && !onHBase },
+          { atomic: random.chance(0.5) && !onServer },
         );
     }
   }
@@ -475,8 +475,8 @@ async function play(seed: number): Promise<void> {
       if (sort < 2) await round.db.admin.flush('model');
       else if (sort < 4) await round.db.admin.flush('model_idx');
       // On HBase a compaction ends some time later.
-      else if (sort < 5 && !onHBase) await round.compact();
-      else if (sort < 6 && !onHBase) await round.db.admin.majorCompact('model_idx');
+      else if (sort < 5 && !onServer) await round.compact();
+      else if (sort < 6 && !onServer) await round.db.admin.majorCompact('model_idx');
       else if (sort < 8) await round.reopen(random.chance(0.6));
       else await round.write();
       if (random.chance(0.4)) await round.check();

@@ -1,11 +1,11 @@
-/** Holds the table of designs in docs/keys.md to what the code does. */
+/** Holds the table of designs in docs/key-designs.md to what the code does. */
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { toStringBinary } from '../../src/bytes/index.js';
 import * as key from '../../src/key/index.js';
 
-const lines = readFileSync('docs/keys.md', 'utf8').split('\n');
+const lines = readFileSync('docs/key-designs.md', 'utf8').split('\n');
 const first = lines.indexOf('| design | elements | values | row |');
 const table = lines.slice(first + 2, lines.indexOf('', first));
 const designs = table.map((line) => {

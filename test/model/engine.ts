@@ -35,6 +35,8 @@ export class ModelEngine implements Engine {
     snapshotScans: true,
     checkpoint: false,
     timelineReads: false,
+    cellTtl: true,
+    deleteMarkers: true,
   };
   readonly admin: ModelAdmin;
   private readonly tables = new Map<string, ModelTable>();

@@ -12,6 +12,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import { Get, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { withBatch } from '../proof/with-batch.js';
 
 const table = defineTable({ name: 'shop', families: { d: { versions: 3 }, e: {} } });
 
@@ -140,20 +141,9 @@ test('a run that was ended goes on where it stopped', async () => {
   const settings = { parallel: 1, batchRows: 10, checkpointRows: 10, checkpointMs: 1 };
   const note = { family: 'd', qualifier: '6e', kind: 'column', codec: 'text', property: 'note' };
   let batches = 0;
-  const bound = <T extends object>(of: T, name: string | symbol): unknown => {
-    const value: unknown = Reflect.get(of, name);
-    return typeof value === 'function' ? value.bind(of) : value;
-  };
-  const ended = async (): Promise<never> => Promise.reject(new Error('ended'));
-  const mortal = new Proxy(db.engine, {
-    get: (engine, method) =>
-      method !== 'table'
-        ? bound(engine, method)
-        : (name: string) =>
-            new Proxy(engine.table(name), {
-              get: (of, call) =>
-                name === 'shop' && call === 'batch' && ++batches > 3 ? ended : bound(of, call),
-            }),
+  const mortal = withBatch(db.engine, 'shop', async (shop, mutations) => {
+    if (++batches > 3) throw new Error('ended');
+    return shop.batch(mutations);
   });
   await expect(dropColumn(mortal, entity!, note, settings)).rejects.toThrow('ended');
   const left = (await columns(db))['1 d:n']! / 2;
@@ -190,17 +180,15 @@ test('the place may be that of another column then, with another codec', async (
 test('a program that writes it still is told, and makes the step due again', async () => {
   const writer = await openWith(Before);
   await fill(writer);
-  const { schema: tools } = new Database(compileSchema([Now]), writer.engine, 'ignore');
-  let stopped = false;
-  const writing = (async () => {
-    while (!stopped) {
-      await writer.repository(Before).update({ id: '00001' }, { note: 'again' });
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  })();
+  let writes = true;
+  const engine = withBatch(writer.engine, 'shop', async (shop, deletes) => {
+    const outcomes = await shop.batch(deletes);
+    if (writes) await writer.repository(Before).update({ id: '00001' }, { note: 'again' });
+    return outcomes;
+  });
+  const { schema: tools } = new Database(compileSchema([Now]), engine, 'ignore');
   await expect(tools.apply({ allow: [`data-loss:${NOTE}`] })).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
-  stopped = true;
-  await writing;
+  writes = false;
   expect((await tools.plan()).steps.map(({ id }) => id)).toContain(NOTE);
   await tools.apply({ allow: [`data-loss:${NOTE}`] });
   expect((await tools.plan()).steps.map(({ id }) => id)).toEqual([TAGS, MORE]);

@@ -12,6 +12,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import { Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { withBatch } from '../proof/with-batch.js';
 
 const table = defineTable({ name: 'shop', families: { d: { versions: 3 }, e: {} } });
 
@@ -119,19 +120,18 @@ test('rows that others go on writing are told, and removed when they have ended'
   const writer = await openWith(Order, Invoice);
   await fill(writer);
   const schema = compileSchema([Order, Retired]);
-  const { schema: tools } = new Database(schema, writer.engine, 'ignore');
   const invoices = writer.repository(Invoice);
-  let stopped = false;
-  // Writes behind every row that is removed, until it has been told.
-  const writing = (async () => {
-    while (!stopped) {
-      for (const number of ['1', '2']) await invoices.put({ customer: 'a', number, state: 'again' });
-      await new Promise((resolve) => setImmediate(resolve));
-    }
-  })();
+  let writes = true;
+  // Each row that is removed is written again before anybody looks.
+  const engine = withBatch(writer.engine, 'shop', async (shop, deletes) => {
+    const outcomes = await shop.batch(deletes);
+    for (const number of writes ? ['1', '2'] : [])
+      await invoices.put({ customer: 'a', number, state: 'again' });
+    return outcomes;
+  });
+  const { schema: tools } = new Database(schema, engine, 'ignore');
   await expect(tools.apply({ allow: [`data-loss:${STEP}`] })).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
-  stopped = true;
-  await writing;
+  writes = false;
   expect((await tools.plan()).steps.map(({ id }) => id)).toContain(STEP);
   await tools.apply({ allow: [`data-loss:${STEP}`] });
   expect(await writer.repository(Invoice).find({}, { fullScan: true }).all()).toEqual([]);
@@ -181,4 +181,21 @@ test('a table whose only entity is retired is emptied', async () => {
   await next.schema.apply({ allow: ['data-loss:retire:lone/Lone'] });
   expect(await cells(next, 'lone')).toEqual([]);
   expect((await next.schema.plan()).steps).toEqual([]);
+});
+
+test('an index is built of the rows of its entity, where another record type of the table is left out', async () => {
+  await fill(await openWith(Order, Invoice));
+  const Renamed = defineEntity({
+    name: 'Order',
+    table,
+    recordType: 1,
+    key: [part('customer'), recordType(), part('id')],
+    columns: (c) => ({ state: c.column('d:s', text), total: c.column('e:t', int64) }),
+    indexes: { byTotal: { on: [part('total', int64)] } },
+  });
+  const db = await reopenWith(Renamed);
+  const index = db.index(Renamed, 'byTotal');
+  await index.build();
+  expect(await index.verify()).toMatchObject({ rows: 3, valid: 3, missing: 0, extra: 0, stale: 0 });
+  expect(await db.repository(Renamed).by('byTotal').find({ total: 5n }).all()).toHaveLength(3);
 });

@@ -14,10 +14,14 @@ declare const path: string, entities: readonly (typeof Order)[];
 const query = orders.find({ customerId: 'c1' });
 `;
 
-it('the examples of docs/queries.md compile', async () => {
-  const page = readFileSync(join(ROOT, 'docs/queries.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!);
-  expect(blocks.length).toBeGreaterThan(6);
+function blocksOf(page: string): string[] {
+  const text = readFileSync(join(ROOT, `docs/${page}.md`), 'utf8');
+  return [...text.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!);
+}
+
+it('the examples of docs/queries.md and the pages beside it compile', async () => {
+  const blocks = ['queries', 'pages', 'collections', 'figures', 'writes'].flatMap(blocksOf);
+  expect(blocks.length).toBeGreaterThan(8);
   // Every example but the first stands in a block of its own, for some declare the same names.
   const code = [blocks[0], GIVEN, ...blocks.slice(1).map((block) => `{\n${block}\n}`)].join('\n');
   const used = Object.keys(rowan).filter(

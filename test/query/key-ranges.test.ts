@@ -19,11 +19,11 @@ import {
 } from '../key/brute-force.js';
 import { compile, testLayouts } from '../key/test-layouts.js';
 import { scaled } from '../proof/scale.js';
-import { onHBase, openTestDatabase, type TestDatabase } from './test-database.js';
+import { onServer, openTestDatabase, type TestDatabase } from './test-database.js';
 
 /** Entities of a table, and how many queries of them are tried. */
 const ROWS = 40;
-const RUNS = onHBase ? 8 : scaled(6, 25, 250);
+const RUNS = onServer ? 8 : scaled(6, 25, 250);
 
 /** What is stored: the values of the key, and the place in `entities` as a text. */
 interface Stored extends Record<string, unknown> {

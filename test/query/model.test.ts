@@ -4,7 +4,7 @@
  */
 
 import { expect, it } from 'vitest';
-import { withoutGenerating } from '../../src/codegen/index.js';
+import { withoutGenerating } from '../../src/codegen/generated.js';
 import { open } from '../../src/database.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defineEntity, defineTable, Index } from '../../decorators/index.js';
 import { decimal, int32, json, rawDecimal, text } from '../../src/codec/index.js';
-import { withoutGenerating } from '../../src/codegen/index.js';
+import { withoutGenerating } from '../../src/codegen/generated.js';
 import { type Database, open } from '../../src/database.js';
 import {
   date,

@@ -98,6 +98,10 @@ describe('queries over several tables named at run time', () => {
     const query = days.find({ source: 's' }).limit(3);
     expect(query.explain().map(({ table }) => table)).toEqual(NAMES);
     await expect(query.page({ size: 1 })).rejects.toThrow(/page\(\) and limit\(\)/);
+    const all = days.find({ source: 's' });
+    await expect(all.page(undefined as never)).rejects.toThrow(/page\(\{ size: 20 \}\)/);
+    await expect(all.page({ size: 0 })).rejects.toThrow(/size/);
+    await expect(all.page({ size: 1, back: true } as never)).rejects.toThrow(/no option "back"/);
     expect(() => query.limit(-1)).toThrow(/whole number/);
     for (const cursor of ['', 'x', '9.', '0', '-1.', '99999999.']) {
       await expect(days.find({ source: 's' }).page({ size: 1, cursor })).rejects.toMatchObject({

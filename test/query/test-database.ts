@@ -1,13 +1,17 @@
 /**
  * Databases for tests, and tables that count what is read of them. In `npm test` a database is an embedded store in a
- * folder of its own; in `npm run test:hbase` it is the shared HBase, so that both engines pass the same suites.
+ * folder of its own; in `npm run test:hbase` it is the shared HBase, in `npm run test:bigtable` an instance of its own on the shared
+ * emulator, so that all engines pass the same suites.
  */
 
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
+import { connectBigtableEngine } from '../../src/bigtable/engine.js';
 import { schemaTableDescriptor } from '../../src/codec/index.js';
+import { connectBigtable } from '../../src/database/bigtable.js';
 import { connect, type Database, open, type TableHandling } from '../../src/database.js';
 import { systemTables } from '../../src/features/tables.js';
 import { connectHBase } from '../../src/hbase/engine.js';
@@ -28,8 +32,17 @@ import type {
 /** The addresses of the shared HBase, if this run is on one. */
 const shared = inject('hbase' as never) as { readonly masters: readonly string[] } | undefined;
 
-/** Whether the suites run on HBase. */
-export const onHBase: boolean = shared !== undefined;
+/** "host:port" of the shared emulator of Bigtable, if this run is on one. */
+const emulator = inject('bigtable' as never) as string | undefined;
+
+/** Whether the suites run on Bigtable. */
+export const onBigtable: boolean = emulator !== undefined;
+
+/** Takes the place of `test` and `describe` for what Bigtable has not. */
+export const notOnBigtable = (): void => undefined;
+
+/** Whether the suites run on a server, one step of which is a row: HBase or Bigtable. */
+export const onServer: boolean = shared !== undefined || onBigtable;
 
 export interface TestDatabase extends Database {
   /** Closes the database and removes what it stored. */
@@ -58,7 +71,38 @@ export interface TestStore {
 }
 
 export function openTestStore(): TestStore {
+  if (emulator !== undefined) return new BigtableTestStore(emulator);
   return shared === undefined ? new EmbeddedTestStore() : new HBaseTestStore(shared.masters);
+}
+
+/** An instance of its own, which nobody asks for again. */
+class BigtableTestStore implements TestStore {
+  private readonly place: {
+    readonly projectId: string;
+    readonly instanceId: string;
+    readonly emulatorHost: string;
+  };
+
+  constructor(emulatorHost: string) {
+    this.place = { projectId: 'rowan', instanceId: `i-${randomUUID()}`, emulatorHost };
+  }
+
+  open(...entities: EntityClass[]): Promise<Database> {
+    return connectBigtable({ ...this.place, entities, tables: 'create' });
+  }
+
+  openChecked(...entities: EntityClass[]): Promise<Database> {
+    return connectBigtable({ ...this.place, entities, tables: 'verify' });
+  }
+
+  async dispose(): Promise<void> {
+    const engine = await connectBigtableEngine(this.place);
+    for (const { name } of await engine.admin.listTables()) {
+      await engine.admin.disableTable(name);
+      await engine.admin.deleteTable(name);
+    }
+    await engine.close();
+  }
 }
 
 class EmbeddedTestStore implements TestStore {

@@ -1,7 +1,9 @@
 /** Keys that are changed as on HBase, where a write and its copy are two steps; here on the embedded engine, whose calls are as fast as tests need. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
+import { equalBytes } from '../../src/bytes/index.js';
 import { text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
@@ -11,7 +13,7 @@ import { type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { type Engine, Put } from '../../src/table/index.js';
+import { type Engine, type Get, Put, type Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { changeUnderWriters, declareLayouts } from './copied-keys.js';
@@ -39,7 +41,12 @@ function withoutSteps(
     },
   }) as Engine;
   const schema = compileSchema(entities);
-  return new Rekeying(remote, () => schema, NO_INDEXES);
+  return new Rekeying({
+    stored: remote,
+    declared: () => schema,
+    schemaOf: (target) => schema.entity(target),
+    indexing: NO_INDEXES,
+  });
 }
 
 test('keys are changed by copies under writers, pauses and aborts, and nothing is lost', async () => {
@@ -145,35 +152,35 @@ it('a delete is copied though the old table was compacted, and an abort leaves t
   await db.close();
 });
 
+const ROWS = 40;
+
+/** Each handle as in a process of its own. */
+async function opened() {
+  const both = [entity('From'), entity('To', salted)] as const;
+  const db = await openMemory({ entities: both });
+  // Servers do one change of a table after the other.
+  const { admin } = db.engine;
+  const modifyTable = admin.modifyTable.bind(admin);
+  let last: Promise<unknown> = Promise.resolve();
+  admin.modifyTable = (descriptor) => {
+    const done = last.then(() => modifyTable(descriptor));
+    last = done.catch(() => undefined);
+    return done;
+  };
+  const olds = db.repository(both[0]);
+  await olds.putMany(Array.from({ length: ROWS }, (_, i) => ({ id: `r${i}`, x: 'x' })) as never);
+  const handle = (): Rekey => withoutSteps(db, both, false).of(...both);
+  const rows = async (): Promise<number> => {
+    const all = await db
+      .repository(both[1])
+      .find({} as never, { fullScan: true })
+      .all();
+    return all.length;
+  };
+  return { db, olds, handle, rows, both, put: (id: string) => olds.put({ id } as never) };
+}
+
 describe('processes that go on with one change at the same time', () => {
-  const ROWS = 40;
-
-  /** Each handle as in a process of its own. */
-  async function opened() {
-    const both = [entity('From'), entity('To', salted)] as const;
-    const db = await openMemory({ entities: both });
-    // Servers do one change of a table after the other.
-    const { admin } = db.engine;
-    const modifyTable = admin.modifyTable.bind(admin);
-    let last: Promise<unknown> = Promise.resolve();
-    admin.modifyTable = (descriptor) => {
-      const done = last.then(() => modifyTable(descriptor));
-      last = done.catch(() => undefined);
-      return done;
-    };
-    const olds = db.repository(both[0]);
-    await olds.putMany(Array.from({ length: ROWS }, (_, i) => ({ id: `r${i}`, x: 'x' })) as never);
-    const handle = (): Rekey => withoutSteps(db, both, false).of(...both);
-    const rows = async (): Promise<number> => {
-      const all = await db
-        .repository(both[1])
-        .find({} as never, { fullScan: true })
-        .all();
-      return all.length;
-    };
-    return { db, olds, handle, rows, put: (id: string) => olds.put({ id } as never) };
-  }
-
   /** Runs `work` before the table is asked to be writable or read-only for the next time. */
   function beforeNext(db: Database<EmbeddedEngine>, readOnly: boolean, work: () => Promise<unknown>): void {
     const { admin } = db.engine;
@@ -351,6 +358,143 @@ describe('processes that go on with one change at the same time', () => {
     // What ran it sees that it counts.
     await one.status();
     expect(await rows()).toBe(ROWS);
+    await db.close();
+  });
+});
+
+describe('the rest of writes', () => {
+  const LIMIT = 1000;
+
+  /** Does `then` when the old table was made read-only (or writable again) for the n-th time, from 1. */
+  function whenResting(
+    db: Database<EmbeddedEngine>,
+    then: (readOnly: boolean, n: number) => Promise<unknown> | undefined,
+  ): void {
+    const { admin } = db.engine;
+    const modifyTable = admin.modifyTable.bind(admin);
+    const times = { true: 0, false: 0 };
+    admin.modifyTable = async (descriptor) => {
+      await modifyTable(descriptor);
+      const readOnly = descriptor.readOnly ?? false;
+      await then(readOnly, ++times[`${readOnly}`]);
+    };
+  }
+
+  it('goes over to copying when it reaches its limit, and comes again', async () => {
+    const { db, handle, put, rows } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    let rests = 0;
+    whenResting(db, (readOnly, n) => {
+      if (!readOnly) return put('between');
+      rests = n;
+      return n === 1 ? delay(LIMIT + 100) : undefined;
+    });
+    const cut = await rekey.cutOver({ restMs: LIMIT });
+    expect(cut).toMatchObject({ state: 'cut-over', differences: { missing: 0, different: 0, extra: 0 } });
+    expect(cut.rested).toBeLessThan(LIMIT);
+    expect(rests).toBe(2);
+    expect(await rows()).toBe(ROWS + 1);
+    await db.close();
+  });
+
+  it('is given up when it reaches its limit each time, and writes go on', async () => {
+    const { db, handle, put } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    whenResting(db, (readOnly) => (readOnly ? delay(60) : undefined));
+    await expect(rekey.cutOver({ restMs: 50 })).rejects.toMatchObject({ code: 'ERR_BUSY', retryable: true });
+    await put('late');
+    expect(await rekey.status()).toMatchObject({ state: 'ready' });
+    expect(await rekey.cutOver()).toMatchObject({ state: 'cut-over' });
+    await db.close();
+  });
+
+  it('copies the rows that were written since the pass before, and no others', async () => {
+    const { db, olds, handle, put, rows } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    const { admin } = db.engine;
+    const modifyTable = admin.modifyTable.bind(admin);
+    const copied: Uint8Array[] = [];
+    admin.modifyTable = async (descriptor) => {
+      await put('late');
+      await olds.delete({ id: 'r1' } as never);
+      await modifyTable(descriptor);
+      db.engine.observe('to', { before: ({ change }) => void copied.push(change.row) });
+    };
+    await rekey.cutOver();
+    expect(new Set(copied.map(String)).size).toBe(2);
+    expect(await rows()).toBe(ROWS);
+    await db.close();
+  });
+
+  it.each([true, 'resting'] as const)('finds rows with times of their own, compare: %s', async (compare) => {
+    const { db, olds, handle, rows } = await opened();
+    const rekey = handle();
+    await rekey.run();
+    const write = () => olds.put({ id: 'old' } as never, { timestamp: 1 });
+    // Behind the comparison that is made while writes go on.
+    if (compare === true) await write();
+    const { admin } = db.engine;
+    const modifyTable = admin.modifyTable.bind(admin);
+    admin.modifyTable = async (descriptor) => {
+      if (compare === 'resting') await write();
+      await modifyTable(descriptor);
+    };
+    expect(await rekey.cutOver({ compare })).toMatchObject({ differences: { rows: ROWS + 1 } });
+    expect(await rows()).toBe(ROWS + 1);
+    await db.close();
+  });
+
+  it('is not kept from coming by a row that comes and goes while it is held against its copy', async () => {
+    const { db, olds, both } = await opened();
+    const key = { id: 'r0' } as never;
+    const row = db.schema.entity(both[0]).key.encode(key);
+    const table = db.engine.table('from');
+    let turns = 0;
+    const change = async (work: () => Promise<unknown>): Promise<void> => {
+      turns++;
+      // Not in the millisecond of what was written before.
+      await delay(2);
+      await work();
+      await delay(2);
+    };
+    // It goes before it is looked for, comes before it is copied once more, and goes before it is looked at again.
+    const watched = new Proxy(table, {
+      get: (target, name) => {
+        if (name === 'getAll')
+          return async (gets: readonly Get[]) => {
+            if (turns !== 1 && turns < 3 && gets.some((get) => equalBytes(get.row, row)))
+              await change(() => olds.delete(key));
+            return target.getAll(gets);
+          };
+        if (name === 'scan')
+          return (scan: Scan) => {
+            const scanner = target.scan(scan);
+            if (turns !== 1 || !scan.raw || !equalBytes(scan.startRow, row)) return scanner;
+            const next = async () => {
+              await change(() => olds.put({ id: 'r0', x: 'y' } as never));
+              return target.scan(scan).next();
+            };
+            return { next, close: () => scanner.close() };
+          };
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const tableOf = db.engine.table.bind(db.engine);
+    const rekey = withoutSteps(db, both, false).of(...both);
+    await rekey.run();
+    db.engine.table = (name) => (name === 'from' ? watched : tableOf(name));
+    expect(await rekey.cutOver()).toMatchObject({ state: 'cut-over', differences: { extra: 0 } });
+    expect(turns).toBe(3);
+    await db.close();
+  });
+
+  it.each([0, -1, Number.NaN])('has a limit above 0, not %s', async (restMs) => {
+    const { db, handle } = await opened();
+    expect(() => handle().cutOver({ restMs })).toThrow(/restMs is a positive number/);
     await db.close();
   });
 });

@@ -96,10 +96,11 @@ async function found(db: Database, target: KeyedClass): Promise<string[]> {
     .sort();
 }
 
-/** Writes until it is refused, which comes when the keys are cut over and not before. */
+/** Writes until the keys are cut over; it is refused then, and not before but for a rest. */
 async function writer(
   db: Database,
   from: KeyedClass,
+  rekey: Rekey,
   model: Map<number, Known>,
   id: number,
   random: Random,
@@ -113,7 +114,7 @@ async function writer(
       else model.set(b, now);
     } catch (error) {
       expect(error).toMatchObject({ code: 'ERR_READONLY' });
-      return;
+      if ((await rekey.status())?.state === 'cut-over') return;
     }
     await new Promise((resolve) => setImmediate(resolve));
   }
@@ -136,7 +137,9 @@ export async function changeUnderWriters(
   }
   expect((await rekey.plan()).problems).toEqual([]);
   const writing = Promise.all(
-    Array.from({ length: WRITERS }, (_, id) => writer(db, from, model, id, new Random(seed * 100 + id))),
+    Array.from({ length: WRITERS }, (_, id) =>
+      writer(db, from, rekey, model, id, new Random(seed * 100 + id)),
+    ),
   );
   for (let turn = 0; turn < TURNS; turn++) {
     const fate = random.pick(['none', 'pause', 'abort']);

@@ -5,7 +5,7 @@ import { Column, Counter, Entity, part, RowKey, Table } from '../../decorators/i
 import { toBytes } from '../../src/bytes/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { Get, Put } from '../../src/table/index.js';
-import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
+import { notOnBigtable, onBigtable, openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
 @Table({ name: 'markers', families: { d: { versions: 50, keepDeletedCells: 'TRUE' }, m: {} } })
 class Notes {}
@@ -50,7 +50,8 @@ describe.each([
     expect(found.cells).toHaveLength(left);
   });
 
-  it('has the past read right: by what was there at the time', async () => {
+  // What is deleted in Bigtable was never there, and the family of one marker keeps one version, of other engines until a flush.
+  (onBigtable ? notOnBigtable : it)('has the past read right: by what was there at the time', async () => {
     const notes = db.repository(target);
     await notes.put({ id: 'two', a: 'old' }, { timestamp: 2000 });
     await notes.put({ id: 'two', a: 'new', b: 'later' }, { timestamp: 3000 });

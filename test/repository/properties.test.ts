@@ -7,7 +7,7 @@ import { bytes, date, float64, int32, json, text } from '../../src/codec/index.j
 import { uint32 } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { scaled } from '../proof/scale.js';
-import { onHBase, openTestDatabase, type TestDatabase } from '../query/test-database.js';
+import { onServer, openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
 @Table({ name: 'properties_notes', families: { d: {}, e: {} } })
 class Notes {}
@@ -146,7 +146,7 @@ describe('random programs', () => {
           [...model.notes.values()].filter(({ s }) => s === '').length,
         );
       }),
-      { numRuns: onHBase ? 15 : scaled(25, 60, 600) },
+      { numRuns: onServer ? 15 : scaled(25, 60, 600) },
     );
   });
 
@@ -186,7 +186,7 @@ describe('random programs', () => {
         expect(seen.filter((n) => n % 10 === 0)).toEqual(reverse ? wanted.toReversed() : wanted);
         expect(seen).toEqual([...seen].sort((a, b) => (reverse ? b - a : a - b)));
       }),
-      { numRuns: onHBase ? 15 : scaled(25, 60, 600) },
+      { numRuns: onServer ? 15 : scaled(25, 60, 600) },
     );
   });
 });

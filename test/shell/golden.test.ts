@@ -43,6 +43,30 @@ test('the embedded engine answers the statements about snapshots as the shell of
   }
 });
 
+test('merge_region makes one region of neighbors on the embedded engine, and answers unknown regions as the shell of HBase did', async () => {
+  const engine = await openEmbedded('/store', { fileSystem: new MemoryFileSystem() });
+  try {
+    await rowanSteps(engine, "create 't', 'f', SPLITS => ['g', 'p']\nput 't', 'h', 'f:q', 'v'\nexit\n");
+    const [first, second] = (await engine.admin.getRegions('t')).map(({ name }) => name);
+    const script = [
+      `merge_region '${first}', '${second}'`,
+      "get_splits 't'",
+      "get 't', 'h', 'f:q', {}",
+      `merge_region '${first}', '${second}'`,
+      "merge_region 'a', 'b'",
+      'exit\n',
+    ].join('\n');
+    const answers = await rowanSteps(engine, script);
+    expect(answers[0]!.output).toBe('Took TIME');
+    expect(answers[1]!.output).toMatch(/^Total number of splits = 2\np\n/);
+    expect(answers[3]!.output).toContain(`ERROR: Can't invoke merge on unknown region ${first}`);
+    const statement = "merge_region 'a', 'b'";
+    expect(answers[4]).toEqual(goldenOf('cluster').find((step) => step.statement === statement));
+  } finally {
+    await engine.close();
+  }
+});
+
 test.each([
   ['tables', 150],
   ['rows', 300],

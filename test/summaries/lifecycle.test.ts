@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import {
   Column,
   defineEntity,
+  defineTable,
   Entity,
   float64,
   int32,
@@ -12,7 +13,7 @@ import {
   Summary,
   text,
 } from '../../src/index.js';
-import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
+import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
 const table = { name: 'sales', families: { d: {} } };
@@ -238,4 +239,51 @@ it('answers groups by leading properties and ranges, up to a limit', async () =>
   expect(() => db.summary(Sale, 'none' as never)).toThrow(/no summary "none"/);
   expect(() => db.summary(Bare as never, 'byShop' as never)).toThrow();
   await db.close();
+});
+
+it('is to be counted anew when rows come to end by themselves, and when they do so no more', async () => {
+  const declare = (ends: boolean) =>
+    defineEntity({
+      name: 'Visit',
+      table: defineTable({ name: 'visits', families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ page: c.column('d:p', text).optional(), ...(ends && { life: c.ttl() }) }),
+      summaries: { byPage: { by: ['page'], figures: { visits: 'count' } } },
+    });
+  type Target = ReturnType<typeof declare>;
+  const disk = new MemoryFileSystem();
+  const clock = settableClock();
+  const opened = async (target: Target, stated: string): Promise<Awaited<ReturnType<typeof openMemory>>> => {
+    const db = await openMemory({ entities: [target], disk, clock });
+    expect(await db.summary(target, 'byPage').state()).toBe(stated);
+    return db;
+  };
+  const visits = async (db: Awaited<ReturnType<typeof openMemory>>, target: Target): Promise<number> =>
+    (await db.summary(target, 'byPage').get({ page: 'a' }))?.visits ?? 0;
+
+  const plain = declare(false);
+  const first = await opened(plain, 'active');
+  await first.repository(plain).putMany(['1', '2', '3'].map((id) => ({ id, page: 'a' })));
+  await first.close();
+  await (await opened(plain, 'active')).close();
+
+  const ending = declare(true);
+  const second = await opened(ending, 'disabled');
+  await expect(visits(second, ending)).rejects.toMatchObject({ code: 'ERR_QUERY' });
+  await second.summary(ending, 'byPage').build();
+  await second.repository(ending).update({ id: '1' }, { page: null });
+  await second.repository(ending).put({ id: '2', page: 'a', life: 1000 });
+  expect(await visits(second, ending)).toBe(2);
+  clock.advance(2000);
+  expect(await visits(second, ending)).toBe(1);
+  await second.close();
+  await (await opened(ending, 'active')).close();
+
+  const third = await opened(plain, 'disabled');
+  await third.summary(plain, 'byPage').build();
+  await third.repository(plain).delete({ id: '3' });
+  expect(await visits(third, plain)).toBe(0);
+  await third.close();
+  const refused = openMemory({ entities: [ending], disk, clock, tables: 'verify' });
+  await expect(refused).rejects.toThrow('is not declared as it was built');
 });

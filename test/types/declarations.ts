@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Of the studio's page, which is bundled and declares nothing. */
+const PAGE = join('studio', 'page');
 const CONFIGS = ['tsconfig.json', 'tsconfig.build.json', 'package.json'];
 
 /** Each worker of a test run has its own, for they run at the same time. */
@@ -20,7 +22,7 @@ function isFresh(folder: string): boolean {
   const options = Math.max(...CONFIGS.map((name) => modified(join(ROOT, name))));
   return ['src', 'decorators'].every((part) =>
     readdirSync(join(ROOT, part), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.ts'))
+      .filter((path) => path.endsWith('.ts') && !path.startsWith(PAGE))
       .every((path) => {
         const made = modified(join(folder, part, path.replace(/\.ts$/, '.d.ts')));
         return made >= options && made >= modified(join(ROOT, part, path));

@@ -7,6 +7,12 @@ import { declared, MODES, ROOT, STRICT, tsc, write } from './compiler.js';
 
 const TYPES = ['KeyedClass', 'KeyOf', 'EntityOf', 'EntitySubscriber', 'Versioned'];
 
+/** The pages whose examples are of one program, in their order. */
+const PAGES = ['entities', 'column-kinds', 'entity-hooks', 'define-entity', 'entity-types', 'time'];
+
+const pagesOfEntities = (): string =>
+  PAGES.map((name) => readFileSync(join(ROOT, `docs/${name}.md`), 'utf8')).join('\n');
+
 /** The examples of a page as one module, with the imports that they need. */
 function moduleOf(page: string): string {
   const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code!);
@@ -25,17 +31,17 @@ function moduleOf(page: string): string {
 }
 
 it.each(scaled(MODES.slice(1), MODES, MODES))(
-  'the examples of docs/entities.md compile, with %s',
+  'the examples of docs/entities.md and the pages behind it compile, with %s',
   async (_mode, options) => {
-    const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
+    const page = pagesOfEntities();
     const file = write(`docs-${options[1]}.ts`, declared(moduleOf(page)));
     const { output } = await tsc(...STRICT, ...options, file);
     expect(output).toBe('');
   },
 );
 
-it('the examples of docs/entities.md are sound declarations', async () => {
-  const page = readFileSync(join(ROOT, 'docs/entities.md'), 'utf8');
+it('the examples of docs/entities.md and the pages behind it are sound declarations', async () => {
+  const page = pagesOfEntities();
   const classes = ['Customer', 'Order', 'Shop', 'MetricHour', 'User', 'Circle', 'Box', 'Comment', 'Invoice'];
   const file = write('docs-run.ts', `${moduleOf(page)}\nexport const entities = [${classes.join(', ')}];\n`);
   const { entities } = (await import(file)) as { entities: rowan.EntityClass[] };

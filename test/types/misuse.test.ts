@@ -14,6 +14,8 @@ const FIXTURES = [
   'indexes.ts',
   'scattered.ts',
   'denormalized.ts',
+  'relations.ts',
+  'statics.ts',
 ].map((name) => join(ROOT, 'test/types/fixtures', name));
 
 const [legacy, standard] = MODES.map(([mode, options]) => ({ mode, options })) as [Mode, Mode];
@@ -73,7 +75,7 @@ function errorsByLine(output: string): Map<number, string> {
   return errors;
 }
 
-const MISTAKES_PRELUDE = `import { Column, Entity, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
+const MISTAKES_PRELUDE = `import { Column, Entity, Index, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
 import { int32, text } from '../../../src/codec/index.js';
 import { uint32 } from '../../../src/key/index.js';
 import type { CheckedPrefix, KeyedClass, KeyOf, KeyQuery } from '../../../src/schema/entity-types.js';
@@ -133,6 +135,22 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   [
     "@RowKey(part('a'))\nexport class Optional { declare static readonly key: ['a']; a?: string; }",
     /\\"a\\" is a part of the key: it may not be optional or undefined/,
+  ],
+  [
+    "@RowKey(part('ix'))\nexport class Misspelt { declare static readonly key: ['id']; id!: string; }",
+    /\\"ix\\" is a part of @RowKey, but the class has no such property/,
+  ],
+  [
+    "@RowKey(part('iy'))\nexport class MisspeltAlone { id!: string; }",
+    /\\"iy\\" is a part of @RowKey, but the class has no such property/,
+  ],
+  [
+    "@Index('byName', [part('nmae')])\nexport class MisspeltPart { declare static readonly indexes: { byName: ['name'] }; name!: string; }",
+    /\\"nmae\\" is a part of the index, but the class has no such property/,
+  ],
+  [
+    "@Index('byName', [part('name')])\nexport class NotListed { name!: string; }",
+    /The class does not list the parts of the index \\"byName\\"\. Write: declare static readonly indexes: \{ byName: \['name'\] \}/,
   ],
   [
     "@Entity({ table: Order })\nexport class Typed {\n  @Column('d:a', int32) a!: string;\n}",

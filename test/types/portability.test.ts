@@ -6,8 +6,8 @@ import { CACHE, consumerFolder, MODES, STRICT, tsc, write } from './compiler.js'
 
 const MODELS = `import {
   avroCodec, avro, Column, Columns, date, decimal, defineEntity, defineTable, Embedded, Entity, type EntityOf, enumeration, hash,
-  type Input, type KeyOf, part, type Patch, recordType, type Repository, reverseTimestamp, RowKey, salt, text, timeBucket,
-  uint32,
+  index, type Input, type KeyOf, part, type Patch, recordType, Reference, type Related, type Repository, reverseTimestamp, RowKey,
+  rowKey, salt, summary, type SummaryResult, text, timeBucket, uint32, uniqueIndex,
 } from 'rowan-orm';
 
 export const crm = defineTable({ name: 'shop:crm', families: { d: {}, p: {} } });
@@ -24,6 +24,26 @@ export class Customer {
   @Embedded('d', () => Address) address?: Address | null;
   @Columns('p:', { value: date }) followers!: Map<string, Date>;
 }
+
+@Entity({ table: crm, recordType: 4 })
+export class Ticket {
+  static readonly key = rowKey(salt(16), 'id', recordType());
+  static readonly indexes = {
+    byStatus: index('status', reverseTimestamp('at'), { include: ['customerId'] }),
+    byNo: uniqueIndex(part('no', uint32)),
+  };
+  static readonly summaries = { perStatus: summary({ by: ['status'], figures: { tickets: 'count', last: { max: 'at' } } }) };
+  id!: string;
+  @Column('d:s', text) status!: string;
+  @Column('d:a', date) at!: Date;
+  @Column('d:n', uint32) no!: number;
+  @Column('d:c', text) customerId!: string;
+  @Reference(() => Customer, { id: 'customerId' }) customer?: Related<Customer> | null;
+}
+export const byStatus = (tickets: Repository<typeof Ticket>) => tickets.by('byStatus').find({ status: 'open' });
+export const withCustomer = (tickets: Repository<typeof Ticket>) => tickets.find({ id: 'a' }).with('customer').all();
+export type PerStatus = SummaryResult<typeof Ticket, 'perStatus'>;
+export const lastOf = (group: PerStatus): Date | null => group.last;
 
 export const Order = defineEntity({
   name: 'Order',

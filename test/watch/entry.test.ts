@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toHex } from '../../src/bytes/index.js';
 import { RowanError } from '../../src/errors.js';
-import { decodeEntry, encodeEntry } from '../../src/repository/changes/entry.js';
-import { addEntry, commitRow, entriesOf } from '../../src/repository/changes/table.js';
+import { decodeEntry, encodeEntry } from '../../src/features/changes/entry.js';
+import { addEntry, commitRow, entriesOf } from '../../src/features/changes/table.js';
 import { Cell, CellType, Put, Result } from '../../src/table/index.js';
 
 const row = Buffer.from('r');

@@ -1,13 +1,16 @@
 /** Feeds where one step is one row, as on HBase: programs that end behind any call, writers of the same rows, and where feeds begin. */
 
 import { expect, test } from 'vitest';
-import { Column, Entity, part, RowKey } from '../../decorators/index.js';
+import { Column, Entity, Index, part, RowKey } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
+import { Database } from '../../src/database.js';
+import { CHANGES_TABLE } from '../../src/features/changes/table.js';
 import type { ChangeCommit, ChangeFeed, KeyedClass } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless } from '../proof/stepless.js';
+import { withBatch } from '../proof/with-batch.js';
 import { endToldBehindCalls, Piece, told, Ware, writeToldAtOnce } from './told.js';
 
 async function take<C extends KeyedClass>(feed: ChangeFeed<C>, count: number): Promise<ChangeCommit<C>[]> {
@@ -125,6 +128,47 @@ test('a feed begins with what is under way, and with nothing that was over', asy
   await wares.put({ shop: 'a', no: '1', status: 'new' });
   const last = lines(await take(feed, 1)).at(-1);
   expect(last).toMatch(/>new$|^update old>/);
+});
+
+test('numbers of writes that came to nothing hold no reader up', async () => {
+  @Entity({
+    table: { name: 'claimed', families: { d: {}, m: {} } },
+    changes: { keep: 3_600_000, marks: 'm' },
+  })
+  @RowKey(part('id'))
+  @Index('byMail', [part('mail')], { unique: true })
+  class Member {
+    declare static readonly key: ['id'];
+    declare static readonly indexes: { byMail: ['mail'] };
+    id!: string;
+    @Column('d:m', text) mail!: string;
+  }
+  await using store = await openStepless();
+  // Numbers come when the claims are decided.
+  const databases = await Promise.all(
+    [1, 2].map(async () => {
+      const { db } = await store.program(Member);
+      const slow = withBatch(db.engine, CHANGES_TABLE, async (log, actions) => {
+        for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+        return log.batch(actions);
+      });
+      return new Database(compileSchema([Member]), slow, 'create');
+    }),
+  );
+  const [db] = databases as [Database];
+  // A reader that waits for a number that nobody uses does so for good.
+  const feed = db.watch(Member, {}, { settledAfter: 1e9, signal: AbortSignal.timeout(10_000) });
+  await feed.ready();
+  const rounds = scaled(10, 40, 40);
+  let refused = 0;
+  for (let i = 0; i < rounds; i++) {
+    const claims = databases.map((each, n) =>
+      each.repository(Member).insert({ id: `${i}${n}`, mail: `m${i}` }),
+    );
+    for (const { status } of await Promise.allSettled(claims)) if (status === 'rejected') refused++;
+  }
+  expect(refused).toBe(rounds);
+  expect(await take(feed, rounds)).toHaveLength(rounds);
 });
 
 test('marks have a family of their own', () => {

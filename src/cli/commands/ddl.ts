@@ -1,6 +1,12 @@
 import { type Command, Option, InvalidArgumentError as UsageError } from 'commander';
 import { toHex } from '../../bytes/index.js';
-import { javaSource, schemaScript, stampedDescriptor, typescriptSource } from '../../ddl/index.js';
+import {
+  type CreatableTable,
+  creatableTables,
+  createScript,
+  javaSource,
+  typescriptSource,
+} from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { systemTables } from '../../features/tables.js';
 import type { TableSchema } from '../../schema/types.js';
@@ -11,6 +17,8 @@ interface DdlOptions {
   readonly format: 'shell' | 'json' | 'java' | 'typescript';
   readonly namespaces: boolean;
   readonly table: readonly string[] | undefined;
+  readonly engine: 'hbase' | 'bigtable';
+  readonly terraform?: boolean;
 }
 
 /** `rowan ddl <module>`: the statements that create the tables of a module's entities. */
@@ -20,7 +28,7 @@ export function addDdlCommand(program: Command, context: CliContext): void {
     .summary('print HBase shell statements that create the tables of a module')
     .description(
       'Prints create_namespace and create statements for the HBase shell, with every option of the families and with ' +
-        'SPLITS computed from the row keys. The module is JavaScript that exports the entity classes.',
+        'SPLITS computed from the row keys; with --engine bigtable cbt commands or Terraform. The module is JavaScript that exports the entity classes.',
     )
     .argument('<module>', 'path of the compiled module')
     .addOption(
@@ -28,21 +36,36 @@ export function addDdlCommand(program: Command, context: CliContext): void {
         .choices(['shell', 'json', 'java', 'typescript'])
         .default('shell'),
     )
+    .addOption(
+      new Option('--engine <engine>', 'bigtable: print cbt commands')
+        .choices(['hbase', 'bigtable'])
+        .default('hbase'),
+    )
+    .option('--terraform', 'with --engine bigtable: print resources of Terraform')
     .option('--no-namespaces', 'leave out create_namespace')
     .option('--table <name>', 'only this table; may be repeated', collect)
     .action(async (modulePath: string, options: DdlOptions) => {
       const schema = await loadSchema(modulePath);
       for (const warning of schema.warnings) context.writeError(`warning: ${warning}\n`);
       const tables = chooseTables([...schema.tables, ...systemTables(schema)], options.table);
-      context.write(print(tables, options));
+      context.write(await print(creatableTables(tables, schema.tables), options));
     });
 }
 
-function print(tables: readonly TableSchema[], { format, namespaces }: DdlOptions): string {
-  if (format === 'shell') return schemaScript(tables, { namespaces });
+async function print(tables: readonly CreatableTable[], options: DdlOptions): Promise<string> {
+  const { format, namespaces, engine, terraform = false } = options;
+  if (engine === 'bigtable') {
+    if (format !== 'shell')
+      throw new InvalidArgumentError(
+        '--engine bigtable prints cbt commands, or with --terraform resources. Leave --format out.',
+      );
+    const { cbtScript, terraformSource } = await import('../../bigtable/statements.js');
+    return terraform ? terraformSource(tables) : cbtScript(tables);
+  }
+  if (terraform) throw new InvalidArgumentError('--terraform goes with --engine bigtable.');
+  if (format === 'shell') return createScript(tables, { namespaces });
   if (format === 'json') return `${JSON.stringify(tables.map(asJson), null, 2)}\n`;
-  const made = tables.map((table) => ({ descriptor: stampedDescriptor(table), splitKeys: table.splitKeys }));
-  return format === 'java' ? javaSource(made) : typescriptSource(made);
+  return format === 'java' ? javaSource(tables) : typescriptSource(tables);
 }
 
 function collect(name: string, names: readonly string[] | undefined): readonly string[] {
@@ -64,6 +87,6 @@ function chooseTables(
   });
 }
 
-function asJson(table: TableSchema): object {
-  return { ...stampedDescriptor(table), splits: table.splitKeys.map(toHex) };
+function asJson({ descriptor, splitKeys }: CreatableTable): object {
+  return { ...descriptor, splits: splitKeys.map(toHex) };
 }

@@ -7,7 +7,7 @@ import { runJob } from '../../job/index.js';
 import type { JobDefinition, JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { EmbeddedEngine } from '../../store/engine.js';
 import { type CliContext, withProgress } from '../context.js';
-import { mastersOf, withDatabase } from '../databases.js';
+import { isServer, withDatabase } from '../databases.js';
 import { makeJob } from '../job-module.js';
 import { runInWorkers } from '../job-workers.js';
 import { importModule, schemaOf } from '../load-entities.js';
@@ -92,12 +92,12 @@ function optionsOf({ shard, lease, restart }: JobFlags): JobRunOptions {
   };
 }
 
-/** @throws InvalidArgumentError on HBase, where processes share the work. */
+/** @throws InvalidArgumentError on HBase and Bigtable, where processes share the work. */
 function workersOf(place: string, { workers, shard }: JobFlags): number | undefined {
   if (workers === undefined) return undefined;
-  if (mastersOf(place) !== undefined) {
+  if (isServer(place)) {
     throw new InvalidArgumentError(
-      '--workers is for embedded stores, which one process has. On HBase start several processes with --shard i/n.',
+      '--workers is for embedded stores, which one process has. On HBase and Bigtable start several processes with --shard i/n.',
     );
   }
   if (shard !== undefined) throw new InvalidArgumentError('--workers and --shard do not go together.');

@@ -19,10 +19,10 @@ import {
 import { InvalidArgumentError } from '../../errors.js';
 import { systemTables } from '../../features/tables.js';
 import { type CliContext, CliExit } from '../context.js';
-import { withEngines } from '../databases.js';
+import { isServer, withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 
-const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
+const PLACE = 'the folder of an embedded store, hbase:host:port,host:port, or bigtable:project/instance';
 const MODULE = 'path of the compiled module that exports the entities';
 
 interface PlanFlags {
@@ -144,7 +144,7 @@ async function apply(
   flags: ApplyFlags,
   context: CliContext,
 ): Promise<void> {
-  if (flags.dryRun === true || (place.startsWith('hbase:') && flags.yes !== true)) {
+  if (flags.dryRun === true || (isServer(place) && flags.yes !== true)) {
     print(context, await tools.plan(pruning(flags)), flags);
     if (flags.dryRun !== true) context.writeError('Nothing was done. Give --yes to apply it.\n');
     return;

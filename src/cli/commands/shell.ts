@@ -103,6 +103,9 @@ function plain(value: RubyValue): unknown {
   return toText(toS(value));
 }
 
+/** Milliseconds after which a store in use shows what is new. */
+const REFRESH = 250;
+
 interface ShellFlags {
   readonly noninteractive?: boolean;
   readonly create?: boolean;
@@ -127,33 +130,42 @@ export function addShellCommand(program: Command, context: CliContext): void {
       'say what rows are, and take keys by their parts; the path of a compiled module',
     )
     .action((place: string, script: string | undefined, flags: ShellFlags) =>
-      withEngines([{ place, mayMake: flags.create === true }], async ([engine]) => {
-        const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
-        const text = script === undefined ? undefined : readScript(script);
-        const isTerminal = process.stdin.isTTY === true;
-        const terminal = new Terminal({
-          input: process.stdin,
-          output: process.stdout,
-          isTerminal,
-          history: join(homedir(), '.rowan', 'shell-history'),
-        });
-        try {
-          const session = new ShellSession({
-            engine: engine!,
-            version: packageVersion(),
-            io: { write: context.write, ask: terminal.ask, width: () => process.stdout.columns ?? 0 },
-            entities: schema && new SchemaView(schema),
-            stopAtError: flags.noninteractive === true,
+      withEngines(
+        [
+          {
+            place,
+            mayMake: flags.create === true,
+            looks: { refreshEvery: REFRESH, tell: context.writeError },
+          },
+        ],
+        async ([engine]) => {
+          const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
+          const text = script === undefined ? undefined : readScript(script);
+          const isTerminal = process.stdin.isTTY === true;
+          const terminal = new Terminal({
+            input: process.stdin,
+            output: process.stdout,
+            isTerminal,
+            history: join(homedir(), '.rowan', 'shell-history'),
           });
-          const { code } =
-            text === undefined
-              ? await runTyped(session, terminal, context.write, isTerminal)
-              : await session.script(text);
-          if (code !== 0) throw new CliExit(code);
-        } finally {
-          terminal.close();
-        }
-      }),
+          try {
+            const session = new ShellSession({
+              engine: engine!,
+              version: packageVersion(),
+              io: { write: context.write, ask: terminal.ask, width: () => process.stdout.columns ?? 0 },
+              entities: schema && new SchemaView(schema),
+              stopAtError: flags.noninteractive === true,
+            });
+            const { code } =
+              text === undefined
+                ? await runTyped(session, terminal, context.write, isTerminal)
+                : await session.script(text);
+            if (code !== 0) throw new CliExit(code);
+          } finally {
+            terminal.close();
+          }
+        },
+      ),
     );
 }
 

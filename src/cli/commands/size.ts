@@ -201,7 +201,7 @@ function withoutLife(mutation: RowMutation): RowMutation {
   return mutation.ttl === undefined ? mutation : mutation.setTtl(undefined);
 }
 
-/** `rowan size <module>`: what tables will weigh, from a sample and the rows that are expected (docs/schema.md). */
+/** `rowan size <module>`: what tables will weigh, from a sample and the rows that are expected (docs/introspect.md). */
 
 interface SizeFlags {
   readonly rows: string;

@@ -8,15 +8,16 @@ import { readWriteRecord } from '../../store/commit/write-record.js';
 import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
+import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
 import { NodeFileSystem } from '../../store/fs/index.js';
 import { readManifest } from '../../store/manifest/index.js';
 import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
-import { repairStore } from '../../store/repair.js';
-import { repairStoreClock } from '../../store/repair-clock.js';
-import { StoreView } from '../../store/view.js';
+import { repairStore } from '../../store/repair/repair.js';
+import { repairStoreClock } from '../../store/repair/repair-clock.js';
 import { replayWal } from '../../store/wal/index.js';
 import { CellType } from '../../table/index.js';
 import type { CliContext } from '../context.js';
+import { lookedAt } from '../databases.js';
 
 /** What `rowan store dump-wal` and `dump-file` print. */
 
@@ -162,12 +163,11 @@ export function addStoreCommand(program: Command, context: CliContext): void {
 }
 
 async function stats(folder: string, json: boolean, context: CliContext): Promise<void> {
-  const view = await StoreView.open(folder);
-  const found = view.stats();
-  view.close();
+  await using store = await openReadOnly(folder);
+  const found = store.stats();
   if (json) {
     const text = JSON.stringify(
-      found,
+      { moment: store.moment, ...found },
       (_, value) => (value instanceof Uint8Array ? toStringBinary(value) : value),
       2,
     );
@@ -205,6 +205,7 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
     }
   }
   context.write(`${table.toString()}\n`);
+  tellMoment(store, context);
   context.write(`log: ${found.walSegments} segments, ${found.walBytes} bytes; last write ${found.lastSeq}\n`);
   if (found.clock > Date.now() + DEFAULT_CLOCK_SKEW) {
     context.write(
@@ -213,8 +214,15 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
   }
 }
 
+/** Of a store in use: when it was looked at. */
+function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
+  if (moment.opener !== undefined) context.write(lookedAt(moment));
+}
+
 async function verify(folder: string, context: CliContext): Promise<void> {
-  const { tables, regions, files, cells, bytes } = await StoreView.verify(folder);
+  await using store = await openReadOnly(folder);
+  tellMoment(store, context);
+  const { tables, regions, files, cells, bytes } = await store.verify();
   context.write(
     `All is well: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
   );

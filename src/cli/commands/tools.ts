@@ -17,7 +17,7 @@ import {
   verifyTables,
 } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
-import { withEngines } from '../databases.js';
+import { type EnginePlace, type Looks, withEngines } from '../databases.js';
 
 /** Options that every tool has, as the command line gives them. */
 interface ToolFlags {
@@ -34,12 +34,21 @@ interface ToolFlags {
   readonly progress?: boolean;
 }
 
+/** Of commands that only read: what is said of a store in use goes where it is in nobody's way. */
+function looking(context: CliContext): Looks {
+  return { tell: context.writeError };
+}
+
+function comparedPlaces(context: CliContext, ...places: readonly string[]): EnginePlace[] {
+  return places.map((place) => ({ place, looks: looking(context) }));
+}
+
 export function addToolCommands(program: Command, context: CliContext): void {
   tool(program, 'count', 'Counts the rows of a table.')
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .action((place: string, table: string, flags: ToolFlags) =>
-      withEngines([{ place }], async ([engine]) =>
+      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
         report(context, flags, (options) => countRows(engine!, table, options)),
       ),
     );
@@ -47,7 +56,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .action((place: string, table: string, flags: ToolFlags) =>
-      withEngines([{ place }], async ([engine]) =>
+      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
         report(context, flags, (options) => countCells(engine!, table, options)),
       ),
     );
@@ -57,7 +66,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder; it is made when it is not there')
     .addOption(exportFormat())
     .action((place: string, table: string, folder: string, flags: ToolFlags & ExportFormat) =>
-      withEngines([{ place }], async ([engine]) =>
+      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
         report(context, flags, (options) =>
           exportTable(engine!, table, folder, { ...options, format: flags.format }),
         ),
@@ -124,7 +133,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder; it is made when it is not there')
     .option('--chunk-bytes <n>', 'bytes of cells that one hash is of; default 65536')
     .action((place: string, table: string, folder: string, flags: ToolFlags & { chunkBytes?: string }) =>
-      withEngines([{ place }], async ([engine]) =>
+      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
         report(context, flags, (options) =>
           hashTable(engine!, table, folder, {
             ...options,
@@ -137,7 +146,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     );
   twoTables(program, 'verify', 'Compares two tables cell by cell; exit code 1 when they differ.').action(
     (place: string, table: string, otherPlace: string, otherTable: string, flags: ComparisonFlags) =>
-      withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
+      withEngines(comparedPlaces(context, place, otherPlace), async ([first, second]) => {
         const { counters } = await report(context, flags, (options) =>
           verifyTables(
             { engine: first!, table },
@@ -229,7 +238,8 @@ function differencesOf(counters: JobOutcome['counters']): number {
   return ['missing', 'extra', 'different'].reduce((sum, kind) => sum + (counters[kind] ?? 0), 0);
 }
 
-export const PLACE = 'the folder of an embedded store, or hbase:host:port,host:port';
+export const PLACE =
+  'the folder of an embedded store, hbase:host:port,host:port, or bigtable:project/instance';
 
 function tool(program: Command, name: string, description: string): Command {
   return program

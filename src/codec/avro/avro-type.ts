@@ -1,5 +1,5 @@
 import type avsc from 'avsc';
-import { canGenerate } from '../../codegen/index.js';
+import { canGenerate } from '../../codegen/generated.js';
 import { SchemaError, UnsupportedError } from '../../errors.js';
 import { avroLibrary } from './avsc.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';

@@ -242,6 +242,7 @@ export async function readSchemaState(admin: Admin, declared: readonly TableSche
       descriptor,
       splitKeys: (await admin.getRegions(name)).slice(1).map(({ startKey }) => startKey),
       enabled: await admin.isTableEnabled(name),
+      ...(admin.splitsItself === true && { splitsItself: true }),
     });
   }
   return {

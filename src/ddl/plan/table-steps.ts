@@ -205,8 +205,11 @@ function stampReason(before: string | undefined, after: string): string {
 }
 
 /** None where the server would refuse them. */
-function splitSteps(table: TableSchema, { descriptor, splitKeys }: TableState): SchemaStep[] {
-  if (!table.descriptor.splitEnabled) return [];
+function splitSteps(
+  table: TableSchema,
+  { descriptor, splitKeys, splitsItself = false }: TableState,
+): SchemaStep[] {
+  if (!table.descriptor.splitEnabled || splitsItself) return [];
   return table.splitKeys
     .filter((key) => !splitKeys.some((other) => compareBytes(key, other) === 0))
     .map((key) => ({

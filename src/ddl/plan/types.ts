@@ -83,6 +83,8 @@ export interface TableState {
   readonly splitKeys: readonly Uint8Array[];
   /** A disabled table cannot be split or compacted. */
   readonly enabled: boolean;
+  /** Whether the service alone decides where regions begin: nothing is split then. */
+  readonly splitsItself?: boolean;
 }
 
 /** Tables as they are: what a declaration is held against. */

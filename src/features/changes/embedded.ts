@@ -1,14 +1,7 @@
-import {
-  CHANGES_TABLE,
-  type CommitEntry,
-  columnsOf,
-  commitNumber,
-  commitRow,
-  entriesOf,
-} from '../../repository/index.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
 import type { CommitNotifier } from './commit-notifier.js';
 import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
+import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
 /** Reads the commits of an engine that writes entries in the step of the rows. */
 
@@ -17,18 +10,18 @@ const PAGE = 64;
 const PAGE_BYTES = 4 << 20;
 
 export class CommitReader implements CommitSource {
-  private rung: number;
+  private notified: number;
 
   constructor(
     private readonly engine: Engine,
     private readonly commits: Commits,
-    private readonly bell: CommitNotifier,
+    private readonly notifier: CommitNotifier,
     /** The tables whose entries are read. */
     private readonly tables: readonly string[],
     /** Milliseconds for which all of their entries are kept. */
     private readonly kept: number,
   ) {
-    this.rung = bell.rung;
+    this.notified = notifier.notified;
   }
 
   now(): string {
@@ -53,7 +46,7 @@ export class CommitReader implements CommitSource {
 
   async read(position: string, signal: AbortSignal): Promise<CommitPage> {
     const from = parsePosition(position);
-    this.rung = this.bell.rung;
+    this.notified = this.notifier.notified;
     const last = this.commits.last;
     const now = this.engine.now();
     const commits: StoredCommit[] = [];
@@ -81,7 +74,7 @@ export class CommitReader implements CommitSource {
   }
 
   wait(signal: AbortSignal): Promise<void> {
-    return this.bell.after(this.rung, signal);
+    return this.notifier.after(this.notified, signal);
   }
 
   private positionOf(result: Result): Position {

@@ -3,29 +3,23 @@
 import { compareBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
 import { recovering } from '../../query/access.js';
-import { RowLoader, type TableAccess } from '../../query/index.js';
+import { RowLoader } from '../../query/index.js';
 import { parseKeyConditions } from '../../query/key-conditions.js';
 import { loadTexts } from '../../query/loader.js';
 import { checkNames } from '../../query/slice.js';
-import { CHANGES_TABLE, ChangeIntents, ChangeLog, ChangeRecorder } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { AdoptedSchema } from '../../schema/index.js';
-import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
-import { canonicalTableName, type Engine, type Result } from '../../table/index.js';
+import { canonicalTableName, type Result } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
+import { ChangeIntents } from './change-intents.js';
+import { ChangeLog } from './change-log.js';
 import { CommitNotifier } from './commit-notifier.js';
 import { CommitReader, type CommitSource, type StoredCommit } from './embedded.js';
 import { LogReader } from './remote.js';
-
-/** What watching takes from its database. */
-export interface WatchedDatabase {
-  readonly engine: Engine;
-  schemaOf(target: EntityClass): EntitySchema;
-  access(schemas: readonly EntitySchema[]): TableAccess;
-  /** A row as its entity is declared, wherever its columns stand yet. */
-  declaredRow(schema: EntitySchema, row: Result): Result;
-}
+import { CHANGES_TABLE, ChangeRecorder } from './table.js';
 
 /** An entity of a feed. */
 interface Watched {
@@ -35,29 +29,29 @@ interface Watched {
   readonly load: (row: Result) => object | null | Promise<object | null>;
 }
 
-export class Watching {
-  private readonly bell = new CommitNotifier();
+export class Watching implements Feature {
+  private readonly notifier = new CommitNotifier();
   private readonly feeds = new Set<{ cutOff(): void }>();
   private stopRecording: (() => void) | undefined;
 
-  constructor(private readonly database: WatchedDatabase) {}
+  constructor(private readonly context: FeatureContext) {}
 
   /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
   adopt({ entities }: AdoptedSchema): void {
-    const { engine } = this.database;
+    const { stored: engine } = this.context;
     const { commits } = engine;
     const kept = entities.filter(({ changesKept }) => changesKept !== undefined);
     if (commits === undefined) for (const entity of kept) checkRemote(entity);
     this.stopRecording?.();
     this.stopRecording = undefined;
     if (kept.length === 0 || commits === undefined) return;
-    const recorder = new ChangeRecorder(kept, () => this.bell.ring(), engine.maxCellSize);
+    const recorder = new ChangeRecorder(kept, () => this.notifier.notify(), engine.maxCellSize);
     this.stopRecording = commits.record(recorder.tables, recorder);
   }
 
-  /** What tells of the rows of an entity where each tells its changes itself; undefined: nothing does. */
-  telling(schema: EntitySchema): ChangeIntents | undefined {
-    const { engine } = this.database;
+  /** Records the changes of an entity where the engine has no commits; undefined: they are not recorded so. */
+  intent(schema: EntitySchema): ChangeIntents | undefined {
+    const { stored: engine } = this.context;
     const { changesKept: kept, changeMarks: marks } = schema;
     if (engine.commits !== undefined || kept === undefined || marks === undefined) return undefined;
     return new ChangeIntents({
@@ -67,12 +61,13 @@ export class Watching {
       table: canonicalTableName(schema.table.descriptor.name),
       log: this.log,
       now: () => engine.now(),
-      onTold: () => this.bell.ring(),
+      onRecorded: () => this.notifier.notify(),
     });
   }
 
   private get log(): ChangeLog {
-    return new ChangeLog(this.database.engine.table(CHANGES_TABLE));
+    const { stored } = this.context;
+    return new ChangeLog(stored.table(CHANGES_TABLE), stored.capabilities.cellTtl);
   }
 
   /** @throws UnsupportedError on an entity in another table than the declared one: nothing would be recorded there. */
@@ -104,14 +99,14 @@ export class Watching {
   }
 
   private source(watched: readonly Watched[], settledAfter: number): CommitSource {
-    const { bell } = this;
-    const { engine } = this.database;
+    const { notifier } = this;
+    const { stored: engine } = this.context;
     const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
     const tables = [...new Set(watched.map(({ table }) => table))];
-    if (engine.commits !== undefined) return new CommitReader(engine, engine.commits, bell, tables, kept);
+    if (engine.commits !== undefined) return new CommitReader(engine, engine.commits, notifier, tables, kept);
     const schemaOf = (table: string, row: Uint8Array): EntitySchema | undefined =>
       watched.find((one) => one.table === table && one.isWanted(row))?.schema;
-    return new LogReader({ engine, log: this.log, bell, tables, kept, settledAfter, schemaOf });
+    return new LogReader({ engine, log: this.log, notifier, tables, kept, settledAfter, schemaOf });
   }
 
   /** The database is being closed. */
@@ -121,7 +116,7 @@ export class Watching {
   }
 
   private watched(target: KeyedClass, prefix: unknown): Watched {
-    const schema = this.database.schemaOf(target);
+    const schema = this.context.schemaOf(target);
     if (schema.changesKept === undefined) {
       throw new QueryError(
         `${schema.name} keeps no changes that could be watched. Declare it with changes: { keep: 7 * 24 * 3600_000 }.`,
@@ -129,7 +124,7 @@ export class Watching {
       );
     }
     const table = canonicalTableName(schema.table.descriptor.name);
-    const access = this.database.access([schema]);
+    const access = this.context.access([schema]);
     const loader = new RowLoader(schema, access);
     const load = (row: Result) => recovering(access, () => loader.load(row));
     return { schema, table, isWanted: wantedRows(schema, prefix), load };
@@ -161,7 +156,7 @@ export class Watching {
 
   private async load({ schema, load }: Watched, stored: Result): Promise<object | undefined> {
     if (stored.isEmpty) return undefined;
-    const result = this.database.declaredRow(schema, stored);
+    const result = this.context.declaredRow(schema.table.descriptor.name, stored);
     if (schema.key.dictionaries !== undefined) await loadTexts([schema.key], [result]);
     return (await load(result)) ?? undefined;
   }

@@ -1,20 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from '../../errors.js';
-import {
-  BUCKETS,
-  type ChangeLog,
-  decideChange,
-  type LastNumber,
-  type LogRow,
-  MADE,
-  UNDER_WAY,
-} from '../../repository/index.js';
+import { FENCED } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
+import { type ChangeLog, decideChange } from './change-log.js';
 import type { CommitNotifier } from './commit-notifier.js';
 import type { CommitPage, CommitSource, StoredCommit } from './embedded.js';
 import { gone, undone } from './expired-position.js';
+import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDER_WAY } from './log-rows.js';
 
 /** Where a reader of a log in buckets stands, as the text that is given out: `2.time.number…`, in base 36, then base64url. */
 
@@ -47,7 +41,7 @@ function isNumber(number: number | undefined): boolean {
 }
 
 /**
- * Reads the changes of an engine whose one step is a row, from a log in buckets (docs/changes.md). A bucket is read up to the first
+ * Reads the changes of an engine whose one step is a row, from a log in buckets (docs/changes-internals.md). A bucket is read up to the first
  * change of which it is not known yet whether it was made; the row tells, and after a while nobody is waited for.
  */
 
@@ -65,7 +59,7 @@ const MOST_MISSING = 4096;
 export interface LogReading {
   readonly engine: Engine;
   readonly log: ChangeLog;
-  readonly bell: CommitNotifier;
+  readonly notifier: CommitNotifier;
   readonly tables: readonly string[];
   /** Milliseconds for which all of their entries are kept. */
   readonly kept: number;
@@ -74,6 +68,9 @@ export interface LogReading {
   /** The entity of a row that is watched; undefined: nobody watches it. */
   schemaOf(table: string, row: Uint8Array): EntitySchema | undefined;
 }
+
+/** The row of a change that nobody has closed, and what that takes. */
+type Undecided = Parameters<typeof decideChange>[1] & { readonly row: Uint8Array };
 
 /** What was read of a bucket: entries to be told, and how far. */
 interface BucketPage {
@@ -95,11 +92,14 @@ interface Waiting {
 export class LogReader implements CommitSource {
   private readonly waiting = new Map<number, Waiting>();
   private pause = SHORTEST_WAIT;
-  private rung = 0;
+  private notified = 0;
 
   constructor(private readonly reading: LogReading) {}
 
-  /** Before the first change that is under way: those behind it that were made may be told again. */
+  /**
+   * Before the first change that is under way: those behind it that were made may be told again. One whose writer is waited for no more
+   * is closed: however late its row's write comes, it then fails, and nothing is made behind the feed.
+   */
   async now(): Promise<string> {
     const { log, engine } = this.reading;
     const last = await log.last();
@@ -107,17 +107,49 @@ export class LogReader implements CommitSource {
     return logPositionText({ time: Math.floor(engine.now()), numbers });
   }
 
-  private async firstOpen(bucket: number, last: LastNumber): Promise<number> {
-    if (last.number === 0 || this.isForgotten(last.time)) return last.number;
-    let upTo = last.number;
-    let next: number | undefined;
-    for await (const { number, state, time } of this.reading.log.newest(bucket, last.number, PAGE)) {
-      if (number < (next ?? last.number)) upTo = number;
+  private async firstOpen(bucket: number, { number: last, time, settled }: LastNumber): Promise<number> {
+    const { log, engine } = this.reading;
+    let upTo = last;
+    let closed = last;
+    let next = last;
+    // Numbers below one that was given out a while ago were taken before it: nobody writes entries with them.
+    let isYoung = !this.isForgotten(time);
+    for await (const { number, state, time } of log.newest(bucket, last, PAGE)) {
+      if (number <= settled) break;
+      if (number < next && isYoung) upTo = number;
       next = number - 1;
-      if (this.isForgotten(time)) break;
-      if (state === UNDER_WAY) upTo = next;
+      isYoung = !this.isForgotten(time);
+      if (time + FENCED < engine.now()) break;
+      if (state !== UNDER_WAY) continue;
+      const end = isYoung ? 'open' : await this.end({ bucket, number });
+      if (end === 'open') upTo = next;
+      if (end !== 'closed') closed = next;
     }
-    return next === undefined ? Math.max(0, last.number - MOST_MISSING) : upTo;
+    if (isYoung && next > settled) upTo = Math.max(settled, next - MOST_MISSING);
+    closed = Math.min(closed, upTo);
+    if (closed >= settled + PAGE) await log.settle({ bucket, number: closed });
+    return upTo;
+  }
+
+  /** Closes a change in the place of its writer, or of one that this feed does not watch says so. */
+  private async end(place: LogPlace): Promise<'closed' | 'open' | 'unwatched'> {
+    const { log, tables } = this.reading;
+    const { bucket, number } = place;
+    const [row] = await log.read(bucket, number, tables, 1, {});
+    const where = row && this.whereOf(row);
+    if (where === undefined) return 'unwatched';
+    return (await decideChange({ ...place, row: where.row, mark: row!.mark! }, where, true))
+      ? 'closed'
+      : 'open';
+  }
+
+  /** Where the row of an entry stands that is watched. */
+  private whereOf({ entry, mark }: LogRow): Undecided | undefined {
+    const schema = entry && this.reading.schemaOf(entry.table, entry.row);
+    if (entry === undefined || schema === undefined || mark === undefined) return undefined;
+    const { engine, log } = this.reading;
+    const { changeMarks: marks, changesKept: kept } = schema;
+    return { log, table: engine.table(entry.table), marks: marks!, kept: kept!, row: entry.row };
   }
 
   start(): string {
@@ -138,8 +170,8 @@ export class LogReader implements CommitSource {
   }
 
   async read(position: string, signal: AbortSignal): Promise<CommitPage> {
-    const { engine, log, bell, kept } = this.reading;
-    this.rung = bell.rung;
+    const { engine, log, notifier, kept } = this.reading;
+    this.notified = notifier.notified;
     const from = parseLogPosition(position);
     const began = Math.floor(engine.now());
     const last = await log.last();
@@ -165,7 +197,7 @@ export class LogReader implements CommitSource {
     if (signal.aborted) hear();
     const paused = sleep(this.pause, undefined, { signal: heard.signal }).catch(() => undefined);
     this.pause = Math.min(LONGEST_WAIT, 2 * this.pause);
-    await Promise.race([paused, this.reading.bell.after(this.rung, heard.signal)]);
+    await Promise.race([paused, this.reading.notifier.after(this.notified, heard.signal)]);
     hear();
     signal.removeEventListener('abort', hear);
   }
@@ -201,20 +233,13 @@ export class LogReader implements CommitSource {
   /** Takes up what is known of an entry; whether the bucket may be read on behind it. */
   private async take(page: BucketPage, row: LogRow): Promise<boolean> {
     const { entry, state, mark, bucket, number } = row;
-    const schema = entry && this.reading.schemaOf(entry.table, entry.row);
-    if (entry === undefined || schema === undefined) return true;
+    if (entry === undefined || this.reading.schemaOf(entry.table, entry.row) === undefined) return true;
     if (state === MADE) page.told.push(row);
-    if (state !== UNDER_WAY || mark === undefined) return true;
-    const { engine, log } = this.reading;
-    const where = {
-      log,
-      table: engine.table(entry.table),
-      marks: schema.changeMarks!,
-      kept: schema.changesKept!,
-    };
+    const where = this.whereOf(row);
+    if (state !== UNDER_WAY || where === undefined) return true;
     const ends = this.isOver(bucket, number);
     // Who has closed it, and as what, stands in the log.
-    page.more = await decideChange({ bucket, number, row: entry.row, mark }, where, ends);
+    page.more = await decideChange({ bucket, number, row: where.row, mark: mark! }, where, ends);
     return false;
   }
 

@@ -1,26 +1,23 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
-import type { RemoteRows } from '../../job/entity-rows.js';
 import type { JobRunOptions } from '../../job/index.js';
 import {
-  type ChangeFlow,
-  type ChangeParticipant,
   type CommittingTable,
   deleteNote,
-  type Follower,
-  type FollowerContext,
+  MOST_EFFECTS,
   OUTBOX_TABLE,
   type OutboxNote,
+  type RowMaintainer,
   readNote,
 } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
-import { type Engine, Get, Scan } from '../../table/index.js';
+import { Get, Scan } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexHandle } from '../indexes/handle.js';
-import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { CopyReport, CopyTarget } from './jobs.js';
-import { CopyHolder, CopyHolderFollower, CopySource, CopySourceFollower } from './maintain.js';
+import { CopyHolder, CopySource } from './maintain.js';
 import { CopyPlan } from './plan.js';
 
 /** What is done with the copies in the rows of one entity as a whole. */
@@ -73,23 +70,37 @@ export class CopyHandle {
   }
 }
 
-/** The copies of an open database: what keeps them, and the outbox of what is still to be changed. */
+/** The copies of an open database, and their outbox on the embedded engine. */
 
 /** Rows that one step of the outbox changes. */
 const STEP_ROWS = 256;
 /** Notes read at once. */
 const NOTES = 64;
 
-/** What the copies take from their database. */
-export interface CopyingSource {
-  readonly engine: Engine;
-  schemaOf(target: EntityClass): EntitySchema;
-  /** Over the tables of the engine. */
-  flow(): ChangeFlow;
-  onFailure(error: RowanError): void;
+/** Rows that hold copies of a row, as `Database.explainWrite` answers them. */
+export interface ExplainedCopies {
+  /** The entity whose rows hold the copies. */
+  readonly entity: string;
+  /** Own property -> property of the source. */
+  readonly fields: Readonly<Record<string, string>>;
+  /** How the rows are found: `key`, or the name of an index. */
+  readonly foundBy: string;
+  /** Rows that name this one, counted up to 10,000. */
+  readonly rows: number;
+  readonly fanOut: number;
+  /** Whether a change is made in the step of the write, behind it while the writer waits (HBase), or by the outbox. */
+  readonly how: 'step' | 'behind' | 'outbox';
 }
 
-export class Copying implements Outbox {
+/** The copies that a write of a row takes along. */
+export interface ExplainedCopying {
+  /** Copies in the row itself: the entities that a write of it reads. */
+  readonly copiedFrom: readonly string[];
+  /** Copies of the row in others. */
+  readonly copiedTo: readonly ExplainedCopies[];
+}
+
+export class Copying implements Feature, Outbox {
   /** Counts the notes that were written, by transactions that are not committed yet, too. */
   private notes = 0;
   private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
@@ -98,17 +109,24 @@ export class Copying implements Outbox {
   private again = false;
   private ended = false;
 
-  constructor(private readonly source: CopyingSource) {}
+  constructor(private readonly context: FeatureContext) {}
+
+  /** On HBase every effect has an intent of its own. */
+  get outbox(): Outbox | undefined {
+    return this.context.isRemote ? undefined : this;
+  }
 
   /** Takes over what is declared. */
   adopt({ entities }: AdoptedSchema): void {
-    const now = (): number => this.source.engine.now();
+    const now = (): number => this.context.now();
     this.byHolder = new Map();
     this.bySource = new Map();
     for (const { target, copies } of entities) {
       if (copies.length === 0) continue;
-      const { schemaOf } = this.source;
-      const plans = copies.map((copy) => new CopyPlan(schemaOf(target), copy, schemaOf(copy.target()), now));
+      const plans = copies.map(
+        (copy) =>
+          new CopyPlan(this.context.schemaOf(target), copy, this.context.schemaOf(copy.target()), now),
+      );
       this.byHolder.set(target, plans);
       for (const plan of plans) {
         const { target: from } = plan.source;
@@ -117,42 +135,24 @@ export class Copying implements Outbox {
     }
   }
 
-  /** What takes part in the changes of an entity, for its copies and for those of it. */
-  participants({ target }: EntitySchema): ChangeParticipant[] {
-    const now = (): number => this.source.engine.now();
+  /** Maintains the copies in an entity's rows, and those of its rows. */
+  maintainers({ target }: EntitySchema): RowMaintainer[] {
     const held = this.byHolder.get(target);
     const copied = this.bySource.get(target);
-    const out: ChangeParticipant[] = [];
-    if (held !== undefined) out.push(new CopyHolder(held[0]!.entity, held, now));
-    if (copied !== undefined) out.push(new CopySource(copied[0]!.source, copied, now, () => this.noted()));
+    const { context } = this;
+    const out: RowMaintainer[] = [];
+    if (held !== undefined) out.push(new CopyHolder(held[0]!.entity, held, context));
+    if (copied !== undefined)
+      out.push(new CopySource(copied[0]!.source, copied, context, () => this.noted()));
     return out;
   }
 
-  /** The same on HBase. */
-  followers(schema: EntitySchema, source: FollowerContext): Follower[] {
-    const held = this.plansOf(schema);
-    const copied = this.plansFrom(schema);
-    return [
-      ...(held.length === 0 ? [] : [new CopyHolderFollower(schema, held, source)]),
-      ...(copied.length === 0 ? [] : [new CopySourceFollower(schema, copied, source)]),
-    ];
+  sources({ copies }: Pick<EntitySchema, 'copies'>): ReturnType<NonNullable<Feature['sources']>> {
+    return { what: 'copies (@Denormalized)', entities: copies.map(({ target }) => target()) };
   }
 
-  /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
-  async mend(schema: EntitySchema, row: Uint8Array, source: FollowerContext): Promise<number> {
-    const holder = new CopyHolderFollower(schema, this.plansOf(schema), source);
-    const mended = await holder.mend(row);
-    await holder.settle(row);
-    return mended;
-  }
-
-  /** `outbox`: where changes of the copies wait. @throws QueryError when the entity declares none. */
-  handle(
-    schema: EntitySchema,
-    indexing: Indexing,
-    outbox: Outbox,
-    remote: RemoteRows | undefined,
-  ): CopyHandle {
+  /** @throws QueryError when the entity declares none. */
+  handle(schema: EntitySchema): CopyHandle {
     const plans = this.plansOf(schema);
     if (plans.length === 0) {
       throw new QueryError(`${schema.name} has no copies. Declare them with @Denormalized.`, {
@@ -160,22 +160,43 @@ export class Copying implements Outbox {
       });
     }
     const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
-    const { engine, flow } = this.source;
+    const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
+    const mend = (row: Uint8Array) => this.mend(schema, row);
+    const rows = isRemote ? { remote: { reading, mend } } : { driver };
     return new CopyHandle(
       outbox,
-      { engine, schema, plans, ...(remote === undefined ? { flow: flow() } : { remote }) },
+      { engine, schema, plans, ...rows },
       [...names].map((name) => indexing.handle(schema, name)),
     );
   }
 
-  /** The copies in the rows of an entity. */
-  plansOf({ target }: EntitySchema): readonly CopyPlan[] {
-    return this.byHolder.get(target) ?? [];
+  /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
+  private async mend(schema: EntitySchema, row: Uint8Array): Promise<number> {
+    const holder = new CopyHolder(schema, this.plansOf(schema), this.context);
+    const mended = await holder.mend(row);
+    await holder.settle(row);
+    return mended;
   }
 
-  /** The copies of an entity's rows. */
-  plansFrom({ target }: EntitySchema): readonly CopyPlan[] {
-    return this.bySource.get(target) ?? [];
+  async explain(schema: EntitySchema, row: Uint8Array): Promise<ExplainedCopying> {
+    const { isRemote, reading } = this.context;
+    const copiedTo: ExplainedCopies[] = [];
+    for (const plan of this.bySource.get(schema.target) ?? []) {
+      const { rows } = await reading((step) => plan.link.find(step, row, MOST_EFFECTS));
+      copiedTo.push({
+        entity: plan.entity.name,
+        fields: Object.fromEntries(plan.copy.fields.map(({ column, source }) => [column.property, source])),
+        foundBy: plan.link.foundBy,
+        rows: rows.length,
+        fanOut: plan.fanOut,
+        how: rows.length > plan.fanOut ? 'outbox' : isRemote ? 'behind' : 'step',
+      });
+    }
+    return { copiedFrom: this.plansOf(schema).map(({ source }) => source.name), copiedTo };
+  }
+
+  private plansOf({ target }: EntitySchema): readonly CopyPlan[] {
+    return this.byHolder.get(target) ?? [];
   }
 
   /** Notes of a transaction stand when it has been committed: those are worked behind it. */
@@ -198,7 +219,7 @@ export class Copying implements Outbox {
   kick(): void {
     if (this.ended || this.byHolder.size === 0) return;
     this.drain().catch((error: unknown) => {
-      if (!this.ended && error instanceof RowanError) this.source.onFailure(error);
+      if (!this.ended && error instanceof RowanError) this.context.onFailure(error);
     });
   }
 
@@ -258,14 +279,14 @@ export class Copying implements Outbox {
   }
 
   private async work(note: OutboxNote, plan: CopyPlan): Promise<void> {
-    const flow = this.source.flow();
+    const { driver } = this.context;
     const { target } = note;
     let from: Parameters<CopyPlan['link']['find']>[3];
     do {
       from = await this.table(plan.entity.table.descriptor.name).atomic((step) => {
         const values = plan.valuesOf(plan.read(step, target));
         const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
-        flow.follow(plan.changes(rows, target, values), step);
+        driver.applyChanges(plan.changes(rows, target, values), step);
         if (next !== undefined) return next;
         // One that was written anew meanwhile is worked anew: the rows behind it have seen the older source.
         const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
@@ -279,7 +300,7 @@ export class Copying implements Outbox {
   }
 
   /** A table as its entities are declared, which writes in steps. */
-  table(name: string): CommittingTable {
-    return this.source.engine.table(name) as CommittingTable;
+  private table(name: string): CommittingTable {
+    return this.context.engine.table(name) as CommittingTable;
   }
 }

@@ -1,6 +1,6 @@
 import { type RemoteRows, runEntityRows } from '../../job/entity-rows.js';
 import type { JobRunOptions } from '../../job/types.js';
-import type { ChangeFlow } from '../../repository/index.js';
+import type { StepDriver } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { CopyPlan } from './plan.js';
@@ -13,7 +13,7 @@ export interface CopyTarget {
   readonly schema: EntitySchema;
   readonly plans: readonly CopyPlan[];
   /** What mends rows in a step; undefined where there is none. */
-  readonly flow?: ChangeFlow;
+  readonly driver?: StepDriver;
   readonly remote?: RemoteRows;
 }
 
@@ -34,7 +34,7 @@ export interface CopyReport {
 }
 
 export async function checkCopies(
-  { engine, schema, plans, flow, remote }: CopyTarget,
+  { engine, schema, plans, driver, remote }: CopyTarget,
   repair: boolean,
   run?: JobRunOptions,
 ): Promise<CopyReport> {
@@ -50,8 +50,8 @@ export async function checkCopies(
         for (const plan of plans) {
           const { fault, change } = plan.mend(row, step);
           count(fault ?? 'valid');
-          if (fault !== undefined && repair && flow !== undefined)
-            count('repaired', flow.follow([change], step as AtomicStep));
+          if (fault !== undefined && repair && driver !== undefined)
+            count('repaired', driver.applyChanges([change], step as AtomicStep));
         }
       },
     },

@@ -301,6 +301,10 @@ class MovedStep implements AtomicStep {
     private readonly movesOf: MovesOf,
   ) {}
 
+  get time(): number {
+    return this.inner.time;
+  }
+
   readonly read: RowRead = (get, table = this.own) => {
     const moves = this.movesOf(table);
     if (moves?.mustSettle(get)) migrateRow(this.inner, table, moves, get.row);

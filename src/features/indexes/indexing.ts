@@ -188,7 +188,7 @@ export class Indexing implements IndexKeeper {
   /** Finds out the states of the tables' indexes; unless `readOnly` brings the metadata in line with the declarations. */
   async adopt({ tables }: AdoptedSchema, live: LiveTables, readOnly: boolean): Promise<void> {
     this.states = readOnly
-      ? await checkIndexes(this.engine.admin, tables)
+      ? await checkIndexes(this.engine, tables, live)
       : await ensureIndexes(this.engine, tables, live);
     this.byEntity.clear();
     for (const schema of tables.flatMap(({ entities }) => entities)) {

@@ -1,7 +1,7 @@
 /** One change of an entity's keys, from its plan to its end (docs/rekey.md). */
 
 import { randomUUID } from 'node:crypto';
-import { ConflictError, RowanError, SchemaError } from '../../errors.js';
+import { ConflictError, InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { checkOptions } from '../../table/checks.js';
@@ -107,12 +107,17 @@ export class Rekey {
 
   /**
    * Makes the new layout the one that counts. On the embedded engine the old one is kept up, so that there is a way back until
-   * `cleanup`. On HBase the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written last is copied, and, unless
-   * `compare` is false, every row held against its copy.
-   * @throws ConflictError unless both hold the same (`ready`); then writes of the old layout go on.
+   * `cleanup`. On HBase the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written before is copied, and, unless
+   * `compare` is false, every row held against its copy, while writes go on; then they rest, no longer than `restMs`, until what was written
+   * last is copied too.
+   * @throws ConflictError unless both hold the same (`ready`); RowanError `ERR_BUSY` when more is written than can be copied while writes
+   * rest. Then writes of the old layout go on.
    */
   cutOver(options: CutOverOptions = {}): Promise<RekeyRecord> {
-    checkOptions('cutOver', options, { compare: true, signal: true });
+    checkOptions('cutOver', options, { compare: true, restMs: true, signal: true });
+    const { restMs } = options;
+    if (restMs !== undefined && !(restMs > 0))
+      throw new InvalidArgumentError(`restMs is a positive number of milliseconds, not ${restMs}.`);
     return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
       const { keeper, way } = this;
       let record = await keeper.required();
@@ -126,7 +131,7 @@ export class Rekey {
         const cut = await way.cutOver(
           this.runOf(record),
           { ...options, ...(signal && { signal }) },
-          (differences) => this.noteCut(record, differences),
+          (differences, rested) => this.noteCut(record, differences, rested),
         );
         way.counts();
         return cut;
@@ -137,12 +142,17 @@ export class Rekey {
   private async noteCut(
     record: RekeyRecord,
     differences: RekeyDifferences | undefined,
+    rested: number | undefined,
   ): Promise<RekeyRecord> {
     if (differences !== undefined && isWrong(differences)) {
       await this.keeper.set({ differences });
       throw this.differs(differences);
     }
-    return this.keeper.advance(record, { state: 'cut-over', ...(differences && { differences }) });
+    return this.keeper.advance(record, {
+      state: 'cut-over',
+      ...(differences && { differences }),
+      ...(rested !== undefined && { rested }),
+    });
   }
 
   /**

@@ -6,6 +6,8 @@ import type { JobRunOptions } from '../../job/index.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
+import type { Indexing } from '../indexes/indexing.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
@@ -119,7 +121,13 @@ export interface RekeyedIndexes {
   handle(schema: EntitySchema, name: string): RekeyedIndex;
 }
 
-export class Rekeying {
+/** What changes of keys take from their database. */
+export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf'> {
+  declared(): Schema;
+  readonly indexing: Pick<Indexing, 'of' | 'handle'>;
+}
+
+export class Rekeying implements Feature {
   private readonly mirrors = new Map<string, Mirror>();
   private readonly handles = new Map<string, Rekey>();
   /** The changes that are known of: names, and the signature of the key before. */
@@ -128,11 +136,18 @@ export class Rekeying {
   private readonly guarding = new Map<string, () => void>();
   private readonly entries = new WeakMap<EntityIndexes, RowEntries>();
 
-  constructor(
-    private readonly engine: Engine,
-    private readonly declared: () => Schema,
-    private readonly indexes: RekeyedIndexes,
-  ) {}
+  private readonly engine: Engine;
+  private readonly declared: () => Schema;
+  private readonly indexes: RekeyedIndexes;
+
+  constructor({ stored, declared, indexing, schemaOf }: RekeyingContext) {
+    this.engine = stored;
+    this.declared = declared;
+    this.indexes = {
+      of: ({ target }) => indexing.of(schemaOf(target))?.indexes,
+      handle: ({ target }, name) => indexing.handle(schemaOf(target), name),
+    };
+  }
 
   /**
    * Follows the writes of entities whose keys are being changed; nothing may be written before.

@@ -6,13 +6,18 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { ConflictError, RowanError } from '../../errors.js';
+import { ConflictError, RowanError, throwIfAborted } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine, FamilyDescriptor } from '../../table/index.js';
+import type { CatchUp } from './jobs/catch-up.js';
+import type { RekeyDifferences, RowDifferences } from './jobs/compare.js';
+import type { RemoteComparison } from './jobs/remote-compare.js';
 import { RowMapping } from './jobs/row-mapping.js';
 import {
   type CutOverOptions,
+  isWrong,
+  type KeptDeletes,
   type NoteCut,
   type RekeyRecord,
   type RekeyRun,
@@ -20,8 +25,14 @@ import {
   SUCCESSION,
 } from './strategy.js';
 
-/** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
-const MARGIN = 120_000;
+/** How long writes may rest at a cut-over, in milliseconds, where the caller does not say otherwise. */
+const REST_MS = 5000;
+/** A pass that took less than this part of the limit is short enough that the next one may be made while writes rest. */
+const SHORT = 1 / 4;
+/** Passes that are made, one after the other, until one is short enough. */
+const PASSES = 10;
+/** How often writes are made to rest, and go on when the limit is reached. */
+const TRIES = 3;
 
 /**
  * How long a table may be gone, or be on its way back, that is being emptied for somebody else, and how often is looked. The master
@@ -30,6 +41,18 @@ const MARGIN = 120_000;
  */
 const EMPTIED_MS = 120_000;
 const LOOK_MS = 50;
+
+/** Rows that are held against their copies together while writes rest. */
+const COMPARED_TOGETHER = 500;
+
+/** A cut-over under way. */
+interface Cut extends Required<Pick<CutOverOptions, 'compare' | 'restMs'>> {
+  readonly run: RekeyRun;
+  readonly signal: AbortSignal | undefined;
+  readonly job: JobRunOptions;
+  readonly catchUp: CatchUp;
+  readonly comparison: RemoteComparison;
+}
 
 export class RekeyByCopies implements RekeyStrategy {
   readonly first = 'backfill';
@@ -73,21 +96,45 @@ export class RekeyByCopies implements RekeyStrategy {
 
   async prepare(): Promise<void> {}
 
+  /** Deletes are kept: those of the old table to be copied, those of the new one to hide what is copied late. */
   async begin({ record, set, time }: RekeyRun): Promise<void> {
     this.guard();
+    const { MARGIN } = await import('./jobs/catch-up.js');
+    await this.keepDeletes(this.from, record.kept, (kept) => set({ kept }));
+    await this.keepDeletes(this.to, record.keptNew, (keptNew) => set({ keptNew }));
+    await set({ since: (await time()) - MARGIN });
+  }
+
+  private async keepDeletes(
+    { table }: EntitySchema,
+    known: KeptDeletes | undefined,
+    note: (kept: KeptDeletes) => Promise<unknown>,
+  ): Promise<void> {
     const { admin } = this.engine;
-    const live = await admin.getDescriptor(this.from.table.descriptor.name);
+    const live = await admin.getDescriptor(table.descriptor.name);
     const isAltered = live.families.every(({ keepDeletedCells }) => keepDeletedCells === 'TRUE');
     // Noted before it is altered; by a process that was killed behind that, too.
-    if (record.kept === undefined || !isAltered)
-      await set({
-        kept: Object.fromEntries(live.families.map(({ name, keepDeletedCells }) => [name, keepDeletedCells])),
-      });
+    if (known === undefined || !isAltered)
+      await note(
+        Object.fromEntries(live.families.map(({ name, keepDeletedCells }) => [name, keepDeletedCells])),
+      );
     const families = live.families.map(
       (family): FamilyDescriptor => ({ ...family, keepDeletedCells: 'TRUE' }),
     );
     await admin.modifyTable({ ...live, families });
-    await set({ since: (await time()) - MARGIN });
+  }
+
+  /** The families keep deletes as they did before. */
+  private async restore({ table }: EntitySchema, kept: KeptDeletes = {}): Promise<void> {
+    const { admin } = this.engine;
+    const live = await admin.getDescriptor(table.descriptor.name);
+    const families = live.families.map(
+      (family): FamilyDescriptor => ({
+        ...family,
+        keepDeletedCells: kept[family.name] ?? family.keepDeletedCells,
+      }),
+    );
+    await admin.modifyTable({ ...live, families, readOnly: false });
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
@@ -99,35 +146,101 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Copies what was written since the last pass began; how both compare can be told when nobody writes. */
   async verify(run: RekeyRun, options: JobRunOptions): Promise<undefined> {
     this.guard();
-    await this.catchUp(run, options);
+    const { CatchUp } = await import('./jobs/catch-up.js');
+    await new CatchUp(run).pass(options);
   }
 
-  private async catchUp({ target, record, set, time }: RekeyRun, options: JobRunOptions): Promise<void> {
-    const since = (await time()) - MARGIN;
-    const { copyCells } = await import('./jobs/remote-copy.js');
-    await copyCells(target, 'catch-up', record.since ?? 0, { ...options, restart: true });
-    await set({ since });
+  async cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord> {
+    const { compare = true, restMs = REST_MS, signal } = options;
+    const cut = await this.beginCut(run, { compare, restMs, signal });
+    await cut.catchUp.pass(cut.job);
+    const found = compare === true ? await cut.comparison.all(cut.job) : undefined;
+    if (found !== undefined && isWrong({ ...found, entries: 0 })) return note({ ...found, entries: 0 });
+    for (let tries = 1; tries <= TRIES; tries++) {
+      if (!(await this.approach(cut))) break;
+      const record = await this.rest(cut, found, note);
+      if (record !== undefined) return record;
+    }
+    throw this.tooMuch(restMs);
   }
 
-  async cutOver(
+  private async beginCut(
     run: RekeyRun,
-    { compare = true, signal }: CutOverOptions,
+    { compare, restMs, signal }: Pick<Cut, 'compare' | 'restMs' | 'signal'>,
+  ): Promise<Cut> {
+    const { CatchUp } = await import('./jobs/catch-up.js');
+    const { RemoteComparison } = await import('./jobs/remote-compare.js');
+    const job = signal === undefined ? {} : { signal };
+    const [catchUp, comparison] = [new CatchUp(run), new RemoteComparison(run.target)];
+    return { run, compare, restMs, signal, job, catchUp, comparison };
+  }
+
+  /** Copies what was written meanwhile, until a pass is short; whether the next one may end within the limit. */
+  private async approach({ catchUp, job, restMs }: Cut): Promise<boolean> {
+    let took = Number.POSITIVE_INFINITY;
+    for (let passes = 0; passes < PASSES && took > restMs * SHORT; passes++) {
+      const began = performance.now();
+      await catchUp.pass(job);
+      took = performance.now() - began;
+    }
+    return took < restMs;
+  }
+
+  /** Copies the last of it while the old table takes no writes; undefined: that took too long, and it takes them again. */
+  private async rest(
+    cut: Cut,
+    found: RowDifferences | undefined,
     note: NoteCut,
-  ): Promise<RekeyRecord> {
-    const options = signal === undefined ? {} : { signal };
-    await this.setReadOnly(true);
+  ): Promise<RekeyRecord | undefined> {
+    const { run, restMs, signal } = cut;
+    const limit = new AbortController();
+    const began = performance.now();
+    const timer = Number.isFinite(restMs) && setTimeout(() => limit.abort(), restMs);
     try {
+      await this.setReadOnly(true);
       // An abort may have emptied the new table before that was done.
       await run.checkCutting();
-      await this.catchUp(run, options);
-      const { compareFrozen } = await import('./jobs/remote-copy.js');
-      const found = compare ? { ...(await compareFrozen(run.target, options)), entries: 0 } : undefined;
+      const ends = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
+      const differences = await this.copyLast(cut, found, { signal: ends });
       await this.checkReadOnly();
-      return await note(found);
+      throwIfAborted(ends);
+      return await note(differences, Math.round(performance.now() - began));
     } catch (error) {
       await this.giveUp(run);
+      if (limit.signal.aborted && !signal?.aborted && isAbort(error)) return undefined;
       throw error;
+    } finally {
+      if (timer !== false) clearTimeout(timer);
     }
+  }
+
+  /** What differs by then. */
+  private async copyLast(
+    { catchUp, comparison, compare }: Cut,
+    found: RowDifferences | undefined,
+    job: JobRunOptions,
+  ): Promise<RekeyDifferences | undefined> {
+    const last: Uint8Array[] = [];
+    await catchUp.pass(job, (copied) => {
+      for (const { row } of copied) last.push(row);
+    });
+    if (compare === 'resting') return { ...(await comparison.all(job)), entries: 0 };
+    if (found === undefined) return undefined;
+    const counts = { missing: found.missing, extra: found.extra, different: found.different };
+    for (let at = 0; at < last.length; at += COMPARED_TOGETHER) {
+      throwIfAborted(job.signal);
+      for (const what of await comparison.now(last.slice(at, at + COMPARED_TOGETHER))) counts[what]++;
+    }
+    return { ...found, ...counts, entries: 0 };
+  }
+
+  private tooMuch(restMs: number): RowanError {
+    const { name } = this.from.table.descriptor;
+    return new RowanError(
+      'ERR_BUSY',
+      `What is written to table "${name}" meanwhile could not be copied within ${restMs} ms, for which its writes may rest. It takes writes as before. Cut over again when less is written, or let them rest for longer (restMs).`,
+      { retryable: true, details: { table: name, restMs } },
+    );
   }
 
   /** What was written since would be nowhere else. */
@@ -155,22 +268,15 @@ export class RekeyByCopies implements RekeyStrategy {
     this.unguard();
   }
 
-  async removeOld(): Promise<void> {
+  async removeOld({ record }: RekeyRun): Promise<void> {
     await this.empty(this.from);
+    await this.restore(this.to, record.keptNew);
   }
 
   async removeNew({ record }: RekeyRun): Promise<void> {
     await this.empty(this.to);
-    const { admin } = this.engine;
-    const live = await admin.getDescriptor(this.from.table.descriptor.name);
-    const { kept = {} } = record;
-    const families = live.families.map(
-      (family): FamilyDescriptor => ({
-        ...family,
-        keepDeletedCells: kept[family.name] ?? family.keepDeletedCells,
-      }),
-    );
-    await admin.modifyTable({ ...live, families, readOnly: false });
+    await this.restore(this.to, record.keptNew);
+    await this.restore(this.from, record.kept);
     this.unguard();
   }
 
@@ -218,4 +324,8 @@ function isOvertaken(error: unknown): boolean {
     error instanceof RowanError &&
     ['ERR_TABLE_ENABLED', 'ERR_TABLE_DISABLED', 'ERR_TABLE_NOT_FOUND'].includes(error.code)
   );
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof RowanError && error.code === 'ERR_ABORTED';
 }

@@ -25,6 +25,9 @@ export type RekeyState =
   | 'aborting'
   | 'aborted';
 
+/** How the families of a table keep deleted cells. */
+export type KeptDeletes = Readonly<Record<string, KeepDeletedCells>>;
+
 /** What the control table keeps of a change of keys. */
 export interface RekeyRecord {
   readonly from: string;
@@ -42,7 +45,11 @@ export interface RekeyRecord {
   /** HBase: cells of an earlier time than this, milliseconds since 1970, are copied. */
   readonly since?: number;
   /** HBase: how the families of the old table kept deleted cells before. */
-  readonly kept?: Readonly<Record<string, KeepDeletedCells>>;
+  readonly kept?: KeptDeletes;
+  /** HBase: how those of the new one did. */
+  readonly keptNew?: KeptDeletes;
+  /** HBase: milliseconds for which writes rested at the cut-over. */
+  readonly rested?: number;
   /** HBase: the call of `cutOver` that was the last to make the old table read-only: no other makes it writable. */
   readonly cutting?: string;
 }
@@ -87,10 +94,16 @@ export interface RekeyRun {
 /** How the cut-over is made. */
 export interface CutOverOptions {
   /**
-   * HBase: whether every row is held against its copy while the old table takes no writes. Default true. Without it writes rest for the
-   * last cells alone; rows that were written with times of their own, or past Rowan, are not looked at then.
+   * HBase: whether every row is held against its copy, and what differs is copied once more. Default true: while writes go on, and
+   * again, while they rest, the rows that were written last. A row that was written behind that with a time of its own, two minutes in
+   * the past or more, is not found then; `'resting'` holds every row against its copy while writes rest, for which `restMs` has to suffice.
    */
-  readonly compare?: boolean;
+  readonly compare?: boolean | 'resting';
+  /**
+   * HBase: milliseconds for which writes may rest, default 5,000. When they are over the old table takes writes again, what is written is
+   * copied, and the cut-over is tried once more, three times in all (`ERR_BUSY`). The servers' own work is not cut off: regions that open anew.
+   */
+  readonly restMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -100,8 +113,11 @@ export interface CleanupOptions extends JobRunOptions {
   readonly compare?: boolean;
 }
 
-/** Notes the cut-over. @throws ConflictError when something differs, or another process has gone on with the change. */
-export type NoteCut = (differences: RekeyDifferences | undefined) => Promise<RekeyRecord>;
+/**
+ * Notes the cut-over, and for how many milliseconds writes have rested until then.
+ * @throws ConflictError when something differs, or another process has gone on with the change.
+ */
+export type NoteCut = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
 
 export interface RekeyStrategy {
   /** The state behind `planned`. */

@@ -1,22 +1,13 @@
-/** The referential rules of an open database. */
-
 import { QueryError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
-import type { ChangeParticipant, Follower, FollowerContext } from '../../repository/index.js';
+import { MOST_EFFECTS, type RowMaintainer } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
-import type { EntityClass, EntitySchema } from '../../schema/types.js';
-import type { Engine } from '../../table/index.js';
+import type { EntityClass, EntitySchema, IndexSchema } from '../../schema/types.js';
+import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexHandle } from '../indexes/handle.js';
-import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { ReferenceRepairReport, ReferenceReport, ReferenceTargetRows } from './jobs.js';
-import {
-  ReferenceHolder,
-  ReferenceHolderFollower,
-  ReferencePlan,
-  ReferenceTarget,
-  ReferenceTargetFollower,
-} from './maintain.js';
+import { ReferenceHolder, ReferencePlan, ReferenceTarget } from './maintain.js';
 
 /** The rules of the relations of one entity. Made by `Database.references`. */
 export class ReferenceHandle {
@@ -50,22 +41,37 @@ export class ReferenceHandle {
   }
 }
 
-export class Referencing {
+/** Rows that name one by a relation with rules, as `Database.explainWrite` answers them. */
+export interface ExplainedReference {
+  readonly entity: string;
+  readonly property: string;
+  readonly onDelete: 'restrict' | 'cascade' | 'setNull';
+  /** How the rows are found: `key`, or the name of an index. */
+  readonly foundBy: string;
+  /** Rows that name this one, counted up to 10,000. */
+  readonly rows: number;
+}
+
+/** The references that a delete of a row touches. */
+export interface ExplainedReferring {
+  /** Rows that name this one, and what a delete of it does to them. */
+  readonly referredBy: readonly ExplainedReference[];
+}
+
+/** The referential rules of an open database. */
+export class Referencing implements Feature {
   private byHolder = new Map<EntityClass, readonly ReferencePlan[]>();
   private byTarget = new Map<EntityClass, readonly ReferencePlan[]>();
 
-  constructor(
-    private readonly engine: Engine,
-    private readonly schemaOf: (target: EntityClass) => EntitySchema,
-    private readonly indexing: Indexing,
-  ) {}
+  constructor(private readonly context: FeatureContext) {}
 
   adopt({ entities }: AdoptedSchema): void {
+    const { schemaOf } = this.context;
     this.byHolder = new Map();
     this.byTarget = new Map();
     for (const { target, references } of entities) {
       const plans = references.map(
-        (rule) => new ReferencePlan(this.schemaOf(target), rule, this.schemaOf(rule.target())),
+        (rule) => new ReferencePlan(schemaOf(target), rule, schemaOf(rule.target())),
       );
       if (plans.length > 0) this.byHolder.set(target, plans);
       for (const plan of plans) {
@@ -76,63 +82,31 @@ export class Referencing {
     }
   }
 
-  participants(schema: EntitySchema): ChangeParticipant[] {
-    const holder = this.holderOf(schema);
-    const target = this.targetOf(schema);
-    return [...(holder === undefined ? [] : [holder]), ...(target === undefined ? [] : [target])];
-  }
-
-  /** The same on HBase. */
-  followers(schema: EntitySchema, source: FollowerContext): Follower[] {
-    const target = this.targetOf(schema);
-    const named = this.plansAbout(schema);
-    const holder = this.holderFollower(schema, source);
+  maintainers({ target }: EntitySchema): RowMaintainer[] {
+    const holder = this.holderOf(target);
+    const named = this.byTarget.get(target);
+    const { context } = this;
+    const stateOf = (index: IndexSchema) => context.indexing.stateOf(index);
     return [
       ...(holder === undefined ? [] : [holder]),
-      ...(target === undefined ? [] : [new ReferenceTargetFollower(schema, named, target, source)]),
+      ...(named === undefined ? [] : [new ReferenceTarget(named[0]!.other, named, context, stateOf)]),
     ];
   }
 
-  private holderFollower(schema: EntitySchema, source: FollowerContext): ReferenceHolderFollower | undefined {
-    const holder = this.holderOf(schema);
-    const plans = this.byHolder.get(schema.target);
-    return holder && plans && new ReferenceHolderFollower(schema, plans, holder, source);
-  }
-
-  private holderOf({ target }: EntitySchema): ReferenceHolder | undefined {
+  private holderOf(target: EntityClass): ReferenceHolder | undefined {
     const held = this.byHolder.get(target);
-    return held && new ReferenceHolder(held[0]!.entity, held);
+    return held && new ReferenceHolder(held[0]!.entity, held, this.context);
   }
 
-  private targetOf({ target }: EntitySchema): ReferenceTarget | undefined {
-    const named = this.byTarget.get(target);
-    return (
-      named &&
-      new ReferenceTarget(
-        named[0]!.other,
-        named,
-        () => this.engine.now(),
-        (index) => this.indexing.stateOf(index),
-      )
-    );
+  sources({ references }: Pick<EntitySchema, 'references'>): ReturnType<NonNullable<Feature['sources']>> {
+    return {
+      what: 'referential rules (onDelete, exists)',
+      entities: references.map(({ target }) => target()),
+    };
   }
 
-  /** The rules about the deletes of an entity. */
-  plansAbout({ target }: EntitySchema): readonly ReferencePlan[] {
-    return this.byTarget.get(target) ?? [];
-  }
-
-  /** On HBase: does with a row what its rules say of such that name what is not there; how many had something to change. */
-  mend(schema: EntitySchema, row: Uint8Array, source: FollowerContext): Promise<number> {
-    return this.holderFollower(schema, source)!.mend(row);
-  }
-
-  /** `rows`: how its rows are mended. @throws QueryError when the entity declares none. */
-  handle(
-    schema: EntitySchema,
-    rows: Pick<ReferenceTargetRows, 'flow' | 'remote'>,
-    outbox: Outbox,
-  ): ReferenceHandle {
+  /** @throws QueryError when the entity declares none. */
+  handle(schema: EntitySchema): ReferenceHandle {
     const plans = this.byHolder.get(schema.target);
     if (plans === undefined) {
       throw new QueryError(
@@ -141,10 +115,24 @@ export class Referencing {
       );
     }
     const names = new Set(schema.references.flatMap(({ index }) => index ?? []));
+    const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
+    const mend = (row: Uint8Array) => this.holderOf(schema.target)!.mend(row);
+    const rows = isRemote ? { remote: { reading, mend } } : { driver };
     return new ReferenceHandle(
-      { engine: this.engine, schema, plans, ...rows },
-      [...names].map((name) => this.indexing.handle(schema, name)),
+      { engine, schema, plans, ...rows },
+      [...names].map((name) => indexing.handle(schema, name)),
       outbox,
     );
+  }
+
+  async explain({ target }: EntitySchema, row: Uint8Array): Promise<ExplainedReferring> {
+    const referredBy: ExplainedReference[] = [];
+    for (const { entity, link, rule } of this.byTarget.get(target) ?? []) {
+      const { rows } = await this.context.reading((step) => link.find(step, row, MOST_EFFECTS));
+      const { property } = rule;
+      const onDelete = rule.onDelete!;
+      referredBy.push({ entity: entity.name, property, onDelete, foundBy: link.foundBy, rows: rows.length });
+    }
+    return { referredBy };
   }
 }

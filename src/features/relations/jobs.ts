@@ -1,6 +1,6 @@
 import { type RemoteRows, runEntityRows } from '../../job/entity-rows.js';
 import type { JobRunOptions } from '../../job/types.js';
-import type { ChangeFlow } from '../../repository/index.js';
+import type { StepDriver } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { ReferencePlan } from './maintain.js';
@@ -29,12 +29,12 @@ export interface ReferenceTargetRows {
   readonly schema: EntitySchema;
   readonly plans: readonly ReferencePlan[];
   /** What mends rows in a step; undefined where there is none. */
-  readonly flow?: ChangeFlow;
+  readonly driver?: StepDriver;
   readonly remote?: RemoteRows;
 }
 
 export async function checkReferences(
-  { engine, schema, plans, flow, remote }: ReferenceTargetRows,
+  { engine, schema, plans, driver, remote }: ReferenceTargetRows,
   repair: boolean,
   run?: JobRunOptions,
 ): Promise<ReferenceRepairReport> {
@@ -50,9 +50,9 @@ export async function checkReferences(
         for (const plan of plans) {
           const isDangling = plan.missing(row, schema, step) !== undefined;
           count(isDangling ? 'dangling' : 'valid');
-          if (!isDangling || !repair || flow === undefined) continue;
+          if (!isDangling || !repair || driver === undefined) continue;
           const change = plan.orphaned(row, schema, step, () => engine.now());
-          if (change !== undefined) count('repaired', flow.follow([change], step as AtomicStep));
+          if (change !== undefined) count('repaired', driver.applyChanges([change], step as AtomicStep));
         }
       },
     },

@@ -4,7 +4,7 @@ import { equalBytes } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
-import type { ChangeStep } from '../../repository/executor.js';
+import type { ChangeStep, MaintainerContext } from '../../repository/maintainer.js';
 import { differ, type RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import { linkParts } from '../../schema/links.js';
@@ -179,4 +179,29 @@ export class Link {
       throw error;
     }
   }
+}
+
+/** Rows of a link that are fenced together. */
+const FENCED_TOGETHER = 256;
+
+/**
+ * Fences every row that holds the key of `target` by one of the links, before its effects are settled in another writer's place.
+ * @returns whether it has; false where others were changing some of them.
+ */
+export async function fenceLinked(
+  { reading, fence }: MaintainerContext,
+  plans: readonly { readonly entity: EntitySchema; readonly link: Link }[],
+  target: Uint8Array,
+): Promise<boolean> {
+  let isDone = true;
+  for (const { entity, link } of plans) {
+    let from: LinkPosition | undefined;
+    do {
+      const start = from;
+      const { rows, next } = await reading((step) => link.find(step, target, FENCED_TOGETHER, start));
+      if (!(await fence(entity, rows))) isDone = false;
+      from = next;
+    } while (from !== undefined);
+  }
+  return isDone;
 }

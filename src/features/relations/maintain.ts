@@ -1,25 +1,35 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
 import type { IndexState } from '../../query/index.js';
-import { MOST_FOLLOWING } from '../../repository/change-flow.js';
+import { Expiry } from '../../repository/expiry.js';
 import {
   type ChangeImage,
-  type ChangeParticipant,
   type ChangeStep,
   type EntityChange,
+  type MaintainerContext,
+  type RowMaintainer,
   refuseUnfollowed,
-} from '../../repository/executor.js';
-import { Expiry } from '../../repository/expiry.js';
-import type { Follower, FollowerContext, Share } from '../../repository/remote/follower.js';
+  type Share,
+} from '../../repository/maintainer.js';
 import { keyText } from '../../repository/row-access.js';
 import { differ, RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
+import { MOST_EFFECTS } from '../../repository/step-driver.js';
 import { VersionLock } from '../../repository/version-lock.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
 import { Delete, Get, type RowMutation } from '../../table/index.js';
-import { Link, type LinkPosition } from './link.js';
+import { fenceLinked, Link, type LinkPosition } from './link.js';
 
-/** Holds referential rules: at the rows that name others, and at those that are named. */
+/**
+ * Keeps referential rules: at the rows that name others, and at those that are named (docs/relations.md). Where one step of the
+ * engine is one row, what a write names is looked for before it, and who names a deleted row is looked for behind the delete. The
+ * writer of a name looks again behind its write, so one of them sees the other. What is refused is looked for before only.
+ */
+
+/** Rows that a writer waits for who deletes what they name; the outbox does the rest. */
+const AWAITED = 1000;
+/** Rows changed together. */
+const TOGETHER = 256;
 
 /** A rule with what follows its link. */
 export class ReferencePlan {
@@ -57,30 +67,31 @@ export class ReferencePlan {
     if (onDelete !== 'cascade' && onDelete !== 'setNull') return undefined;
     const key = this.link.own.isIn(row, 'deleted too') ? this.missing(row, own, step) : undefined;
     const target = key && this.link.rowOfKey(key);
-    return target && followUpOf(this, row.row, target, now);
+    return target && ruledChange(this, row.row, target, now);
   }
 }
 
-/** Refuses rows that name what is not there. */
-export class ReferenceHolder implements ChangeParticipant {
+/** Refuses rows that name what is not there; does with a row what its rules say when what it names has gone meanwhile. */
+export class ReferenceHolder implements RowMaintainer {
   readonly name = 'references';
-  private readonly presence: RowMarker;
+  private readonly marker: RowMarker;
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
+    private readonly context: MaintainerContext,
   ) {
-    this.presence = new RowMarker(schema);
+    this.marker = new RowMarker(schema);
   }
 
   /** The rules by which the change names a row that it did not name before, or none now. */
-  newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
-    if (!this.presence.isIn(after, 'living')) return NOTHING;
-    const isNew = !this.presence.isIn(before, 'living');
+  private newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
+    if (!this.marker.isIn(after, 'living')) return NOTHING;
+    const isNew = !this.marker.isIn(before, 'living');
     return this.plans.filter(({ link }) => isNew || differ(before, after, link.columns));
   }
 
-  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+  effects(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
     for (const plan of this.newlyNamed(change)) {
       if (!plan.rule.exists) continue;
       const key = plan.missing(change.after, this.schema, step);
@@ -95,11 +106,32 @@ export class ReferenceHolder implements ChangeParticipant {
     return NOTHING;
   }
 
-  concerns(columns: readonly ColumnSchema[]): boolean {
+  isAffectedBy(columns: readonly ColumnSchema[]): boolean {
     return (
-      this.presence.isToldBy(columns) ||
+      this.marker.isToldBy(columns) ||
       this.plans.some(({ link }) => link.columns.some((column) => columns.includes(column)))
     );
+  }
+
+  hasEffects(change: ChangeImage, step: ChangeStep): boolean {
+    this.effects(change, step);
+    const named = this.newlyNamed(change);
+    return named.some(({ rule }) => rule.onDelete === 'cascade' || rule.onDelete === 'setNull');
+  }
+
+  async settle(row: Uint8Array): Promise<boolean> {
+    await this.mend(row);
+    return true;
+  }
+
+  /** Does with a row what the rules say of such that name what is not there; how many had something to change. */
+  async mend(row: Uint8Array): Promise<number> {
+    const { reading, applyChanges, now } = this.context;
+    const changes = await reading((step) => {
+      const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
+      return this.plans.flatMap((plan) => plan.orphaned(image, this.schema, step, now) ?? []);
+    });
+    return changes.length === 0 ? 0 : applyChanges(changes);
   }
 }
 
@@ -109,24 +141,27 @@ const NOTHING: readonly never[] = Object.freeze([]);
 const LOOKED_AT = 64;
 
 /** Refuses the delete of what is named, or has those that name it follow. */
-export class ReferenceTarget implements ChangeParticipant {
+export class ReferenceTarget implements RowMaintainer {
   readonly name = 'referred';
-  private readonly presence: RowMarker;
+  private readonly marker: RowMarker;
+  /** The rules that change rows. */
+  private readonly changing: readonly ReferencePlan[];
 
   constructor(
     private readonly schema: EntitySchema,
     private readonly plans: readonly ReferencePlan[],
-    private readonly now: () => number,
+    private readonly context: MaintainerContext,
     private readonly stateOf: (index: IndexSchema) => IndexState | undefined,
   ) {
-    this.presence = new RowMarker(schema);
+    this.marker = new RowMarker(schema);
+    this.changing = plans.filter(({ rule }) => rule.onDelete !== 'restrict');
   }
 
   /** Whether the change deletes the row, and may. @throws RowanError `ERR_REFERENCE` when it may not. */
-  allows(change: ChangeImage, step: ChangeStep): boolean {
-    refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.now);
+  private allows(change: ChangeImage, step: ChangeStep): boolean {
+    refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.context.now);
     const { before, after, row } = change;
-    if (!this.presence.isIn(before, 'living') || this.presence.isIn(after, 'living')) return false;
+    if (!this.marker.isIn(before, 'living') || this.marker.isIn(after, 'living')) return false;
     for (const plan of this.plans) {
       this.requireBuilt(plan);
       if (plan.rule.onDelete === 'restrict') this.restrict(plan, row, step);
@@ -134,21 +169,56 @@ export class ReferenceTarget implements ChangeParticipant {
     return true;
   }
 
-  follow(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+  effects(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
     if (!this.allows(change, step)) return NOTHING;
     const { row } = change;
     const out: EntityChange[] = [];
-    for (const plan of this.plans) {
-      if (plan.rule.onDelete === 'restrict') continue;
+    for (const plan of this.changing) {
       // One more than may follow, so that it is told when there are too many.
-      const { rows } = plan.link.find(step, row, MOST_FOLLOWING + 1);
-      for (const own of rows) out.push(followUpOf(plan, own, row, this.now));
+      const { rows } = plan.link.find(step, row, MOST_EFFECTS + 1);
+      for (const own of rows) out.push(ruledChange(plan, own, row, this.context.now));
     }
     return out;
   }
 
-  concerns(columns: readonly ColumnSchema[]): boolean {
-    return this.presence.isToldBy(columns);
+  isAffectedBy(columns: readonly ColumnSchema[]): boolean {
+    return this.marker.isToldBy(columns);
+  }
+
+  hasEffects(change: ChangeImage, step: ChangeStep): boolean {
+    return this.allows(change, step) && this.changing.length > 0;
+  }
+
+  async settle(row: Uint8Array, share: Share): Promise<boolean> {
+    const { reading, applyChanges, now } = this.context;
+    let left = share === 'all' ? Number.POSITIVE_INFINITY : AWAITED;
+    for (const plan of this.changing) {
+      let from: LinkPosition | undefined;
+      do {
+        if (left <= 0) return false;
+        const start = from;
+        // Who has written the row again meanwhile has taken over what names it.
+        const found = await reading((step) =>
+          this.isThere(row, step) ? undefined : plan.link.find(step, row, TOGETHER, start),
+        );
+        if (found === undefined) return true;
+        await applyChanges(found.rows.map((own): EntityChange => ruledChange(plan, own, row, now)));
+        left -= found.rows.length;
+        from = found.next;
+      } while (from !== undefined);
+    }
+    return true;
+  }
+
+  fence(row: Uint8Array): Promise<boolean> {
+    return fenceLinked(this.context, this.changing, row);
+  }
+
+  private isThere(row: Uint8Array, step: ChangeStep): boolean {
+    const get = new Get(row);
+    this.marker.addTo(get, false);
+    const image = RowImage.of(row, step.read(get, this.schema.table.descriptor.name));
+    return this.marker.isIn(image, 'living');
   }
 
   private restrict({ entity, link, name, rule }: ReferencePlan, row: Uint8Array, step: ChangeStep): void {
@@ -182,7 +252,7 @@ export class ReferenceTarget implements ChangeParticipant {
 }
 
 /** What a rule does with a row when the one that it names is deleted. */
-export function followUpOf(
+export function ruledChange(
   { entity, link, rule }: ReferencePlan,
   row: Uint8Array,
   target: Uint8Array,
@@ -212,111 +282,4 @@ function unnamed(
   const lock = VersionLock.of(entity);
   const counted = lock === undefined ? [del] : lock.counted([del], lock.stored(before));
   return Expiry.of(entity, now)?.carry(counted, before) ?? counted;
-}
-
-/**
- * Referential rules where one step of the engine is one row (docs/relations.md): what a write names is looked for before it, and
- * what names a deleted row follows behind it. Who names looks again behind the write, and who deletes looks for names behind the
- * delete, so one of them sees the other. What is to be refused is looked for before only.
- */
-
-/** Rows that a writer waits for, who deletes what they name; the outbox does the rest. */
-const AWAITED = 1000;
-/** Rows changed together. */
-const TOGETHER = 256;
-
-/** Refuses rows that name what is not there; has those follow whose names have gone meanwhile. */
-export class ReferenceHolderFollower implements Follower {
-  readonly name = 'references';
-
-  constructor(
-    private readonly schema: EntitySchema,
-    private readonly plans: readonly ReferencePlan[],
-    private readonly holder: ReferenceHolder,
-    private readonly source: FollowerContext,
-  ) {}
-
-  follow(change: ChangeImage, step: ChangeStep): boolean {
-    this.holder.follow(change, step);
-    const named = this.holder.newlyNamed(change);
-    return named.some(({ rule }) => rule.onDelete === 'cascade' || rule.onDelete === 'setNull');
-  }
-
-  async settle(row: Uint8Array): Promise<boolean> {
-    await this.mend(row);
-    return true;
-  }
-
-  /** Does with a row what the rules say of such that name what is not there; how many had something to change. */
-  async mend(row: Uint8Array): Promise<number> {
-    const { reading, following, now } = this.source;
-    const changes = await reading((step) => {
-      const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
-      return this.plans.flatMap((plan) => plan.orphaned(image, this.schema, step, now) ?? []);
-    });
-    return changes.length === 0 ? 0 : following(changes);
-  }
-}
-
-/** Refuses the delete of what is named, or has those that name it follow. */
-export class ReferenceTargetFollower implements Follower {
-  readonly name = 'referred';
-  private readonly presence: RowMarker;
-  private readonly plans: readonly ReferencePlan[];
-
-  constructor(
-    private readonly schema: EntitySchema,
-    plans: readonly ReferencePlan[],
-    private readonly target: ReferenceTarget,
-    private readonly source: FollowerContext,
-  ) {
-    this.presence = new RowMarker(schema);
-    this.plans = plans.filter(({ rule }) => rule.onDelete !== 'restrict');
-  }
-
-  follow(change: ChangeImage, step: ChangeStep): boolean {
-    return this.target.allows(change, step) && this.plans.length > 0;
-  }
-
-  async settle(row: Uint8Array, share: Share): Promise<boolean> {
-    const { reading, following, now } = this.source;
-    let left = share === 'all' ? Number.POSITIVE_INFINITY : AWAITED;
-    for (const plan of this.plans) {
-      let from: LinkPosition | undefined;
-      do {
-        if (left <= 0) return false;
-        const start = from;
-        // Who has written the row again meanwhile has taken over what names it.
-        const found = await reading((step) =>
-          this.isThere(row, step) ? undefined : plan.link.find(step, row, TOGETHER, start),
-        );
-        if (found === undefined) return true;
-        await following(found.rows.map((own): EntityChange => followUpOf(plan, own, row, now)));
-        left -= found.rows.length;
-        from = found.next;
-      } while (from !== undefined);
-    }
-    return true;
-  }
-
-  async fence(row: Uint8Array): Promise<boolean> {
-    let isDone = true;
-    for (const plan of this.plans) {
-      let from: LinkPosition | undefined;
-      do {
-        const start = from;
-        const found = await this.source.reading((step) => plan.link.find(step, row, TOGETHER, start));
-        if (!(await this.source.fence(plan.entity, found.rows))) isDone = false;
-        from = found.next;
-      } while (from !== undefined);
-    }
-    return isDone;
-  }
-
-  private isThere(row: Uint8Array, step: ChangeStep): boolean {
-    const get = new Get(row);
-    this.presence.addTo(get, false);
-    const image = RowImage.of(row, step.read(get, this.schema.table.descriptor.name));
-    return this.presence.isIn(image, 'living');
-  }
 }

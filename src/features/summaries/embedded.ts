@@ -1,7 +1,7 @@
 /** One count of the rows of a summary: how rows are added to it and taken away, by writes, by their end, and one by one. */
 
 import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js';
-import type { ChangeStep } from '../../repository/executor.js';
+import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../table/index.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';

@@ -1,20 +1,20 @@
 import { equalBytes, prefixEnd, toHex } from '../../bytes/index.js';
 import { hasRows, type LiveTables } from '../../ddl/index.js';
-import { QueryError, RowanError, SchemaError } from '../../errors.js';
+import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import { parseKeyConditions } from '../../query/index.js';
-import type { ChangeParticipant, Follower, StepReading } from '../../repository/index.js';
+import type { RowMaintainer, StepReading } from '../../repository/index.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-types.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from '../../schema/summaries.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
-import { canonicalTableName, type Engine, Scan } from '../../table/index.js';
+import { canonicalTableName, Scan } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexHandle } from '../indexes/handle.js';
-import type { Indexing } from '../indexes/indexing.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
-import { SummaryFollower, SummaryParticipant } from './maintain.js';
+import { SummaryMaintainer } from './maintain.js';
 import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
@@ -147,18 +147,26 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     return this.source.alone(() => this.counted(false, run));
   }
 
-  /** As `check`, and puts the new count in the place of the other. A second repair finds nothing. */
+  /**
+   * As `check`, and puts the new count in the place of the other. A second repair finds nothing. HBase: `settledAfter` is for the
+   * outbox and for unverified entries of its indexes alike.
+   */
   async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
     await this.drain(settledAfter === undefined ? {} : { settledAfter });
-    return this.source.alone(() => this.counted(true, run));
+    return this.source.alone(() => this.counted(true, run, settledAfter));
   }
 
   /** HBase: resolves when every change that was made before the call is in the figures. Elsewhere they are with the change. */
   async drain(options?: DrainOptions): Promise<void> {
     await this.source.outbox?.drain(options);
+    await this.source.remote?.rest();
   }
 
-  private async counted(replace: boolean, run: JobRunOptions | undefined): Promise<SummaryReport> {
+  private async counted(
+    replace: boolean,
+    run: JobRunOptions | undefined,
+    settledAfter?: number,
+  ): Promise<SummaryReport> {
     const { indexes } = this.source;
     const restart = run?.restart === true;
     let fresh = false;
@@ -184,7 +192,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const off = found.stale + found.missing + found.extra;
     let entries = 0;
     let mended = 0;
-    const options = run === undefined ? {} : { run };
+    const options = { ...(run && { run }), ...(settledAfter !== undefined && { settledAfter }) };
     for (const index of indexes) {
       const { missing, extra, stale, repaired } = replace
         ? await index.repair(options)
@@ -209,31 +217,25 @@ interface Stored extends SummaryStanding {
   readonly id: Uint8Array;
 }
 
-/** What summaries take from their database. */
-export interface SummarizingSource {
-  readonly engine: Engine;
-  schemaOf(target: EntityClass): EntitySchema;
-  readonly indexing: Indexing;
-  readonly reading: StepReading;
-  /** What waits on HBase; undefined: the engine has steps over rows. */
-  readonly outbox: Outbox | undefined;
-}
-
-export class Summarizing {
+export class Summarizing implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
+  /** HBase: the counts of each plan. */
+  private readonly counts = new Map<SummaryPlan, RemoteCount>();
 
-  constructor(private readonly source: SummarizingSource) {}
+  constructor(private readonly context: FeatureContext) {}
 
-  /** Takes over what is declared. @throws SchemaError naming every condition that is none. */
+  /** @throws SchemaError naming every condition that is none; UnsupportedError on rows that end, on HBase. */
   adopt({ entities }: AdoptedSchema): void {
     const problems: string[] = [];
     this.byEntity = new Map();
-    for (const { target, summaries, name } of entities) {
+    for (const entity of entities) {
+      const { target, summaries, name } = entity;
       if (summaries.length === 0) continue;
+      if (this.context.isRemote) checkRemote(entity);
       try {
         this.byEntity.set(
           target,
-          summaries.map((summary) => new SummaryPlan(this.source.schemaOf(target), summary)),
+          summaries.map((summary) => new SummaryPlan(this.context.schemaOf(target), summary)),
         );
       } catch (error) {
         if (!(error instanceof QueryError)) throw error;
@@ -250,9 +252,9 @@ export class Summarizing {
    * @param readOnly `tables: 'verify'`: nothing is written.
    * @throws SchemaError with `readOnly` when one that is in use is not declared.
    */
-  async settle(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
+  async tablesOpened(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void> {
     const names = tables.map(({ descriptor }) => canonicalTableName(summaryTableName(descriptor.name)));
-    const found = await this.source.engine.admin.getDescriptors(names);
+    const found = await this.context.engine.admin.getDescriptors(names);
     for (const { descriptor, entities } of tables) {
       const name = canonicalTableName(summaryTableName(descriptor.name));
       if (!found.some((table) => table.name === name)) continue;
@@ -267,12 +269,15 @@ export class Summarizing {
     before: LiveTables,
     readOnly: boolean,
   ): Promise<void> {
-    const { name, summaries } = schema;
-    const undeclared = stored.filter(
-      ({ entity, active, building, id }) =>
-        entity === name &&
-        (active !== null || building !== null) &&
-        summaries.every((summary) => !equalBytes(summary.id, id)),
+    const { name } = schema;
+    const plans = this.plansOf(schema);
+    const inUse = stored.filter(
+      ({ entity, active, building }) => entity === name && (active !== null || building !== null),
+    );
+    // Where rows have come to end by themselves, or do no more, what each of them has added is not known, or not kept.
+    const undeclared = inUse.filter(
+      ({ id, ends }) =>
+        !plans.some((plan) => equalBytes(plan.summary.id, id) && (ends ?? plan.ends) === plan.ends),
     );
     if (readOnly) {
       if (undeclared.length === 0) return;
@@ -284,22 +289,32 @@ export class Summarizing {
       );
     }
     for (const { id, ...standing } of undeclared) {
-      const table = this.source.engine.table(summaryTableName(schema.table.descriptor.name));
+      const table = this.context.engine.table(summaryTableName(schema.table.descriptor.name));
       await table.put(putStanding(id, { ...standing, active: null, building: null, cursor: null }));
     }
-    const missing = this.plansOf(schema).filter(({ summary }) =>
-      stored.every(({ id }) => !equalBytes(id, summary.id)),
-    );
-    if (missing.length === 0 || (await hasRows(this.source.engine, schema, before))) return;
+    await this.noteEnds(plans, inUse);
+    const missing = plans.filter(({ summary }) => stored.every(({ id }) => !equalBytes(id, summary.id)));
+    if (missing.length === 0 || (await hasRows(this.context.engine, schema, before))) return;
     const { changeStanding } = await import('./jobs.js');
     for (const plan of missing)
       await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
   }
 
+  /** Completes what earlier releases have kept. On HBase rows of entities with summaries do not end. */
+  private async noteEnds(plans: readonly SummaryPlan[], inUse: readonly Stored[]): Promise<void> {
+    if (this.context.isRemote) return;
+    for (const plan of plans) {
+      const known = inUse.find(({ id }) => equalBytes(id, plan.summary.id));
+      if (known === undefined || known.ends !== undefined) continue;
+      const { changeStanding } = await import('./jobs.js');
+      await changeStanding(this.targetOf(plan), () => ({}));
+    }
+  }
+
   private async stored(table: string): Promise<Stored[]> {
     const scan = new Scan().withStartRow(STATE_PREFIX).withStopRow(prefixEnd(STATE_PREFIX)!);
     const found: Stored[] = [];
-    for await (const result of this.source.engine.table(table).scan(scan)) {
+    for await (const result of this.context.engine.table(table).scan(scan)) {
       const standing = readStanding(result);
       if (standing !== undefined) found.push({ ...standing, id: result.row.slice(stateRow(NO_ID).length) });
     }
@@ -310,25 +325,34 @@ export class Summarizing {
     return this.byEntity.get(target) ?? [];
   }
 
-  participants(schema: EntitySchema): ChangeParticipant[] {
+  maintainers(schema: EntitySchema): RowMaintainer[] {
     const plans = this.plansOf(schema);
-    return plans.length === 0 ? [] : [new SummaryParticipant(plans, () => this.source.engine.now())];
-  }
-
-  /** The same on HBase. */
-  followers(schema: EntitySchema): Follower[] {
-    const counts = this.plansOf(schema).map((plan) => this.countOf(plan));
-    return counts.length === 0 ? [] : [new SummaryFollower(counts, () => this.source.engine.now())];
+    if (plans.length === 0) return [];
+    const counts = plans.map((plan) => this.countOf(plan));
+    return [new SummaryMaintainer(plans, this.context.now, counts)];
   }
 
   private countOf(plan: SummaryPlan): RemoteCount {
-    const { engine } = this.source;
-    return new RemoteCount(plan, { table: (name) => engine.table(name), now: () => engine.now() });
+    let count = this.counts.get(plan);
+    if (count === undefined) {
+      const { engine, now } = this.context;
+      count = new RemoteCount(plan, {
+        table: (name) => engine.table(name),
+        now,
+        cellTtl: engine.capabilities.cellTtl,
+      });
+      this.counts.set(plan, count);
+    }
+    return count;
+  }
+
+  async end(): Promise<void> {
+    await Promise.all([...this.counts.values()].map((count) => count.rest()));
   }
 
   private targetOf(plan: SummaryPlan): SummaryTarget {
-    const { engine, outbox } = this.source;
-    return { engine, plan, ...(outbox !== undefined && { remote: this.countOf(plan) }) };
+    const { engine, isRemote } = this.context;
+    return { engine, plan, ...(isRemote && { remote: this.countOf(plan) }) };
   }
 
   /** @throws QueryError when the entity has no such summary. */
@@ -345,17 +369,17 @@ export class Summarizing {
         { details: { entity: schema.name, summary: name } },
       );
     }
-    const { engine, indexing, reading, outbox } = this.source;
+    const { engine, indexing, reading, isRemote, outbox } = this.context;
     const names = new Set(plan.summary.figures.flatMap(({ index }) => index ?? []));
     return new SummaryHandle<C, Name>({
       ...this.targetOf(plan),
       reading,
-      outbox,
+      outbox: isRemote ? outbox : undefined,
       reader: new SummaryReader(
         plan,
         indexing.of(schema),
         () => engine.now(),
-        outbox === undefined ? undefined : AMOUNTS,
+        isRemote ? AMOUNTS : undefined,
       ),
       indexes: [...names].map((index) => indexing.handle(schema, index)),
       alone: (run) => indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
@@ -364,3 +388,13 @@ export class Summarizing {
 }
 
 const NO_ID = new Uint8Array(0);
+
+/** @throws UnsupportedError on an entity whose rows end by themselves: nobody writes on HBase when a row ends. */
+function checkRemote({ name, timeToLive, marker }: EntitySchema): void {
+  const what = timeToLive.lifelong ? 'a ttl' : marker === undefined ? 'no marker (marker: false)' : undefined;
+  if (what === undefined) return;
+  throw new UnsupportedError(
+    `${name} has summaries (@Summary) and ${what}, which do not go together on HBase. Leave one of them out there.`,
+    { details: { entity: name } },
+  );
+}

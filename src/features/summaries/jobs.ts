@@ -133,13 +133,13 @@ function setStanding(
 }
 
 function standingAfter(
-  { schema, summary }: SummaryPlan,
+  { schema, summary, ends }: SummaryPlan,
   before: SummaryStanding | undefined,
   change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
 ): SummaryStanding {
   const { name, signature } = summary;
   const fresh = { active: null, building: null, cursor: null, next: 1, purged: 1 };
-  return { entity: schema.name, summary: name, signature, ...fresh, ...before, ...change(before) };
+  return { entity: schema.name, summary: name, signature, ...fresh, ...before, ends, ...change(before) };
 }
 
 /** Counts every row into the count that is being made, from where it stands; the rows that were looked at. */

@@ -1,39 +1,43 @@
 import {
   type ChangeImage,
-  type ChangeParticipant,
   type ChangeStep,
-  type FollowUp,
+  type RowEffect,
+  type RowMaintainer,
   refuseUnfollowed,
-} from '../../repository/executor.js';
-import type { Follower, Share } from '../../repository/remote/follower.js';
+  type Share,
+} from '../../repository/maintainer.js';
 import type { RowMutation } from '../../table/index.js';
 import { countsWith, SummaryCount } from './embedded.js';
 import { addTheSame, type SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
 import { standingOf } from './rows.js';
 
-/** Keeps the figures of groups in one step with the rows that they are of. */
-
-export class SummaryParticipant implements ChangeParticipant {
+/** Maintains the figures of groups: in one step with the rows that they are of, or, where one step is one row, behind them. */
+export class SummaryMaintainer implements RowMaintainer {
   readonly name = 'summaries';
 
   constructor(
     private readonly plans: readonly SummaryPlan[],
     private readonly now: () => number,
+    /** The counts of the plans where one step is one row. */
+    private readonly counts: readonly RemoteCount[],
   ) {}
 
-  follow(change: ChangeImage, step: ChangeStep): readonly FollowUp[] {
-    const { schema } = this.plans[0]!;
-    refuseUnfollowed(schema, 'summaries (@Summary)', change.mutations, this.now);
-    const out: FollowUp[] = [];
+  private refuse({ mutations }: ChangeImage): void {
+    refuseUnfollowed(this.plans[0]!.schema, 'summaries (@Summary)', mutations, this.now);
+  }
+
+  effects(change: ChangeImage, step: ChangeStep): readonly RowEffect[] {
+    this.refuse(change);
+    const out: RowEffect[] = [];
     for (const plan of this.plans) {
-      for (const mutation of this.followOne(plan, change, step))
+      for (const mutation of this.effectsOf(plan, change, step))
         out.push({ table: plan.tableName, mutation });
     }
     return out;
   }
 
-  private followOne(
+  private effectsOf(
     plan: SummaryPlan,
     { row, before, after }: ChangeImage,
     step: ChangeStep,
@@ -48,23 +52,13 @@ export class SummaryParticipant implements ChangeParticipant {
       new SummaryCount(plan, generation).replace(row, was, counted, step),
     );
   }
-}
-
-/** Has the figures of groups follow the rows that they are of, where one step of the engine is one row. */
-
-export class SummaryFollower implements Follower {
-  readonly name = 'summaries';
-
-  constructor(
-    private readonly counts: readonly RemoteCount[],
-    private readonly now: () => number,
-  ) {}
 
   /** @throws KeyError on a value that no group can have. */
-  follow({ before, after, mutations }: ChangeImage): boolean {
-    refuseUnfollowed(this.counts[0]!.plan.schema, 'summaries (@Summary)', mutations, this.now);
-    // Each is asked: any of them may keep the change out.
-    const same = this.counts.map(({ plan }) =>
+  hasEffects(change: ChangeImage): boolean {
+    this.refuse(change);
+    const { before, after } = change;
+    // Each is asked: any of them may refuse the change.
+    const same = this.plans.map((plan) =>
       addTheSame(plan.contributionOf(before), plan.contributionOf(after)),
     );
     return same.includes(false);

@@ -5,7 +5,7 @@ import { QueryError } from '../../errors.js';
 import { decodeEntry, ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../indexes/index.js';
 import type { KeyConditions, KeyRange } from '../../key/types.js';
 import { type IndexAccess, requireActive } from '../../query/index.js';
-import type { ChangeStep } from '../../repository/executor.js';
+import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import type { FigureSchema } from '../../schema/types.js';
 import { type AtomicStep, type Filter, Get, type Result, Scan } from '../../table/index.js';

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
-import { ConflictError, CorruptionError } from '../../errors.js';
+import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
 import { newToken } from '../../indexes/index.js';
+import { FENCED } from '../../repository/index.js';
 import { WINDOW } from '../../repository/remote/entry-marks.js';
 import { RowImage } from '../../repository/row-image.js';
 import {
@@ -24,6 +25,7 @@ import {
   decodeLife,
   encodeLife,
   endToken,
+  getEnded,
   getToken,
   groupRow,
   lifeRow,
@@ -136,8 +138,9 @@ function unreadable({ row }: Result): CorruptionError {
  * 3. It is written down that the row has added that; then the tokens
  *    end by time, after {@link FENCED}: a request that comes late finds that the group has taken it.
  *
- * Who does this reads the row and what it has added once more behind it, until both agree. So at rest they do, whoever was
- * faster, and any number may be at it. A transfer belongs to the one who has begun it, who makes each step within
+ * Who does this reads the row once more while the groups take the difference, and begins anew until both agree: a change that was
+ * made before the transfer was written down is seen then, and who changes the row later finds the transfer and waits for its end. So
+ * at rest they agree, whoever was faster, and any number may be at it. A transfer belongs to the one who has begun it, who makes each step within
  * {@link WINDOW}; what nobody has ended after a longer time another takes over, with the same token.
  */
 
@@ -152,9 +155,21 @@ const TICK = 2;
 export interface RemoteCountSource {
   table(name: string): Table;
   now(): number;
+  /** Whether cells have lives of their own, by which tokens end. */
+  readonly cellTtl: boolean;
+}
+
+/** A row, and what it has added. */
+interface Look {
+  readonly added: Addition | undefined;
+  readonly is: Contribution | undefined;
 }
 
 export class RemoteCount {
+  /** The counts that were in use when the summary was looked at last. */
+  private inUse: readonly number[] = [];
+  private readonly ending = new Set<Promise<void>>();
+
   constructor(
     readonly plan: SummaryPlan,
     private readonly source: RemoteCountSource,
@@ -205,23 +220,42 @@ export class RemoteCount {
 
   /** Has the counts in use agree with a row. @returns whether they do; else others are at it. */
   async settleAll(row: Uint8Array, settledAfter: number): Promise<boolean> {
-    const standing = await this.standing();
-    const counts = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
-    const done = await Promise.all(counts.map((generation) => this.settle(row, generation, settledAfter)));
-    return done.every((one) => one);
+    // The counts in use are rarely others than they were: the row is looked at beside.
+    const looks = new Map(this.inUse.map((generation) => [generation, this.look(row, generation)]));
+    const [standing] = await Promise.all([this.standing(), ...looks.values()]);
+    this.inUse = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
+    const settling = this.inUse.map((count) => this.settle(row, count, settledAfter, looks.get(count)));
+    return (await Promise.all(settling)).every((one) => one);
   }
 
-  /** Has one count agree with a row. `settledAfter`: milliseconds after which a transfer is nobody's. */
-  async settle(row: Uint8Array, generation: number, settledAfter: number): Promise<boolean> {
-    const own = lifeRow(generation, this.plan.summary.id, row);
+  /**
+   * Has one count agree with a row.
+   * @param settledAfter milliseconds after which a transfer is nobody's.
+   * @param first how the row was found.
+   */
+  async settle(
+    row: Uint8Array,
+    generation: number,
+    settledAfter: number,
+    first: Promise<Look> | undefined = undefined,
+  ): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
-      const [added, is] = await Promise.all([this.addition(own), this.contribution(row)]);
-      if (added?.transfer !== undefined) await this.takeOver(own, generation, added, settledAfter);
-      else if (addTheSame(added?.is, is)) return true;
-      else await this.transfer(own, generation, added, { token: newToken(), was: added?.is, is });
+      // At once behind a transfer of one's own: that it agrees is what is found nearly always.
+      if (attempt > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
+      const found = attempt === 0 && first !== undefined ? first : this.look(row, generation);
+      const { added, is } = await found;
+      if (added?.transfer === undefined && addTheSame(added?.is, is)) return true;
+      const begun = added?.transfer ?? { token: newToken(), was: added?.is, is };
+      if (added?.transfer !== undefined && added.since + settledAfter > this.source.now()) continue;
+      if (await this.transfer(row, generation, added, begun)) return true;
     }
     return false;
+  }
+
+  private async look(row: Uint8Array, generation: number): Promise<Look> {
+    const own = lifeRow(generation, this.plan.summary.id, row);
+    const [added, is] = await Promise.all([this.addition(own), this.contribution(row)]);
+    return { added, is };
   }
 
   private async addition(own: Uint8Array): Promise<Addition | undefined> {
@@ -233,39 +267,30 @@ export class RemoteCount {
     return this.plan.contributionOf(RowImage.of(row, stored));
   }
 
-  private async takeOver(
-    own: Uint8Array,
-    generation: number,
-    found: Addition,
-    settledAfter: number,
-  ): Promise<void> {
-    if (found.since + settledAfter > this.source.now()) return;
-    const { token, was, is } = found.transfer!;
-    await this.transfer(own, generation, found, { token, was, is });
-  }
-
-  /** Steps 1 to 3; nothing when another was faster. */
+  /** Steps 1 to 3. @returns whether they were made, and the row adds just this; false when another was faster. */
   private async transfer(
-    own: Uint8Array,
+    row: Uint8Array,
     generation: number,
     found: Addition | undefined,
-    begun: Omit<Transfer, 'owner'>,
-  ): Promise<void> {
-    const { was, is, token } = begun;
-    const value = encodeTransfer({ ...begun, owner: newToken() });
+    { was, is, token }: Omit<Transfer, 'owner'>,
+  ): Promise<boolean> {
+    const own = lifeRow(generation, this.plan.summary.id, row);
+    const value = encodeTransfer({ was, is, token, owner: newToken() });
     const ends = performance.now() + WINDOW;
-    if (!(await this.change(found?.value, putAddition(own, value)))) return;
+    if (!(await this.change(found?.value, putAddition(own, value)))) return false;
     const taken = this.differences(generation, was, is);
     const steps = taken.map(([group, amounts]) => takeOnce(group, amounts, token));
     const timeout = ends - performance.now();
     // Too late: another may have taken it over before the groups are changed. It is taken over in the next round, or by others.
-    if (timeout < WINDOW / 2) return;
-    await this.batch(steps, timeout);
-    if (!(await this.close(own, value, is))) return;
-    await this.end(
+    if (timeout < WINDOW / 2) return false;
+    // Whoever changes the row from here on finds the transfer, and brings the count in line behind it.
+    const [now] = await Promise.all([this.contribution(row), this.batch(steps, timeout)]);
+    if (!(await this.close(own, value, is))) return false;
+    this.endLater(
       taken.map(([group]) => group),
       token,
     );
+    return addTheSame(is, now);
   }
 
   /** What goes from group to group, by the row of the group. */
@@ -300,6 +325,21 @@ export class RemoteCount {
     return success;
   }
 
+  /** Nobody waits for the end of a token: where it is never ended, the group keeps a small cell. */
+  private endLater(groups: readonly Uint8Array[], token: Uint8Array): void {
+    const ending = this.end(groups, token)
+      .catch((error: unknown) => {
+        if (!(error instanceof RowanError)) throw error;
+      })
+      .finally(() => this.ending.delete(ending));
+    this.ending.add(ending);
+  }
+
+  /** Resolves when all tokens of transfers that were closed have been ended. */
+  async rest(): Promise<void> {
+    await Promise.all(this.ending);
+  }
+
   /** What the groups have taken is closed; a request that comes late is to find it so. */
   private async end(groups: readonly Uint8Array[], token: Uint8Array): Promise<void> {
     await sleep(TICK);
@@ -308,6 +348,24 @@ export class RemoteCount {
       cells[0] === undefined ? [] : [endToken(groups[i]!, token, cells[0].timestamp)],
     );
     await this.batch(ends);
+    if (!this.source.cellTtl) await this.removeEnded(groups);
+  }
+
+  /** Removes what would have ended by time. A request that could find it has failed long ago. */
+  private async removeEnded(groups: readonly Uint8Array[]): Promise<void> {
+    const before = this.source.now() - FENCED;
+    const found = await this.table.getAll(groups.map((group) => getEnded(group, before)));
+    const deletes = found.flatMap(({ row, cells }) =>
+      cells.length === 0
+        ? []
+        : [
+            cells.reduce(
+              (del, { family, qualifier, timestamp }) => del.addColumns(family, qualifier, timestamp),
+              new Delete(row),
+            ),
+          ],
+    );
+    await this.batch(deletes);
   }
 
   private async batch(actions: readonly BatchAction[], timeout?: number): Promise<void> {

@@ -2,8 +2,8 @@
 
 import { concatBytes, copyBytes, EMPTY_BYTES, toBytes, toLatin1 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import type { ChangeStep } from '../../repository/executor.js';
 import { FENCED } from '../../repository/index.js';
+import type { ChangeStep } from '../../repository/maintainer.js';
 import type { EntitySchema, SummarySchema } from '../../schema/types.js';
 import {
   CheckAndMutate,
@@ -53,6 +53,8 @@ export interface SummaryStanding {
   readonly next: number;
   /** Counts below this number have been removed, but for those in use. */
   readonly purged: number;
+  /** Whether rows ended by themselves when it was counted: what each has added stands beside the groups then. Earlier releases left it out. */
+  readonly ends?: boolean;
 }
 
 export function stateRow(id: Uint8Array): Uint8Array {
@@ -174,7 +176,15 @@ export function endToken(row: Uint8Array, token: Uint8Array, since: number): Row
   const column = tokenColumn(token);
   return new RowMutations(row)
     .add(new Delete(row).addColumns(SUMMARY_FAMILY, column, since))
-    .add(new Put(row).addColumn(SUMMARY_FAMILY, column, TAKEN).setTtl(FENCED));
+    .add(new Put(row).addColumn(SUMMARY_FAMILY, column, TAKEN).setTtl(FENCED, { optional: true }));
+}
+
+/** Reads the tokens of a group that ended before this time: where cells have no lives they are still there. */
+export function getEnded(row: Uint8Array, before: number): Get {
+  return new Get(row)
+    .addFamily(SUMMARY_FAMILY)
+    .setTimeRange(0, before)
+    .setFilter(filters.all(filters.columnRange(TOKENS, true, null, false), filters.value('EQUAL', TAKEN)));
 }
 
 /** Behind all amounts, so that these are read without what was taken. */

@@ -1,4 +1,4 @@
-import { generated } from '../../codegen/index.js';
+import { generated } from '../../codegen/generated.js';
 import type { KeyWriter } from '../codecs/index.js';
 import { type KeyValues, partError, requirePresent } from './conditions.js';
 import type { Step } from './step.js';

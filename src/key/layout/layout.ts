@@ -4,7 +4,15 @@ import { splitKeys } from '../../table/admin.js';
 import { KeyWriter, text } from '../codecs/index.js';
 import { type KeyDictionary, MissingTextError } from '../dictionary/dictionary.js';
 import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
-import type { KeyConditions, KeyLayout, KeyPart, KeyPlan, KeySubstitution, SplitOptions } from '../types.js';
+import type {
+  KeyConditions,
+  KeyLayout,
+  KeyPart,
+  KeyPiece,
+  KeyPlan,
+  KeySubstitution,
+  SplitOptions,
+} from '../types.js';
 import type { KeyValues } from './conditions.js';
 import { type DirectLayout, directLayout, equalPrefix, type SteppedLayout } from './direct-plan.js';
 import {
@@ -208,6 +216,21 @@ export class CompiledLayout implements SteppedLayout {
       `The row ${keyHex} is not of the layout "${this.signature}": ${why}. It was written by another layout or program.`,
       { cause, details: { keyHex, layout: this.signature } },
     );
+  }
+
+  pieces(row: Uint8Array): KeyPiece[] {
+    const pieces: KeyPiece[] = [];
+    let start = 0;
+    for (const step of this.steps) {
+      if (start === row.length) return pieces;
+      const end = step.skip(row, start);
+      if (end < 0) throw this.rowError(row, `it does not hold ${step.signature} at byte ${start}`);
+      pieces.push({ element: step.signature, parts: step.names, start, end, derived: step.derived });
+      start = end;
+    }
+    if (start < row.length)
+      throw this.rowError(row, `${row.length - start} bytes stand behind its last part`);
+    return pieces;
   }
 
   matches(row: Uint8Array): boolean {

@@ -20,7 +20,7 @@ export class Aggregate<T> {
   ) {}
 }
 
-/** What can be worked out of the rows of a query: counts, sums, averages, least and greatest values. */
+/** Aggregates over the rows of a query: counts, sums, averages, least and greatest values. */
 
 /** Properties that have an order. */
 export type OrderedOf<E> = {

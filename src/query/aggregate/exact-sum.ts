@@ -90,7 +90,7 @@ export class DecimalSum implements RunningSum {
 export class DoubleSum implements RunningSum {
   private sum = 0;
   private lost = 0;
-  /** What the values come to without compensation: right where infinities and NaN are among them. */
+  /** The plain sum, without compensation: right where infinities and NaN are among the values. */
   private plain = 0;
 
   constructor(private readonly property: string) {}

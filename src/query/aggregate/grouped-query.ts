@@ -171,7 +171,7 @@ export function checkGrouping(properties: readonly unknown[], options: GroupOpti
 
 /** Rows by the values of some properties: what `groupBy` gives. */
 
-/** What a group is told apart by; null where the value is absent. */
+/** The value that tells a group apart; null where it is absent. */
 export type GroupKey<E, P extends keyof E> = {
   -readonly [Name in P]-?: NonNullable<E[Name]> | (undefined extends E[Name] ? null : Extract<E[Name], null>);
 };

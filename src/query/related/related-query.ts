@@ -1,8 +1,11 @@
 /** A query whose rows come with the entities that they refer to. */
 
+import type { RelationMark } from '../../../decorators/index.js';
 import { QueryError } from '../../errors.js';
+import type { IsRelation } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
+import { Deadline } from '../deadline.js';
 import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
 import type { JoinStrategy } from '../find-options.js';
 import type { Page, PageOptions } from '../page.js';
@@ -28,15 +31,18 @@ export type RelationsOf<E> = {
 
 /** A row with its relations: a list, an entity, or null where there is none. */
 export type WithRelations<T, E, Names extends keyof E> = Omit<T, Names> & {
-  -readonly [Name in Names]-?: NonNullable<E[Name]> extends readonly unknown[]
-    ? NonNullable<E[Name]>
-    : NonNullable<E[Name]> | null;
+  -readonly [Name in Names]-?: Loaded<NonNullable<E[Name]>>;
 };
+
+/** What is loaded for a property, without the mark of `Related`. */
+type Loaded<V> = IsRelation<V> extends true ? Found<V extends RelationMark<infer T> ? T : never> : Found<V>;
+
+type Found<V> = V extends readonly unknown[] ? V : V | null;
 
 /** Rows that are given their relations at once while they are streamed. */
 const ROWS_AT_ONCE = 256;
 
-/** What a related query does with the query that it stands on. */
+/** The part of the underlying query that a related query uses. */
 export interface PlainQuery<T> extends AsyncIterable<T> {
   all(options?: { readonly max?: number }): Promise<T[]>;
   first(): Promise<T | null>;
@@ -64,24 +70,31 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
 
   /** Every row. @throws QueryError when there are more than `max`, or too many of a `@References`. */
   async all(options?: { readonly max?: number }): Promise<T[]> {
-    const items = await this.query.all(options);
-    const attach = this.attaching();
-    for (let at = 0; at < items.length; at += KEYS_AT_ONCE) await attach(items.slice(at, at + KEYS_AT_ONCE));
-    return items as T[];
+    return this.inTime(async () => {
+      const items = await this.query.all(options);
+      const attach = this.attaching();
+      for (let at = 0; at < items.length; at += KEYS_AT_ONCE)
+        await attach(items.slice(at, at + KEYS_AT_ONCE));
+      return items as T[];
+    });
   }
 
   /** The first row, or null. */
   async first(): Promise<T | null> {
-    const item = await this.query.first();
-    if (item !== null) await this.attaching()([item]);
-    return item as T | null;
+    return this.inTime(async () => {
+      const item = await this.query.first();
+      if (item !== null) await this.attaching()([item]);
+      return item as T | null;
+    });
   }
 
   /** One page; its cursors are those of the query without relations. */
   async page(options: PageOptions): Promise<Page<T>> {
-    const page = await this.query.page(options);
-    await this.attaching()(page.items);
-    return page as Page<T>;
+    return this.inTime(async () => {
+      const page = await this.query.page(options);
+      await this.attaching()(page.items);
+      return page as Page<T>;
+    });
   }
 
   /** Streams the rows, 256 at a time. */
@@ -91,11 +104,11 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
     for await (const item of this.query) {
       items.push(item);
       if (items.length < ROWS_AT_ONCE) continue;
-      await attach(items);
+      await this.inTime(() => attach(items));
       yield* items as T[];
       items = [];
     }
-    await attach(items);
+    await this.inTime(() => attach(items));
     yield* items as T[];
   }
 
@@ -116,6 +129,12 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
         return { property, entity, kind, by, join: kind === 'many' ? 'lookup' : join, reads };
       }),
     );
+  }
+
+  /** Rows and relations have one time. */
+  private inTime<R>(run: () => Promise<R>): Promise<R> {
+    const { timeout } = this.spec.view.options;
+    return timeout === undefined ? run() : new Deadline(timeout, false).within(run());
   }
 
   private attaching(): (items: readonly object[]) => Promise<void> {

@@ -8,7 +8,7 @@ import type { JoinStrategy, ReadOptionsOf } from '../find-options.js';
 
 type Item = Record<string, unknown>;
 
-/** What reads the other entities: their repository. */
+/** Reads the other entities: their repository. */
 export interface RelatedReader {
   readonly schema: EntitySchema;
   getMany(keys: readonly never[]): Promise<(object | null)[]>;

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
 import { type EntityIndex, newToken, SHADOW_QUALIFIER } from '../../indexes/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
+  type Cell,
   Get,
   LATEST_TIMESTAMP,
   type OperationOptions,
@@ -13,12 +14,12 @@ import {
   type Table,
 } from '../../table/index.js';
 import { type Change, checked, type Expectation } from '../change.js';
-import type { RowEntry } from '../changes/entry.js';
-import { type LogPlace, MARK_QUALIFIER } from '../changes/log-rows.js';
 import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { EntryLife } from '../expiry.js';
+import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
+import { TICK } from '../row-lock.js';
 
 /**
  * The row without what is kept beside it, its shadow and its mark: these stay for a while when it is deleted. Empty: there is no
@@ -32,6 +33,9 @@ export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Resu
   return cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
 }
 
+/** The mark of a row's last recorded change, in the family that its entity names for marks. FROZEN. */
+export const MARK_QUALIFIER: Uint8Array = toBytes('c');
+
 /** Rows with their shadow: the cell beside the marker that says which change their entries are of. */
 
 /**
@@ -39,17 +43,12 @@ export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Resu
  * tokens of what a group was given. No request is later.
  */
 export const FENCED = 4 * 60 * 60 * 1000;
-/**
- * Milliseconds between what is seen of a row or entry and what is written for it: a delete hides what is written in its
- * millisecond, whoever wrote it (R32).
- */
-export const TICK = 2;
 
 /** A row, and apart from it its shadow and its mark. */
 export interface LoadedRow {
   readonly stored: Result;
   readonly shadow: Uint8Array | undefined;
-  /** The mark of its last change, where changes are told. */
+  /** The mark of its last change, where changes are recorded. */
   readonly changeMark: Uint8Array | undefined;
 }
 
@@ -98,15 +97,23 @@ export class DataRows {
     // In front: of a row that is not there the first absence alone is asked, and every row has a shadow from its beginning.
     const expects: Expectation[] = [{ ...cell, kind: 'absent' }, ...others];
     // Of a row without a shadow absence says nothing: it may be gone.
-    const first = stored.cells[0];
-    if (first !== undefined && others.every(({ kind }) => kind === 'absent')) {
-      expects.push({ kind: 'present', family: first.family, qualifier: first.qualifier });
+    const witness = this.witnessOf(stored);
+    if (witness !== undefined && others.every(({ kind }) => kind === 'absent')) {
+      expects.push({ kind: 'present', family: witness.family, qualifier: witness.qualifier });
     }
     return expects;
   }
 
+  /** A cell by which a row is there: its marker, for what stands at another place than it is declared at cannot be asked for. */
+  private witnessOf({ cells }: Result): Cell | undefined {
+    const { family, qualifier } = this.schema.marker!;
+    const isMarker = (cell: Cell): boolean => cell.family === family && equalBytes(cell.qualifier, qualifier);
+    return cells.find(isMarker) ?? cells[0];
+  }
+
+  /** Where cells have no lives it stays: nobody takes a shadow for a row. */
   shadowPut(row: Uint8Array, token: Uint8Array, ttl: number | undefined): Put {
-    return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl);
+    return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl, { optional: true });
   }
 
   /**
@@ -178,18 +185,10 @@ export class RowWork {
   /** Values of unique indexes that others have, in a row that is only mended. */
   taken = 0;
   outcome: ChangeOutcome | undefined;
-  /** Whether something is to follow the row when it has been written. */
-  isFollowed = false;
-  /** Whether that may stand in the outbox. */
-  isNoted = false;
-  /** By which it does. */
-  readonly intent: Uint8Array = newToken();
-  /** The mark that says which change the row is of; of entities whose changes are told. */
+  /** The mark that says which change the row is of; of entities whose changes are recorded. */
   changeMark: Uint8Array | undefined;
-  /** What is to be told of it; undefined: nothing changes. */
-  told: RowEntry | undefined;
-  /** Where that was written down in this round. */
-  place: LogPlace | undefined;
+  /** The settling of its effects, once it has begun. */
+  followUp: Promise<unknown> | undefined;
   /** Every entry that was marked, by its row. */
   readonly marks = new Map<string, Mark>();
 
@@ -214,8 +213,6 @@ export class RowWork {
     this.image = image;
     this.shadow = shadow;
     this.changeMark = changeMark;
-    this.told = undefined;
-    this.place = undefined;
     this.token = newToken();
     this.isPutOff = false;
   }
@@ -231,6 +228,39 @@ export class RowWork {
   fail(error: RowanError): void {
     this.outcome ??= { ok: false, error };
   }
+}
+
+/**
+ * A record that the intent driver has written before a row, so that whoever finds it can finish the change, and removed behind it:
+ * the outbox's note of effects ({@link FollowUps}), the entry of the change log. State of a row is kept by its {@link RowWork}.
+ */
+export interface RowIntent {
+  /** Whether the row's shadow is to be of this change, whatever the change touches. */
+  readonly renewsShadow: boolean;
+  /** The mutations of a round, with what is added to them or taken away. @throws what refuses the change. */
+  plan(
+    work: RowWork,
+    mutations: readonly RowMutation[],
+  ): readonly RowMutation[] | Promise<readonly RowMutation[]>;
+  /** Writes the intents of rows. Those whose intent could not be written are failed or put off; the others are written next. */
+  note(works: readonly RowWork[], rows: DataRows, call: WholeCall): Promise<void>;
+  /** Conditions on the row when it is written. */
+  condition?(work: RowWork): readonly Expectation[];
+  /** Mutations that are written with the row. */
+  writtenWith?(work: RowWork): readonly RowMutation[];
+  /** Ends the intents of a round, while the locks of the rows are held. What fails is found by readers. */
+  close?(works: readonly RowWork[]): Promise<void>;
+  /** Settles the effects of rows that are written, and ends their intents. Effects may wait for the locks of the rows. */
+  finish?(works: readonly RowWork[]): Promise<void>;
+}
+
+/** Resolves to the answers when all have ended. @throws the first error in the order of the list, when all have ended. */
+export async function allEnded<T>(all: readonly (T | Promise<T>)[]): Promise<T[]> {
+  const ends = await Promise.allSettled(all);
+  return ends.map((end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return end.value;
+  });
 }
 
 /** Writes that say a time of their own, where what follows a row goes by what is written last. */

@@ -2,7 +2,7 @@
 
 import type { RowanError } from '../../errors.js';
 import type { RegionInfo } from '../../table/index.js';
-import { type ClusterAdmin, clusterOf, isCluster } from '../cluster.js';
+import { type ClusterAdmin, clusterOf, isCluster, mergingOf } from '../cluster.js';
 import type { ShellCommand, ShellContext } from '../command.js';
 import { booleanOf, bytesOf, CommandError, textOf } from '../options.js';
 import type { RubyValue } from '../ruby/index.js';
@@ -109,7 +109,7 @@ const merge: ShellCommand = {
     const force = last === true;
     if (typeof last === 'boolean') given.pop();
     if (given.length < 2) throw new CommandError('Must pass at least 2 regions to merge');
-    const admin = clusterOf(shell.admin, 'merge_region');
+    const admin = mergingOf(shell.admin, 'merge_region');
     const regions: string[] = [];
     for (const each of given)
       regions.push(

@@ -6,7 +6,7 @@ import { runJob } from '../../../job/runner.js';
 import { toolJobName } from '../../../job/table-pass.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, deleteOf, IndexedRows } from '../../../repository/index.js';
+import { type CommittingTable, deleteOf, IntentDriver } from '../../../repository/index.js';
 import { type Engine, Scan, type Table } from '../../../table/index.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
@@ -20,7 +20,7 @@ function tableOf({ engine, indexes }: IndexTarget): Table {
 }
 
 function atomic(table: Table): (AtomicTable & CommittingTable) | undefined {
-  return 'commit' in table ? (table as AtomicTable & CommittingTable) : undefined;
+  return 'atomic' in table ? (table as AtomicTable & CommittingTable) : undefined;
 }
 
 type Opening = (context: SplitContext) => SplitWork;
@@ -47,7 +47,7 @@ function worksOf(
     };
   }
   const { engine, indexes } = target;
-  const rows = new IndexedRows(
+  const rows = new IntentDriver(
     table,
     engine.table(indexes.tableName),
     indexes,
@@ -137,7 +137,7 @@ export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const { engine, indexes } = target;
   const { index } = indexes.all[0]!;
   const entries = engine.table(indexes.tableName);
-  const rows = new IndexedRows(tableOf(target), entries, indexes, () => engine.now());
+  const rows = new IntentDriver(tableOf(target), entries, indexes, () => engine.now());
   const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, rows, context))];
   const job = { name: toolJobName('index-drain', toHex(index.id)), signature: index.signature, phases };
   return runJob(engine, job, { restart: true });

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../../bytes/index.js';
 import { ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../../indexes/index.js';
 import type { SplitContext, SplitWork } from '../../../job/types.js';
-import { type IndexedRows, ReadRepair } from '../../../repository/index.js';
+import { type IntentDriver, ReadRepair } from '../../../repository/index.js';
 import type { Result } from '../../../table/index.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
@@ -28,7 +28,7 @@ class Counts {
 export class RemoteBuildWork implements SplitWork {
   constructor(
     private readonly target: IndexTarget,
-    private readonly indexed: IndexedRows,
+    private readonly indexed: IntentDriver,
     private readonly context: SplitContext,
   ) {}
 
@@ -50,7 +50,7 @@ export class RemoteBuildWork implements SplitWork {
 abstract class RemoteComparingWork implements SplitWork {
   constructor(
     protected readonly target: IndexTarget,
-    protected readonly indexed: IndexedRows,
+    protected readonly indexed: IntentDriver,
     protected readonly context: SplitContext,
     protected readonly sample: number,
     protected readonly repair: boolean,
@@ -206,7 +206,7 @@ export class RemoteDrainWork implements SplitWork {
 
   constructor(
     private readonly target: IndexTarget,
-    indexed: IndexedRows,
+    indexed: IntentDriver,
     private readonly context: SplitContext,
   ) {
     this.repair = new ReadRepair(indexed);

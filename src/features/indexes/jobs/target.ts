@@ -78,7 +78,9 @@ export interface VerifyOptions {
 
 /** Whether a row is the entity's. */
 export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Pick<Result, 'row'>): boolean {
-  return schema.table.entities.length === 1 || schema.key.matches(row);
+  // Without other types in the table a row that is none of the entity's is told as such; those of types that are left out are not.
+  const isAlone = schema.table.entities.length === 1 && schema.key.recordType === undefined;
+  return isAlone || schema.key.matches(row);
 }
 
 /** What an entry that no row bears out is counted as. */

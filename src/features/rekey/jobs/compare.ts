@@ -84,7 +84,7 @@ export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Pr
   return differencesOf(counters);
 }
 
-function differencesOf(counters: Readonly<Record<string, number>>): RowDifferences {
+export function differencesOf(counters: Readonly<Record<string, number>>): RowDifferences {
   const count = (what: string): number => counters[what] ?? 0;
   return {
     rows: count('rows'),

@@ -5,14 +5,12 @@ import {
   type AtomicStep,
   Delete,
   type Engine,
-  Get,
   LATEST_TIMESTAMP,
   Put,
   Result,
   Scan,
   type TableChange,
 } from '../../../table/index.js';
-import { areSame, everyVersion, type RowDifferences } from './compare.js';
 import {
   everyCell,
   inShortSteps,
@@ -20,17 +18,24 @@ import {
   PassWork,
   pass,
   type RekeyTarget,
-  rowsAlone,
   runPasses,
   type StepTable,
   tableOf,
 } from './passes.js';
-import { type RowEntries, RowMapping } from './row-mapping.js';
+import type { RowEntries } from './row-mapping.js';
 
 /**
  * Copies cells from one layout to another on an engine whose one step is a row. What a pass copies are the cells, deletes among
  * them, of a span of time: those that were written meanwhile are for the next one, until the old table takes no writes.
  */
+
+/** What a pass leaves out, and whom it tells. */
+export interface CopyOptions {
+  /** Whether all of these cells of a row stand in the new layout already. */
+  readonly isCopied?: (row: Result) => boolean;
+  /** Behind each batch: the rows that were copied, and those that were left out. */
+  readonly whenCopied?: (copied: readonly Result[], left: readonly Result[]) => void | Promise<void>;
+}
 
 /** Copies every cell of the old layout with a time from `since` on. An unfinished pass of the same name is gone on with. Counter: `copied`. */
 export function copyCells(
@@ -38,14 +43,19 @@ export function copyCells(
   name: string,
   since: number,
   run: JobRunOptions = {},
+  { isCopied = () => false, whenCopied }: CopyOptions = {},
 ): Promise<JobOutcome> {
   const { from, to } = target;
   const scan = (): Scan => (since > 0 ? everyCell().setTimeRange(since, LATEST_TIMESTAMP) : everyCell());
   const copying = pass(from, scan, (context) => ({
     async rows(rows) {
-      const own = rows.filter(({ row }) => target.mirror.forth.matches(row));
-      await writeCopies(target, own);
-      context.count('copied', own.length);
+      const left: Result[] = [];
+      const copied: Result[] = [];
+      for (const row of rows)
+        if (target.mirror.forth.matches(row.row)) (isCopied(row) ? left : copied).push(row);
+      await writeCopies(target, copied);
+      await whenCopied?.(copied, left);
+      context.count('copied', copied.length);
     },
   }));
   const signature = `${from.key.signature} > ${to.key.signature} ${since}`;
@@ -61,6 +71,7 @@ export async function writeCopies(
   const puts: Put[] = [];
   const others: Exclude<TableChange['change'], Put>[] = [];
   for (const { row, cells } of rows) {
+    if (cells.length === 0) continue;
     const there = forth.rowOf(row, nothing)!;
     const change = copyOf(there, forth.cellsOf(row, there, cells));
     if (change === undefined) continue;
@@ -82,71 +93,6 @@ export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Resu
   } finally {
     await scanner.close();
   }
-}
-
-/**
- * Holds the rows of both layouts against each other on an engine whose one step is a row, while nobody writes the old table. What
- * differs is copied once more, since a cell with a time of its own may stand behind the span that the last pass copied.
- */
-
-/** Counts what still differs when it was copied once more. */
-export async function compareFrozen(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
-  const { engine, from, to, mirror } = target;
-  const { forth } = mirror;
-  const back = new RowMapping(to, from);
-  const [olds, news] = [from, to].map(({ table }) => engine.table(table.descriptor.name));
-  const there = (row: Uint8Array): Uint8Array => forth.rowOf(row, nothing)!;
-
-  /** Of these rows those whose like is missing, or has other cells. */
-  const wrong = async (rows: readonly Result[]): Promise<[Result, 'missing' | 'different'][]> => {
-    const found = await news!.getAll(rows.map(({ row }) => new Get(there(row)).readAllVersions()));
-    return rows.flatMap((row, i): [Result, 'missing' | 'different'][] => {
-      const { cells, isEmpty } = found[i]!;
-      if (isEmpty) return [[row, 'missing']];
-      return areSame(forth.cellsOf(row.row, there(row.row), row.cells), cells) ? [] : [[row, 'different']];
-    });
-  };
-  /** Of these rows of the new layout those that the old one does not have. */
-  const stray = async (rows: readonly Result[]): Promise<Result[]> => {
-    const gets = rows.map(({ row }) => new Get(back.rowOf(row, nothing)!).setCheckExistenceOnly(true));
-    const found = await olds!.getAll(gets);
-    return rows.filter((_, i) => found[i]!.row.length === 0);
-  };
-  const copyAgain = async (rows: readonly Uint8Array[]): Promise<void> => {
-    for (const row of rows) await writeCopies(target, [await rawRow(target, row)]);
-  };
-
-  const phases = [
-    pass(from, everyVersion, (context) => ({
-      async rows(rows) {
-        const own = rows.filter(({ row }) => forth.matches(row));
-        context.count('rows', own.length);
-        const suspects = (await wrong(own)).map(([row]) => row);
-        if (suspects.length === 0) return;
-        await copyAgain(suspects.map(({ row }) => row));
-        for (const [, what] of await wrong(suspects)) context.count(what);
-      },
-    })),
-    pass(to, rowsAlone, (context) => ({
-      async rows(rows) {
-        const suspects = await stray(rows.filter(({ row }) => back.matches(row)));
-        if (suspects.length === 0) return;
-        await copyAgain(suspects.map(({ row }) => back.rowOf(row, nothing)!));
-        const gets = suspects.map(({ row }) => new Get(row).setCheckExistenceOnly(true));
-        const left = (await news!.getAll(gets)).filter(({ row }) => row.length > 0);
-        if (left.length > 0) context.count('extra', left.length);
-      },
-    })),
-  ];
-  const { counters } = await runPasses(target, 'verify', 'verify', phases, { ...run, restart: true });
-  const count = (what: string): number => counters[what] ?? 0;
-  return {
-    rows: count('rows'),
-    missing: count('missing'),
-    extra: count('extra'),
-    different: count('different'),
-    unkeyed: 0,
-  };
 }
 
 /** Rows of one of the layouts as a whole: whether there are any, and their end. */

@@ -2,7 +2,7 @@ import { equalBytes } from '../../../bytes/index.js';
 import type { EntityIndexes } from '../../../indexes/index.js';
 import type { KeyPart } from '../../../key/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { IndexParticipant, RowImage } from '../../../repository/index.js';
+import { IndexMaintainer, RowImage } from '../../../repository/index.js';
 import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
 import {
   Cell,
@@ -239,13 +239,13 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
 
 /** Each answers the changes of entries that belong into the step in which the row changes. */
 export class RowEntries {
-  private readonly participant: IndexParticipant;
+  private readonly maintainer: IndexMaintainer;
   private readonly columns;
   private readonly table: string;
 
   constructor(indexes: EntityIndexes, now: () => number) {
     const { schema, columns } = indexes;
-    this.participant = new IndexParticipant(indexes, now);
+    this.maintainer = new IndexMaintainer(indexes, now);
     this.columns = readColumns(schema, [], columns, undefined);
     this.table = schema.table.descriptor.name;
   }
@@ -274,8 +274,8 @@ export class RowEntries {
     durability: Durability,
     read: RowRead,
   ): TableChange[] {
-    return this.participant
-      .followBelow(row, before, after, durability, { read })
+    return this.maintainer
+      .effectsBelow(row, before, after, durability, { read })
       .map(({ table, mutation }) => ({ table, change: mutation }));
   }
 }

@@ -1,5 +1,14 @@
-import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
+import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { checked, type Expectation } from '../../repository/change.js';
+import {
+  allEnded,
+  type DataRows,
+  MARK_QUALIFIER,
+  type RowIntent,
+  type RowWork,
+  refuseTimes,
+} from '../../repository/remote/row-work.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   Cell,
@@ -11,18 +20,16 @@ import {
   Result,
   type RowMutation,
 } from '../../table/index.js';
-import { checked, type Expectation } from '../change.js';
-import type { ChangeLog, ClosedChange } from '../changes/change-log.js';
-import { bucketOf, freshMark, MARK_QUALIFIER, markedNumber, numberMark } from '../changes/log-rows.js';
-import { OUTBOX_FAMILY } from '../outbox.js';
-import { type DataRows, type RowWork, refuseTimes } from './row-work.js';
+import type { ChangeLog, ClosedChange } from './change-log.js';
+import type { RowEntry } from './entry.js';
+import { bucketOf, freshMark, type LogPlace, markedNumber, numberMark } from './log-rows.js';
 
 /**
- * The part of a row's change that is about telling it (docs/changes.md): the change is written into the log before the row is
- * written, on condition that the row still has the mark by which it was read, and sets the mark to its number.
+ * The change log's intents on HBase (docs/changes-internals.md): the entry of a change is written before its row, on condition that the row
+ * still has the mark by which it was read; the row's write sets the mark to the entry's number.
  */
 
-/** What it takes from its database. */
+/** What change intents take from their database. */
 export interface ChangeIntentSource {
   readonly schema: EntitySchema;
   /** The family of marks. */
@@ -34,13 +41,32 @@ export interface ChangeIntentSource {
   readonly log: ChangeLog;
   now(): number;
   /** Told when changes were made that can be read now. */
-  onTold(): void;
+  onRecorded(): void;
 }
 
-export class ChangeIntents {
+/** A row of a round whose change has got a number. */
+interface NumberedWork {
+  readonly work: RowWork;
+  readonly recorded: Recorded;
+  readonly place: LogPlace;
+  readonly mark: Uint8Array;
+}
+
+/** What a change of a row is recorded as, in the present round. */
+interface Recorded {
+  /** Undefined: nothing of the row changes. */
+  readonly entry: RowEntry | undefined;
+  /** Where the entry was written; undefined: not yet, or it was closed. */
+  place: LogPlace | undefined;
+}
+
+export class ChangeIntents implements RowIntent {
+  readonly renewsShadow = false;
+  private readonly recorded = new WeakMap<RowWork, Recorded>();
+
   constructor(private readonly source: ChangeIntentSource) {}
 
-  /** The mutations, none of which touches the marks; notes what they make of the row. */
+  /** The mutations, none of which touches the marks; remembers what they make of the row. */
   plan(work: RowWork, said: readonly RowMutation[]): readonly RowMutation[] {
     const { schema } = this.source;
     refuseTimes(schema, said);
@@ -52,9 +78,10 @@ export class ChangeIntents {
     );
     const before = work.image.toResult();
     const after = work.image.after(mutations).toResult();
-    work.told = isSame(before, after)
+    const entry = isSame(before, after)
       ? undefined
       : { row: work.row, before, after: timed(after, this.source.now()) };
+    this.recorded.set(work, { entry, place: undefined });
     return mutations;
   }
 
@@ -67,47 +94,47 @@ export class ChangeIntents {
     rows: DataRows,
     options: OperationOptions | undefined,
   ): Promise<void> {
-    await this.claim(
-      works.filter(
-        ({ isDone, told, changeMark }) => !isDone && told !== undefined && changeMark === undefined,
-      ),
-      rows,
-      options,
-    );
-    const told = works.filter(({ isDone, isPutOff, told }) => !isDone && !isPutOff && told !== undefined);
-    if (told.length === 0) return;
+    const changing = works.filter((work) => this.recorded.get(work)?.entry !== undefined);
+    const unmarked = changing.filter(({ isDone, changeMark }) => !isDone && changeMark === undefined);
+    const open = changing.filter(({ isDone }) => !isDone);
+    if (open.length === 0) return;
     const { log, table, kept } = this.source;
-    const buckets = told.map(({ row }) => bucketOf(table, row));
-    const numbers = await log.take(buckets, options);
-    for (const [i, work] of told.entries()) {
+    const buckets = open.map(({ row }) => bucketOf(table, row));
+    const taking = log.take(buckets, options);
+    await allEnded<unknown>([taking, this.claim(unmarked, rows, options)]);
+    const numbers = await taking;
+    const numbered: NumberedWork[] = [];
+    const unused: LogPlace[] = [];
+    for (const [i, work] of open.entries()) {
+      const recorded = this.recorded.get(work)!;
       const number = numbers[i];
-      if (number === undefined) work.isPutOff = true;
-      else work.place = { bucket: buckets[i]!, number };
+      if (number === undefined) {
+        work.isPutOff = true;
+        continue;
+      }
+      const place = { bucket: buckets[i]!, number };
+      if (work.isDone || work.isPutOff) unused.push(place);
+      else numbered.push({ work, recorded, place, mark: work.changeMark! });
     }
-    const placed = told.filter(({ place }) => place !== undefined);
+    // Readers would wait for them.
+    if (unused.length > 0) await log.closeNumbers(unused, kept);
+    if (numbered.length === 0) return;
     const written = await log.write(
-      placed.map(({ place, told, changeMark }) => ({
-        ...place!,
-        table,
-        entry: told!,
-        mark: changeMark!,
-        kept,
-      })),
-      placed.flatMap((work) => this.before(work)),
+      numbered.map(({ place, recorded, mark }) => ({ ...place, table, entry: recorded.entry!, mark, kept })),
+      numbered.flatMap(({ place, mark }) => this.before(place, mark)),
       options,
     );
-    for (const [i, work] of placed.entries()) {
-      if (written[i]) continue;
-      work.isPutOff = true;
-      work.place = undefined;
+    for (const [i, { work, recorded, place }] of numbered.entries()) {
+      if (written[i]) recorded.place = place;
+      else work.isPutOff = true;
     }
   }
 
   /** The change that the row's mark is of was made, whether or not its writer has come to say so. */
-  private before({ place, changeMark }: RowWork): ClosedChange[] {
-    const number = markedNumber(changeMark!);
+  private before({ bucket }: LogPlace, mark: Uint8Array): ClosedChange[] {
+    const number = markedNumber(mark);
     if (number === undefined) return [];
-    return [{ place: { bucket: place!.bucket, number }, isMade: true, kept: this.source.kept }];
+    return [{ place: { bucket, number }, isMade: true, kept: this.source.kept }];
   }
 
   /** Rows without a mark get one: that there is none says nothing of what was between. */
@@ -127,7 +154,7 @@ export class ChangeIntents {
         return checked(
           row,
           [this.absent(), ...rows.unchanged(loaded, [])],
-          [put.setTtl(image.isEmpty ? kept : undefined)],
+          [put.setTtl(image.isEmpty ? kept : undefined, { optional: true })],
         );
       }),
       options,
@@ -141,19 +168,21 @@ export class ChangeIntents {
   }
 
   /** What must hold of the row's mark for it to be as it was read. */
-  expects({ change, told, changeMark }: RowWork): Expectation[] {
+  condition(work: RowWork): Expectation[] {
+    const { change, changeMark } = work;
     if (change === undefined) return [];
     const column = { family: this.source.marks, qualifier: MARK_QUALIFIER };
     if (changeMark !== undefined) return [{ ...column, kind: 'equal', value: changeMark }];
-    return told === undefined ? [this.absent()] : [];
+    return this.recorded.get(work)?.entry === undefined ? [this.absent()] : [];
   }
 
-  /** What is written with the row. Of a row that is gone the mark stays as long as its change is kept. */
-  mark({ row, place, told }: RowWork): RowMutation[] {
+  /** The row's new mark. Of a row that is gone the mark stays as long as its change is kept. */
+  writtenWith(work: RowWork): RowMutation[] {
+    const { place, entry } = this.recorded.get(work) ?? {};
     if (place === undefined) return [];
     const { marks, kept } = this.source;
-    const put = new Put(row).addColumn(marks, MARK_QUALIFIER, numberMark(place.number));
-    return [put.setTtl(told!.after.isEmpty ? kept : undefined)];
+    const put = new Put(work.row).addColumn(marks, MARK_QUALIFIER, numberMark(place.number));
+    return [put.setTtl(entry!.after.isEmpty ? kept : undefined, { optional: true })];
   }
 
   private absent(): Expectation {
@@ -165,18 +194,21 @@ export class ChangeIntents {
     const { log, kept } = this.source;
     const closed: ClosedChange[] = [];
     for (const work of works) {
-      const { place, outcome, isSent } = work;
-      work.place = undefined;
+      const { outcome, isSent } = work;
+      const recorded = this.recorded.get(work);
+      const place = recorded?.place;
+      if (recorded !== undefined) recorded.place = undefined;
       const isMade = outcome?.ok === true;
       // Of a row of which nobody knows whether it was written nothing is said.
       if (place !== undefined && (isMade || !isSent)) closed.push({ place, isMade, kept });
     }
     try {
       await log.close(closed);
+      await log.removeEnded(closed, this.source.now());
     } catch (error) {
       if (!(error instanceof RowanError)) throw error;
     }
-    if (closed.some(({ isMade }) => isMade)) this.source.onTold();
+    if (closed.some(({ isMade }) => isMade)) this.source.onRecorded();
   }
 }
 
@@ -210,60 +242,4 @@ function timed(image: Result, now: number): Result {
       : new Cell(row, family, qualifier, timestamp, CellType.Put, value),
   );
   return new Result(image.row, cells);
-}
-
-/**
- * What is still to follow rows, on an engine whose one step is a row: noted before the row is written, removed when what
- * follows from it has been done. docs/formats.md has the bytes.
- *
- *     row      entity 00 | 00 | row of the entity
- *     o:token  (empty)                              a cell for each change that is under way
- */
-
-const END = Uint8Array.of(0, 0);
-
-/** A change of a row that is, or was, under way. */
-export interface IntentMark {
-  readonly token: Uint8Array;
-  /** When it was noted last, by the engine's time. */
-  readonly since: number;
-}
-
-/** A row that something is to follow from. */
-export interface Intent {
-  readonly row: Uint8Array;
-  readonly entity: string;
-  readonly target: Uint8Array;
-  readonly marks: readonly IntentMark[];
-}
-
-export function intentRow({ name }: EntitySchema, target: Uint8Array): Uint8Array {
-  return concatBytes(toBytes(name), END, target);
-}
-
-export function putIntent(row: Uint8Array, token: Uint8Array): RowMutation {
-  return new Put(row).addColumn(OUTBOX_FAMILY, token, EMPTY_BYTES);
-}
-
-/** Up to what was read of them, where that is said: a change that begins anew notes itself once more. */
-export function removeIntents(
-  row: Uint8Array,
-  marks: readonly (Pick<IntentMark, 'token'> & Partial<IntentMark>)[],
-): RowMutation {
-  const del = new Delete(row);
-  for (const { token, since } of marks) del.addColumns(OUTBOX_FAMILY, token, since);
-  return del;
-}
-
-/** Undefined for what is none. */
-export function readIntent({ row, cells }: Result): Intent | undefined {
-  const end = row.indexOf(0);
-  if (end < 0 || row[end + 1] !== 0) return undefined;
-  const own = cells.filter(({ family }) => family === OUTBOX_FAMILY);
-  return {
-    row,
-    entity: Buffer.from(row.subarray(0, end)).toString('utf8'),
-    target: copyBytes(row, end + END.length),
-    marks: own.map(({ qualifier, timestamp }) => ({ token: qualifier, since: timestamp })),
-  };
 }

@@ -2,54 +2,15 @@ import { toLatin1 } from '../../bytes/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { Get, type Result, type ResultScanner, type Scan, type Table } from '../../table/index.js';
 import type { Change } from '../change.js';
-import type { ChangeExecutor, ChangeImage, ChangeStep, EntityChange, OwnColumn } from '../executor.js';
+import type { ChangeExecutor } from '../executor.js';
+import type { ChangeStep, EntityChange, MaintainerContext, StepReading } from '../maintainer.js';
 
-/** What follows the rows of an entity where one step of the engine is one row. */
+/** What maintainers are given on engines whose one step is a row: changes of other rows, and reads. */
 
-/**
- * Keeps what follows from rows of one entity. `amend` and `follow` are asked before the row is written, and asked again when
- * what they read has arrived: they change nothing. `settle` is called behind the write, and again by whoever finds that a
- * writer has not come to its end: it goes by what the row is now, not by what was changed, so that to call it once more does
- * no harm, and two that run at once end in the same.
- */
-export interface Follower {
-  readonly name: string;
-  /** Columns of the row itself that are other than the change leaves them. */
-  amend?(change: ChangeImage, step: ChangeStep): readonly OwnColumn[];
-  /** Whether anything is to follow the change. @throws what keeps it out. */
-  follow(change: ChangeImage, step: ChangeStep): boolean;
-  /**
-   * Makes what follows from the row what it should be. `share`: how many rows at most may be changed for it in the writer's
-   * own time. `settledAfter`: milliseconds after which what another has begun is nobody's.
-   * @returns whether that is done; else it is left for the outbox.
-   */
-  settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
-  /**
-   * Before that is done in the place of another: fences the rows that he may have changed for it, so that what he has sent
-   * takes no effect when it comes late. @returns whether it has; not where others were changing them.
-   */
-  fence?(row: Uint8Array): Promise<boolean>;
-}
-
-/** Whether a writer waits for what follows, who is not to be kept longer than was declared. */
-export type Share = 'all' | 'declared';
-
-/** Changes rows of entities, each with what takes part in that; the number of those that had something to change. */
-export type Following = (changes: readonly EntityChange[]) => Promise<number>;
-
-/** What followers take from their database. */
-export interface FollowerContext {
-  readonly reading: Reading;
-  readonly following: Following;
-  /** Fences rows of an entity; see {@link DataRows.fence}. Whether none was being changed by others. */
-  fence(entity: EntitySchema, rows: readonly Uint8Array[]): Promise<boolean>;
-  now(): number;
-}
-
-/** Changes that follow others, as changes of their own: each is decided on by the row as it is then. */
-
-/** `executorOf`: what applies the changes of an entity with all that takes part in them. */
-export function followingWith(executorOf: (entity: EntitySchema) => ChangeExecutor): Following {
+/** Applies effects as changes of their own: each is decided on by its row as it is then. `executorOf`: applies an entity's changes. */
+export function applyingWith(
+  executorOf: (entity: EntitySchema) => ChangeExecutor,
+): MaintainerContext['applyChanges'] {
   return async (changes) => {
     const changed = new Set<string>();
     const byEntity = new Map<EntitySchema, Change[]>();
@@ -97,18 +58,15 @@ function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void)
  * one moment then: what is written by it must be checked by the step that writes, or looked at again.
  */
 
-/** Runs what reads in a step. It must ask for the same when it is given the same, and change nothing. */
-export type Reading = <T>(run: (step: ChangeStep) => T) => Promise<T>;
-
 type Answer = Result | readonly Result[];
 
-/** What is thrown where the next answer is missing. */
+/** Thrown where the next answer is missing. */
 class Missing {
   constructor(readonly fetch: () => Promise<Answer>) {}
 }
 
 /** `tableOf`: a table by its name. */
-export function readingFrom(tableOf: (name: string) => Table): Reading {
+export function readingFrom(tableOf: (name: string) => Table): StepReading {
   return async (run) => {
     const answers: Answer[] = [];
     for (;;) {

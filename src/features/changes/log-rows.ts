@@ -3,8 +3,10 @@
  * docs/formats.md has the bytes.
  *
  *     00 | bucket              c:n              the number that was given out last, int64
+ *                              c:s              a number up to which every change is closed, int64
  *     01 | bucket | number 8   c:00             what is known of the change: 0 it is under way, 1 it was made, 2 it was not
  *                              c:00 m           the mark of the row before it
+ *                              c:00 l i         where cells have no lives: milliseconds for which the entry is kept, int64
  *                              c:table 00 ...   the entry, in parts
  */
 
@@ -12,7 +14,7 @@ import { randomBytes } from 'node:crypto';
 import { toBytes } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { murmur3 } from '../../key/digest.js';
-import { CheckAndMutate, Increment, Put, Result } from '../../table/index.js';
+import { CheckAndMutate, Increment, Put, Result, Scan } from '../../table/index.js';
 import type { RowEntry } from './entry.js';
 import { addEntry, CHANGES_FAMILY, CHANGES_TABLE, type CommitEntry, columnsOf, entriesOf } from './table.js';
 
@@ -21,8 +23,10 @@ export const BUCKETS = 16;
 const COUNTER = 0;
 const ENTRY = 1;
 const LAST = toBytes('n');
+const SETTLED = toBytes('s');
 const STATE = Uint8Array.of(0);
 const BEFORE = Uint8Array.of(0, 0x6d);
+const LIFE = Uint8Array.of(0, 0x6c, 0x69);
 const NUMBER_AT = 2;
 const ENTRY_LENGTH = 10;
 
@@ -55,6 +59,8 @@ export interface LogRow extends LogPlace {
   readonly time: number;
   /** The mark that the row had before; undefined where nobody wrote an entry. */
   readonly mark: Uint8Array | undefined;
+  /** Milliseconds for which it is kept; undefined: its cells end by themselves. */
+  readonly life: number | undefined;
   /** Of the tables that were asked for. */
   readonly entry: CommitEntry | undefined;
 }
@@ -84,42 +90,86 @@ export function logColumns(tables: readonly string[]): Uint8Array[] {
 /** The column that says what is known of a change. */
 export const STATE_COLUMN = { family: CHANGES_FAMILY, qualifier: STATE } as const;
 
+/** Reads how old the first entries of a bucket are, and how long they are kept. */
+export function scanAges(bucket: number, limit: number): Scan {
+  const { start, stop } = entryRange(bucket, 0);
+  const scan = new Scan().withStartRow(start).withStopRow(stop).setLimit(limit);
+  for (const qualifier of [STATE, BEFORE, LIFE]) scan.addColumn(CHANGES_FAMILY, qualifier);
+  return scan;
+}
+
 /** Takes `count` numbers of a bucket. */
 export function takeNumbers(bucket: number, count: number): Increment {
   return new Increment(counterRow(bucket)).addColumn(CHANGES_FAMILY, LAST, count);
 }
 
-/** The number given out last, and when; 0 where there is none. */
-export function lastNumber(result: Result): { readonly number: number; readonly time: number } {
-  const cell = result.getLatest(CHANGES_FAMILY, LAST);
-  if (cell === undefined) return { number: 0, time: 0 };
-  return { number: Number(Buffer.from(cell.value).readBigInt64BE()), time: cell.timestamp };
+/** The number that a bucket has given out last; all 0 where it has given out none. */
+export interface LastNumber {
+  readonly number: number;
+  /** When it was given out, ms, by the server's clock. */
+  readonly time: number;
+  /** Every change up to this number is closed, or more than four hours old. */
+  readonly settled: number;
+}
+
+export function lastNumber(result: Result): LastNumber {
+  const last = result.getLatest(CHANGES_FAMILY, LAST);
+  const settled = result.getValue(CHANGES_FAMILY, SETTLED);
+  return {
+    number: last === undefined ? 0 : numberOf(last.value),
+    time: last?.timestamp ?? 0,
+    settled: settled === undefined ? 0 : numberOf(settled),
+  };
+}
+
+/** Says that every change of a bucket up to this number is closed. */
+export function putSettled({ bucket, number }: LogPlace): Put {
+  return new Put(counterRow(bucket)).addColumn(CHANGES_FAMILY, SETTLED, bytesOf(number));
+}
+
+function numberOf(bytes: Uint8Array): number {
+  return Number(Buffer.from(bytes).readBigInt64BE());
+}
+
+function bytesOf(number: number): Uint8Array {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(number));
+  return bytes;
+}
+
+/** A put of an entry that is kept so long: where cells have no lives the entry says it, for who removes it. */
+function keptPut(place: LogPlace, kept: number, cellTtl: boolean): Put {
+  const put = new Put(entryRow(place));
+  return cellTtl ? put.setTtl(kept) : put.addColumn(CHANGES_FAMILY, LIFE, bytesOf(kept));
 }
 
 /** Writes a change down as one that is under way, unless somebody has closed its number. */
-export function writeUnderWay({ table, entry, mark, kept, ...place }: LoggedChange): CheckAndMutate {
-  const put = new Put(entryRow(place)).setTtl(kept);
+export function writeUnderWay(
+  { table, entry, mark, kept, ...place }: LoggedChange,
+  cellTtl: boolean,
+): CheckAndMutate {
+  const put = keptPut(place, kept, cellTtl);
   put.addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(UNDER_WAY)).addColumn(CHANGES_FAMILY, BEFORE, mark);
   addEntry(put, { table, ...entry }, 0);
   return CheckAndMutate.ifNotExists(CHANGES_FAMILY, STATE, put);
 }
 
 /** Says what became of a change that was under way. */
-export function closeChange(place: LogPlace, state: number, kept: number): CheckAndMutate {
+export function closeChange(place: LogPlace, state: number, kept: number, cellTtl: boolean): CheckAndMutate {
   return CheckAndMutate.ifEquals(
     CHANGES_FAMILY,
     STATE,
     Uint8Array.of(UNDER_WAY),
-    new Put(entryRow(place)).addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(state)).setTtl(kept),
+    keptPut(place, kept, cellTtl).addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(state)),
   );
 }
 
 /** Closes a number that nobody has written an entry with: who took it has to take another. */
-export function closeNumber(place: LogPlace, kept: number): CheckAndMutate {
+export function closeNumber(place: LogPlace, kept: number, cellTtl: boolean): CheckAndMutate {
   return CheckAndMutate.ifNotExists(
     CHANGES_FAMILY,
     STATE,
-    new Put(entryRow(place)).addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(NOT_MADE)).setTtl(kept),
+    keptPut(place, kept, cellTtl).addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(NOT_MADE)),
   );
 }
 
@@ -132,24 +182,21 @@ export function readLogRow({ row, cells }: Result): LogRow {
   const parts = cells.filter(({ qualifier }) => qualifier[0] !== 0);
   const state = own.find(({ qualifier }) => qualifier.length === STATE.length);
   const mark = own.find(({ qualifier }) => qualifier.length === BEFORE.length);
+  const life = own.find(({ qualifier }) => qualifier.length === LIFE.length);
   return {
     bucket: row[1]!,
     number: Number(Buffer.from(row).readBigUInt64BE(NUMBER_AT)),
     state: state?.value[0] ?? NOT_MADE,
     time: (mark ?? state)?.timestamp ?? 0,
     mark: mark?.value,
+    life: life && numberOf(life.value),
     entry: parts.length === 0 ? undefined : entriesOf(new Result(row, parts))[0],
   };
 }
 
-/** The qualifier of marks. FROZEN. */
-export const MARK_QUALIFIER: Uint8Array = toBytes('c');
-
 /** The mark of rows that a change has left: its number. */
 export function numberMark(number: number): Uint8Array {
-  const mark = Buffer.alloc(8);
-  mark.writeBigUInt64BE(BigInt(number));
-  return mark;
+  return bytesOf(number);
 }
 
 /** The mark of a row whose last change is not to be told by it: one that none had before. */
@@ -161,7 +208,7 @@ export function freshMark(): Uint8Array {
 
 /** The number that a mark tells; undefined when it tells none. */
 export function markedNumber(mark: Uint8Array): number | undefined {
-  return mark[0]! >= 0x80 ? undefined : Number(Buffer.from(mark).readBigUInt64BE());
+  return mark[0]! >= 0x80 ? undefined : numberOf(mark);
 }
 
 /** The rows of a bucket from a number on. */

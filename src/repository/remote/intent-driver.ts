@@ -1,7 +1,8 @@
 /**
- * Rows changed together with their entries on an engine that has one step for a row and no more (docs/indexes.md):
- * entries are marked unverified, the row is written if it is still as it was read, entries are verified or removed. What
- * is broken off leaves unverified entries, which every reader holds against the row.
+ * The driver of changes on engines whose one step is a row: intent, row, follow-up, done (docs/extending.md). Intents are noted and
+ * index entries are marked unverified, the row is written if it is still as it was read, entries are verified or removed, effects
+ * are settled, and the intents end. What is broken off leaves intents, which the outbox and readers of the change log find, and
+ * unverified entries, which every reader holds against the row (docs/indexes-internals.md).
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,16 +23,15 @@ import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
 import { isPlain, RowImage } from '../row-image.js';
-import type { ChangeIntents } from './change-intents.js';
+import { TICK } from '../row-lock.js';
 import { EntryMarks, SETTLED, type Standing, WINDOW } from './entry-marks.js';
-import type { RowFollowing } from './row-following.js';
-import { DataRows, type Mark, RowWork, type Suspect, TICK } from './row-work.js';
+import { allEnded, DataRows, type Mark, type RowIntent, RowWork, type Suspect } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */
 const ATTEMPTS = 64;
 /** The longest wait between two attempts, ms. */
 const LONGEST_WAIT = 100;
-/** What mending a row came to. */
+/** The outcome of mending a row. */
 export interface Mended {
   readonly error: RowanError | undefined;
   /** Its values of unique indexes that another entity has. */
@@ -40,7 +40,7 @@ export interface Mended {
   readonly entries: number;
 }
 
-export class IndexedRows {
+export class IntentDriver {
   readonly planner: EntryPlanner;
   readonly rows: DataRows;
   readonly entries: EntryMarks;
@@ -53,10 +53,8 @@ export class IndexedRows {
     private readonly now: () => number,
     /** Milliseconds after which an unverified entry is nobody's who may still write its row. */
     settledAfter: number = SETTLED,
-    /** What follows the rows beside their entries. */
-    readonly following?: RowFollowing,
-    /** What tells of their changes. */
-    readonly telling?: ChangeIntents,
+    /** What is noted of changes beside their entries, in the order in which it is planned. */
+    readonly intents: readonly RowIntent[] = [],
   ) {
     this.planner = new EntryPlanner(indexes, now);
     this.hasEventual = indexes.all.some(({ index }) => index.eventual);
@@ -64,12 +62,26 @@ export class IndexedRows {
     this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
   }
 
-  /** Changes of rows that are all different. What follows them is to be finished when nobody waits for the rows any more. */
+  /** Changes of rows that are all different. Their effects are to be settled by {@link finish} when the row locks are released. */
   async apply(changes: readonly Change[], call: WholeCall): Promise<RowWork[]> {
     const works = changes.map((change) => new RowWork(change.row, change));
     await this.drive(works, call);
     await call.inTime(this.withdraw(works));
     return works;
+  }
+
+  private beginFollowUp(works: readonly RowWork[]): void {
+    const followUp = allEnded(this.intents.map((intent) => intent.finish?.(works)));
+    // Whoever waits for the works is told.
+    followUp.catch(() => undefined);
+    for (const work of works) work.followUp = followUp;
+  }
+
+  /** Settles the effects of changed rows, and ends their intents. Not under the row lock: effects may change the same rows. */
+  async finish(works: readonly RowWork[]): Promise<void> {
+    const others = works.filter(({ followUp }) => followUp === undefined);
+    if (others.length > 0) this.beginFollowUp(others);
+    await allEnded([...new Set(works.map(({ followUp }) => followUp))]);
   }
 
   /** Makes the entries of rows what they are to be; `suspects` of each: entries that may be none of its. */
@@ -133,18 +145,19 @@ export class IndexedRows {
     await Promise.all(works.map((work) => this.attempt(work)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
-    await this.following?.note(planned, call);
-    await this.telling?.note(planned, this.rows, call);
-    await this.entries.mark(
-      planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff),
-      call,
-    );
+    // Side by side: what is noted of a row that comes to nothing is withdrawn, whichever of them found out.
+    await allEnded([
+      ...this.intents.map((intent) => intent.note(planned, this.rows, call)),
+      this.entries.mark(planned, call),
+    ]);
     const marked = sleep(TICK);
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: the marks may be taken for abandoned before the row is written.
     const isLate = ready.length === 0 || performance.now() - began > WINDOW / 2;
     const written = isLate ? [] : await this.write(ready, call);
+    // Effects are settled beside what is still done under the row lock, which does not wait for them: they may change the same rows.
+    if (written.length > 0) this.beginFollowUp(written);
     await call.inTime(this.close(planned, written, marked));
   }
 
@@ -154,9 +167,10 @@ export class IndexedRows {
     written: readonly RowWork[],
     marked: Promise<void>,
   ): Promise<void> {
-    await this.telling?.close(planned);
-    await marked;
-    await this.finish(written);
+    await allEnded([
+      ...this.intents.map((intent) => intent.close?.(planned)),
+      marked.then(() => this.finishEntries(written)),
+    ]);
   }
 
   private async attempt(work: RowWork): Promise<void> {
@@ -204,12 +218,13 @@ export class IndexedRows {
       return;
     }
     this.planner.refuse(said);
-    const { following } = this;
-    const amended = following === undefined ? said : await following.plan(work, said);
-    const mutations = this.telling?.plan(work, amended) ?? amended;
+    let mutations = said;
+    for (const intent of this.intents) mutations = await intent.plan(work, mutations);
     const after = image.after(mutations);
     const written =
-      outlived === undefined ? mutations : [...mutations, deleteOutlived(work.row, outlived, true)];
+      outlived === undefined || outlived.length === 0
+        ? mutations
+        : [...mutations, deleteOutlived(work.row, outlived)];
     work.mutations = written;
     work.isOpenEnded = !isPlain(image, mutations, this.now());
     const changes = work.isOpenEnded
@@ -218,7 +233,7 @@ export class IndexedRows {
     work.changes = this.withEarlier(work, changes, after);
     // Who marks an entry that another has marked must keep that other from writing the row.
     work.renews =
-      following !== undefined ||
+      this.intents.some(({ renewsShadow }) => renewsShadow) ||
       image.isEmpty ||
       work.changes.length > 0 ||
       work.isOpenEnded ||
@@ -280,9 +295,9 @@ export class IndexedRows {
     const answers = await this.rows.table.batch(
       works.map((work) => {
         const { row, expects, mutations } = work;
-        const { telling } = this;
-        if (telling === undefined) return checked(row, expects, mutations);
-        return checked(row, [...expects, ...telling.expects(work)], [...mutations, ...telling.mark(work)]);
+        const conditions = this.intents.flatMap((intent) => intent.condition?.(work) ?? []);
+        const added = this.intents.flatMap((intent) => intent.writtenWith?.(work) ?? []);
+        return checked(row, [...expects, ...conditions], [...mutations, ...added]);
       }),
       { signal: call.signal, attributes: call.attributes, timeout },
     );
@@ -296,7 +311,7 @@ export class IndexedRows {
   }
 
   /** The entries of eventual indexes are finished behind the writers, unless it is these that are mended. */
-  private async finish(works: readonly RowWork[]): Promise<void> {
+  private async finishEntries(works: readonly RowWork[]): Promise<void> {
     const touching = works.filter(({ changes }) => changes.length > 0);
     if (touching.length === 0) return;
     await this.finishThose(touching, false);

@@ -1,6 +1,8 @@
 import { equalBytes } from '../../bytes/index.js';
+import { MARK_QUALIFIER } from '../../repository/remote/row-work.js';
 import {
   CheckAndMutate,
+  Delete,
   filters,
   Get,
   type OperationOptions,
@@ -15,19 +17,22 @@ import {
   closeNumber,
   counterRow,
   entryRange,
+  entryRow,
   freshMark,
+  type LastNumber,
   type LoggedChange,
   type LogPlace,
   type LogRow,
   lastNumber,
   logColumns,
   MADE,
-  MARK_QUALIFIER,
   markedNumber,
   NOT_MADE,
   numberMark,
+  putSettled,
   readLogRow,
   STATE_COLUMN,
+  scanAges,
   takeNumbers,
   writeUnderWay,
 } from './log-rows.js';
@@ -42,14 +47,17 @@ export interface ClosedChange {
   readonly kept: number;
 }
 
-/** The number that a bucket has given out last, and when, by the server's clock. */
-export interface LastNumber {
-  readonly number: number;
-  readonly time: number;
-}
+/** Numbers of a bucket behind which its first entries are looked at, where they do not end by themselves. */
+const REMOVED_EVERY = 64;
+/** Entries that are looked at then. */
+const REMOVED_AT_ONCE = 256;
 
 export class ChangeLog {
-  constructor(private readonly table: Table) {}
+  /** `cellTtl`: whether cells have lives of their own, by which entries end. */
+  constructor(
+    private readonly table: Table,
+    private readonly cellTtl: boolean,
+  ) {}
 
   /**
    * A new number of its bucket for each; undefined where none could be told. Those of a bucket rise in the order of the list.
@@ -91,7 +99,16 @@ export class ChangeLog {
     closed: readonly ClosedChange[],
     options: OperationOptions | undefined,
   ): Promise<boolean[]> {
-    const answers = await this.table.batch([...changes.map(writeUnderWay), ...closed.map(closing)], options);
+    const { cellTtl } = this;
+    const answers = await this.table.batch(
+      [
+        ...changes.map((change) => writeUnderWay(change, cellTtl)),
+        ...closed.map(({ place, isMade, kept }) =>
+          closeChange(place, isMade ? MADE : NOT_MADE, kept, cellTtl),
+        ),
+      ],
+      options,
+    );
     for (const answer of answers) if (!answer.ok) throw answer.error;
     return changes.map((_, i) => {
       const answer = answers[i]!;
@@ -104,9 +121,25 @@ export class ChangeLog {
     if (closed.length > 0) await this.write([], closed, undefined);
   }
 
+  /**
+   * Where entries do not end by themselves: removes those that are kept no longer, oldest first, of buckets in which a round number was
+   * closed. So no more are left than are kept, and few are looked at. @throws RowanError as the table does.
+   */
+  async removeEnded(closed: readonly ClosedChange[], now: number): Promise<void> {
+    if (this.cellTtl) return;
+    const round = closed.filter(({ place }) => place.number % REMOVED_EVERY === 0);
+    for (const bucket of new Set(round.map(({ place }) => place.bucket))) {
+      const first = await rowsOf(this.table.scan(scanAges(bucket, REMOVED_AT_ONCE)));
+      const alive = first.findIndex(({ time, life }) => life === undefined || time + life > now);
+      const ended = alive < 0 ? first : first.slice(0, alive);
+      const answers = await this.table.batch(ended.map((place) => new Delete(entryRow(place))));
+      for (const answer of answers) if (!answer.ok) throw answer.error;
+    }
+  }
+
   /** Closes numbers that nobody has written an entry with. @throws RowanError as the table does. */
   async closeNumbers(places: readonly LogPlace[], kept: number): Promise<void> {
-    const answers = await this.table.batch(places.map((place) => closeNumber(place, kept)));
+    const answers = await this.table.batch(places.map((place) => closeNumber(place, kept, this.cellTtl)));
     for (const answer of answers) if (!answer.ok) throw answer.error;
   }
 
@@ -114,6 +147,11 @@ export class ChangeLog {
   async last(): Promise<LastNumber[]> {
     const gets = Array.from({ length: BUCKETS }, (_, bucket) => new Get(counterRow(bucket)));
     return (await this.table.getAll(gets)).map(lastNumber);
+  }
+
+  /** Says that every change of a bucket up to this number is closed: feeds that begin need not look at those. */
+  async settle(place: LogPlace): Promise<void> {
+    await this.table.put(putSettled(place));
   }
 
   /** Up to `limit` entries of a bucket from a number on, with what these tables' changes were. */
@@ -152,10 +190,6 @@ export class ChangeLog {
   }
 }
 
-function closing({ place, isMade, kept }: ClosedChange): ReturnType<typeof closeChange> {
-  return closeChange(place, isMade ? MADE : NOT_MADE, kept);
-}
-
 async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
   const rows: LogRow[] = [];
   for await (const result of scanner) rows.push(readLogRow(result));
@@ -192,7 +226,8 @@ export async function decideChange(
     const earlier = markedNumber(mark);
     if (earlier !== undefined) await log.close([{ place: { bucket, number: earlier }, isMade: true, kept }]);
     const isGone = found.cells.every(({ family }) => family === marks);
-    const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark()).setTtl(isGone ? kept : undefined);
+    const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark());
+    put.setTtl(isGone ? kept : undefined, { optional: true });
     const { success } = await table.checkAndMutate(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put));
     // Its writer was faster, or another: the next look tells.
     if (!success) return false;

@@ -9,17 +9,17 @@ import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
 import type { RowLock } from '../row-lock.js';
 import { verified } from './entry-marks.js';
-import type { IndexedRows } from './indexed-rows.js';
+import type { IntentDriver } from './intent-driver.js';
 import type { Suspect } from './row-work.js';
 
-/** Change sets of an entity with indexes, or whose rows others follow, on HBase. */
+/** Change sets of an entity with indexes, maintainers or recorded changes, on HBase. */
 
 /** Rows that are changed together. */
 const TOGETHER = 512;
 
-export class IndexedExecutor implements ChangeExecutor {
+export class IntentExecutor implements ChangeExecutor {
   constructor(
-    private readonly rows: IndexedRows,
+    private readonly rows: IntentDriver,
     private readonly gate: RowLock,
     /** For what touches nothing that entries are made of. */
     private readonly plain: RemoteExecutor,
@@ -47,17 +47,16 @@ export class IndexedExecutor implements ChangeExecutor {
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
     const rows = changes.map(({ row }) => ({ row, alone: true }));
     const works = await this.gate.runAll(rows, () => this.rows.apply(changes, call));
-    const { following } = this.rows;
-    // Behind the gate: what follows may change the same rows. What there is no time for is noted, and goes on.
-    if (following !== undefined) await call.inTime(following.finish(works));
+    // Behind the lock: effects may change the same rows. What there is no time for is noted, and goes on.
+    if (this.rows.intents.length > 0) await call.inTime(this.rows.finish(works));
     return works.map(({ outcome }) => outcome!);
   }
 
   /** An update of other columns, of a row that must be there: its entries stay as they are, whatever they are. */
   private leavesEntries(change: Change): boolean {
     if (change.operation !== 'update' || change.reads !== undefined) return false;
-    const { indexes, planner, following, telling } = this.rows;
-    if (planner.isWide || following !== undefined || telling !== undefined) return false;
+    const { indexes, planner, intents } = this.rows;
+    if (planner.isWide || intents.length > 0) return false;
     const { mutations } = change.resolve(undefined);
     planner.refuse(mutations);
     return mutations.every((mutation) =>
@@ -110,7 +109,7 @@ export class ReadRepair implements EntryRepair {
   private readonly waiting = new Map<string, Suspect>();
   private running: Promise<void> | undefined;
 
-  constructor(private readonly rows: IndexedRows) {}
+  constructor(private readonly rows: IntentDriver) {}
 
   note(suspect: Suspect): void {
     if (this.waiting.size >= MOST) return;

@@ -1,7 +1,7 @@
 /**
- * Applies a change of one row with all that takes part in it, inside of a step: what participants put into the row itself,
- * what they write beside it, and the changes of other entities' rows that follow, each with what takes part in those. One
- * after the other, not one in the other, so that a long chain of rows needs no deep stack.
+ * The driver of maintainers on engines that write several rows in one step. It applies a change of one row with what maintainers
+ * amend in the row, their effects on other rows, and the changes of other entities' rows that are among those effects, each with
+ * its own. Changes are worked from a queue, so that a long chain of rows needs no deep stack.
  */
 
 import { toLatin1 } from '../bytes/index.js';
@@ -17,11 +17,11 @@ import {
   type RowMutation,
 } from '../table/index.js';
 import { asAction } from './change.js';
-import type { ChangeImage, ChangeParticipant, EntityChange, OwnColumn } from './executor.js';
+import type { ChangeImage, EntityChange, OwnColumn, StepMaintainer } from './maintainer.js';
 import { isPlain, RowImage } from './row-image.js';
 
 /** Rows of entities that one change may take along: all of them are one turn of the event loop and one record of the log. */
-export const MOST_FOLLOWING = 10_000;
+export const MOST_EFFECTS = 10_000;
 
 /** A change whose row was read and whose mutations are known. */
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
@@ -30,27 +30,27 @@ export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | '
   readonly settled?: boolean;
 }
 
-export class ChangeFlow {
-  /** What takes part behind settled changes, by the list of their columns. */
-  private readonly concerned = new WeakMap<readonly ColumnSchema[], readonly ChangeParticipant[]>();
+export class StepDriver {
+  /** The maintainers of settled changes, by the list of their columns. */
+  private readonly affected = new WeakMap<readonly ColumnSchema[], readonly StepMaintainer[]>();
 
   constructor(
-    /** What takes part in the changes of an entity that follow others. */
-    private readonly participantsOf: (entity: EntitySchema) => readonly ChangeParticipant[],
+    /** The maintainers of an entity. */
+    private readonly maintainersOf: (entity: EntitySchema) => readonly StepMaintainer[],
     /** The engine's time. */
     private readonly now: () => number,
   ) {}
 
-  /** Applies a change and what follows it. @throws what participants throw; RowanError `ERR_TOO_LARGE`. */
-  apply(change: DecidedChange, participants: readonly ChangeParticipant[], step: AtomicStep): Result {
+  /** Applies a change and its effects. @throws what maintainers throw; RowanError `ERR_TOO_LARGE`. */
+  apply(change: DecidedChange, maintainers: readonly StepMaintainer[], step: AtomicStep): Result {
     const queue: EntityChange[] = [];
-    const result = this.one(change, participants, step, queue);
+    const result = this.one(change, maintainers, step, queue);
     if (queue.length > 0) this.drain(queue, step);
     return result;
   }
 
-  /** Applies changes of entities' rows, and what follows them; the number of those that had something to change. */
-  follow(changes: readonly EntityChange[], step: AtomicStep): number {
+  /** Applies changes of entities' rows and their effects; the number of those that had something to change. */
+  applyChanges(changes: readonly EntityChange[], step: AtomicStep): number {
     return changes.length === 0 ? 0 : this.drain([...changes], step);
   }
 
@@ -58,37 +58,37 @@ export class ChangeFlow {
     let changed = 0;
     // It grows while it is worked.
     for (let at = 0; at < queue.length; at++) {
-      if (at === MOST_FOLLOWING) throw tooMany(queue[at]!);
+      if (at === MOST_EFFECTS) throw tooMany(queue[at]!);
       const { entity, operation, row, resolve, settled } = queue[at]!;
       const table = entity.table.descriptor.name;
       const before = RowImage.of(row, step.read(new Get(row), table));
       const mutations = resolve(before);
       if (mutations.length === 0) continue;
       changed++;
-      const participants =
-        settled === undefined ? this.participantsOf(entity) : this.concernedBy(settled, entity);
-      if (settled !== undefined && participants.length === 0) {
+      const maintainers =
+        settled === undefined ? this.maintainersOf(entity) : this.affectedBy(settled, entity);
+      if (settled !== undefined && maintainers.length === 0) {
         step.apply({ table, change: asAction(row, mutations) });
         continue;
       }
       const change = { table, operation, row, before, mutations, settled: settled !== undefined };
-      this.one(change, participants, step, queue);
+      this.one(change, maintainers, step, queue);
     }
     return changed;
   }
 
-  private concernedBy(columns: readonly ColumnSchema[], entity: EntitySchema): readonly ChangeParticipant[] {
-    let found = this.concerned.get(columns);
+  private affectedBy(columns: readonly ColumnSchema[], entity: EntitySchema): readonly StepMaintainer[] {
+    let found = this.affected.get(columns);
     if (found === undefined) {
-      found = this.participantsOf(entity).filter((one) => one.concerns?.(columns) ?? true);
-      this.concerned.set(columns, found);
+      found = this.maintainersOf(entity).filter((one) => one.isAffectedBy?.(columns) ?? true);
+      this.affected.set(columns, found);
     }
     return found;
   }
 
   private one(
     change: DecidedChange,
-    participants: readonly ChangeParticipant[],
+    maintainers: readonly StepMaintainer[],
     step: AtomicStep,
     queue: EntityChange[],
   ): Result {
@@ -98,7 +98,7 @@ export class ChangeFlow {
     let result: Result;
     if (isPlain(before, mutations, this.now())) {
       after = before.after(mutations);
-      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, participants, step);
+      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
       if (joined === undefined) [mutations, after] = setBehind(change, mutations, after, own, step);
@@ -109,14 +109,14 @@ export class ChangeFlow {
     } else {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
-      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, participants, step);
+      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
       if (own.length > 0) [mutations, after] = setBehind(change, mutations, after, own, step);
     }
     const image: ChangeImage = { operation: change.operation, row, before, after, mutations };
-    for (const participant of participants) {
-      for (const followUp of participant.follow(image, step)) {
-        if ('entity' in followUp) queue.push(followUp);
-        else step.apply({ table: followUp.table, change: followUp.mutation });
+    for (const maintainer of maintainers) {
+      for (const effect of maintainer.effects(image, step)) {
+        if ('entity' in effect) queue.push(effect);
+        else step.apply({ table: effect.table, change: effect.mutation });
       }
     }
     return result;
@@ -125,13 +125,13 @@ export class ChangeFlow {
 
 function ownColumns(
   image: ChangeImage,
-  participants: readonly ChangeParticipant[],
+  maintainers: readonly StepMaintainer[],
   step: AtomicStep,
 ): readonly OwnColumn[] {
   let own: OwnColumn[] | undefined;
-  for (const participant of participants) {
-    if (participant.amend === undefined) continue;
-    const columns = participant.amend(image, step);
+  for (const maintainer of maintainers) {
+    if (maintainer.amend === undefined) continue;
+    const columns = maintainer.amend(image, step);
     if (columns.length > 0) own = own === undefined ? [...columns] : [...own, ...columns];
   }
   return own ?? NOTHING;
@@ -180,7 +180,7 @@ function setBehind(
   return [[...mutations, ...behind], after.after(behind)];
 }
 
-/** What sets and deletes columns of a row. */
+/** Mutations that set and delete columns of a row. */
 export function columnMutations(
   row: Uint8Array,
   columns: readonly OwnColumn[],
@@ -204,7 +204,7 @@ export function columnMutations(
 function tooMany({ entity }: EntityChange): RowanError {
   return new RowanError(
     'ERR_TOO_LARGE',
-    `A change takes more than ${MOST_FOLLOWING} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
+    `A change takes more than ${MOST_EFFECTS} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
       'Change or delete the others first, in batches: find(…).deleteAll().',
     { details: { entity: entity.name } },
   );

@@ -10,11 +10,11 @@ import { InvalidArgumentError } from '../../src/errors.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import {
   type ChangeImage,
-  type ChangeParticipant,
   type CommittingTable,
   EmbeddedExecutor,
-  type FollowUp,
   Repository,
+  type RowEffect,
+  type StepMaintainer,
 } from '../../src/repository/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { Delete, Put, Scan, tableDescriptor } from '../../src/table/index.js';
@@ -35,11 +35,11 @@ class Note {
 /** One row for each note that has a state: the state, then the row of the note. */
 const STATE = Buffer.from('s');
 
-class ByState implements ChangeParticipant {
+class ByState implements StepMaintainer {
   readonly name = 'by-state';
   readonly seen: ChangeImage[] = [];
 
-  follow(change: ChangeImage): readonly FollowUp[] {
+  effects(change: ChangeImage): readonly RowEffect[] {
     this.seen.push(change);
     const before = change.before.value('d', STATE);
     const after = change.after.value('d', STATE);
@@ -48,7 +48,7 @@ class ByState implements ChangeParticipant {
     }
     if (after !== undefined && toLatin1(after) === 'broken') throw new Error('broken');
     if (before !== undefined && after !== undefined && Buffer.compare(before, after) === 0) return [];
-    const out: FollowUp[] = [];
+    const out: RowEffect[] = [];
     if (before !== undefined) out.push({ table: 'states', mutation: new Delete(this.rowOf(before, change)) });
     if (after !== undefined) {
       out.push({
@@ -66,14 +66,14 @@ class ByState implements ChangeParticipant {
 
 let database: Database<EmbeddedEngine>;
 let notes: Repository<typeof Note>;
-let participant: ByState;
+let maintainer: ByState;
 
 beforeEach(async () => {
   database = await openMemory({ entities: [Note] });
   await database.admin.createTable(tableDescriptor('states', { d: {} }));
   const table = database.engine.table('notes');
-  participant = new ByState();
-  const executor = new EmbeddedExecutor(table as CommittingTable, [participant]);
+  maintainer = new ByState();
+  const executor = new EmbeddedExecutor(table as CommittingTable, [maintainer]);
   const access = { table, sync: undefined };
   notes = new Repository<typeof Note>(compileSchema([Note]).entity(Note), {
     access,
@@ -102,7 +102,7 @@ async function wanted(): Promise<string[]> {
   return rows.sort();
 }
 
-describe('a participant of writes', () => {
+describe('a maintainer of writes', () => {
   test('put, update, replace, mutate and delete take its rows along', async () => {
     await notes.put({ id: 'a', state: 'new' });
     expect(await states()).toEqual(['new/a']);
@@ -119,7 +119,7 @@ describe('a participant of writes', () => {
     expect(await states()).toEqual(['again/a']);
     await notes.delete({ id: 'a' });
     expect(await states()).toEqual([]);
-    expect(participant.seen.map(({ operation }) => operation)).toEqual([
+    expect(maintainer.seen.map(({ operation }) => operation)).toEqual([
       'put',
       'update',
       'mutate',
@@ -140,7 +140,7 @@ describe('a participant of writes', () => {
     });
     expect((await notes.check({ id: 'a' }, { state: 'no' }).update({ state: 'other' })).ok).toBe(false);
     expect(await states()).toEqual(['new/a']);
-    expect(participant.seen).toHaveLength(1);
+    expect(maintainer.seen).toHaveLength(1);
   });
 
   test('what it throws keeps the change out, and only that one of a batch', async () => {
@@ -162,7 +162,7 @@ describe('a participant of writes', () => {
 
   test('an atomic batch that changes a row several times is followed through all of them', async () => {
     await notes.put({ id: 'a', state: 'one' });
-    participant.seen.length = 0;
+    maintainer.seen.length = 0;
     await notes.batch(
       (batch) =>
         batch

@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError } from '../../errors.js';
+import type { CopiesReport, CopyHandle } from '../../features/copies/handle.js';
+import type { JobRunOptions } from '../../job/types.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { CliContext } from '../context.js';
+import { addEntityJob } from './entity-job.js';
+
+/** `rowan denormalized check|repair|backfill`: copies of other entities' properties (docs/denormalization.md). */
+
+export function addDenormalizedCommands(program: Command, context: CliContext): void {
+  const commands = program.command('denormalized').description("Copies of other entities' properties.");
+  const add = (
+    name: string,
+    description: string,
+    does: (copies: CopyHandle, run: JobRunOptions) => Promise<CopiesReport>,
+  ): void =>
+    addEntityJob(commands, context, {
+      name,
+      description,
+      chosen: ({ copies }) => copies.length > 0,
+      none: (entity) =>
+        new InvalidArgumentError(`${entity ?? 'The module'} has no copies. Declare them with @Denormalized.`),
+      work: async (db, entity, run) => {
+        const copies = db.denormalized(entity.target as KeyedClass);
+        await copies.drain();
+        const report = await does(copies, run);
+        return { counts: { ...report }, well: isWell(report) };
+      },
+    });
+  add('check', 'Holds every row against its sources; exit code 1 when something is off.', (copies, run) =>
+    copies.check(run),
+  );
+  add('repair', 'As check, and makes every copy what it should be.', (copies, run) => copies.repair(run));
+  add(
+    'backfill',
+    'Builds the indexes that rows are found by, and repairs: for a new declaration.',
+    (copies, run) => copies.backfill(run),
+  );
+}
+
+function isWell({ stale, missing, extra, repaired, pending }: CopiesReport): boolean {
+  return stale + missing + extra <= repaired && pending === 0;
+}

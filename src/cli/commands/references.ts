@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError } from '../../errors.js';
+import type { ReferenceHandle } from '../../features/relations/handle.js';
+import type { JobRunOptions } from '../../job/types.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { CliContext } from '../context.js';
+import { addEntityJob } from './entity-job.js';
+
+/** `rowan references check|repair|backfill`: referential rules of relations (docs/relations.md). */
+
+export function addReferenceCommands(program: Command, context: CliContext): void {
+  const commands = program.command('references').description('Referential rules of relations.');
+  const add = (
+    name: string,
+    description: string,
+    does: (
+      rules: ReferenceHandle,
+      run: JobRunOptions,
+    ) => Promise<{ readonly dangling: number; readonly repaired?: number }>,
+  ): void =>
+    addEntityJob(commands, context, {
+      name,
+      description,
+      chosen: ({ references }) => references.length > 0,
+      none: (entity) =>
+        new InvalidArgumentError(
+          `${entity ?? 'The module'} has no referential rules. Declare them: @Reference(…, { onDelete: 'restrict' }).`,
+        ),
+      work: async (db, entity, run) => {
+        const counts = await does(db.references(entity.target as KeyedClass), run);
+        return { counts: { ...counts }, well: counts.dangling <= (counts.repaired ?? 0) };
+      },
+    });
+  add(
+    'check',
+    'Counts the rows that name what is not there; exit code 1 when there are some.',
+    (rules, run) => rules.check(run),
+  );
+  add(
+    'repair',
+    'As check, and does with them what their rules say: cascade and setNull; exit code 1 when some are left.',
+    (rules, run) => rules.repair(run),
+  );
+  add(
+    'backfill',
+    'Builds the indexes by which deletes find rows, and checks: for a new rule.',
+    (rules, run) => rules.backfill(run),
+  );
+}

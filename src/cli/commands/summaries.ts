@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import { InvalidArgumentError } from '../../errors.js';
+import type { SummaryHandle, SummaryReport } from '../../features/summaries/handle.js';
+import type { JobRunOptions } from '../../job/types.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { CliContext } from '../context.js';
+import { addEntityJob } from './entity-job.js';
+
+/** `rowan summary check|repair|build`: figures of groups of rows (docs/summaries.md). */
+
+type AnySummary = SummaryHandle<KeyedClass, never>;
+
+export function addSummaryCommands(program: Command, context: CliContext): void {
+  const commands = program.command('summary').description('Figures of groups of rows.');
+  const add = (
+    name: string,
+    description: string,
+    does: (summary: AnySummary, run: JobRunOptions) => Promise<SummaryReport>,
+  ): void =>
+    addEntityJob(commands, context, {
+      name,
+      description,
+      chosen: ({ summaries }) => summaries.length > 0,
+      none: (entity) =>
+        new InvalidArgumentError(`${entity ?? 'The module'} has no summaries. Declare them with @Summary.`),
+      work: async (db, entity, run) => {
+        const counts: Record<string, number> = {};
+        let well = true;
+        for (const { name: summary } of entity.summaries) {
+          const report = await does(db.summary(entity.target as KeyedClass, summary as never), run);
+          for (const [what, count] of Object.entries(report)) counts[`${summary}.${what}`] = count;
+          const { stale, missing, extra, entries, repaired } = report;
+          well &&= stale + missing + extra + entries <= repaired;
+        }
+        return { counts, well };
+      },
+    });
+  add(
+    'check',
+    'Counts all rows and holds the figures against them; exit code 1 when something is off.',
+    (s, run) => s.check(run),
+  );
+  add('repair', 'As check, and makes every figure what it should be.', (s, run) => s.repair(run));
+  add('build', 'Counts all rows, for a summary that comes to stored rows.', (s, run) => s.build(run));
+}

@@ -1,0 +1,159 @@
+import { SchemaError, UnsupportedError } from '../errors.js';
+import type { Feature, FeatureContext } from '../features/feature.js';
+import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
+import { type Features, openFeatures } from '../features/registry.js';
+import {
+  applyingWith,
+  type ChangeExecutor,
+  type CommittingTable,
+  FollowUps,
+  fenceRows,
+  OUTBOX_TABLE,
+  type RowIntent,
+  type RowMaintainer,
+  readingFrom,
+} from '../repository/index.js';
+import type { AdoptedSchema, Schema } from '../schema/index.js';
+import type { EntitySchema } from '../schema/types.js';
+
+/** What the features of a database are made from. */
+export interface FeaturesSource
+  extends Omit<
+    FeatureContext,
+    'reading' | 'applyChanges' | 'fence' | 'now' | 'isRemote' | 'outbox' | 'driver'
+  > {
+  driver(): FeatureContext['driver'];
+  /** Applies the changes of an entity. */
+  executorOf(entity: EntitySchema): ChangeExecutor;
+}
+
+/** The features of an open database, for what asks each of them in turn. */
+export class OpenFeatures {
+  /** By name, for the handles of the database. */
+  readonly named: Features;
+  /** Effects that are still to be made. */
+  readonly outbox: Outbox;
+  private readonly all: readonly Feature[];
+  private readonly remote: RemoteOutbox | undefined;
+  private readonly context: FeatureContext;
+  /** HBase: what runs the maintainers of each entity. */
+  private readonly followUps = new Map<string, FollowUps>();
+
+  constructor(source: FeaturesSource) {
+    const { engine, executorOf, onFailure } = source;
+    const isRemote = !('atomic' in engine.table(OUTBOX_TABLE));
+    this.remote = isRemote
+      ? new RemoteOutbox({
+          engine,
+          followUpsOf: (entity) => this.followUps.get(entity),
+          rest: () => Promise.all([...this.followUps.values()].map((followUps) => followUps.rest())),
+          onFailure,
+        })
+      : undefined;
+    this.outbox = this.remote ?? new JoinedOutbox(() => this.all.flatMap(({ outbox }) => outbox ?? []));
+    const now = (): number => engine.now();
+    this.context = {
+      ...source,
+      isRemote,
+      outbox: this.outbox,
+      get driver() {
+        return source.driver();
+      },
+      reading: isRemote
+        ? readingFrom((name) => engine.table(name))
+        : (run) => (engine.table(OUTBOX_TABLE) as CommittingTable).atomic(run),
+      applyChanges: applyingWith(executorOf),
+      fence: (entity, rows) => fenceRows(engine.table(entity.table.descriptor.name), entity, rows, now),
+      now,
+    };
+    this.named = openFeatures(this.context);
+    this.all = Object.values(this.named);
+  }
+
+  /** Takes over what is declared. @throws SchemaError, UnsupportedError as the features do. */
+  adopt(schema: AdoptedSchema): void {
+    for (const feature of this.all) feature.adopt?.(schema);
+    this.followUps.clear();
+    if (this.remote === undefined) return;
+    for (const { target, name } of schema.entities) {
+      const entity = this.context.schemaOf(target);
+      const maintainers = this.maintainers(entity);
+      if (maintainers.length > 0) this.followUps.set(name, this.followUpsWith(entity, maintainers));
+    }
+  }
+
+  private followUpsWith(schema: EntitySchema, maintainers: readonly RowMaintainer[]): FollowUps {
+    const { engine, reading, now, onFailure } = this.context;
+    return new FollowUps({
+      schema,
+      maintainers,
+      table: engine.table(schema.table.descriptor.name),
+      outbox: engine.table(OUTBOX_TABLE),
+      now,
+      reading,
+      onLeft: (token) => this.remote!.take(token),
+      onFailure,
+    });
+  }
+
+  maintainers(entity: EntitySchema): readonly RowMaintainer[] {
+    return this.all.flatMap((feature) => feature.maintainers?.(entity) ?? []);
+  }
+
+  /** HBase: what is noted of the changes of an entity before its rows are written. */
+  intents(entity: EntitySchema): readonly RowIntent[] {
+    const followUps = this.followUps.get(entity.name);
+    const others = this.all.flatMap((feature) => feature.intent?.(entity) ?? []);
+    return followUps === undefined ? others : [followUps, ...others];
+  }
+
+  formerNames(entity: EntitySchema): readonly string[] {
+    return this.all.flatMap((feature) => feature.formerNames?.(entity) ?? []);
+  }
+
+  /** @throws SchemaError when an entity that is added keeps something about one that may have been written to without it. */
+  checkAdded(before: Schema, { entities }: Schema): void {
+    const problems: string[] = [];
+    for (const entity of entities) {
+      if (before.has(entity.target)) continue;
+      for (const feature of this.all) {
+        const { what, entities: sources } = feature.sources?.(entity) ?? NO_SOURCES;
+        for (const source of sources) {
+          if (!before.has(source)) continue;
+          problems.push(
+            `${entity.name} has ${what} about ${source.name}, which is open already and would not be followed: pass both to open().`,
+          );
+        }
+      }
+    }
+    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  refuseElsewhere(entity: EntitySchema): void {
+    for (const feature of this.all) feature.refuseElsewhere?.(entity);
+    if (this.maintainers(entity).length === 0) return;
+    throw new UnsupportedError(
+      `${entity.name} has copies, referential rules or summaries, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
+      { details: { entity: entity.name } },
+    );
+  }
+
+  async tablesOpened(...opened: Parameters<NonNullable<Feature['tablesOpened']>>): Promise<void> {
+    for (const feature of this.all) await feature.tablesOpened?.(...opened);
+    if (this.context.engine.capabilities.readOnly !== true) this.outbox.kick();
+  }
+
+  /** Nothing is gone on with where nothing can be written. */
+  async resume(): Promise<void> {
+    if (this.context.engine.capabilities.readOnly === true) return;
+    for (const feature of this.all) await feature.resume?.();
+  }
+
+  async end(): Promise<void> {
+    await this.outbox.end();
+    for (const feature of this.all) await feature.end?.();
+  }
+}
+
+const NO_SOURCES = { what: '', entities: [] };

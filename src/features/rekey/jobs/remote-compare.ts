@@ -1,0 +1,116 @@
+/**
+ * Holds the rows of both layouts against each other on an engine whose one step is a row, while anybody may write the old table. What
+ * differs is copied once more, since a cell with a time of its own may stand behind the span that the last pass copied.
+ */
+
+import type { JobRunOptions } from '../../../job/types.js';
+import { Get, type Result, type Table } from '../../../table/index.js';
+import { areSame, differencesOf, everyVersion, type RowDifferences } from './compare.js';
+import { nothing, pass, type RekeyTarget, rowsAlone, runPasses } from './passes.js';
+import { rawRow, writeCopies } from './remote-copy.js';
+import { RowMapping } from './row-mapping.js';
+
+/** How often a row is looked at that is written meanwhile: what was written last is for the next pass over the newest cells. */
+const LOOKS = 8;
+/** Rows that are copied again, or looked at again, together. */
+const TOGETHER = 32;
+
+type Difference = 'missing' | 'different' | 'extra';
+
+/** A row of the old layout as it was read. */
+type OldRow = Pick<Result, 'row' | 'cells'>;
+
+export class RemoteComparison {
+  private readonly back: RowMapping;
+  private readonly olds: Table;
+  private readonly news: Table;
+
+  constructor(private readonly target: RekeyTarget) {
+    const { engine, from, to } = target;
+    this.back = new RowMapping(to, from);
+    this.olds = engine.table(from.table.descriptor.name);
+    this.news = engine.table(to.table.descriptor.name);
+  }
+
+  /** Every row, both ways: what still differs when it was copied once more. */
+  async all(run: JobRunOptions): Promise<RowDifferences> {
+    const { target, back } = this;
+    const phases = [
+      pass(target.from, everyVersion, (context) => ({
+        rows: async (rows) => {
+          const own = rows.filter(({ row }) => target.mirror.forth.matches(row));
+          context.count('rows', own.length);
+          for (const what of await this.off(own)) context.count(what);
+        },
+      })),
+      pass(target.to, rowsAlone, (context) => ({
+        rows: async (rows) => {
+          const own = rows.map(({ row }) => row).filter((row) => back.matches(row));
+          for (const what of await this.strays(own)) context.count(what);
+        },
+      })),
+    ];
+    const { counters } = await runPasses(target, 'verify', 'verify', phases, { ...run, restart: true });
+    return differencesOf(counters);
+  }
+
+  /** What of these rows, as they are now, differs from their copies, though it was copied once more. */
+  async now(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
+    return rows.length === 0 ? [] : this.off(await this.read(rows));
+  }
+
+  private async off(rows: readonly OldRow[]): Promise<readonly Difference[]> {
+    return this.looksAgain((await this.differences(rows)).map(({ row }) => row));
+  }
+
+  private async looksAgain(suspects: readonly Uint8Array[]): Promise<readonly Difference[]> {
+    const found: Difference[] = [];
+    for (let at = 0; at < suspects.length; at += TOGETHER) {
+      const looking = suspects.slice(at, at + TOGETHER).map((row) => this.lookAgain(row));
+      for (const what of await Promise.all(looking)) if (what !== undefined) found.push(what);
+    }
+    return found;
+  }
+
+  /**
+   * Copies the row once more; it differs if it does so when nobody has written it meanwhile. That is told by its cells as they are stored:
+   * of a row that was not there, is written and deleted again, nothing else would say so.
+   */
+  private async lookAgain(row: Uint8Array): Promise<Difference | undefined> {
+    for (let look = 0; look < LOOKS; look++) {
+      const copied = await rawRow(this.target, row);
+      await writeCopies(this.target, [copied]);
+      const [difference] = await this.differences(await this.read([row]));
+      if (difference === undefined) return undefined;
+      const after = await rawRow(this.target, row);
+      if (areSame(copied.cells, after.cells)) return difference.what;
+    }
+    return undefined;
+  }
+
+  private async differences(
+    rows: readonly OldRow[],
+  ): Promise<readonly { readonly row: Uint8Array; readonly what: Difference }[]> {
+    const { forth } = this.target.mirror;
+    const there = rows.map(({ row }) => forth.rowOf(row, nothing)!);
+    const copies = await this.news.getAll(there.map((row) => new Get(row).readAllVersions()));
+    return rows.flatMap(({ row, cells }, i) => {
+      const copy = copies[i]!.cells;
+      if (areSame(forth.cellsOf(row, there[i]!, cells), copy)) return [];
+      const what = copy.length === 0 ? 'missing' : cells.length === 0 ? 'extra' : 'different';
+      return [{ row, what } as const];
+    });
+  }
+
+  /** What of these rows of the new layout the old one does not have, though its deletes were copied. */
+  private async strays(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
+    const theirs = rows.map((row) => this.back.rowOf(row, nothing)!);
+    const found = await this.olds.getAll(theirs.map((row) => new Get(row).setCheckExistenceOnly(true)));
+    return this.looksAgain(theirs.filter((_, i) => found[i]!.row.length === 0));
+  }
+
+  private async read(rows: readonly Uint8Array[]): Promise<readonly OldRow[]> {
+    const found = await this.olds.getAll(rows.map((row) => new Get(row).readAllVersions()));
+    return found.map(({ cells }, i) => ({ row: rows[i]!, cells }));
+  }
+}

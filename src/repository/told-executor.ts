@@ -1,0 +1,139 @@
+/** Writes of a repository, told to whoever listens. */
+
+import { toStringBinary } from '../bytes/index.js';
+import type { Literal, Operations, RunningOperation } from '../query/index.js';
+import type { EntitySchema } from '../schema/types.js';
+import type { OperationOptions, Put, Result, RowMutation } from '../table/index.js';
+import type { Change } from './change.js';
+import type { ChangeExecutor, ChangeOutcome } from './executor.js';
+
+/** Where nobody listens every call is the inner executor's, in the same turn. */
+export class ToldExecutor implements ChangeExecutor {
+  readonly putAll: ChangeExecutor['putAll'];
+
+  constructor(
+    private readonly inner: ChangeExecutor,
+    private readonly operations: Operations,
+    private readonly schema: EntitySchema,
+  ) {
+    this.putAll =
+      inner.putAll &&
+      ((puts, options) =>
+        operations.heard
+          ? this.puts(puts, (): Promise<ChangeOutcome[]> => inner.putAll!(puts, options))
+          : inner.putAll!(puts, options));
+  }
+
+  run(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    if (!this.operations.heard) return this.inner.run(change, options);
+    return this.begin([change]).follow(async (running) => {
+      const result = await this.inner.run(counted(change, running), options);
+      running.rows = 1;
+      return result;
+    });
+  }
+
+  runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    if (!this.operations.heard) return this.inner.runAll(changes, options);
+    return this.begin(changes).follow(async (running) => {
+      const outcomes = await this.inner.runAll(
+        changes.map((change) => counted(change, running)),
+        options,
+      );
+      running.rows = outcomes.filter(({ ok }) => ok).length;
+      return outcomes;
+    });
+  }
+
+  runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]> {
+    if (!this.operations.heard) return this.inner.runAtomic(changes, options);
+    return this.begin(changes).follow(async (running) => {
+      const results = await this.inner.runAtomic(
+        changes.map((change) => counted(change, running)),
+        options,
+      );
+      running.rows = changes.length;
+      return results;
+    });
+  }
+
+  /** Puts that need no change sets, told as those that do. */
+  puts<T>(puts: readonly Put[], write: () => Promise<T>): Promise<T> {
+    const rows = puts.map(({ row }) => row);
+    return this.beginAt('put', rows).follow(async (running) => {
+      const answer = await write();
+      running.rows = rows.length;
+      running.bytes = bytesOf(puts);
+      return answer;
+    });
+  }
+
+  private begin(changes: readonly Change[]): RunningOperation {
+    const first = changes[0]?.operation ?? 'batch';
+    return this.beginAt(
+      changes.every(({ operation }) => operation === first) ? first : 'batch',
+      changes.map(({ row }) => row),
+    );
+  }
+
+  private beginAt(operation: Change['operation'] | 'batch', rows: readonly Uint8Array[]): RunningOperation {
+    return beginOfRows(this.operations, this.schema, operation, rows);
+  }
+}
+
+/** Begins an operation on rows that are named by their keys. */
+export function beginOfRows(
+  operations: Operations,
+  schema: EntitySchema,
+  operation: Change['operation'] | 'get' | 'getMany' | 'exists' | 'batch',
+  rows: readonly Uint8Array[],
+): RunningOperation {
+  return operations.begin({
+    operation,
+    table: schema.table.descriptor.name,
+    entities: [schema.name],
+    ranges: rows.length,
+    plan: () => ({ kind: rows.length === 1 ? 'point' : 'points', index: undefined }),
+    conditions: (literal) => keysText(schema, rows, literal),
+  });
+}
+
+/** The first key, and how many others there are. */
+function keysText(schema: EntitySchema, rows: readonly Uint8Array[], literal: Literal): string {
+  const [row] = rows;
+  if (row === undefined) return '';
+  let text: string;
+  try {
+    const key = schema.key.decode(row);
+    text = schema.key.parts.map(({ name }) => `${name} = ${literal(key[name])}`).join(' and ');
+  } catch {
+    // Texts whose ids are not loaded, or a row of another type.
+    text = `row = ${literal(toStringBinary(row))}`;
+  }
+  const others = rows.length - 1;
+  return others === 0 ? text : `${text} and ${others} other key${others === 1 ? '' : 's'}`;
+}
+
+/** The change, counting what it writes into the operation. */
+function counted(change: Change, running: RunningOperation): Change {
+  let attempts = 0;
+  let bytes = 0;
+  return {
+    ...change,
+    resolve: (before) => {
+      const resolved = change.resolve(before);
+      running.bytes -= bytes;
+      bytes = bytesOf(resolved.mutations);
+      running.bytes += bytes;
+      running.attempts = Math.max(running.attempts, ++attempts);
+      return resolved;
+    },
+  };
+}
+
+function bytesOf(mutations: readonly RowMutation[]): number {
+  let bytes = 0;
+  for (const mutation of mutations)
+    if (mutation.kind === 'put') for (const { value } of mutation.cells) bytes += value.length;
+  return bytes;
+}

@@ -1,0 +1,47 @@
+/** Commands on a store that is open elsewhere. */
+
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { openEmbedded } from '../../src/store/engine.js';
+import { Put, tableDescriptor } from '../../src/table/index.js';
+import { run } from './run.js';
+
+test('commands that read use a store in use, say at which moment, and write nothing', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-in-use-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const db = join(folder, 'db');
+  await using writer = await openEmbedded(db, { background: 'inline', automatic: false });
+  await writer.admin.createTable(tableDescriptor('t', { f: {} }));
+  const rows = Array.from({ length: 30 }, (_, i) => new Put(`r${i}`).addColumn('f', 'q', 'v'));
+  await writer.table('t').putAll(rows);
+  const names = readdirSync(db);
+  const used = new RegExp(
+    `In use by process ${process.pid}; read as it was at \\d{4}-\\d\\d-\\d\\dT[\\d:.]+Z\\.`,
+  );
+
+  expect(await run('count', db, 't', '--no-progress')).toMatchObject({
+    code: 0,
+    err: expect.stringMatching(used),
+  });
+  const exported = await run('export', db, 't', join(folder, 'out'), '--no-progress');
+  expect(exported).toMatchObject({ code: 0, err: expect.stringMatching(used) });
+  const compared = await run('verify', db, 't', db, 't', '--no-progress');
+  expect(compared).toMatchObject({ code: 0, err: expect.stringMatching(used) });
+  const script = join(folder, 'script.rb');
+  writeFileSync(script, "count 't'\nput 't', 'x', 'f:q', 'v'\n");
+  const shell = await run('shell', db, script);
+  expect(shell.out).toContain('30 row(s)');
+  expect(shell.out).toContain('opened with readOnly');
+  expect(shell.err).toMatch(/read only, followed from/);
+  for (const command of ['stats', 'verify']) {
+    const looked = await run('store', command, db);
+    expect(looked).toMatchObject({ code: 0, out: expect.stringMatching(used) });
+  }
+  const { moment, tables } = JSON.parse((await run('store', 'stats', db, '--json')).out);
+  expect([moment.opener, tables[0].regions[0].families[0].memstoreCells]).toEqual([process.pid, 30]);
+  const imported = await run('import', db, join(folder, 'out'), '--no-progress');
+  expect(imported).toMatchObject({ code: 1, err: expect.stringContaining('is in use by this process') });
+  expect(readdirSync(db)).toEqual(names);
+});
