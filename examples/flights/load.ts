@@ -5,6 +5,9 @@ import type { Database, KeyedClass, Repository } from 'rowan-orm';
 import { readAirports, readFlights } from './data.js';
 import { Airport, Flight } from './entities.js';
 
+/** The store of this example, in the folder that it is run in. */
+export const PATH = '.rowan/flights';
+
 /** Entities in one call, and calls under way at the same time: these share their syncs to the disk. */
 const BATCH = 500;
 const LANES = 4;

@@ -3,9 +3,8 @@
 import Table from 'cli-table3';
 import { type Database, type EmbeddedEngine, open, schemaScript } from 'rowan-orm';
 import { Airport, Flight } from './entities.js';
-import { load } from './load.js';
+import { load, PATH } from './load.js';
 
-const PATH = '.rowan/flights';
 const FEBRUARY = { gte: new Date('2001-02-01T00:00:00Z'), lt: new Date('2001-03-01T00:00:00Z') };
 
 await using database = await open({ path: PATH, entities: [Airport, Flight] });

@@ -5,15 +5,16 @@ import {
   Columns,
   date,
   Entity,
-  Index,
+  index,
   int32,
   part,
-  RowKey,
   recordType,
   reverseTimestamp,
+  rowKey,
   salt,
   Table,
   text,
+  uniqueIndex,
 } from 'rowan-orm';
 
 @Table({ name: 'music', families: { d: {} } })
@@ -21,11 +22,9 @@ class Music {}
 
 /** What a user heard, newest first; the index: who heard a song. */
 @Entity({ table: Music })
-@RowKey(part('user'), reverseTimestamp('heardAt'), part('song'))
-@Index('bySong', [part('song'), reverseTimestamp('heardAt')])
 export class Play {
-  declare static readonly key: ['user', 'heardAt', 'song'];
-  declare static readonly indexes: { bySong: ['song', 'heardAt'] };
+  static readonly key = rowKey('user', reverseTimestamp('heardAt'), 'song');
+  static readonly indexes = { bySong: index('song', reverseTimestamp('heardAt')) };
   user!: string;
   heardAt!: Date;
   song!: string;
@@ -37,11 +36,9 @@ class Films {}
 
 /** What a user watched. The index begins with the time; its salt keeps writers of now from meeting in one region. */
 @Entity({ table: Films })
-@RowKey(salt(8, ['user']), part('user'), part('film'))
-@Index('byTime', [salt(4), part('watchedAt', date)], { include: ['stars'] })
 export class Viewing {
-  declare static readonly key: ['user', 'film'];
-  declare static readonly indexes: { byTime: ['watchedAt'] };
+  static readonly key = rowKey(salt(8, ['user']), 'user', 'film');
+  static readonly indexes = { byTime: index(salt(4), part('watchedAt', date), { include: ['stars'] }) };
   user!: string;
   film!: string;
   @Column('d:w', date) watchedAt!: Date;
@@ -53,12 +50,12 @@ class Shops {}
 
 /** Which shop sells which item: asked from the other side too, and by when it came. */
 @Entity({ table: Shops })
-@RowKey(part('shop'), part('item'))
-@Index('byItem', [part('item')], { include: ['price'] })
-@Index('newest', [part('shop'), reverseTimestamp('since')])
 export class Offer {
-  declare static readonly key: ['shop', 'item'];
-  declare static readonly indexes: { byItem: ['item']; newest: ['shop', 'since'] };
+  static readonly key = rowKey('shop', 'item');
+  static readonly indexes = {
+    byItem: index('item', { include: ['price'] }),
+    newest: index('shop', reverseTimestamp('since')),
+  };
   shop!: string;
   item!: string;
   @Column('d:p', int32) price!: number;
@@ -70,12 +67,12 @@ class Spending {}
 
 /** What users bought, newest first; the indexes: who bought a product, and what is to be looked into. */
 @Entity({ table: Spending })
-@RowKey(part('user'), reverseTimestamp('at'), part('product'))
-@Index('byProduct', [part('product'), reverseTimestamp('at')], { include: ['cents'] })
-@Index('large', [part('cents', int32)], { where: { cents: { gte: 90_000 } } })
 export class Purchase {
-  declare static readonly key: ['user', 'at', 'product'];
-  declare static readonly indexes: { byProduct: ['product', 'at']; large: ['cents'] };
+  static readonly key = rowKey('user', reverseTimestamp('at'), 'product');
+  static readonly indexes = {
+    byProduct: index('product', reverseTimestamp('at'), { include: ['cents'] }),
+    large: index(part('cents', int32), { where: { cents: { gte: 90_000 } } }),
+  };
   user!: string;
   at!: Date;
   product!: string;
@@ -87,21 +84,18 @@ class Chat {}
 
 /** Somebody of a chat service, who signs in by e-mail. */
 @Entity({ table: Chat, recordType: 1 })
-@RowKey(recordType(), part('id'))
 export class Account {
-  declare static readonly key: ['id'];
-  declare static readonly indexes: { byEmail: ['email'] };
+  static readonly key = rowKey(recordType(), 'id');
+  static readonly indexes = { byEmail: uniqueIndex('email') };
   id!: string;
-  @Index('byEmail', { unique: true }) @Column('d:e', text) email!: string;
+  @Column('d:e', text) email!: string;
 }
 
 /** A room with its members and what they may do; the index: the rooms of a member. */
 @Entity({ table: Chat, recordType: 2 })
-@RowKey(recordType(), part('id'))
-@Index('byMember', [part('members')], { each: 'keys' })
 export class Room {
-  declare static readonly key: ['id'];
-  declare static readonly indexes: { byMember: ['members'] };
+  static readonly key = rowKey(recordType(), 'id');
+  static readonly indexes = { byMember: index('members', { each: 'keys' }) };
   id!: string;
   @Column('d:n', text) name!: string;
   @Columns('m:', { key: text, value: text }) members!: Map<string, string>;

@@ -1,6 +1,19 @@
 /** Completely normalized: three tables, and a relation from an order to what it consists of. */
 
-import { Column, date, decimal, Entity, open, part, References, rowKey, salt, text, uint32 } from 'rowan-orm';
+import {
+  Column,
+  date,
+  decimal,
+  Entity,
+  open,
+  part,
+  References,
+  type Related,
+  rowKey,
+  salt,
+  text,
+  uint32,
+} from 'rowan-orm';
 import type { ItemData, LocationData, OrderData } from './data.js';
 import type { OrderId, OrderModel } from './model.js';
 
@@ -14,9 +27,9 @@ class Order {
   @Column('d:t', date) soldAt!: Date;
   @Column('d:s', text) status!: 'open' | 'shipped';
   @References(() => ShippingLocation, { customerId: 'customerId', orderNo: 'orderNo' })
-  locations?: ShippingLocation[];
+  locations?: Related<ShippingLocation[]>;
   @References(() => LineItem, { customerId: 'customerId', orderNo: 'orderNo' })
-  items?: LineItem[];
+  items?: Related<LineItem[]>;
 }
 
 @Entity({ table: { name: 'shipping_locations', families } })

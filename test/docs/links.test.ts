@@ -1,6 +1,6 @@
 /** Links between the pages lead somewhere, and files that the pages of the code name are there. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -10,8 +10,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PAGES = [
   'README.md',
   'CONTRIBUTING.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
+  'CHANGELOG.md',
+  ...filesBelow(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md') && !name.startsWith('api/'))
     .map((name) => `docs/${name}`),
 ];
 
@@ -70,7 +71,7 @@ test.each(PAGES)('%s names files and folders that are there', (page) => {
     : new RegExp(`\`((?:${FOLDERS.join('|')})/[\\w./*-]+)\``, 'g');
   const named = [...proseOf(page).matchAll(pattern)]
     .map(([, path]) => path!.replace(/\/(?:\*[\w.]*)?$/, ''))
-    .filter((path) => /\/|\.ts$/.test(path) && !/\bNAME\b|^(?:\.|build\/|dist\/)/.test(path));
+    .filter((path) => /\/|\.ts$/.test(path) && !/\bNAME\b|^(?:\.|build\/|dist\/|site\/dist\b)/.test(path));
   const missing = named.filter(
     (name) => !existsSync(join(ROOT, name)) && !PATHS.some((path) => path.endsWith(`/${name}`)),
   );
