@@ -1,0 +1,30 @@
+/** What the pages have beyond Markdown as VitePress knows it. */
+
+import { posix } from 'node:path';
+import type { MarkdownRenderer } from 'vitepress';
+
+/** Blocks of Mermaid are drawn in the browser (theme/Diagram.vue). */
+export function showsDiagrams(md: MarkdownRenderer): void {
+  const fence = md.renderer.rules.fence!;
+  md.renderer.rules.fence = (tokens, index, options, env, self) => {
+    const { info, content } = tokens[index]!;
+    if (info.trim() !== 'mermaid') return fence(tokens, index, options, env, self);
+    return `<Diagram code="${encodeURIComponent(content)}" />`;
+  };
+}
+
+/** Where files of the repository that are no pages can be read. */
+const PACKAGE = 'https://www.npmjs.com/package/rowan-orm';
+
+/** Links are written for readers of the files: to README.md, which is the index of its folder here, and out of docs/. */
+export function showsOwnLinks(md: MarkdownRenderer): void {
+  md.core.ruler.after('inline', 'rowan-links', ({ tokens, env }) => {
+    const page: string = env.relativePath ?? '';
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const href = token.type === 'link_open' ? token.attrGet('href') : null;
+      if (href === null || /^[a-z]+:|^#/.test(href)) continue;
+      const isOutside = posix.join(posix.dirname(page), href).startsWith('..');
+      token.attrSet('href', isOutside ? PACKAGE : href.replace(/(^|\/)README\.md(?=$|#)/, '$1index.md'));
+    }
+  });
+}

@@ -1,0 +1,142 @@
+/**
+ * The built site (site/dist) in Chromium: no page is wider than the window, every diagram is drawn, search finds pages, and
+ * nothing is asked of another host. ROWAN_SCREENSHOTS=folder keeps pictures of some pages.
+ */
+
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { filesBelow } from '../proof/files-below.js';
+
+/** What is used of playwright-core, which the site's own folder has. */
+interface Page {
+  goto(url: string): Promise<unknown>;
+  evaluate<T>(script: string): Promise<T>;
+  waitForFunction(script: string): Promise<unknown>;
+  screenshot(options: { path: string }): Promise<unknown>;
+  on(event: 'pageerror', listener: (error: Error) => void): void;
+  on(event: 'request', listener: (request: { url(): string }) => void): void;
+  click(selector: string): Promise<void>;
+  fill(selector: string, text: string): Promise<void>;
+}
+interface Browser {
+  newPage(options: {
+    viewport: { width: number; height: number };
+    colorScheme: 'light' | 'dark';
+  }): Promise<Page>;
+  close(): Promise<void>;
+}
+interface Playwright {
+  chromium: { launch(options: { executablePath: string; args: string[] }): Promise<Browser> };
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DIST = join(ROOT, 'site/dist');
+const PAGES = filesBelow(DIST).filter((name) => name.endsWith('.html') && name !== '404.html');
+const WIDTHS = [1280, 390];
+const SHOWN = ['index.html', 'keys.html', 'cookbook/08-orders.html'];
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html',
+  '.js': 'text/javascript',
+  '.css': 'text/css',
+  '.json': 'application/json',
+};
+
+let server: Server;
+let browser: Browser;
+let address: string;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const path = decodeURIComponent(new URL(request.url!, 'http://localhost').pathname);
+    readFile(join(DIST, path.endsWith('/') ? `${path}index.html` : path)).then(
+      (bytes) => response.setHeader('content-type', TYPES[extname(path)] ?? 'text/html').end(bytes),
+      () => response.writeHead(404).end(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { chromium } = createRequire(join(ROOT, 'site/package.json'))('playwright-core') as Playwright;
+  const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
+  if (executablePath === undefined) throw new Error('No Chromium: run test/browser/install-chromium.sh.');
+  browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
+});
+
+afterAll(async () => {
+  await browser.close();
+  server.close();
+});
+
+/** A page that notes its errors, and what it asks of other hosts. */
+async function openPage(width: number, colorScheme: 'light' | 'dark' = 'light') {
+  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const wrong: string[] = [];
+  page.on('pageerror', (error) => wrong.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(address) && !request.url().startsWith('data:')) wrong.push(request.url());
+  });
+  return { page, wrong };
+}
+
+/** The elements that reach beyond the window: a table or block that scrolls by itself does not. */
+const TOO_WIDE = `(() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  return [...document.querySelectorAll('.vp-doc *')]
+    .filter((element) => element.getBoundingClientRect().right > width + 1)
+    .slice(0, 3)
+    .map((element) => element.tagName + ' ' + element.textContent.slice(0, 60));
+})()`;
+
+describe.each(WIDTHS)('at %i pixels', (width) => {
+  it('no page is wider than the window, and every diagram is drawn', async () => {
+    const { page, wrong } = await openPage(width);
+    for (const name of PAGES) {
+      await page.goto(`${address}/${name}`);
+      await page.waitForFunction(
+        "[...document.querySelectorAll('.diagram')].every((one) => one.querySelector('svg'))",
+      );
+      const wide = await page.evaluate<string[]>(TOO_WIDE);
+      const failed = await page.evaluate<number>("document.querySelectorAll('.diagram .error-icon').length");
+      if (wide.length > 0 || failed > 0)
+        wrong.push(`${name}: ${failed} diagrams failed; too wide: ${wide.join('; ')}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it.each(['light', 'dark'] as const)('pages are shown in %s', async (scheme) => {
+    const { page, wrong } = await openPage(width, scheme);
+    for (const name of SHOWN) {
+      await page.goto(`${address}/${name}`);
+      await page.waitForFunction(
+        "[...document.querySelectorAll('.diagram')].every((one) => one.querySelector('svg'))",
+      );
+      const isDark = await page.evaluate<boolean>("document.documentElement.classList.contains('dark')");
+      expect(isDark).toBe(scheme === 'dark');
+      const folder = process.env['ROWAN_SCREENSHOTS'];
+      if (folder !== undefined) {
+        const path = join(folder, `${name.replaceAll('/', '-')}-${width}-${scheme}.png`);
+        await page.screenshot({ path });
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+it('search finds a page by its words', async () => {
+  const { page, wrong } = await openPage(1280);
+  await page.goto(`${address}/index.html`);
+  await page.click('.DocSearch-Button');
+  await page.fill('.VPLocalSearchBox input', 'unread counts');
+  await page.waitForFunction("document.querySelector('.VPLocalSearchBox .result')?.getAttribute('href')");
+  const found = await page.evaluate<string[]>(
+    "[...document.querySelectorAll('.VPLocalSearchBox .result')].map((one) => one.getAttribute('href'))",
+  );
+  expect(found.some((link) => link.includes('23-unread'))).toBe(true);
+  expect(wrong).toEqual([]);
+});
