@@ -19,8 +19,14 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: [
       'test/hbase/**',
+      // These need Google's emulator of Bigtable: `npm run test:bigtable`.
+      'test/bigtable/**',
+      // These need a JVM: `npm run test:serve`.
+      'test/hbase-served/**',
       // These need a KDC and a secured HBase: `npm run test:hbase:secure`.
       'test/hbase-secure/**',
+      // These need the built site and Chromium: `npm run test:site`.
+      'test/site/**',
       'test/bench/**',
       '**/node_modules/**',
       // What tests of the docs write and run themselves.

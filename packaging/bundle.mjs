@@ -4,10 +4,11 @@
  * that these share. docs/bundling.md says why it is done so.
  */
 
-import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
@@ -31,26 +32,29 @@ const PROGRAM_FILES = new Set(Object.values(PROGRAMS).map((path) => join(ROOT, p
 const inFolder = (folder, entries, rename = (path) => path) =>
   Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, join(ROOT, folder, rename(path))]));
 
-/** Packages and modules of Node: whatever is neither a path, nor a helper of compiled syntax, nor {@link REQUIRED}. */
+/** Packages and modules of Node: whatever is neither a path, nor a helper of compiled syntax, nor {@link PUT_IN}. */
 const external = (id, importer) =>
-  !/^([./\0]|@oxc-project\/runtime)/.test(id) && id !== REQUIRED && !importer?.includes('/node_modules/');
+  !/^([./\0]|@oxc-project\/runtime)/.test(id) && !PUT_IN.has(id) && !importer?.includes('/node_modules/');
 
 /** What sources load by `createRequire` where it is first needed. Bundlers of programs do not follow that, so it is put in. */
-const REQUIRED = 'avsc/lib/types.js';
+const REQUIRED = ['avsc/lib/types.js', 'murmurhash3js'];
 
-/** Puts {@link REQUIRED} in, as a function that is called there; Node's modules that it requires are imported. */
+/** Besides, what each import takes: Node would start its reader of CommonJS for this one file. */
+const PUT_IN = new Set([...REQUIRED, 'reflect-metadata/lite']);
+
+/** Of these packages, whose licenses are published beside the code. */
+const PACKAGES_WITHIN = ['avsc', 'murmurhash3js', 'preact', 'reflect-metadata'];
+
+const REQUIRE = /nodeModule\.createRequire\(import\.meta\.url\)\('([^']+)'\)/;
+
+/** Puts {@link REQUIRED} in, as functions that are called there; Node's modules that they require are imported. */
 const required = {
   name: 'required',
   transform: {
-    filter: { code: `'${REQUIRED}'` },
+    filter: { code: REQUIRE },
     handler(code) {
-      return {
-        code: code.replace(
-          `nodeModule.createRequire(import.meta.url)('${REQUIRED}')`,
-          `require('${REQUIRED}')`,
-        ),
-        map: null,
-      };
+      const put = (call, id) => (REQUIRED.includes(id) ? `require('${id}')` : call);
+      return { code: code.replace(REQUIRE, put), map: null };
     },
   },
   resolveId(id, importer) {
@@ -70,15 +74,33 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/,
   },
+  { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
   { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
-  { name: 'commands-of-stores', test: /\/src\/(cli\/commands\/(store|size)|store\/(repair|salvage|view))/ },
-  { name: 'files', test: /\/src\/store\/fs\// },
-  { name: 'commands-of-tables', test: /\/src\/(shell\/|cli\/(commands\/|databases|job-(?!worker\.)))/ },
-  { name: 'command-line', test: /\/src\/cli\/(program|context|commands\.)/ },
+  // What threads of the store and the Bigtable engine need of it.
+  {
+    name: 'store-files',
+    test: /\/src\/store\/(fs|encoding|cache|filter|match|cursor|file\/(?!verify)|scan\/(?!plain-scanner)|memstore\/(arena|cell-order|row-index|memstore-cursor)|commit\/row-operations|background\/job-run)/,
+  },
+  // The helper of `using`, which commands alone have, too: all of these load the engine.
+  {
+    name: 'embedded-engine',
+    test: /\/src\/store\/(?!repair\/(?!verify)|background\/worker)|oxc-project.*\/usingCtx/,
+  },
+  {
+    name: 'hbase-wire',
+    test: /\/src\/hbase\/(wire\/(proto|schema|messages-(?!operations)|filter-codec|cell-codec)|security\/(sasl|digest|delegation)|rpc\/(errors|connection-settings|frames)|region\/region\.|admin\/table-codec)/,
+  },
+  {
+    name: 'commands-of-tables',
+    test: /\/src\/(shell\/|studio\/|store\/repair\/(?!verify)|cli\/(commands\/|databases|job-(?!worker\.)))/,
+  },
+  { name: 'command-line', test: /\/src\/cli\/(program|context|signals|commands\.)/ },
   { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen|compression)/ },
   { name: 'mapping', test: /\/decorators\/|\/src\/(key|codec|schema|mapper)\/|node_modules|\0node:/ },
-  { name: 'repository', test: /\/src\/(query|repository|indexes)\// },
-  { name: 'database', test: /\/src\/(database|features|ddl|job\/(pipeline|row-cells))/ },
+  {
+    name: 'database',
+    test: /\/src\/(query|repository|indexes|database|features|ddl|job\/(pipeline|row-cells)|bigtable\/options)/,
+  },
 ].map((group, at) => ({ ...group, priority: 100 - at }));
 
 async function bundleCode() {
@@ -114,7 +136,7 @@ async function bundleDeclarations() {
   const entries = Object.values(input);
   const bundle = await rollup({
     input,
-    external,
+    external: (id, importer) => PUT_IN.has(id) || external(id, importer),
     plugins: [dts()],
     onLog(level, log) {
       // Types that a signature names and no entry exports: the listing of the interface (test/api) decides on these.
@@ -129,6 +151,26 @@ async function bundleDeclarations() {
     manualChunks: (id) => (entries.includes(id) ? undefined : 'types'),
   });
   await bundle.close();
+}
+
+/** The page of the studio: one script with all that it needs, one style sheet, one document; no command but its own reads them. */
+async function bundleStudio() {
+  const page = join(ROOT, 'src/studio/page');
+  await build({
+    entryPoints: [
+      { in: join(page, 'main.tsx'), out: 'studio' },
+      { in: join(page, 'studio.css'), out: 'studio' },
+    ],
+    outdir: join(DIST, 'studio'),
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2023',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
+    logLevel: 'warning',
+  });
 }
 
 /** A module that is imported where it is first used is a file of its own that names it in its chunk: such an import goes there. */
@@ -149,7 +191,28 @@ function leaveOutNames() {
   }
 }
 
+/** A program that is some lines has its map in it, in place of a file. */
+function putInSmallMaps() {
+  for (const name of readdirSync(DIST).filter((file) => file.endsWith('.js.map'))) {
+    const map = readFileSync(join(DIST, name));
+    if (map.length > 40_960) continue;
+    const file = join(DIST, name.replace(/\.map$/, ''));
+    const url = `data:application/json;base64,${map.toString('base64')}`;
+    writeFileSync(file, readFileSync(file, 'utf8').replace(/(?<=^\/\/# sourceMappingURL=).*$/m, url));
+    rmSync(join(DIST, name));
+  }
+}
+
 rmSync(DIST, { recursive: true, force: true });
-await Promise.all([bundleCode(), bundleDeclarations()]);
+await Promise.all([bundleCode(), bundleDeclarations(), bundleStudio()]);
 leaveOutNames();
-copyFileSync(join(ROOT, 'node_modules/avsc/LICENSE'), join(DIST, 'LICENSE-avsc.txt'));
+putInSmallMaps();
+const licenses = PACKAGES_WITHIN.map((name) => {
+  const texts = ['LICENSE', 'CopyrightNotice.txt']
+    .map((file) => join(ROOT, 'node_modules', name, file))
+    .filter((path) => existsSync(path))
+    .map((path) => readFileSync(path, 'utf8').trim());
+  return [`${name} is in these files under this license:`, ...texts].join('\n\n');
+});
+writeFileSync(join(DIST, 'LICENSES.txt'), `${licenses.join('\n\n\n')}\n`);
+copyFileSync(join(ROOT, 'src/studio/page/studio.html'), join(DIST, 'studio/studio.html'));

@@ -4,7 +4,7 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript-js';
 import { declarations } from '../types/declarations.js';
@@ -93,7 +93,7 @@ export function reports(): Report[] {
       const file = real.declarations?.[0]?.getSourceFile().fileName ?? '';
       const own = file.startsWith(folder);
       if (own && !(real.flags & ts.SymbolFlags.TypeParameter) && !exported.has(real)) {
-        found.add(`${real.name} (${relative(folder, file).replace(/\.d\.ts$/, '')})`);
+        found.add(real.name);
       }
     }
     ts.forEachChild(node, (child) => mentioned(child, found));
@@ -111,7 +111,7 @@ export function reports(): Report[] {
       entry,
       names: symbols.map(([name]) => name),
       unnamed: [...unnamed].sort(),
-      text: `# ${entry.name}\n\nEvery export with its signature. Written by \`npm run api\` from the declaration files; a test compares it.\n\n\`\`\`ts no-run\n${texts.join('\n')}\n\`\`\`\n${inner([...unnamed].sort())}`,
+      text: `# ${entry.name}\n\nEvery export with its signature. Made of the declaration files; a test compares it.\n\n\`\`\`ts no-run\n${texts.join('\n')}\n\`\`\`\n${inner([...unnamed].sort())}`,
     };
   });
 }

@@ -1,6 +1,6 @@
 /** What is held of CommonJS: what the compilers say of an import, and an application of NestJS that is tested by Jest. */
 
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HERE, own, ROOT } from './builds.js';
 import { APP, type Consumer, guide, outcome } from './consumers.js';
@@ -33,12 +33,23 @@ function recipe(folder: string, name: 'jest.config.cjs' | 'jest.config.js'): str
   return path;
 }
 
+const COMPRESSED = `
+import { readBack } from './compressions.js';
+
+test('rows of each compression are read again', async () => {
+  expect(await readBack()).toBe('KeptSNAPPY KeptLZ4 KeptZSTD');
+});
+`;
+
 async function jest(type: 'commonjs' | 'module'): Promise<string | undefined> {
   const folder = project(`jest-${type}`, type);
   const config = recipe(folder, type === 'commonjs' ? 'jest.config.cjs' : 'jest.config.js');
   for (const name of ['models.ts', 'jest.test.ts']) {
     writeFileSync(join(folder, name), blockOf('testing', `ts file=${name}`));
   }
+  // In Jest's own modules the packages of compressions have to be found, too.
+  cpSync(join(HERE, 'fixtures/compressions.ts'), join(folder, 'compressions.ts'));
+  writeFileSync(join(folder, 'compressions.test.ts'), COMPRESSED);
   const flags = type === 'module' ? ['--experimental-vm-modules'] : [];
   return outcome([...flags, JEST, '--rootDir', folder, '--config', config]);
 }
@@ -76,7 +87,7 @@ async function imports(): Promise<string | undefined> {
 
 const NEST = ['note.ts', 'store.module.ts', 'app.module.ts', 'app.spec.ts'];
 
-/** Starts the compiled application on a store on the disk, asks it, and stops it. */
+/** Starts the compiled application on a store on the disk, asks it, and has it end by a signal while a feed is read. */
 const MAIN = `
 import { NestFactory } from '@nestjs/core';
 import { AppModule } from './app.module.js';
@@ -87,8 +98,26 @@ async function main(): Promise<void> {
   const url = \`\${await app.getUrl()}/notes/n1\`;
   const headers = { 'content-type': 'application/json' };
   await fetch(url, { method: 'PUT', headers, body: JSON.stringify({ title: 'Started' }) });
-  console.log(await (await fetch(url)).text());
-  await app.close();
+  const note = await (await fetch(url)).text();
+  app.enableShutdownHooks(['SIGTERM']);
+  const { body } = await fetch(\`\${await app.getUrl()}/notes/changes\`);
+  const reader = body!.getReader();
+  const first = reader.read();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  await fetch(url, { method: 'PUT', headers, body: JSON.stringify({ title: 'Changed' }) });
+  await first;
+  setTimeout(() => {
+    console.log('It did not end within 10 s.');
+    process.exit(1);
+  }, 10_000).unref();
+  // NestJS ends itself by the signal once more when all is closed.
+  const kill = process.kill.bind(process);
+  process.kill = (pid, signal) => {
+    console.log(note);
+    process.exit(0);
+  };
+  kill(process.pid, 'SIGTERM');
+  while (!(await reader.read()).done);
 }
 void main();
 `;
@@ -96,11 +125,12 @@ void main();
 function nestProject(): string {
   const folder = project('nest', 'commonjs');
   for (const name of NEST) {
-    writeFileSync(join(folder, name), blockOf('bundling', `ts no-run file=${name}`));
+    writeFileSync(join(folder, name), blockOf('nestjs', `ts no-run file=${name}`));
   }
   writeFileSync(join(folder, 'main.ts'), MAIN);
   mkdirSync(join(folder, 'node_modules'), { recursive: true });
-  symlinkSync(join(HERE, 'node_modules/@nestjs'), join(folder, 'node_modules/@nestjs'), 'junction');
+  for (const name of ['@nestjs', 'rxjs'])
+    symlinkSync(join(HERE, 'node_modules', name), join(folder, 'node_modules', name), 'junction');
   return folder;
 }
 

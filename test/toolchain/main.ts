@@ -1,7 +1,8 @@
 /**
  * The toolchain matrix (`npm run test:toolchain`, after `npm run build`): the same entities, compiled by every compiler
  * in every decorator mode, run on Node 20, 22 and 24, must store and load the same; a program bundled by every bundler must
- * run with its worker; and the packed package is looked at as npm has it. Exits with 1 when one does not.
+ * run with its worker; and the packed package is looked at as npm has it, and by the programs of the pages. Exits with 1
+ * when one does not.
  */
 
 import { execFile } from 'node:child_process';
@@ -12,6 +13,7 @@ import { BUILDS, type Build, CACHE, OTHER_NODES, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
 import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
+import { SNIPPETS } from './snippets.js';
 
 const EXPECTED = JSON.stringify({
   columns: [
@@ -131,7 +133,7 @@ const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
 await bundleProject(join(CACHE, 'bundle'));
 for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
-const consumers = [...CONSUMERS, ...COMMONJS];
+const consumers = [...CONSUMERS, ...COMMONJS, ...SNIPPETS];
 for (const consumer of consumers) {
   const problem = await consumer.check();
   console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);
