@@ -20,6 +20,7 @@ interface Page {
   waitForFunction(script: string): Promise<unknown>;
   screenshot(options: { path: string }): Promise<unknown>;
   on(event: 'pageerror', listener: (error: Error) => void): void;
+  on(event: 'console', listener: (message: { type(): string; text(): string }) => void): void;
   on(event: 'request', listener: (request: { url(): string }) => void): void;
   click(selector: string): Promise<void>;
   fill(selector: string, text: string): Promise<void>;
@@ -77,11 +78,17 @@ async function openPage(width: number, colorScheme: 'light' | 'dark' = 'light') 
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   const wrong: string[] = [];
   page.on('pageerror', (error) => wrong.push(error.message));
+  page.on('console', (message) => {
+    if (message.type() === 'error' || message.text().startsWith('Error:')) wrong.push(message.text());
+  });
   page.on('request', (request) => {
     if (!request.url().startsWith(address) && !request.url().startsWith('data:')) wrong.push(request.url());
   });
   return { page, wrong };
 }
+
+/** Whether every diagram is drawn; one that Mermaid cannot parse never is. */
+const DRAWN = "[...document.querySelectorAll('.diagram')].every((one) => one.querySelector('svg'))";
 
 /** The elements that reach beyond the window: a table or block that scrolls by itself does not. */
 const TOO_WIDE = `(() => {
@@ -98,9 +105,7 @@ describe.each(WIDTHS)('at %i pixels', (width) => {
     const { page, wrong } = await openPage(width);
     for (const name of PAGES) {
       await page.goto(`${address}/${name}`);
-      await page.waitForFunction(
-        "[...document.querySelectorAll('.diagram')].every((one) => one.querySelector('svg'))",
-      );
+      await page.waitForFunction(DRAWN).catch((error: Error) => wrong.push(`${name}: ${error.message}`));
       const wide = await page.evaluate<string[]>(TOO_WIDE);
       const failed = await page.evaluate<number>("document.querySelectorAll('.diagram .error-icon').length");
       if (wide.length > 0 || failed > 0)
@@ -113,9 +118,7 @@ describe.each(WIDTHS)('at %i pixels', (width) => {
     const { page, wrong } = await openPage(width, scheme);
     for (const name of SHOWN) {
       await page.goto(`${address}/${name}`);
-      await page.waitForFunction(
-        "[...document.querySelectorAll('.diagram')].every((one) => one.querySelector('svg'))",
-      );
+      await page.waitForFunction(DRAWN);
       const isDark = await page.evaluate<boolean>("document.documentElement.classList.contains('dark')");
       expect(isDark).toBe(scheme === 'dark');
       const folder = process.env['ROWAN_SCREENSHOTS'];
