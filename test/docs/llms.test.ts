@@ -15,7 +15,7 @@ const texts = textsOf(DOCS);
 it('begins as such lists do, and says of each page what it is about', () => {
   const text = texts.get('llms.txt')!;
   expect(text).toMatch(/^# Rowan\n\n> .+\n/);
-  expect(text).toContain('- [Keys](keys.md): Which bytes are the key, and what can be asked of it?\n');
+  expect(text).toContain('- [Keys](keys.md): Which bytes form the key, and which queries does it answer?');
   expect(text.match(/^- \[.*\]\(.*\): (?:undefined|)$/gm)).toBeNull();
 });
 
