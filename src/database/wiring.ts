@@ -8,7 +8,7 @@ import { Operations, type Reading } from '../query/index.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
-import { loadTransformer } from '../schema/transformer.js';
+import { prepareTransformer } from '../schema/transformer.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine, TableTransaction } from '../table/index.js';
 import { Contexts } from './contexts.js';
@@ -128,7 +128,7 @@ export class Wiring {
 
   /** Opens the tables of the schema, as it was said they be handled. */
   async ready(): Promise<void> {
-    await loadTransformer();
+    await prepareTransformer();
     await this.adopt(this.declared);
     await this.features.resume();
   }

@@ -1,22 +1,40 @@
 /**
- * class-transformer, loaded when a database is opened and not when entities are declared. It has to be the copy that the
- * program's classes were decorated by, so it is never part of the published bundle.
+ * class-transformer: rebuilds instances of JSON columns, and shapes `toPlain`. It has to be the copy by which the program's classes
+ * were decorated, so it is never part of the published bundle.
+ *
+ * Loading it takes a third of the CPU time of an opening, so it is loaded on first use. That use is synchronous, and only `require`
+ * is: in a program that was bundled together with this package, `require` would find no copy, or another than the bundled one. There
+ * it is imported at the opening, which bundlers follow.
  */
 
 // Not by name: banners of bundled programs often import `createRequire`.
 import * as nodeModule from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 type Transformer = typeof import('class-transformer');
 
 let loaded: Transformer | undefined;
 
-/** Loads it by `import`, which bundlers of programs follow. */
-export async function loadTransformer(): Promise<void> {
-  loaded ??= await import('class-transformer');
+/** To be awaited before {@link transformer} is called. Loads nothing where that can load it on demand. */
+export async function prepareTransformer(): Promise<void> {
+  if (!isOwnFile()) loaded ??= await import('class-transformer');
 }
 
-/** For schemas that are used without a database it is loaded here. */
 export function transformer(): Transformer {
   loaded ??= nodeModule.createRequire(import.meta.url)('class-transformer') as Transformer;
   return loaded;
+}
+
+/** Whether this code is a file of the package itself, and not part of a bundled program. */
+function isOwnFile(): boolean {
+  // Undefined in a bundle for CommonJS.
+  const here = import.meta.url as string | undefined;
+  if (here === undefined) return false;
+  try {
+    const own = nodeModule.createRequire(here).resolve('rowan-orm/package.json');
+    return fileURLToPath(here).startsWith(dirname(own));
+  } catch {
+    return false;
+  }
 }

@@ -29,7 +29,7 @@ function told(body: string): unknown {
   );
 }
 
-it('an import loads no package, and an opening, a write and a read no other than class-transformer', () => {
+it('an import loads no package, and neither do an opening, a write and a read; toPlain loads class-transformer', () => {
   const found = told(`
     const Note = defineEntity({
       name: 'Note',
@@ -43,11 +43,14 @@ it('an import loads no package, and an opening, a write and a read no other than
     await notes.put({ id: 'a', done: true });
     await notes.get({ id: 'a' });
     seen.read = required();
+    notes.toPlain({ id: 'a', done: true });
+    seen.shown = required();
     await db.close();
     console.log(JSON.stringify(seen));`);
   expect(found).toEqual({
     imported: [],
-    read: ['class-transformer'],
+    read: [],
+    shown: ['class-transformer'],
   });
 });
 
