@@ -92,14 +92,17 @@ const GROUPS = [
   },
   {
     name: 'commands-of-tables',
-    test: /\/src\/(shell\/|studio\/|store\/repair\/(?!verify)|cli\/(commands\/|databases|job-(?!worker\.)))/,
+    test: /\/src\/(shell\/|studio\/|store\/repair\/(?!verify)|cli\/(commands\/|databases|job-(?!worker\.))|features\/\w+\/command\.)/,
   },
   { name: 'command-line', test: /\/src\/cli\/(program|context|signals|commands\.)/ },
   { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen|compression)/ },
-  { name: 'mapping', test: /\/decorators\/|\/src\/(key|codec|schema|mapper)\/|node_modules|\0node:/ },
+  {
+    name: 'mapping',
+    test: /\/decorators\/|\/src\/(key|codec|schema|mapper|features\/\w+\/(compile|former-places)\.)|node_modules|\0node:/,
+  },
   {
     name: 'database',
-    test: /\/src\/(query|repository|indexes|database|features|ddl|job\/(pipeline|row-cells)|bigtable\/options)/,
+    test: /\/src\/(query|repository|database|features|ddl|job\/(pipeline|row-cells)|bigtable\/options)/,
   },
 ].map((group, at) => ({ ...group, priority: 100 - at }));
 

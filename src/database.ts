@@ -1,7 +1,6 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
-import { LiveSchema } from './database/live-schema.js';
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
@@ -13,17 +12,19 @@ import {
   prepare,
   type TableHandling,
 } from './database/options.js';
-import { runTransaction, Transaction } from './database/transaction.js';
 import { Wiring } from './database/wiring.js';
 import { type EnsuredTables, ensureTables, registerSchemas } from './ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from './errors.js';
 import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
 import type { CopyHandle } from './features/copies/handle.js';
+import { LiveSchema } from './features/evolution/handle.js';
 import type { IndexHandle } from './features/indexes/handle.js';
 import type { Rekey } from './features/rekey/handle.js';
 import type { ReferenceHandle } from './features/relations/handle.js';
+import type { SummaryName } from './features/summaries/compile.js';
 import type { SummaryHandle } from './features/summaries/handle.js';
 import { systemTables } from './features/tables.js';
+import { runTransaction, Transaction } from './features/transactions/handle.js';
 import type { HBaseEngine } from './hbase/engine.js';
 import { JobBuilder } from './job/pipeline/pipeline.js';
 import type { KeyDictionary } from './key/index.js';
@@ -45,7 +46,6 @@ import type {
   ScatteredClass,
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
-import type { SummaryName } from './schema/summaries.js';
 import type { EntityClass } from './schema/types.js';
 import type { EmbeddedEngine } from './store/engine.js';
 import type { ReadOnlyStore } from './store/follow/read-only-store.js';
@@ -54,7 +54,6 @@ import type { Admin, Engine, TransactionOptions } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
 
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
-export { Transaction } from './database/transaction.js';
 
 /**
  * Opens the embedded store in a folder: no server, one process that writes. With `readOnly` it is opened to be read, beside that

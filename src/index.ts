@@ -185,7 +185,6 @@ export {
   type ValueCodec,
 } from './codec/index.js';
 export type { DatabaseBatch, ExplainedWrite } from './database/batch.js';
-export type { LiveSchema, SchemaTools } from './database/live-schema.js';
 export type { LogOptions } from './database/operation-log.js';
 export type {
   ConnectAdminOptions,
@@ -198,7 +197,7 @@ export type {
   TablesEvent,
 } from './database/options.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
-export { connect, Database, open, type Transaction } from './database.js';
+export { connect, Database, open } from './database.js';
 export {
   type Allowance,
   type AppliedPlan,
@@ -246,17 +245,20 @@ export type {
   ExplainedCopies,
   ExplainedCopying,
 } from './features/copies/handle.js';
+export type { LiveSchema, SchemaTools } from './features/evolution/handle.js';
 export type { DrainOptions } from './features/outbox.js';
 export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
 export type { RekeyDifferences } from './features/rekey/jobs/compare.js';
 export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './features/rekey/strategy.js';
 export type { ExplainedReference, ExplainedReferring, ReferenceHandle } from './features/relations/handle.js';
+export type { SummaryGroup, SummaryName, SummaryResult } from './features/summaries/compile.js';
 export type {
   SummaryFindOptions,
   SummaryHandle,
   SummaryReport,
   SummaryState,
 } from './features/summaries/handle.js';
+export type { Transaction } from './features/transactions/handle.js';
 export {
   type BucketElement,
   bucket,
@@ -384,7 +386,6 @@ export {
   type Selected,
   type TableSchema,
 } from './schema/index.js';
-export type { SummaryGroup, SummaryName, SummaryResult } from './schema/summaries.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { StoreMoment } from './store/follow/follower.js';
 export type { ReadOnlyStore } from './store/follow/read-only-store.js';

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Each may import those before it, and itself. Rooms of one line stand side by side and do not know each other. */
-const FLOORS: readonly (readonly string[])[] = [
+/** Layers, lowest first. A folder may import from those above it in this list, and from itself; folders of one line not from each other. */
+const LAYERS: readonly (readonly string[])[] = [
   ['errors'],
   ['bytes', 'codegen', 'threads'],
   ['table'],
@@ -47,10 +47,28 @@ const TYPES_FROM_ABOVE: ReadonlySet<string> = new Set([
   'decorators -> schema',
 ]);
 
+/**
+ * The layer that a file of a feature belongs to, where it is not `features`: what a feature is stands in one folder, and each
+ * file of it may import only what its layer may.
+ */
+const LAYERS_OF_FEATURES: readonly (readonly [RegExp, string])[] = [
+  [/^[^/]+\/(compile|former-places)\.ts$/, 'schema'],
+  [/^indexes\/(entry|entity-indexes)\.ts$/, 'indexes'],
+  [/^indexes\/query\//, 'query'],
+  [/^indexes\/(plan|embedded|remote|eventual)\.ts$/, 'repository'],
+  [/^indexes\/states\.ts$/, 'ddl'],
+  [/^[^/]+\/command\.ts$/, 'cli'],
+];
+
+/** The files that name features other than indexes and evolution, which the core is built with. */
+const NAME_FEATURES =
+  /^src\/(schema\/feature-compilers|features\/[^/]+|database|database\/.+|index|public\/.+|cli\/.+|studio\/.+|tools\/.+|testing\/.+)\.ts$/;
+
 /** Which features are built on which. Adding an edge is a decision: every feature can be taken away with those above it. */
 const FEATURES_BUILT_ON: readonly string[] = [
   'copies -> indexes',
   'copies -> relations',
+  'evolution -> indexes',
   'rekey -> indexes',
   'relations -> indexes',
   'summaries -> indexes',
@@ -70,9 +88,11 @@ function sourceFiles(folder: string): string[] {
     .map((name) => join(folder, name));
 }
 
-/** The room of a file: `src/store/wal/x.ts` is in `store`, `src/errors.ts` in `errors`. */
-function roomOf(file: string): string {
-  const [top, next] = file.split(/[\\/]/);
+/** The layer of a file: `src/store/wal/x.ts` is in `store`, `src/errors.ts` in `errors`. */
+function layerOf(file: string): string {
+  const [top, next, ...inFeatures] = file.split(/[\\/]/);
+  const ofFeature = LAYERS_OF_FEATURES.find(([pattern]) => pattern.test(inFeatures.join('/')));
+  if (next === 'features' && ofFeature !== undefined) return ofFeature[1];
   return top === 'decorators' ? 'decorators' : next!.replace(/\.ts$/, '');
 }
 
@@ -88,14 +108,14 @@ function importsOf(file: string): Import[] {
     );
     if (target.endsWith('package.json')) continue;
     const typeOnly = match[2] !== undefined;
-    found.push({ file, from: roomOf(file), to: roomOf(target), target, typeOnly });
+    found.push({ file, from: layerOf(file), to: layerOf(target), target, typeOnly });
   }
   return found;
 }
 
 const files = [...sourceFiles('src'), ...sourceFiles('decorators')];
 const imports = files.flatMap(importsOf);
-const floorOf = (room: string): number => FLOORS.findIndex((floor) => floor.includes(room));
+const heightOf = (layer: string): number => LAYERS.findIndex((line) => line.includes(layer));
 
 /** Groups of files each of which leads to every other, as sorted lists. */
 function cyclesOf(edges: readonly Import[]): string[] {
@@ -125,15 +145,15 @@ function cyclesOf(edges: readonly Import[]): string[] {
   return [...groups];
 }
 
-describe('the house', () => {
-  test('every file is in a known room', () => {
+describe('the layers', () => {
+  test('every file is in a known layer', () => {
     expect(files.length).toBeGreaterThan(100);
-    expect(files.filter((file) => floorOf(roomOf(file)) < 0)).toEqual([]);
+    expect(files.filter((file) => heightOf(layerOf(file)) < 0)).toEqual([]);
   });
 
   test('imports point downward only', () => {
     const upward = imports.filter(({ from, to, typeOnly }) => {
-      if (from === to || floorOf(to) < floorOf(from)) return false;
+      if (from === to || heightOf(to) < heightOf(from)) return false;
       return !(typeOnly && TYPES_FROM_ABOVE.has(`${from} -> ${to}`));
     });
     expect(upward.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
@@ -153,6 +173,21 @@ describe('the house', () => {
         !(typeOnly && from === 'index'),
     );
     expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
+  });
+
+  test('features are named in their lists only: the rest of the core has indexes and evolution alone', () => {
+    const featureOf = (file: string): string | undefined => /^src\/features\/([^/]+)\//.exec(file)?.[1];
+    const named = imports.filter(({ file, target }) => {
+      const feature = featureOf(target);
+      return (
+        feature !== undefined &&
+        feature !== 'indexes' &&
+        feature !== 'evolution' &&
+        featureOf(file) === undefined &&
+        !NAME_FEATURES.test(file)
+      );
+    });
+    expect(named.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
   test('a feature imports another only from those that it is built on', () => {

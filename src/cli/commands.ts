@@ -25,13 +25,13 @@ export const COMMANDS: readonly CommandModule[] = [
     commands: {
       denormalized: "Copies of other entities' properties.",
     },
-    load: async () => (await import('./commands/copies.js')).addDenormalizedCommands,
+    load: async () => (await import('../features/copies/command.js')).addDenormalizedCommands,
   },
   {
     commands: {
       summary: 'Figures of groups of rows.',
     },
-    load: async () => (await import('./commands/summaries.js')).addSummaryCommands,
+    load: async () => (await import('../features/summaries/command.js')).addSummaryCommands,
   },
   {
     commands: {
@@ -57,7 +57,7 @@ export const COMMANDS: readonly CommandModule[] = [
     commands: {
       index: 'Secondary indexes of entities.',
     },
-    load: async () => (await import('./commands/indexes.js')).addIndexCommands,
+    load: async () => (await import('../features/indexes/command.js')).addIndexCommands,
   },
   {
     commands: {
@@ -89,13 +89,13 @@ export const COMMANDS: readonly CommandModule[] = [
     commands: {
       references: 'Referential rules of relations.',
     },
-    load: async () => (await import('./commands/references.js')).addReferenceCommands,
+    load: async () => (await import('../features/relations/command.js')).addReferenceCommands,
   },
   {
     commands: {
       rekey: "Changes the layout of an entity's keys, on HBase or on a store that no other process has open.",
     },
-    load: async () => (await import('./commands/rekey.js')).addRekeyCommand,
+    load: async () => (await import('../features/rekey/command.js')).addRekeyCommand,
   },
   {
     commands: {

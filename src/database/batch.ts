@@ -4,6 +4,7 @@ import type { Features } from '../features/registry.js';
 import type { ExplainedReferring } from '../features/relations/handle.js';
 import { loadEntity } from '../query/index.js';
 import { checkBatchOptions } from '../repository/batch.js';
+import type { Contexts } from '../repository/contexts.js';
 import {
   type BatchBuilder,
   type BatchItem,
@@ -21,7 +22,6 @@ import type { KeyedClass, ScatteredClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe, isCallable } from '../table/checks.js';
 import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
-import type { Contexts } from './contexts.js';
 
 /** Writes of several entities in one call. */
 

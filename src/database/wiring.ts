@@ -5,17 +5,16 @@ import { Indexing } from '../features/indexes/indexing.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
+import { Contexts, type SharedSource } from '../repository/contexts.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
 import { prepareTransformer } from '../schema/transformer.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import type { Engine, TableTransaction } from '../table/index.js';
-import { Contexts } from './contexts.js';
 import { OpenFeatures } from './open-features.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
 import { renamedTable, TableSetup } from './table-setup.js';
-import type { TransactionSource } from './transaction.js';
 
 /** Schemas as a database works with them: keys take and give texts where they keep ids of them. */
 
@@ -58,8 +57,8 @@ export class BoundSchemas {
 export class Wiring {
   readonly bound: BoundSchemas;
   readonly setup: TableSetup;
-  /** What transactions take from it. */
-  readonly source: TransactionSource;
+  /** What its repositories and those of transactions have in common. */
+  readonly source: SharedSource;
   readonly contexts: Contexts;
   readonly indexing: Indexing;
   readonly features: OpenFeatures;

@@ -1,5 +1,6 @@
 import { toStringBinary } from '../bytes/index.js';
-import { indexTableName } from '../indexes/index.js';
+import { indexTableName } from '../features/indexes/entry.js';
+import { createdIndexes } from '../features/indexes/states.js';
 import type { TableSchema } from '../schema/types.js';
 import {
   DEFAULT_NAMESPACE,
@@ -8,7 +9,6 @@ import {
   parseTableName,
   type TableDescriptor,
 } from '../table/index.js';
-import { createdIndexes } from './index-states.js';
 import { stampedDescriptor } from './table-stamp.js';
 
 /** Ruby literals for the HBase shell (JRuby). */

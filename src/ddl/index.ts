@@ -11,7 +11,6 @@ export type { PlanRecord, ReadPlanRecord, RecordedStep } from './apply/history.j
 export * from './create-table.js';
 export * from './ensure-tables.js';
 export { dropTable, ensureTable } from './ensure-tables.js';
-export * from './index-states.js';
 export { introspectForeign } from './introspect/foreign.js';
 export { type IntrospectedTable, introspect } from './introspect/introspect.js';
 export {

@@ -8,9 +8,9 @@ import {
   OUTBOX_TABLE,
   readIntent,
   removeIntents,
-  SETTLED,
 } from '../repository/index.js';
 import { type Engine, Scan, type Table } from '../table/index.js';
+import { SETTLED } from './indexes/remote.js';
 
 /** Effects of changes that are still to be made. On HBase every change with effects notes its intent; the embedded engine notes only what is too much for one step. */
 

@@ -1,11 +1,11 @@
 import { schemaTableDescriptor } from '../codec/index.js';
-import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
 import { dictionaryTableDescriptor } from '../key/index.js';
 import { outboxDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { changesDescriptor } from './changes/table.js';
+import { INDEX_FAMILY, indexTableName } from './indexes/entry.js';
 import { summaryTableDescriptor } from './summaries/rows.js';
 
 /** The tables that are kept beside those of the declarations. */

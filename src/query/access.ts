@@ -1,10 +1,10 @@
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import type { EntryRepair, IndexAccess } from '../features/indexes/query/access.js';
 import { MissingTextError } from '../key/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
-import type { EntryRepair, IndexAccess } from './index-access.js';
 import type { Operations, QueryListener } from './operations.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 

@@ -2,6 +2,11 @@
 
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
+import { requireActive } from '../features/indexes/query/access.js';
+import { chooseIndex, lookUp } from '../features/indexes/query/choice.js';
+import type { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
+import { type IndexPlan, planIndex } from '../features/indexes/query/plan.js';
+import { indexReadPlan, membershipOf } from '../features/indexes/query/read.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
 import { isCallable } from '../table/checks.js';
 import { Scan, TimeRange } from '../table/index.js';
@@ -25,14 +30,9 @@ import {
   type RowChanger,
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
-import type { EqualLookUps } from './equal-lookup.js';
 import { explainIndex, explainQuery } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { type FindOptions, readOptionsOf } from './find-options.js';
-import { requireActive } from './index-access.js';
-import { chooseIndex, lookUp } from './index-choice.js';
-import { type IndexPlan, planIndex } from './index-plan.js';
-import { indexReadPlan, membershipOf } from './index-read.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';

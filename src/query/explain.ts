@@ -1,7 +1,8 @@
 /** Plans, explained. */
 
 import { toHex, toStringBinary } from '../bytes/index.js';
-import { indexTableName } from '../indexes/index.js';
+import { indexTableName } from '../features/indexes/entry.js';
+import type { IndexPlan } from '../features/indexes/query/plan.js';
 import type { KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
@@ -14,7 +15,6 @@ import {
   Explanation,
   type QueryExplanation,
 } from './explanation.js';
-import type { IndexPlan } from './index-plan.js';
 import { describeKeyConditions } from './key-conditions.js';
 import type { EntityPlan } from './plan.js';
 import type { ReadSet } from './projection.js';

@@ -8,7 +8,6 @@ export { decimalText, quotient } from './aggregate/exact-sum.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery } from './collection-query.js';
 export { EntityQuery, type MapsOf } from './entity-query.js';
-export { EqualLookUps } from './equal-lookup.js';
 export {
   type ExplainedIndex,
   type ExplainRange,
@@ -24,15 +23,6 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
-export {
-  compileKeptWhere,
-  type EntryRepair,
-  entityIndexes,
-  type IndexAccess,
-  type IndexState,
-  type IndexUse,
-  requireActive,
-} from './index-access.js';
 export { parseKeyConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';

@@ -1,5 +1,5 @@
 import { compareSlices } from '../bytes/index.js';
-import type { EntityIndex } from '../indexes/index.js';
+import type { EntityIndex } from '../features/indexes/entity-indexes.js';
 import type { KeyConditions } from '../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Filter, RawRow } from '../table/index.js';

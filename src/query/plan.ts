@@ -1,10 +1,10 @@
 import { QueryError } from '../errors.js';
+import { indexToDeclare, type OtherIndex } from '../features/indexes/query/access.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import { indexToDeclare, type OtherIndex } from './index-access.js';
 import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';

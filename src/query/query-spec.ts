@@ -1,10 +1,10 @@
 /** The specification of a query: plain, immutable data that planning reads. */
 
+import type { IndexUse } from '../features/indexes/query/access.js';
 import type { KeyConditions } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { TimeRange } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
-import type { IndexUse } from './index-access.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { livingConditions } from './living.js';
 import type { MapSlice } from './slice.js';

@@ -1,5 +1,5 @@
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import type { EntityIndex } from '../indexes/index.js';
+import type { EntityIndex } from '../features/indexes/entity-indexes.js';
 import { endOf, markerUntil } from '../schema/marker.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';

@@ -11,8 +11,6 @@ export {
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
-export { deleteOf, IndexMaintainer, putOf } from './entry-planner.js';
-export { EventualIndexQueue } from './eventual-index-queue.js';
 export type { ChangeExecutor } from './executor.js';
 export { EntryLife } from './expiry.js';
 export type {
@@ -43,7 +41,6 @@ export {
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';
-export { SETTLED } from './remote/entry-marks.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
 export { IntentExecutor, ReadRepair } from './remote/intent-executor.js';

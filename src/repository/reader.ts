@@ -1,6 +1,8 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
-import type { EntityIndex } from '../indexes/index.js';
+import type { EntityIndex } from '../features/indexes/entity-indexes.js';
+import type { IndexUse } from '../features/indexes/query/access.js';
+import { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
 import type { KeyDictionaries } from '../key/index.js';
 import type { KeyLayout } from '../key/types.js';
 import { recovering } from '../query/access.js';
@@ -11,10 +13,8 @@ import {
   checkFindOptions,
   checkReadOptions,
   type EntityQuery,
-  EqualLookUps,
   emptySpec,
   type FindOptions,
-  type IndexUse,
   livingFilter,
   type Operations,
   parseKeyConditions,

@@ -12,10 +12,10 @@ import {
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
 import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
+import { FormerPlaces, parseColumnName } from '../features/evolution/former-places.js';
 import { describe } from '../table/checks.js';
 import { avroColumnCodec, NestedJsonCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
-import { FormerPlaces, parseColumnName } from './former-places.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EmbeddedSchema, ValueCodec } from './types.js';
 

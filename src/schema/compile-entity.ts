@@ -2,26 +2,19 @@
 
 import type { IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
+import { compileUpgrades, versionOfEntity } from '../features/evolution/compile.js';
+import { compileIndexes, partCodec } from '../features/indexes/compile.js';
 import { compileKeyLayout, type KeyLayout } from '../key/index.js';
 import { describe, isCallable } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
-import { compileIndexes, partCodec } from './compile-indexes.js';
-import { compileCopies } from './copies.js';
+import { FEATURE_COMPILERS } from './feature-compilers.js';
+import type { FeatureOwner, FeatureSchemas } from './feature-part.js';
 import { compileLifecycle, type EntitySubscriber, subscribedHooks, timeToLiveOf } from './lifecycle.js';
-import {
-  backReferenceIndex,
-  compileReferences,
-  compileRelations,
-  findBackReference,
-  type LinkOwner,
-  type UnindexedLink,
-} from './links.js';
+import { compileRelations } from './links.js';
 import { changesOf, markerValue } from './marker.js';
 import type { Problems } from './problems.js';
-import { compileSummaries } from './summaries.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
-import { compileUpgrades, versionOfEntity } from './upgrades.js';
 
 /** The qualifier of marker cells. */
 export const MARKER_QUALIFIER: Uint8Array = toBytes('_');
@@ -77,7 +70,10 @@ export function compileEntity(
   const deletedProperty = deletedOf(source, problems);
   const version = versionOfEntity(source, problems);
   const marker = markerOf(source, columns, markerFamily, version, problems);
-  const linked = key === undefined ? NO_LINKS : linksOf(source, key, columns, deletedProperty, problems);
+  const linked =
+    key === undefined
+      ? { ...NO_FEATURES, indexes: [] }
+      : compileFeatures(source, key, columns, deletedProperty, problems);
   return {
     source,
     key,
@@ -98,61 +94,39 @@ export function compileEntity(
   };
 }
 
-type Linked = Pick<CompiledEntity, 'indexes' | 'copies' | 'references' | 'summaries'>;
+type Linked = Pick<CompiledEntity, 'indexes'> & FeatureSchemas;
 
-const NO_LINKS: Linked = { indexes: [], copies: [], references: [], summaries: [] };
+const NO_FEATURES: FeatureSchemas = { copies: [], references: [], summaries: [] };
 
-/** The indexes, declared ones and those that links and summaries make, and what stands on them. */
-function linksOf(
+/** The indexes, declared ones and those that features need, and what the features compile. */
+function compileFeatures(
   source: CollectedEntity,
   key: KeyLayout,
   columns: CompiledColumns,
-  deleted: string | undefined,
+  deletedProperty: string | undefined,
   problems: Problems,
 ): Linked {
-  const owner: LinkOwner = { name: source.name, key, columns: columns.columns };
-  const copies = compileCopies(source, owner, problems);
-  const references = compileReferences(source, owner, problems);
   const declared = compileIndexes(source, key, columns, problems);
-  const { summaries, indexes: extremes } = compileSummaries(source, owner, deleted, problems);
-  const made = new Map<string, IndexDeclaration>();
-  for (const index of extremes) {
-    made.set(index.name, index);
-    if (source.indexes.every(({ name }) => name !== index.name)) continue;
-    problems.add(
-      source.name,
-      undefined,
-      `It has an index "${index.name}", the name of the one that a summary keeps least and greatest values in.`,
-      'Give it another name.',
-    );
+  const owner: FeatureOwner = { name: source.name, key, columns: columns.columns, deletedProperty };
+  const parts = FEATURE_COMPILERS.map((feature) => feature.compile(source, owner, problems));
+  const needed = new Map<string, IndexDeclaration>();
+  for (const { declaration, purpose } of parts.flatMap((part) => part.indexes(declared))) {
+    const { name } = declaration;
+    if (!needed.has(name) && source.indexes.some((index) => index.name === name)) {
+      problems.add(
+        source.name,
+        undefined,
+        `It has an index "${name}", the name of the one that ${purpose}.`,
+        'Give it another name.',
+      );
+    }
+    needed.set(name, declaration);
   }
-  for (const { via } of [...copies, ...references]) {
-    if (findBackReference(owner, declared, via) !== 'missing') continue;
-    const index = backReferenceIndex(via);
-    made.set(index.name, index);
-    if (source.indexes.every(({ name }) => name !== index.name)) continue;
-    problems.add(
-      source.name,
-      undefined,
-      `It has an index "${index.name}", the name of the one that finds the rows which name another by ${via.map(([, held]) => held).join(', ')}.`,
-      'Give it another name.',
-    );
-  }
-  const added = compileIndexes({ ...source, indexes: [...made.values()] }, key, columns, problems);
-  const indexes = made.size === 0 ? declared : Object.freeze([...declared, ...added]);
-  const indexed = <T extends UnindexedLink>(link: T) => {
-    const found = findBackReference(owner, indexes, link.via);
-    return Object.freeze({ ...link, index: found === 'missing' ? undefined : found.index });
-  };
-  return {
-    indexes,
-    copies: Object.freeze(copies.map(indexed)),
-    references: Object.freeze(references.map(indexed)),
-    summaries,
-  };
+  const added = compileIndexes({ ...source, indexes: [...needed.values()] }, key, columns, problems);
+  const indexes = needed.size === 0 ? declared : Object.freeze([...declared, ...added]);
+  return Object.assign({ ...NO_FEATURES, indexes }, ...parts.map((part) => part.schema(indexes)));
 }
 
-/** Key parts and columns of one value: what other entities can be found by. */
 /** Defaults are of properties that there are, and are made by functions. */
 function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, problems: Problems): void {
   const names = new Set([
@@ -171,6 +145,7 @@ function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, prob
   }
 }
 
+/** Key parts and columns of one value: what other entities can be found by. */
 function storedNames(key: KeyLayout | undefined, { columns }: CompiledColumns): ReadonlySet<string> {
   const single = columns.filter(({ kind }) => kind === 'column');
   return new Set([...(key?.parts ?? []).map(({ name }) => name), ...single.map(({ property }) => property)]);

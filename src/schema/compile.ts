@@ -5,13 +5,12 @@ import type { KeyLayout, SplitOptions } from '../key/index.js';
 import { describe, isCallable, isList, isRecord } from '../table/checks.js';
 import { type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { type CompiledEntity, compileEntity } from './compile-entity.js';
-import { checkCopies } from './copies.js';
+import { FEATURE_COMPILERS } from './feature-compilers.js';
 import { checkSubscribers, type EntitySubscriber } from './lifecycle.js';
-import { checkReferences, checkRelations } from './links.js';
+import { checkRelations } from './links.js';
 import { describeFinding, lintTables } from './lint/index.js';
 import { checkMarks } from './marker.js';
 import { Problems, schemaSignature } from './problems.js';
-import { checkSummaries } from './summaries.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
 
 /** The declarations of one table and its entities -> its descriptor and split points. */
@@ -270,9 +269,7 @@ export function compileDeclarations(
   const schemas = tables.map((table) => linkTable(table!, mapperOf));
   const compiled = schemas.flatMap((table) => table.entities);
   checkRelations(compiled, problems);
-  checkCopies(compiled, problems);
-  checkReferences(compiled, problems);
-  checkSummaries(compiled, problems);
+  for (const feature of FEATURE_COMPILERS) feature.check(compiled, problems);
   problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(

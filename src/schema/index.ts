@@ -1,7 +1,6 @@
 export * from './avro-class.js';
 export * from './compile.js';
 export type * from './entity-types.js';
-export * from './former-places.js';
 export * from './lifecycle.js';
 export * from './lint/index.js';
 export * from './problems.js';

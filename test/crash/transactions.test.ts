@@ -11,8 +11,9 @@
 import { expect, it } from 'vitest';
 import { Column, Entity, Index, part, RowKey, Table } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
-import { type Database, open, type Transaction } from '../../src/database.js';
+import { type Database, open } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
+import type { Transaction } from '../../src/features/transactions/handle.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';

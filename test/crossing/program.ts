@@ -1,7 +1,7 @@
 /** Random operations, and how they are asked of a database. */
 
-import type { Transaction } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
+import type { Transaction } from '../../src/features/transactions/handle.js';
 import type { BatchBuilder } from '../../src/repository/batch.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

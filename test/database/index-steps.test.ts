@@ -5,7 +5,7 @@ import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/
 import { text } from '../../src/codec/index.js';
 import type { Database, OpenOptions } from '../../src/database.js';
 import { planScript } from '../../src/ddl/index.js';
-import { indexTableName } from '../../src/indexes/index.js';
+import { indexTableName } from '../../src/features/indexes/entry.js';
 import { part } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Scan } from '../../src/table/index.js';

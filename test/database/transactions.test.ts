@@ -17,8 +17,9 @@ import {
   Version,
 } from '../../decorators/index.js';
 import { date, int32, text, uint32 } from '../../src/codec/index.js';
-import type { Database, Transaction } from '../../src/database.js';
+import type { Database } from '../../src/database.js';
 import { SerializationError } from '../../src/errors.js';
+import type { Transaction } from '../../src/features/transactions/handle.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { openMemory } from '../../src/testing/index.js';
 

@@ -154,9 +154,15 @@ describe.each(MENTIONS)('what %s mentions is there', (page) => {
   });
 });
 
+/** The sources of the commands: those of `src/cli/commands`, and those of features. */
 function commandSources(): string {
-  const folder = join(ROOT, 'src/cli/commands');
-  return readdirSync(folder)
-    .map((name) => readFileSync(join(folder, name), 'utf8'))
+  const commands = join(ROOT, 'src/cli/commands');
+  const features = join(ROOT, 'src/features');
+  return [
+    ...readdirSync(commands).map((name) => join(commands, name)),
+    ...readdirSync(features).map((name) => join(features, name, 'command.ts')),
+  ]
+    .filter((file) => existsSync(file))
+    .map((file) => readFileSync(file, 'utf8'))
     .join('\n');
 }

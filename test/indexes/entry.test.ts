@@ -15,7 +15,7 @@ import {
   UNVERIFIED,
   unverifiedValue,
   VERIFIED,
-} from '../../src/indexes/index.js';
+} from '../../src/features/indexes/entry.js';
 import {
   desc,
   hash,

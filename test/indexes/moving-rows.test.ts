@@ -5,8 +5,8 @@
 
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database.js';
+import { GivenRows } from '../../src/features/indexes/query/lookup-cursor.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import { GivenRows } from '../../src/query/lookup-cursor.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import type { Engine, ResultScanner, Table as Rows, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';

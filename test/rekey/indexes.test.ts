@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { indexTableName } from '../../src/indexes/index.js';
+import { indexTableName } from '../../src/features/indexes/entry.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Scan } from '../../src/table/index.js';

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { defineEntity, defineTable, type TableDeclaration } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
-import { indexTableName, notePrefix } from '../../src/indexes/index.js';
+import { indexTableName, notePrefix } from '../../src/features/indexes/entry.js';
 import { desc, hash, int53, type KeyElement, part, recordType, reverse, salt } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

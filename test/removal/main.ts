@@ -18,6 +18,7 @@ const FEATURES: Readonly<Record<string, readonly string[]>> = {
   summaries: [],
   changes: [],
   rekey: [],
+  transactions: [],
 };
 
 /** Tests of the core. */

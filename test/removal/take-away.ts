@@ -6,6 +6,7 @@ import ts from 'typescript-js';
 
 /** Where features are named (docs/extending.md). Elsewhere nothing may know them. */
 const PLACES = [
+  'src/schema/feature-compilers.ts',
   'src/features/registry.ts',
   'src/features/tables.ts',
   'src/database/batch.ts',

@@ -3,16 +3,10 @@
 import type { Command } from 'commander';
 import { toLatin1 } from '../../bytes/index.js';
 import { schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
-import {
-  introspect,
-  introspectForeign,
-  readStamp,
-  type StoredIndex,
-  stampTexts,
-  storedIndexes,
-} from '../../ddl/index.js';
+import { introspect, introspectForeign, readStamp, stampTexts } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { indexTableName } from '../../indexes/index.js';
+import { indexTableName } from '../../features/indexes/entry.js';
+import { type StoredIndex, storedIndexes } from '../../features/indexes/states.js';
 import { avroSubject } from '../../schema/index.js';
 import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';

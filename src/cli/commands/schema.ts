@@ -2,7 +2,6 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
-import type { SchemaTools } from '../../database/live-schema.js';
 import { Database } from '../../database.js';
 import {
   type Allowance,
@@ -17,6 +16,7 @@ import {
   snapshotOf,
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import type { SchemaTools } from '../../features/evolution/handle.js';
 import { systemTables } from '../../features/tables.js';
 import { type CliContext, CliExit } from '../context.js';
 import { isServer, withEngines } from '../databases.js';

@@ -1,6 +1,6 @@
 /** The TypeScript that declares the indexes of an entity, from what the metadata of its index table keeps of them. */
 
-import type { StoredIndex } from '../index-states.js';
+import type { StoredIndex } from '../../features/indexes/states.js';
 import { placeOf, type StampedColumn } from '../stamp-format.js';
 import { elementSource, elementsOf, quoted, type Source } from './source.js';
 

@@ -2,6 +2,7 @@
 
 import { fromHex, toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
+import type { StoredIndex } from '../../features/indexes/states.js';
 import { avroSubject } from '../../schema/index.js';
 import {
   type FamilyDescriptor,
@@ -10,7 +11,6 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import type { StoredIndex } from '../index-states.js';
 import type { TableState } from '../plan/types.js';
 import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
 import { indexSource, type NamedColumn } from './index-source.js';

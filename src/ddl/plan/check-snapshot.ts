@@ -1,6 +1,7 @@
 import { fromHex, toHex } from '../../bytes/index.js';
 import { AvroRegistry, type AvroSchema, MemorySchemaStore } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
+import { readIndexes } from '../../features/indexes/states.js';
 import { avroColumns, type Schema } from '../../schema/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import {
@@ -12,7 +13,6 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { readLiveTables } from '../ensure-tables.js';
-import { readIndexes } from '../index-states.js';
 import { placeOf, type RecordStamp, readStamp, shownPlace, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
 import { canonicalJson, planSchema, subjectStates } from './plan.js';

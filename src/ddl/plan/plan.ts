@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { toHex } from '../../bytes/index.js';
 import type { AvroRegistry } from '../../codec/index.js';
+import { type StoredIndex, undeclaredIndexes } from '../../features/indexes/states.js';
 import { avroColumns } from '../../schema/index.js';
 import type { EntitySchema, TableSchema } from '../../schema/types.js';
 import {
@@ -12,7 +13,6 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
-import { type StoredIndex, undeclaredIndexes } from '../index-states.js';
 import { stampProblems } from '../table-stamp.js';
 import { alterSteps, createStep, undeclaredRecords, undeclaredSettings } from './table-steps.js';
 import type {

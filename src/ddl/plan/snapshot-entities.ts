@@ -2,7 +2,8 @@
 
 import { toHex, toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
-import { digestOf } from '../../schema/compile-indexes.js';
+import { digestOf } from '../../features/indexes/compile.js';
+import type { StoredIndex } from '../../features/indexes/states.js';
 import type {
   ColumnSchema,
   CopySchema,
@@ -14,7 +15,6 @@ import type {
   RelationSchema,
   TableSchema,
 } from '../../schema/types.js';
-import type { StoredIndex } from '../index-states.js';
 
 /**
  * An entity as values of JSON: what is declared of it and does not stand in its stamp, but functions (hooks, checks, upgrades). What is

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../../errors.js';
+import type { StoredIndex } from '../../features/indexes/states.js';
 import type { TableDescriptor } from '../../table/index.js';
-import type { StoredIndex } from '../index-states.js';
 
 /** What a plan of a schema is made of: plain values, so that it can be printed, kept and compared. */
 

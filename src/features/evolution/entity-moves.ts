@@ -9,7 +9,6 @@ import {
 } from '../../bytes/index.js';
 import { counter } from '../../codec/index.js';
 import { RowanError } from '../../errors.js';
-import { isCounted } from '../../schema/former-places.js';
 import { endOf, markerUntil, versionOf } from '../../schema/marker.js';
 import type { ColumnSchema, EntitySchema, FormerPlace, Marker, UpgradeSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
@@ -24,6 +23,7 @@ import {
   type RowMutation,
   StaleResult,
 } from '../../table/index.js';
+import { isCounted } from './former-places.js';
 
 /** The moved columns of one entity: its cells as they are stored, and as they are declared. */
 

@@ -1,15 +1,15 @@
 /** What is done with one index as a whole. */
 
 import { toHex } from '../../bytes/index.js';
-import { type IndexStanding, indexStanding, setIndexStanding } from '../../ddl/index.js';
 import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
-import { EntityIndexes } from '../../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
-import type { IndexAccess, IndexState } from '../../query/index.js';
 import type { IndexSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
+import { EntityIndexes } from './entity-indexes.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
+import type { IndexAccess, IndexState } from './query/access.js';
+import { type IndexStanding, indexStanding, setIndexStanding } from './states.js';
 
 /** What is known of the indexes of a database, and its turns. */
 export interface IndexKeeper {

@@ -1,14 +1,17 @@
 import { equalBytes, startsWithBytes, toHex, toLatin1 } from '../../bytes/index.js';
-import { checkIndexes, ensureIndexes, type IndexStates, type LiveTables } from '../../ddl/index.js';
+import type { LiveTables } from '../../ddl/index.js';
 import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
-import { type EntityIndexes, SHADOW_QUALIFIER } from '../../indexes/index.js';
-import { entityIndexes, type IndexAccess, type IndexState } from '../../query/index.js';
-import { type CommittingTable, EventualIndexQueue } from '../../repository/index.js';
+import type { CommittingTable } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntitySchema, IndexSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
+import type { EntityIndexes } from './entity-indexes.js';
+import { SHADOW_QUALIFIER } from './entry.js';
+import { EventualIndexQueue } from './eventual.js';
 import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
+import { entityIndexes, type IndexAccess, type IndexState } from './query/access.js';
+import { checkIndexes, ensureIndexes, type IndexStates } from './states.js';
 
 /** The notes of eventual indexes of an open embedded database: worked behind the writes, and for those who wait for them. */
 

@@ -1,12 +1,12 @@
 import { ControlTable, controlTableDescriptor } from '../../ddl/index.js';
 import { elementsOf } from '../../ddl/introspect/source.js';
 import { SchemaError, UnsupportedError } from '../../errors.js';
-import type { EntityIndexes } from '../../indexes/index.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
+import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { Indexing } from '../indexes/indexing.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';

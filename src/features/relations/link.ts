@@ -2,7 +2,6 @@
 
 import { equalBytes } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
-import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../../indexes/index.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
 import type { ChangeStep, MaintainerContext } from '../../repository/maintainer.js';
 import { differ, type RowImage } from '../../repository/row-image.js';
@@ -10,6 +9,7 @@ import { RowMarker } from '../../repository/row-marker.js';
 import { linkParts } from '../../schema/links.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
 import { type Result, Scan } from '../../table/index.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../indexes/entry.js';
 
 /** How far a search has come. */
 export interface LinkPosition {

@@ -1,6 +1,5 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
-import type { IndexState } from '../../query/index.js';
 import { Expiry } from '../../repository/expiry.js';
 import {
   type ChangeImage,
@@ -18,6 +17,7 @@ import { MOST_EFFECTS } from '../../repository/step-driver.js';
 import { VersionLock } from '../../repository/version-lock.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
 import { Delete, Get, type RowMutation } from '../../table/index.js';
+import type { IndexState } from '../indexes/query/access.js';
 import { fenceLinked, Link, type LinkPosition } from './link.js';
 
 /**

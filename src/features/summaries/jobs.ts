@@ -8,10 +8,10 @@ import {
   type CommittingTable,
   RowImage,
   readingFrom,
-  SETTLED,
   withoutMarks,
 } from '../../repository/index.js';
 import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
+import { SETTLED } from '../indexes/remote.js';
 import { cursorAt, SummaryCount } from './embedded.js';
 import type { GroupIdentity, SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';

@@ -1,7 +1,6 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
-import type { CompiledWhere } from '../../indexes/index.js';
-import { compileKeptWhere, decimalText, quotient } from '../../query/index.js';
+import { decimalText, quotient } from '../../query/index.js';
 import type { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import { endOf } from '../../schema/marker.js';
@@ -14,6 +13,8 @@ import {
   type SumKind,
   type SummarySchema,
 } from '../../schema/types.js';
+import type { CompiledWhere } from '../indexes/entity-indexes.js';
+import { compileKeptWhere } from '../indexes/query/access.js';
 import { type Amounts, summaryTableName } from './rows.js';
 
 /**

@@ -2,13 +2,14 @@
 
 import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
-import { decodeEntry, ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../indexes/index.js';
 import type { KeyConditions, KeyRange } from '../../key/types.js';
-import { type IndexAccess, requireActive } from '../../query/index.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import type { FigureSchema } from '../../schema/types.js';
 import { type AtomicStep, type Filter, Get, type Result, Scan } from '../../table/index.js';
+import type { EntityIndex } from '../indexes/entity-indexes.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from '../indexes/entry.js';
+import { type IndexAccess, requireActive } from '../indexes/query/access.js';
 import { SummaryCount } from './embedded.js';
 import type { SummaryPlan } from './plan.js';
 import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, standingOf } from './rows.js';

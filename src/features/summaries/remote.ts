@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
 import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
-import { newToken } from '../../indexes/index.js';
 import { FENCED } from '../../repository/index.js';
-import { WINDOW } from '../../repository/remote/entry-marks.js';
 import { RowImage } from '../../repository/row-image.js';
 import {
   type BatchAction,
@@ -17,6 +15,8 @@ import {
   type Scan,
   type Table,
 } from '../../table/index.js';
+import { newToken } from '../indexes/entry.js';
+import { WINDOW } from '../indexes/remote.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
   AMOUNTS,

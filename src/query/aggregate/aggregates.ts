@@ -1,5 +1,5 @@
 import { QueryError } from '../../errors.js';
-import { zeroOf } from '../../schema/summaries.js';
+import { zeroOf } from '../../schema/sum-kinds.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe, isInstance, isRecord } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../evaluate.js';

@@ -5,14 +5,14 @@
 
 import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { newToken } from '../../indexes/index.js';
+import { newToken } from '../../features/indexes/entry.js';
+import { SETTLED } from '../../features/indexes/remote.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
 import type { ChangeImage, OwnColumn, RowMaintainer, Share, StepReading } from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
 import { columnMutations } from '../step-driver.js';
-import { SETTLED } from './entry-marks.js';
 import { allEnded, type DataRows, fenceRows, type RowIntent, type RowWork, refuseTimes } from './row-work.js';
 
 /** The parts of a database that follow-ups use. */

@@ -8,7 +8,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
-import { type EntityIndex, type EntityIndexes, encodeEntryValue } from '../../indexes/index.js';
+import type { EntityIndex, EntityIndexes } from '../../features/indexes/entity-indexes.js';
+import { encodeEntryValue } from '../../features/indexes/entry.js';
+import { type EntryChange, EntryPlanner } from '../../features/indexes/plan.js';
+import { EntryMarks, SETTLED, type Standing, WINDOW } from '../../features/indexes/remote.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
 import {
   type Change,
@@ -19,12 +22,10 @@ import {
   isMetBy,
   resolvedFor,
 } from '../change.js';
-import { type EntryChange, EntryPlanner } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
 import { isPlain, RowImage } from '../row-image.js';
 import { TICK } from '../row-lock.js';
-import { EntryMarks, SETTLED, type Standing, WINDOW } from './entry-marks.js';
 import { allEnded, DataRows, type Mark, type RowIntent, RowWork, type Suspect } from './row-work.js';
 
 /** How often a change is begun anew when others write its row, or claim its values, at the same time. */

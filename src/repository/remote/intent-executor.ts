@@ -1,6 +1,7 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import type { EntryRepair } from '../../query/index.js';
+import type { EntryRepair } from '../../features/indexes/query/access.js';
+import { verified } from '../../features/indexes/remote.js';
 import type { Cell, OperationOptions, Result, RowMutation, RowMutations } from '../../table/index.js';
 import type { Change } from '../change.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';
@@ -8,7 +9,6 @@ import { WholeCall } from '../options.js';
 import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
 import type { RowLock } from '../row-lock.js';
-import { verified } from './entry-marks.js';
 import type { IntentDriver } from './intent-driver.js';
 import type { Suspect } from './row-work.js';
 

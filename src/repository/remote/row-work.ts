@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
-import { type EntityIndex, newToken, SHADOW_QUALIFIER } from '../../indexes/index.js';
+import type { EntityIndex } from '../../features/indexes/entity-indexes.js';
+import { newToken, SHADOW_QUALIFIER } from '../../features/indexes/entry.js';
+import type { EntryChange } from '../../features/indexes/plan.js';
 import type { EntitySchema } from '../../schema/types.js';
 import {
   type Cell,
@@ -14,7 +16,6 @@ import {
   type Table,
 } from '../../table/index.js';
 import { type Change, checked, type Expectation } from '../change.js';
-import type { EntryChange } from '../entry-planner.js';
 import type { ChangeOutcome } from '../executor.js';
 import { EntryLife } from '../expiry.js';
 import type { WholeCall } from '../options.js';

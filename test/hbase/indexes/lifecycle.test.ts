@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { toBytes } from '../../../src/bytes/index.js';
 import { int32 } from '../../../src/codec/index.js';
 import type { Database } from '../../../src/database.js';
-import { newToken, unverifiedValue } from '../../../src/indexes/index.js';
+import { newToken, unverifiedValue } from '../../../src/features/indexes/entry.js';
 import { Delete, Get, Put, Scan } from '../../../src/table/index.js';
 import { fillPlain, Plain, Thing } from '../../indexes/things.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';

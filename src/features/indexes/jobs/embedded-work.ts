@@ -1,18 +1,13 @@
 /** Indexes of the embedded engine: what is found is compared, and put right, in one step with the rows. */
 
 import { equalBytes, toLatin1 } from '../../../bytes/index.js';
-import {
-  decodeEntry,
-  ENTRY_QUALIFIER,
-  INDEX_FAMILY,
-  type IndexEntry,
-  noteRow,
-} from '../../../indexes/index.js';
 import { OverlappedWork } from '../../../job/entity-rows.js';
 import type { SplitContext } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { deleteOf, EntryLife, putOf } from '../../../repository/index.js';
+import { EntryLife } from '../../../repository/index.js';
 import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../../table/index.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } from '../entry.js';
+import { deleteOf, putOf } from '../plan.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** A table that changes rows of several tables in one step. */

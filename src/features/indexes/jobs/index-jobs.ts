@@ -1,13 +1,14 @@
 import { EMPTY_BYTES, fromHex, prefixEnd, toHex, toLatin1 } from '../../../bytes/index.js';
-import { retireIndex } from '../../../ddl/index.js';
 import { ConflictError } from '../../../errors.js';
-import { notePrefix } from '../../../indexes/index.js';
 import { runJob } from '../../../job/runner.js';
 import { toolJobName } from '../../../job/table-pass.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, deleteOf, IntentDriver } from '../../../repository/index.js';
+import { type CommittingTable, IntentDriver } from '../../../repository/index.js';
 import { type Engine, Scan, type Table } from '../../../table/index.js';
+import { notePrefix } from '../entry.js';
+import { deleteOf } from '../plan.js';
+import { retireIndex } from '../states.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
 import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';

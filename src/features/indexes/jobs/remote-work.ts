@@ -5,10 +5,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../../bytes/index.js';
-import { ENTRY_QUALIFIER, type EntityIndex, INDEX_FAMILY } from '../../../indexes/index.js';
 import type { SplitContext, SplitWork } from '../../../job/types.js';
 import { type IntentDriver, ReadRepair } from '../../../repository/index.js';
 import type { Result } from '../../../table/index.js';
+import type { EntityIndex } from '../entity-indexes.js';
+import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../entry.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** Counts by their names. */

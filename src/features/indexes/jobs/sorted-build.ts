@@ -12,17 +12,13 @@
  */
 
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
-import {
-  dataRowOf,
-  ENTRY_QUALIFIER,
-  INDEX_FAMILY,
-  type IndexEntry,
-  NewEntries,
-} from '../../../indexes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, EntryLife, putOf } from '../../../repository/index.js';
+import { type CommittingTable, EntryLife } from '../../../repository/index.js';
 import { type AtomicStep, Get, RawRow, type Result } from '../../../table/index.js';
+import { NewEntries } from '../entity-indexes.js';
+import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
+import { putOf } from '../plan.js';
 import { type IndexTarget, isOwn } from './target.js';
 
 /** Entries that are gathered at most: as many as are sorted by numbers. As many again may be under way to the log. */

@@ -1,10 +1,11 @@
 /** What jobs over indexes are about, are told and tell. */
 
-import { type EntityIndexes, VERIFIED } from '../../../indexes/index.js';
 import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
 import type { EntitySchema } from '../../../schema/types.js';
 import type { Engine, Result } from '../../../table/index.js';
+import type { EntityIndexes } from '../entity-indexes.js';
+import { VERIFIED } from '../entry.js';
 
 /** The index of an entity that a job is about, alone among its indexes. */
 export interface IndexTarget {

@@ -1,8 +1,7 @@
 import { equalBytes } from '../../../bytes/index.js';
-import type { EntityIndexes } from '../../../indexes/index.js';
 import type { KeyPart } from '../../../key/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { IndexMaintainer, RowImage } from '../../../repository/index.js';
+import { RowImage } from '../../../repository/index.js';
 import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
 import {
   Cell,
@@ -14,6 +13,8 @@ import {
   type RowRead,
   type TableChange,
 } from '../../../table/index.js';
+import { IndexMaintainer } from '../../indexes/embedded.js';
+import type { EntityIndexes } from '../../indexes/entity-indexes.js';
 
 /** Rows and cells of an entity under one key layout -> those of the same entity under another. */
 

@@ -2,23 +2,29 @@
 
 import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
+import { IndexMaintainer } from '../features/indexes/embedded.js';
+import { entityIndexes, type IndexAccess } from '../features/indexes/query/access.js';
+import { SETTLED } from '../features/indexes/remote.js';
+import type { KeyDictionary } from '../key/index.js';
 import {
   CollectionQuery,
-  entityIndexes,
   type FindOptions,
-  type IndexAccess,
   type Operations,
   type Reading,
   type RelatedReaders,
   type TableAccess,
 } from '../query/index.js';
+import type { KeyedClass } from '../schema/entity-types.js';
+import { avroColumns } from '../schema/index.js';
+import type { EntityClass, EntitySchema } from '../schema/types.js';
+import { isList } from '../table/checks.js';
+import type { SyncTable, Table } from '../table/index.js';
 import {
   type ChangeExecutor,
   type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
   EntityReader,
-  IndexMaintainer,
   IntentDriver,
   IntentExecutor,
   ReadRepair,
@@ -27,16 +33,10 @@ import {
   type RepositoryContext,
   type RowIntent,
   RowLock,
-  SETTLED,
   StepDriver,
   type StepMaintainer,
   ToldExecutor,
-} from '../repository/index.js';
-import type { KeyedClass } from '../schema/entity-types.js';
-import { avroColumns } from '../schema/index.js';
-import type { EntityClass, EntitySchema } from '../schema/types.js';
-import { isList } from '../table/checks.js';
-import type { SyncTable, Table } from '../table/index.js';
+} from './index.js';
 
 /** Where the tables come from, and what belongs to the database whoever asks. */
 export interface ContextSource {
@@ -60,6 +60,15 @@ export interface ContextSource {
   intents(schema: EntitySchema): readonly RowIntent[];
   /** Where hooks behind a write wait for the end of a transaction; undefined: they do not wait. */
   readonly deferred?: Deferred;
+}
+
+/** What the repositories of a database and those of its transactions have in common. */
+export interface SharedSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
+  /** The table in which dictionaries keep their texts. */
+  readonly dictionaryTable: string;
+  dictionary(name: string): KeyDictionary;
+  /** The schema of an entity as it was declared: its key is not bound to dictionaries. */
+  declared(target: EntityClass): EntitySchema;
 }
 
 export class Contexts {

@@ -1,15 +1,11 @@
 /** A query answered from an index: which entries are read, and what of the rows behind them. */
 
-import { compareBytes } from '../bytes/index.js';
-import { QueryError } from '../errors.js';
-import { type EntityIndex, INDEX_FAMILY } from '../indexes/index.js';
-import type { KeyPlan, PartCondition } from '../key/types.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
-import { FOREVER } from '../table/index.js';
-import { type Condition, conjuncts, keyPartAsCondition } from './condition.js';
-import { compileCondition, type RowTest } from './evaluate.js';
-import type { IndexUse } from './index-access.js';
-import { finishOf } from './plan.js';
+import { compareBytes } from '../../../bytes/index.js';
+import { QueryError } from '../../../errors.js';
+import type { KeyPlan, PartCondition } from '../../../key/types.js';
+import { type Condition, conjuncts, keyPartAsCondition } from '../../../query/condition.js';
+import { compileCondition, type RowTest } from '../../../query/evaluate.js';
+import { finishOf } from '../../../query/plan.js';
 import {
   type ReadSet,
   readAll,
@@ -17,9 +13,14 @@ import {
   selectColumns,
   storedParts,
   testedColumns,
-} from './projection.js';
-import type { QuerySpec } from './query-spec.js';
-import type { Finish } from './row.js';
+} from '../../../query/projection.js';
+import type { QuerySpec } from '../../../query/query-spec.js';
+import type { Finish } from '../../../query/row.js';
+import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
+import { FOREVER } from '../../../table/index.js';
+import type { EntityIndex } from '../entity-indexes.js';
+import { INDEX_FAMILY } from '../entry.js';
+import type { IndexUse } from './access.js';
 
 /** A cell of a row that an entry stands for, and where its value comes from. */
 export interface CoveringCell {

@@ -1,12 +1,12 @@
-import { QueryError } from '../errors.js';
-import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../indexes/index.js';
-import type { KeyConditions } from '../key/types.js';
-import type { EntitySchema, IndexSchema } from '../schema/types.js';
-import { FOREVER } from '../table/index.js';
-import { type Condition, conjuncts, describeCondition, impliesPresence } from './condition.js';
-import { compileCondition } from './evaluate.js';
-import { testedColumns } from './projection.js';
-import { resolverOf, WhereBuilder } from './where.js';
+import { QueryError } from '../../../errors.js';
+import type { KeyConditions } from '../../../key/types.js';
+import { type Condition, conjuncts, describeCondition, impliesPresence } from '../../../query/condition.js';
+import { compileCondition } from '../../../query/evaluate.js';
+import { testedColumns } from '../../../query/projection.js';
+import { resolverOf, WhereBuilder } from '../../../query/where.js';
+import type { EntitySchema, IndexSchema } from '../../../schema/types.js';
+import { FOREVER } from '../../../table/index.js';
+import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../entity-indexes.js';
 
 /** An entity's indexes, as far as queries know them. */
 

@@ -1,14 +1,14 @@
-import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { KeyError } from '../errors.js';
-import { BaseCodec, StoredText, takesStoredText, text } from '../key/index.js';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { KeyError } from '../../errors.js';
+import { BaseCodec, StoredText, takesStoredText, text } from '../../key/index.js';
 import {
   type ColumnSchema,
   type EntitySchema,
   type IndexSchema,
   ROW_PART,
   type RowReader,
-} from '../schema/types.js';
-import { type MutationCell, RawRow, type Result } from '../table/index.js';
+} from '../../schema/types.js';
+import { type MutationCell, RawRow, type Result } from '../../table/index.js';
 import { encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
 
 /** What the rows of an entity make of entries: one owner of the rule for writes, queries, builds and checks. */

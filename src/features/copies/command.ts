@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { addEntityJob } from '../../cli/commands/entity-job.js';
+import type { CliContext } from '../../cli/context.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { CopiesReport, CopyHandle } from '../../features/copies/handle.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { CliContext } from '../context.js';
-import { addEntityJob } from './entity-job.js';
+import type { CopiesReport, CopyHandle } from './handle.js';
 
 /** `rowan denormalized check|repair|backfill`: copies of other entities' properties (docs/denormalization.md). */
 

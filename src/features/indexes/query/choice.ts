@@ -1,9 +1,6 @@
-import { KeyError, QueryError } from '../errors.js';
-import { ENTRY_QUALIFIER, type EntityIndex, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
-import type { KeyConditions, KeyPlan, PartCondition } from '../key/types.js';
-import { MARKER_VALUE } from '../schema/types.js';
-import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../table/index.js';
-import type { TableAccess } from './access.js';
+import { KeyError, QueryError } from '../../../errors.js';
+import type { KeyConditions, KeyPlan, PartCondition } from '../../../key/types.js';
+import type { TableAccess } from '../../../query/access.js';
 import {
   type Condition,
   conjuncts,
@@ -11,18 +8,22 @@ import {
   impliesPresence,
   keyPartAsCondition,
   type Test,
-} from './condition.js';
-import { type FindOptions, isPlain } from './find-options.js';
-import type { IndexAccess, IndexUse, OtherIndex } from './index-access.js';
-import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './index-plan.js';
-import { withAlike } from './key-conditions.js';
-import { BornOut } from './living.js';
-import { RowLoader } from './loader.js';
-import { applyReadSet } from './projection.js';
-import { isOrdered } from './pushdown.js';
-import type { QuerySpec } from './query-spec.js';
-import { scanOf } from './ranges.js';
-import { giveBackRawRow, takeRawRow, valueSpan } from './row.js';
+} from '../../../query/condition.js';
+import { type FindOptions, isPlain } from '../../../query/find-options.js';
+import { withAlike } from '../../../query/key-conditions.js';
+import { BornOut } from '../../../query/living.js';
+import { RowLoader } from '../../../query/loader.js';
+import { applyReadSet } from '../../../query/projection.js';
+import { isOrdered } from '../../../query/pushdown.js';
+import type { QuerySpec } from '../../../query/query-spec.js';
+import { scanOf } from '../../../query/ranges.js';
+import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
+import { MARKER_VALUE } from '../../../schema/types.js';
+import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';
+import type { EntityIndex } from '../entity-indexes.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
+import type { IndexAccess, IndexUse, OtherIndex } from './access.js';
+import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './plan.js';
 
 /** Which index answers a query in place of what the conditions on its key would read. */
 

@@ -9,26 +9,15 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { compareBytes, copyBytes, EMPTY_BYTES, equalBytes, toLatin1 } from '../bytes/index.js';
-import { throwIfAborted } from '../errors.js';
-import {
-  dataRowOf,
-  decodeEntry,
-  ENTRY_QUALIFIER,
-  EntryReader,
-  INDEX_FAMILY,
-  VERIFIED,
-} from '../indexes/index.js';
-import { murmur3InPlace } from '../key/digest.js';
-import type { KeyRange } from '../key/types.js';
-import { Get, LATEST_TIMESTAMP, RawRow, type Result, type ResultScanner } from '../table/index.js';
-import type { TableAccess } from './access.js';
-import { coverRow, decodesEntries } from './index-choice.js';
-import type { IndexPlan } from './index-plan.js';
-import { loadTexts } from './loader.js';
-import { applyReadSet } from './projection.js';
-import { type Position, rangesFrom, scanOf } from './ranges.js';
-import { applyHints, applyScanHints, comparePlaced, type ReadPlan } from './read-plan.js';
+import { compareBytes, copyBytes, EMPTY_BYTES, equalBytes, toLatin1 } from '../../../bytes/index.js';
+import { throwIfAborted } from '../../../errors.js';
+import { murmur3InPlace } from '../../../key/digest.js';
+import type { KeyRange } from '../../../key/types.js';
+import type { TableAccess } from '../../../query/access.js';
+import { loadTexts } from '../../../query/loader.js';
+import { applyReadSet } from '../../../query/projection.js';
+import { type Position, rangesFrom, scanOf } from '../../../query/ranges.js';
+import { applyHints, applyScanHints, comparePlaced, type ReadPlan } from '../../../query/read-plan.js';
 import {
   type Moments,
   type Placing,
@@ -37,7 +26,11 @@ import {
   type RowCursor,
   valueBytes,
   valueIn,
-} from './row.js';
+} from '../../../query/row.js';
+import { Get, LATEST_TIMESTAMP, RawRow, type Result, type ResultScanner } from '../../../table/index.js';
+import { dataRowOf, decodeEntry, ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
+import { coverRow, decodesEntries } from './choice.js';
+import type { IndexPlan } from './plan.js';
 
 /** Entries looked up at once at the most. */
 const LARGEST_LOOKUP = 256;

@@ -22,9 +22,9 @@ import {
   VarintReader,
   varintLength,
   writeVarint,
-} from '../bytes/index.js';
-import { RowanError } from '../errors.js';
-import type { IndexSchema } from '../schema/types.js';
+} from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import type { IndexSchema } from '../../schema/types.js';
 
 /** The only family of tables of indexes. FROZEN. */
 export const INDEX_FAMILY = 'i';
@@ -34,7 +34,7 @@ export const ENTRY_QUALIFIER: Uint8Array = Uint8Array.of(0x5f);
 export const VERIFIED = 1;
 /** The entry was written before the data row, which decides whether it holds (HBase only). FROZEN. */
 export const UNVERIFIED = 2;
-export { SHADOW_QUALIFIER } from '../schema/types.js';
+export { SHADOW_QUALIFIER } from '../../schema/types.js';
 
 const TOKEN_LENGTH = 8;
 const ID_LENGTH = 4;

@@ -1,37 +1,13 @@
-import { equalBytes } from '../bytes/index.js';
-import { ConflictError } from '../errors.js';
-import {
-  decodeEntry,
-  ENTRY_QUALIFIER,
-  type EntityIndex,
-  type EntityIndexes,
-  INDEX_FAMILY,
-  type IndexEntry,
-  NewEntries,
-  NOTE_VALUE,
-  noteRow,
-} from '../indexes/index.js';
-import type { ColumnSchema } from '../schema/types.js';
-import {
-  Delete,
-  type Durability,
-  Get,
-  LATEST_TIMESTAMP,
-  Put,
-  type Result,
-  type RowMutation,
-} from '../table/index.js';
-import { EntryLife } from './expiry.js';
-import {
-  type ChangeImage,
-  type ChangeStep,
-  type PutLater,
-  type RowEffect,
-  refuseUnfollowed,
-  type StepMaintainer,
-} from './maintainer.js';
-import { keyText } from './row-access.js';
-import type { RowImage } from './row-image.js';
+import { equalBytes } from '../../bytes/index.js';
+import { ConflictError } from '../../errors.js';
+import { EntryLife } from '../../repository/expiry.js';
+import { refuseUnfollowed } from '../../repository/maintainer.js';
+import { keyText } from '../../repository/row-access.js';
+import type { RowImage } from '../../repository/row-image.js';
+import type { ColumnSchema } from '../../schema/types.js';
+import { Delete, Put, type Result, type RowMutation } from '../../table/index.js';
+import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
+import { ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, NOTE_VALUE, noteRow } from './entry.js';
 
 /** What a change of a row takes away of the entries of its entity's indexes, and adds: the rule of both engines. */
 
@@ -167,123 +143,4 @@ export function entryNoteOf(entry: Uint8Array): Put {
 
 export function deleteOf(row: Uint8Array, timestamp?: number): Delete {
   return new Delete(row).addColumns(INDEX_FAMILY, ENTRY_QUALIFIER, timestamp);
-}
-
-/**
- * Maintains the entries of an entity's indexes in one step with its rows; of an eventual index it notes the entries that are to be
- * looked at. On HBase {@link IntentDriver} writes entries around the row itself: they must stand, unverified, before the row does.
- */
-
-export class IndexMaintainer implements StepMaintainer {
-  readonly name = 'indexes';
-  readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;
-  private readonly planner: EntryPlanner;
-  /** Entries of the row that is put: filled again for each. */
-  private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
-
-  constructor(
-    private readonly indexes: EntityIndexes,
-    now: () => number,
-  ) {
-    this.planner = new EntryPlanner(indexes, now);
-    const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
-    this.effectsOfNewRow = entries && ((put, putLater) => this.addNew(entries, put, putLater));
-  }
-
-  private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
-    if (put.ttl !== undefined || put.timestamp !== LATEST_TIMESTAMP) return false;
-    const { rows, values } = this.added;
-    rows.length = 0;
-    values.length = 0;
-    try {
-      of.addTo(rows, values, put);
-    } catch {
-      // The long way fails as well, and says of what.
-      return false;
-    }
-    const { tableName: table } = this.indexes;
-    const durability = durabilityOfEntries(put.durability);
-    for (let i = 0; i < rows.length; i++) {
-      const value = values[i]!;
-      putLater({ table, row: rows[i]!, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
-    }
-    return true;
-  }
-
-  effects({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly RowEffect[] {
-    this.planner.refuse(mutations);
-    return this.effectsOf(
-      row,
-      this.planner.changes(before, after),
-      durabilityOfEntries(mutations[0]!.durability),
-      step,
-    );
-  }
-
-  isAffectedBy(columns: readonly ColumnSchema[]): boolean {
-    return this.planner.isMadeOf(columns);
-  }
-
-  /** The entries of a row that was written below its repository, as durable as is said. */
-  effectsBelow(
-    row: Uint8Array,
-    before: RowImage,
-    after: RowImage,
-    durability: Durability,
-    step: Pick<ChangeStep, 'read'>,
-  ): readonly RowEffect[] {
-    return this.effectsOf(row, this.planner.changes(before, after), durability, step);
-  }
-
-  private effectsOf(
-    row: Uint8Array,
-    changes: readonly EntryChange[],
-    durability: Durability,
-    step: Pick<ChangeStep, 'read'>,
-  ): readonly RowEffect[] {
-    const out: RowEffect[] = [];
-    for (const change of changes) this.addEffects(change, row, step, out);
-    for (const { mutation } of out) mutation.setDurability(durability);
-    return out;
-  }
-
-  /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
-  private addEffects(
-    change: EntryChange,
-    dataRow: Uint8Array,
-    step: Pick<ChangeStep, 'read'>,
-    out: RowEffect[],
-  ): void {
-    const { index, row, was, is, ttl, isShortened } = change;
-    const { tableName: table, schema } = this.indexes;
-    if (index.index.eventual) {
-      out.push({ table, mutation: entryNoteOf(row) });
-      return;
-    }
-    const asked = index.index.unique && (was === undefined || is === undefined);
-    const holder = asked ? this.holder(change, step) : dataRow;
-    const own = holder !== undefined && equalBytes(holder, dataRow);
-    if (is === undefined) {
-      if (own) out.push({ table, mutation: deleteOf(row) });
-      return;
-    }
-    if (holder !== undefined && !own) {
-      const stored = step.read(new Get(holder), schema.table.descriptor.name);
-      if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
-    }
-    // What is written behind a delete in a step has a later time.
-    if (isShortened) out.push({ table, mutation: deleteOf(row) });
-    out.push({ table, mutation: putOf(is, ttl) });
-  }
-
-  /** The data row that an entry of a unique index names. */
-  private holder({ index, row }: EntryChange, step: Pick<ChangeStep, 'read'>): Uint8Array | undefined {
-    const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
-    return found && decodeEntry(index.index, row, found).dataRow;
-  }
-}
-
-/** Entries are acknowledged with their row; but past the log they would be lost without it, or it without them. */
-function durabilityOfEntries(ofRow: Durability): Durability {
-  return ofRow === 'SKIP_WAL' ? 'USE_DEFAULT' : ofRow;
 }

@@ -1,7 +1,7 @@
-import type { ColumnName, PropertyDeclaration, TableDeclaration } from '../../decorators/index.js';
-import { equalBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
-import { describe } from '../table/checks.js';
-import type { ColumnSchema, FormerPlace, ValueCodec } from './types.js';
+import type { ColumnName, PropertyDeclaration, TableDeclaration } from '../../../decorators/index.js';
+import { equalBytes, startsWithBytes, toBytes, toStringBinary } from '../../bytes/index.js';
+import type { ColumnSchema, FormerPlace, ValueCodec } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
 
 export interface ParsedColumn {
   readonly family: string;

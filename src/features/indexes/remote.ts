@@ -4,13 +4,7 @@
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import {
-  decodeEntry,
-  ENTRY_QUALIFIER,
-  INDEX_FAMILY,
-  type IndexEntry,
-  unverifiedValue,
-} from '../../indexes/index.js';
+import type { DataRows, Mark, RowWork, Suspect } from '../../repository/remote/row-work.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -22,8 +16,8 @@ import {
   RowMutations,
   type Table,
 } from '../../table/index.js';
-import { deleteOf, type EntryPlanner, putOf } from '../entry-planner.js';
-import type { DataRows, Mark, RowWork, Suspect } from './row-work.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, unverifiedValue } from './entry.js';
+import { deleteOf, type EntryPlanner, putOf } from './plan.js';
 
 /**
  * Milliseconds after which an unverified entry is nobody's who still works on it: a change writes its row within

@@ -1,15 +1,16 @@
-import { ENTRY_QUALIFIER, type EntityIndex, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
-import type { KeyConditions } from '../key/types.js';
-import { Get, type RawRow, type SyncTable } from '../table/index.js';
-import type { TableAccess } from './access.js';
-import { type FindOptions, isPlain } from './find-options.js';
-import { coverRow, decodesEntries } from './index-choice.js';
-import { PlainReadings, type Reading } from './index-plan.js';
-import { BornOut } from './living.js';
-import { RowLoader } from './loader.js';
-import { applyReadSet } from './projection.js';
-import type { QuerySpec } from './query-spec.js';
-import { giveBackRawRow, takeRawRow, valueSpan } from './row.js';
+import type { KeyConditions } from '../../../key/types.js';
+import type { TableAccess } from '../../../query/access.js';
+import { type FindOptions, isPlain } from '../../../query/find-options.js';
+import { BornOut } from '../../../query/living.js';
+import { RowLoader } from '../../../query/loader.js';
+import { applyReadSet } from '../../../query/projection.js';
+import type { QuerySpec } from '../../../query/query-spec.js';
+import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
+import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
+import type { EntityIndex } from '../entity-indexes.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
+import { coverRow, decodesEntries } from './choice.js';
+import { PlainReadings, type Reading } from './plan.js';
 
 /**
  * The shortest way of look-ups by an index: one entity by equality on its parts, of tables that answer in this thread. The

@@ -1,12 +1,13 @@
-/** Declared copies -> which columns copy what, with every rule that they can break. */
+/** Compiles `@Denormalized` declarations: which columns copy which properties of which source. */
 
-import type { CopyDeclaration } from '../../decorators/index.js';
-import { describe } from '../table/checks.js';
-import { FOREVER } from '../table/index.js';
-import type { CollectedEntity } from './collect.js';
-import { checkLink, compileVia, type LinkOwner, type UnindexedLink } from './links.js';
-import type { Problems } from './problems.js';
-import type { CopiedField, CopySchema, EntityClass, EntitySchema } from './types.js';
+import type { CopyDeclaration } from '../../../decorators/index.js';
+import type { CollectedEntity } from '../../schema/collect.js';
+import { type FeatureCompiler, type FeaturePart, linkPart } from '../../schema/feature-part.js';
+import { checkLink, compileVia, type LinkOwner, type UnindexedLink } from '../../schema/links.js';
+import type { Problems } from '../../schema/problems.js';
+import type { CopiedField, CopySchema, EntityClass, EntitySchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import { FOREVER } from '../../table/index.js';
 
 const DEFAULT_FAN_OUT = 100;
 /** A step is one turn of the event loop. */
@@ -15,19 +16,18 @@ const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
 
 type UnindexedCopy = UnindexedLink<CopySchema>;
 
-/** What an entity's own declaration says of its copies; the other half is checked by `checkCopies`. */
-export function compileCopies(
-  source: CollectedEntity,
-  owner: LinkOwner,
-  problems: Problems,
-): readonly UnindexedCopy[] {
+/** The copies' part of schema compilation. */
+export const copyCompiler: FeatureCompiler = { compile: compileCopies, check: checkCopies };
+
+/** Compiles the copies that one entity declares. `checkCopies` then checks them against their sources. */
+function compileCopies(source: CollectedEntity, owner: LinkOwner, problems: Problems): FeaturePart {
   const copied = new Set<string>();
   const found: UnindexedCopy[] = [];
   for (const declaration of source.copies) {
     const copy = compileCopy(source, owner, declaration, copied, problems);
     if (copy !== undefined) found.push(copy);
   }
-  return found;
+  return linkPart<CopySchema>(owner, found, (copies) => ({ copies }));
 }
 
 function compileCopy(
@@ -87,7 +87,7 @@ function compileCopy(
 }
 
 /** Holds the copies of entities against their sources, which must be in the schema. */
-export function checkCopies(entities: readonly EntitySchema[], problems: Problems): void {
+function checkCopies(entities: readonly EntitySchema[], problems: Problems): void {
   const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
   for (const entity of entities) {
     for (const copy of entity.copies) {

@@ -1,8 +1,13 @@
 /** The schema of an open database: what is declared, and how it is brought to the tables. */
 
-import { AvroRegistry, MemorySchemaStore, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
-import type { Applicable, AppliedPlan, ApplyOptions } from '../ddl/apply/apply.js';
-import type { ReadPlanRecord } from '../ddl/apply/history.js';
+import {
+  AvroRegistry,
+  MemorySchemaStore,
+  schemaTableDescriptor,
+  TableSchemaStore,
+} from '../../codec/index.js';
+import type { Applicable, AppliedPlan, ApplyOptions } from '../../ddl/apply/apply.js';
+import type { ReadPlanRecord } from '../../ddl/apply/history.js';
 import {
   adoptMarkers,
   checkSnapshot,
@@ -11,21 +16,27 @@ import {
   movedStamp,
   type PlanOptions,
   planSchema,
-  readIndexes,
   readSchemaState,
   type SchemaPlan,
   type SnapshotPlan,
   snapshotOf,
   subjectStates,
-} from '../ddl/index.js';
-import { InvalidArgumentError, UnsupportedError } from '../errors.js';
-import { systemTables } from '../features/tables.js';
-import { indexTableName } from '../indexes/index.js';
-import type { JobOutcome, JobRunOptions } from '../job/index.js';
-import { avroColumns, type LintFinding, type LintOptions, lintTables, type Schema } from '../schema/index.js';
-import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
-import { checkOptions } from '../table/checks.js';
-import type { Engine, TableDescriptor } from '../table/index.js';
+} from '../../ddl/index.js';
+import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
+import type { JobOutcome, JobRunOptions } from '../../job/index.js';
+import {
+  avroColumns,
+  type LintFinding,
+  type LintOptions,
+  lintTables,
+  type Schema,
+} from '../../schema/index.js';
+import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
+import { checkOptions } from '../../table/checks.js';
+import type { Engine, TableDescriptor } from '../../table/index.js';
+import { indexTableName } from '../indexes/entry.js';
+import { readIndexes } from '../indexes/states.js';
+import { systemTables } from '../tables.js';
 
 /** Plans and applies a schema on an engine; docs/schema.md. */
 export class SchemaTools {
@@ -59,7 +70,7 @@ export class SchemaTools {
    */
   async apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
     const { prune } = options;
-    const { applySchema } = await import('../ddl/apply/apply.js');
+    const { applySchema } = await import('../../ddl/apply/apply.js');
     return applySchema(this.applicable(prune === undefined ? {} : { prune }), options);
   }
 
@@ -92,7 +103,7 @@ export class SchemaTools {
 
   /** The plans that were applied, oldest first. */
   async history(): Promise<ReadPlanRecord[]> {
-    const { schemaHistory } = await import('../ddl/apply/apply.js');
+    const { schemaHistory } = await import('../../ddl/apply/apply.js');
     return schemaHistory(this.engine);
   }
 
@@ -112,7 +123,7 @@ export class SchemaTools {
         { details: { entity: entity.name } },
       );
     }
-    const { moveColumns } = await import('../features/evolution/jobs.js');
+    const { moveColumns } = await import('./jobs.js');
     const outcome = await moveColumns(this.engine, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
@@ -144,7 +155,7 @@ export class SchemaTools {
         },
       );
     }
-    const { upgradeRows } = await import('../features/evolution/jobs.js');
+    const { upgradeRows } = await import('./jobs.js');
     const outcome = await upgradeRows(this.engine, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
@@ -171,8 +182,8 @@ export class SchemaTools {
   }
 
   private async retire(entity: EntitySchema): Promise<void> {
-    const { removeRows } = await import('../features/evolution/jobs.js');
-    const { removeIndex } = await import('../features/indexes/jobs/index-jobs.js');
+    const { removeRows } = await import('./jobs.js');
+    const { removeIndex } = await import('../indexes/jobs/index-jobs.js');
     await removeRows(this.engine, entity);
     const { admin } = this.engine;
     const table = entity.table.descriptor.name;
@@ -201,7 +212,7 @@ export class SchemaTools {
       },
       dropColumn: async (table, name, column) => {
         const entity = this.entityIn(table, name);
-        const { dropColumn } = await import('../features/evolution/jobs.js');
+        const { dropColumn } = await import('./jobs.js');
         await dropColumn(this.engine, entity, column);
         await this.note(entity, (_, live) => droppedStamp(entity, live, column));
       },
@@ -216,7 +227,7 @@ export class SchemaTools {
         }
       },
       dropIndex: async (table, id) => {
-        const { removeIndex } = await import('../features/indexes/jobs/index-jobs.js');
+        const { removeIndex } = await import('../indexes/jobs/index-jobs.js');
         await removeIndex(this.engine, indexTableName(table), id);
       },
     };

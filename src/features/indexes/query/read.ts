@@ -1,20 +1,14 @@
 /** Runs index plans: entries in the order of the index, and behind each the row, or what the entry says of it. */
 
-import { copyBytes, equalBytes } from '../bytes/index.js';
-import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../indexes/index.js';
-import { Get, type RawRow, type SyncTable } from '../table/index.js';
-import type { TableAccess } from './access.js';
-import type { RowCheck } from './bulk-change.js';
-import type { IndexUse } from './index-access.js';
-import { coverRow, decodesEntries } from './index-choice.js';
-import { ENTRY_READ, type IndexPlan, planIndex } from './index-plan.js';
-import { pause } from './loader.js';
-import { AskedEntries, countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
-import { applyReadSet, testedColumns } from './projection.js';
-import type { QuerySpec } from './query-spec.js';
-import { FAILED_AT_ONCE } from './range-source.js';
-import type { Position } from './ranges.js';
-import { applyHints, type ReadPlan } from './read-plan.js';
+import { copyBytes, equalBytes } from '../../../bytes/index.js';
+import type { TableAccess } from '../../../query/access.js';
+import type { RowCheck } from '../../../query/bulk-change.js';
+import { pause } from '../../../query/loader.js';
+import { applyReadSet, testedColumns } from '../../../query/projection.js';
+import type { QuerySpec } from '../../../query/query-spec.js';
+import { FAILED_AT_ONCE } from '../../../query/range-source.js';
+import type { Position } from '../../../query/ranges.js';
+import { applyHints, type ReadPlan } from '../../../query/read-plan.js';
 import {
   giveBackRawRow,
   type Moments,
@@ -23,7 +17,13 @@ import {
   type RowCursor,
   takeRawRow,
   valueSpan,
-} from './row.js';
+} from '../../../query/row.js';
+import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
+import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
+import type { IndexUse } from './access.js';
+import { coverRow, decodesEntries } from './choice.js';
+import { AskedEntries, countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
+import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
 /** The plan as a reading: of entries, and through them of rows. */
 export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {

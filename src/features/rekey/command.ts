@@ -1,14 +1,14 @@
 /** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: an entity's keys are changed (docs/rekey.md). */
 
 import type { Command } from 'commander';
-import type { Rekey } from '../../features/rekey/handle.js';
-import type { RekeyRecord } from '../../features/rekey/strategy.js';
+import { runOptions } from '../../cli/commands/tools.js';
+import { type CliContext, CliExit, withProgress } from '../../cli/context.js';
+import { withDatabase } from '../../cli/databases.js';
+import { entityNamed, loadSchema } from '../../cli/load-entities.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import { type CliContext, CliExit, withProgress } from '../context.js';
-import { withDatabase } from '../databases.js';
-import { entityNamed, loadSchema } from '../load-entities.js';
-import { runOptions } from './tools.js';
+import type { Rekey } from './handle.js';
+import type { RekeyRecord } from './strategy.js';
 
 interface RekeyFlags {
   readonly rate?: string;

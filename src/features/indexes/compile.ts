@@ -5,10 +5,10 @@ import {
   emittedType,
   type IndexDeclaration,
   type IndexOptions,
-} from '../../decorators/index.js';
-import { toBytes, toHex } from '../bytes/index.js';
-import { BaseCodec } from '../key/codecs/index.js';
-import { murmur3 } from '../key/digest.js';
+} from '../../../decorators/index.js';
+import { toBytes, toHex } from '../../bytes/index.js';
+import { BaseCodec } from '../../key/codecs/index.js';
+import { murmur3 } from '../../key/digest.js';
 import {
   bytes,
   compileKeyLayout,
@@ -20,12 +20,12 @@ import {
   literal,
   part,
   text,
-} from '../key/index.js';
-import { describe, isRecord } from '../table/checks.js';
-import type { CollectedEntity } from './collect.js';
-import type { CompiledColumns } from './columns.js';
-import type { Problems } from './problems.js';
-import { type ColumnSchema, type IndexSchema, ROW_PART } from './types.js';
+} from '../../key/index.js';
+import type { CollectedEntity } from '../../schema/collect.js';
+import type { CompiledColumns } from '../../schema/columns.js';
+import type { Problems } from '../../schema/problems.js';
+import { type ColumnSchema, type IndexSchema, ROW_PART } from '../../schema/types.js';
+import { describe, isRecord } from '../../table/checks.js';
 
 const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each', 'consistency'];
 /** Of indexes and summaries. */

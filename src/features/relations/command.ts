@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { addEntityJob } from '../../cli/commands/entity-job.js';
+import type { CliContext } from '../../cli/context.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { ReferenceHandle } from '../../features/relations/handle.js';
 import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
-import type { CliContext } from '../context.js';
-import { addEntityJob } from './entity-job.js';
+import type { ReferenceHandle } from './handle.js';
 
 /** `rowan references check|repair|backfill`: referential rules of relations (docs/relations.md). */
 

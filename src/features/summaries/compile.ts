@@ -1,85 +1,47 @@
-import type { FigureDefinition } from '../../decorators/declaration.js';
-import type { IndexDeclaration, SummaryDeclaration } from '../../decorators/index.js';
-import type { IndexedValue } from '../../decorators/indexes.js';
-import { BaseCodec } from '../key/codecs/index.js';
-import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../key/index.js';
-import { describe, isRecord } from '../table/checks.js';
-import { FOREVER } from '../table/index.js';
-import type { CollectedEntity } from './collect.js';
-import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from './compile-indexes.js';
-import type { IndexTarget, KeyedClass } from './entity-types.js';
-import type { LinkOwner } from './links.js';
-import type { Problems } from './problems.js';
+/**
+ * Compiles `@Summary` declarations: groups, figures, and the indexes that hold least and greatest values. Also the types of
+ * groups and results, inferred from what a class lists.
+ */
+
+import type { FigureDefinition } from '../../../decorators/declaration.js';
+import type { IndexDeclaration, SummaryDeclaration } from '../../../decorators/index.js';
+import type { IndexedValue } from '../../../decorators/indexes.js';
+import { BaseCodec } from '../../key/codecs/index.js';
+import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../../key/index.js';
+import type { CollectedEntity } from '../../schema/collect.js';
+import type { IndexTarget, KeyedClass } from '../../schema/entity-types.js';
+import type { FeatureCompiler, FeatureOwner, FeaturePart } from '../../schema/feature-part.js';
+import type { Problems } from '../../schema/problems.js';
+import { sumKindOf } from '../../schema/sum-kinds.js';
 import {
   ALL_PART,
   type EntitySchema,
   type FigureSchema,
   type MeasuredSchema,
-  type SumKind,
   type SummarySchema,
-  type ValueCodec,
-} from './types.js';
-
-/** Which codecs keep numbers, and how these are added without losing digits. */
-
-type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
-
-/** Zero as the codec gives it back; undefined when its values cannot be added. */
-export function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
-  for (const zero of codec.name.includes('decimal') ? ['0'] : [0, 0n]) {
-    const back = throughCodec(codec, zero);
-    if (typeof back === typeof zero) return back as typeof zero;
-  }
-  return undefined;
-}
-
-/** Undefined when the codec's values cannot be added, or have no unit in common: decimals that each have a scale. */
-export function sumKindOf(codec: AnyCodec): SumKind | undefined {
-  const zero = zeroOf(codec);
-  switch (typeof zero) {
-    case 'bigint':
-      return { unit: 'one', as: 'bigint' };
-    case 'number':
-      return throughCodec(codec, 0.5) === 0.5 ? { unit: 'double' } : { unit: 'one', as: 'number' };
-    case 'string': {
-      const scale = zero.includes('.') ? zero.length - zero.indexOf('.') - 1 : 0;
-      const finer = `0.${'0'.repeat(scale)}1`;
-      return throughCodec(codec, finer) === undefined ? { unit: 'decimal', scale } : undefined;
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** A value as it comes back; undefined when it is none of the codec's. */
-function throughCodec(codec: AnyCodec, value: unknown): unknown {
-  try {
-    return codec.decode?.(codec.encode!(value));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Declared summaries -> groups, figures and the indexes of least and greatest values, with every rule that they can break. */
+} from '../../schema/types.js';
+import { describe, isRecord } from '../../table/checks.js';
+import { FOREVER } from '../../table/index.js';
+import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '../indexes/compile.js';
 
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
 /** A qualifier numbers them in one byte. */
 const MOST_MEASURED = 250;
+/** What the indexes are for, in messages. */
+const PURPOSE = 'holds the least and greatest values of a summary';
 
-/** The summaries of an entity, and the indexes that they make; `deleted`: the property of `@DeletedAt`. */
-export function compileSummaries(
-  source: CollectedEntity,
-  owner: LinkOwner,
-  deleted: string | undefined,
-  problems: Problems,
-): { readonly summaries: readonly SummarySchema[]; readonly indexes: readonly IndexDeclaration[] } {
+/** The summaries' part of schema compilation. */
+export const summaryCompiler: FeatureCompiler = { compile: compileSummaries, check: checkSummaries };
+
+/** Compiles the summaries of one entity, and the indexes that hold their least and greatest values. */
+function compileSummaries(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart {
   const names = new Set<string>();
   const summaries: SummarySchema[] = [];
   const indexes = new Map<string, IndexDeclaration>();
   for (const declaration of source.summaries) {
     const before = problems.count;
-    const compiler = new SummaryCompiler(source, owner, deleted, declaration, problems);
+    const compiler = new SummaryCompiler(source, owner, declaration, problems);
     const summary = compiler.compile();
     if (names.has(declaration.name)) compiler.problem('Two summaries have this name.', 'Give one another.');
     names.add(declaration.name);
@@ -87,7 +49,8 @@ export function compileSummaries(
     summaries.push(summary);
     for (const index of compiler.indexes.values()) indexes.set(index.name, index);
   }
-  return { summaries: Object.freeze(summaries), indexes: [...indexes.values()] };
+  const needed = [...indexes.values()].map((declaration) => ({ declaration, purpose: PURPOSE }));
+  return { indexes: () => needed, schema: () => ({ summaries: Object.freeze(summaries) }) };
 }
 
 class SummaryCompiler {
@@ -96,8 +59,7 @@ class SummaryCompiler {
 
   constructor(
     private readonly source: CollectedEntity,
-    private readonly owner: LinkOwner,
-    private readonly deleted: string | undefined,
+    private readonly owner: FeatureOwner,
     private readonly declaration: SummaryDeclaration,
     private readonly problems: Problems,
   ) {}
@@ -162,10 +124,13 @@ class SummaryCompiler {
 
   /** Who was deleted and left does not count. */
   private conditionOf(where: SummarySchema['where']): SummarySchema['where'] {
-    if (this.deleted === undefined) return where && Object.freeze({ ...where });
-    if (where !== undefined && Object.hasOwn(where, this.deleted))
-      this.problem(`where asks for "${this.deleted}".`, 'Leave it out: what was deleted does not count.');
-    return Object.freeze({ ...where, [this.deleted]: null });
+    if (this.owner.deletedProperty === undefined) return where && Object.freeze({ ...where });
+    if (where !== undefined && Object.hasOwn(where, this.owner.deletedProperty))
+      this.problem(
+        `where asks for "${this.owner.deletedProperty}".`,
+        'Leave it out: what was deleted does not count.',
+      );
+    return Object.freeze({ ...where, [this.owner.deletedProperty]: null });
   }
 
   private layout(elements: Parameters<typeof compileKeyLayout>[0]): KeyLayout | undefined {
@@ -310,7 +275,7 @@ class SummaryCompiler {
 }
 
 /** Holds summaries against the families that their columns stand in. */
-export function checkSummaries(entities: readonly EntitySchema[], problems: Problems): void {
+function checkSummaries(entities: readonly EntitySchema[], problems: Problems): void {
   for (const { name, summaries, table, columnsByProperty, marker, timeToLive } of entities) {
     if (summaries.length === 0) continue;
     if (!timeToLive.lifelong && (timeToLive.property ?? timeToLive.milliseconds) !== undefined) {

@@ -1,30 +1,21 @@
 /** Entities inside of a transaction. */
 
-import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
-import { type KeyDictionary, TableDictionary } from '../key/index.js';
-import { bindDictionaries } from '../mapper/index.js';
-import type { CollectionQuery, FindOptions } from '../query/index.js';
+import { InvalidArgumentError, RowanError, UnsupportedError } from '../../errors.js';
+import { type KeyDictionary, TableDictionary } from '../../key/index.js';
+import { bindDictionaries } from '../../mapper/index.js';
+import type { CollectionQuery, FindOptions } from '../../query/index.js';
+import { Contexts, type SharedSource } from '../../repository/contexts.js';
 import {
   type Deferred,
   type Ending,
   type Repository,
   runEnding,
   type ScatteredRepository,
-} from '../repository/index.js';
-import type { CheckedPrefixes, KeyedClass, KeyQuery, ScatteredClass } from '../schema/entity-types.js';
-import type { EntityClass, EntitySchema } from '../schema/types.js';
-import { describe } from '../table/checks.js';
-import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../table/index.js';
-import { type ContextSource, Contexts } from './contexts.js';
-
-/** What a transaction takes from its database. */
-export interface TransactionSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
-  /** Where dictionaries keep their texts. */
-  readonly dictionaryTable: string;
-  dictionary(name: string): KeyDictionary;
-  /** As it was declared, without dictionaries. */
-  declared(target: EntityClass): EntitySchema;
-}
+} from '../../repository/index.js';
+import type { CheckedPrefixes, KeyedClass, KeyQuery, ScatteredClass } from '../../schema/entity-types.js';
+import type { EntityClass, EntitySchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../../table/index.js';
 
 /**
  * What the function of `db.transaction` is given: repositories and queries that see one moment of the database and what the
@@ -37,7 +28,7 @@ export class Transaction implements Deferred {
 
   /** Made by `Database.transaction`. */
   constructor(
-    private readonly source: TransactionSource,
+    private readonly source: SharedSource,
     private readonly tables: TableTransaction,
   ) {
     this.contexts = new Contexts({

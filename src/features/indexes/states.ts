@@ -3,11 +3,10 @@
  * not know while it wrote is disabled, since it may lack what that program wrote.
  */
 
-import { toHex } from '../bytes/index.js';
-import { RowanError, SchemaError } from '../errors.js';
-import { INDEX_FAMILY, indexTableName } from '../indexes/index.js';
-import type { IndexState } from '../query/index.js';
-import type { EntitySchema, IndexSchema, TableSchema } from '../schema/types.js';
+import { toHex } from '../../bytes/index.js';
+import { liveStamp } from '../../ddl/table-stamp.js';
+import { RowanError, SchemaError } from '../../errors.js';
+import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
 import {
   type Admin,
   canonicalTableName,
@@ -16,8 +15,9 @@ import {
   Put,
   Scan,
   type TableDescriptor,
-} from '../table/index.js';
-import { liveStamp } from './table-stamp.js';
+} from '../../table/index.js';
+import { INDEX_FAMILY, indexTableName } from './entry.js';
+import type { IndexState } from './query/access.js';
 
 const PREFIX = 'rowan.index.';
 

@@ -2,23 +2,23 @@
 
 import type { Command } from 'commander';
 import { toHex } from '../../bytes/index.js';
+import { PLACE, runOptions } from '../../cli/commands/tools.js';
+import { type CliContext, CliExit, withProgress } from '../../cli/context.js';
+import { withDatabase, withEngines } from '../../cli/databases.js';
+import { entityNamed, loadSchema } from '../../cli/load-entities.js';
 import type { Database, OpenOptions } from '../../database.js';
-import { type StoredIndex, storedIndexes } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { IndexHandle } from '../../features/indexes/handle.js';
-import { removeIndex } from '../../features/indexes/jobs/index-jobs.js';
-import type { IndexReport, SharedValue } from '../../features/indexes/jobs/target.js';
-import { indexTableName } from '../../indexes/index.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntitySchema, IndexSchema } from '../../schema/types.js';
 import { literalOf } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
-import { type CliContext, CliExit, withProgress } from '../context.js';
-import { withDatabase, withEngines } from '../databases.js';
-import { entityNamed, loadSchema } from '../load-entities.js';
-import { PLACE, runOptions } from './tools.js';
+import { indexTableName } from './entry.js';
+import type { IndexHandle } from './handle.js';
+import { removeIndex } from './jobs/index-jobs.js';
+import type { IndexReport, SharedValue } from './jobs/target.js';
+import { type StoredIndex, storedIndexes } from './states.js';
 
 interface IndexFlags {
   readonly rate?: string;

@@ -1,14 +1,14 @@
 /** Declared upgrades -> what makes rows of older versions ones of the present, with every rule that they can break. */
 
-import type { UpgradeDeclaration } from '../../decorators/index.js';
-import { equalBytes, startsWithBytes, toStringBinary } from '../bytes/index.js';
-import { describe } from '../table/checks.js';
-import { tableDescriptor } from '../table/index.js';
-import { type CollectedEntity, propertiesOf } from './collect.js';
-import { type CompiledColumns, compileColumns } from './columns.js';
-import { LAST_VERSION } from './marker.js';
-import type { Problems } from './problems.js';
-import type { ColumnSchema, EntitySchema, UpgradeSchema } from './types.js';
+import type { UpgradeDeclaration } from '../../../decorators/index.js';
+import { equalBytes, startsWithBytes, toStringBinary } from '../../bytes/index.js';
+import { type CollectedEntity, propertiesOf } from '../../schema/collect.js';
+import { type CompiledColumns, compileColumns } from '../../schema/columns.js';
+import { LAST_VERSION } from '../../schema/marker.js';
+import type { Problems } from '../../schema/problems.js';
+import type { ColumnSchema, EntitySchema, UpgradeSchema } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+import { tableDescriptor } from '../../table/index.js';
 
 type Placed = Pick<ColumnSchema, 'family' | 'qualifier'>;
 

@@ -4,12 +4,13 @@
  * are worked, how often, or beside which writers.
  */
 
-import { equalBytes, startsWithBytes } from '../bytes/index.js';
-import { dataRowOf, type EntityIndexes, notePrefix, noteRow } from '../indexes/index.js';
-import { applyReadSet, type ReadSet, readColumns } from '../query/projection.js';
-import { type AtomicStep, Get, Scan } from '../table/index.js';
-import { deleteOf, putOf } from './entry-planner.js';
-import { EntryLife } from './expiry.js';
+import { equalBytes, startsWithBytes } from '../../bytes/index.js';
+import { applyReadSet, type ReadSet, readColumns } from '../../query/projection.js';
+import { EntryLife } from '../../repository/expiry.js';
+import { type AtomicStep, Get, Scan } from '../../table/index.js';
+import type { EntityIndexes } from './entity-indexes.js';
+import { dataRowOf, notePrefix, noteRow } from './entry.js';
+import { deleteOf, putOf } from './plan.js';
 
 /** The notes of one entity's eventual indexes. */
 export class EventualIndexQueue {

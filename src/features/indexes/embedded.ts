@@ -1,0 +1,134 @@
+import { equalBytes } from '../../bytes/index.js';
+import type {
+  ChangeImage,
+  ChangeStep,
+  PutLater,
+  RowEffect,
+  StepMaintainer,
+} from '../../repository/maintainer.js';
+import type { RowImage } from '../../repository/row-image.js';
+import type { ColumnSchema } from '../../schema/types.js';
+import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../../table/index.js';
+import { type EntityIndexes, NewEntries } from './entity-indexes.js';
+import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from './entry.js';
+
+import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './plan.js';
+
+/**
+ * Maintains the entries of an entity's indexes in one step with its rows; of an eventual index it notes the entries that are to be
+ * looked at. On HBase {@link IntentDriver} writes entries around the row itself: they must stand, unverified, before the row does.
+ */
+
+export class IndexMaintainer implements StepMaintainer {
+  readonly name = 'indexes';
+  readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;
+  private readonly planner: EntryPlanner;
+  /** Entries of the row that is put: filled again for each. */
+  private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
+
+  constructor(
+    private readonly indexes: EntityIndexes,
+    now: () => number,
+  ) {
+    this.planner = new EntryPlanner(indexes, now);
+    const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
+    this.effectsOfNewRow = entries && ((put, putLater) => this.addNew(entries, put, putLater));
+  }
+
+  private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {
+    if (put.ttl !== undefined || put.timestamp !== LATEST_TIMESTAMP) return false;
+    const { rows, values } = this.added;
+    rows.length = 0;
+    values.length = 0;
+    try {
+      of.addTo(rows, values, put);
+    } catch {
+      // The long way fails as well, and says of what.
+      return false;
+    }
+    const { tableName: table } = this.indexes;
+    const durability = durabilityOfEntries(put.durability);
+    for (let i = 0; i < rows.length; i++) {
+      const value = values[i]!;
+      putLater({ table, row: rows[i]!, family: INDEX_FAMILY, qualifier: ENTRY_QUALIFIER, value, durability });
+    }
+    return true;
+  }
+
+  effects({ row, before, after, mutations }: ChangeImage, step: ChangeStep): readonly RowEffect[] {
+    this.planner.refuse(mutations);
+    return this.effectsOf(
+      row,
+      this.planner.changes(before, after),
+      durabilityOfEntries(mutations[0]!.durability),
+      step,
+    );
+  }
+
+  isAffectedBy(columns: readonly ColumnSchema[]): boolean {
+    return this.planner.isMadeOf(columns);
+  }
+
+  /** The entries of a row that was written below its repository, as durable as is said. */
+  effectsBelow(
+    row: Uint8Array,
+    before: RowImage,
+    after: RowImage,
+    durability: Durability,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly RowEffect[] {
+    return this.effectsOf(row, this.planner.changes(before, after), durability, step);
+  }
+
+  private effectsOf(
+    row: Uint8Array,
+    changes: readonly EntryChange[],
+    durability: Durability,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly RowEffect[] {
+    const out: RowEffect[] = [];
+    for (const change of changes) this.addEffects(change, row, step, out);
+    for (const { mutation } of out) mutation.setDurability(durability);
+    return out;
+  }
+
+  /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
+  private addEffects(
+    change: EntryChange,
+    dataRow: Uint8Array,
+    step: Pick<ChangeStep, 'read'>,
+    out: RowEffect[],
+  ): void {
+    const { index, row, was, is, ttl, isShortened } = change;
+    const { tableName: table, schema } = this.indexes;
+    if (index.index.eventual) {
+      out.push({ table, mutation: entryNoteOf(row) });
+      return;
+    }
+    const asked = index.index.unique && (was === undefined || is === undefined);
+    const holder = asked ? this.holder(change, step) : dataRow;
+    const own = holder !== undefined && equalBytes(holder, dataRow);
+    if (is === undefined) {
+      if (own) out.push({ table, mutation: deleteOf(row) });
+      return;
+    }
+    if (holder !== undefined && !own) {
+      const stored = step.read(new Get(holder), schema.table.descriptor.name);
+      if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
+    }
+    // What is written behind a delete in a step has a later time.
+    if (isShortened) out.push({ table, mutation: deleteOf(row) });
+    out.push({ table, mutation: putOf(is, ttl) });
+  }
+
+  /** The data row that an entry of a unique index names. */
+  private holder({ index, row }: EntryChange, step: Pick<ChangeStep, 'read'>): Uint8Array | undefined {
+    const found = step.read(new Get(row), this.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
+    return found && decodeEntry(index.index, row, found).dataRow;
+  }
+}
+
+/** Entries are acknowledged with their row; but past the log they would be lost without it, or it without them. */
+function durabilityOfEntries(ofRow: Durability): Durability {
+  return ofRow === 'SKIP_WAL' ? 'USE_DEFAULT' : ofRow;
+}

@@ -1,0 +1,114 @@
+/** Compiles the referential rules of relations: `onDelete` and `exists`. */
+
+import type { RelationDeclaration } from '../../../decorators/index.js';
+import type { CollectedEntity } from '../../schema/collect.js';
+import { type FeatureCompiler, type FeaturePart, linkPart } from '../../schema/feature-part.js';
+import { checkLink, compileVia, type LinkOwner, type UnindexedLink } from '../../schema/links.js';
+import type { Problems } from '../../schema/problems.js';
+import type { EntityClass, EntitySchema, ReferenceRule } from '../../schema/types.js';
+import { describe } from '../../table/checks.js';
+
+const ON_DELETE: readonly unknown[] = ['restrict', 'cascade', 'setNull', undefined];
+const OPTIONS: readonly string[] = ['onDelete', 'exists'];
+
+/** The referential rules' part of schema compilation. */
+export const referenceCompiler: FeatureCompiler = { compile: compileReferences, check: checkReferences };
+
+/** Compiles the rules that one entity declares. `checkReferences` then checks them against the entities they name. */
+function compileReferences(
+  { name, relations, required }: CollectedEntity,
+  owner: LinkOwner,
+  problems: Problems,
+): FeaturePart {
+  const found: UnindexedLink<ReferenceRule>[] = [];
+  for (const relation of relations) {
+    const { decorator, property, target } = relation;
+    const rule = ruleOf(name, relation, problems);
+    if (rule === undefined || typeof target !== 'function') continue;
+    const via = compileVia(owner, { decorator, property, via: relation.via }, problems);
+    if (via === undefined) continue;
+    if (rule.onDelete === 'setNull') {
+      const fixed = via.map(([, held]) => held).filter((held) => !isOptional(owner, held, required));
+      for (const held of fixed) {
+        problems.add(
+          name,
+          property,
+          `onDelete is 'setNull', and "${held}" is part of the key or required.`,
+          "Hold the other's key in optional columns, or take 'cascade' or 'restrict'.",
+        );
+      }
+    }
+    found.push({ property, target: target as () => EntityClass, via, ...rule });
+  }
+  return linkPart<ReferenceRule>(owner, found, (references) => ({ references }));
+}
+
+function isOptional({ columns }: LinkOwner, held: string, required: ReadonlySet<string>): boolean {
+  const column = columns.find(({ property }) => property === held);
+  return column !== undefined && !column.required && !required.has(held);
+}
+
+/** Undefined where there is no rule. */
+function ruleOf(
+  entity: string,
+  { decorator, property, rule }: RelationDeclaration,
+  problems: Problems,
+): Pick<ReferenceRule, 'onDelete' | 'exists'> | undefined {
+  const given: unknown = rule ?? {};
+  const add = (what: string, mend: string): void => problems.add(entity, property, what, mend);
+  if (typeof given !== 'object' || given === null) {
+    add(`The options of @${decorator} are ${describe(given)}.`, "Give an object, { onDelete: 'restrict' }.");
+    return undefined;
+  }
+  for (const option of Object.keys(given)) {
+    if (!OPTIONS.includes(option))
+      add(`@${decorator} has the option ${describe(option)}.`, `It has ${OPTIONS.join(', ')}.`);
+  }
+  const { onDelete, exists } = given as Readonly<Record<string, unknown>>;
+  if (!ON_DELETE.includes(onDelete))
+    add(`Its onDelete is ${describe(onDelete)}.`, "Give 'restrict', 'cascade' or 'setNull'.");
+  if (exists !== undefined && typeof exists !== 'boolean')
+    add(`Its exists is ${describe(exists)}.`, 'Give true or false.');
+  const must = exists === undefined ? onDelete !== undefined : exists === true;
+  if (onDelete === undefined && !must) return undefined;
+  return { onDelete: onDelete as ReferenceRule['onDelete'], exists: must };
+}
+
+/** Holds rules against the entities that they are about, which must be in the schema. */
+function checkReferences(entities: readonly EntitySchema[], problems: Problems): void {
+  const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
+  for (const entity of entities) {
+    for (const rule of entity.references) {
+      const { property } = rule;
+      const target: unknown = rule.target();
+      const other = byTarget.get(target as EntityClass);
+      if (other !== undefined) {
+        checkLink(entity, rule, { decorator: 'Reference', property }, other, problems);
+        checkKept(entity, rule, other, problems);
+        continue;
+      }
+      problems.add(
+        entity.name,
+        property,
+        `It has rules about ${describe(target)}, which is not among the entities.`,
+        'Pass it with them: its deletes must know of them.',
+      );
+    }
+  }
+}
+
+/** What is deleted and kept (`@DeletedAt`) can be restored: what it took along could not. */
+function checkKept(entity: EntitySchema, rule: ReferenceRule, other: EntitySchema, problems: Problems): void {
+  const { onDelete, property } = rule;
+  if (onDelete === undefined || onDelete === 'restrict') return;
+  const kept = [other, ...(onDelete === 'cascade' ? [entity] : [])].find(
+    (one) => one.deletedProperty !== undefined,
+  );
+  if (kept === undefined) return;
+  problems.add(
+    entity.name,
+    property,
+    `onDelete is '${onDelete}', and ${kept.name} is kept when it is deleted (@DeletedAt): restoring it would not bring back what it took along.`,
+    "Take 'restrict', or leave @DeletedAt out.",
+  );
+}

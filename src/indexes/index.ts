@@ -1,2 +1,0 @@
-export * from './entity-indexes.js';
-export * from './entry.js';

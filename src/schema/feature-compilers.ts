@@ -1,0 +1,15 @@
+/**
+ * The features that take part in compiling schemas, in the order in which they are asked. One of the lists that name features
+ * (docs/extending.md): the rest of the compiler knows none.
+ */
+
+import { copyCompiler } from '../features/copies/compile.js';
+import { referenceCompiler } from '../features/relations/compile.js';
+import { summaryCompiler } from '../features/summaries/compile.js';
+import type { FeatureCompiler } from './feature-part.js';
+
+export const FEATURE_COMPILERS: readonly FeatureCompiler[] = [
+  summaryCompiler,
+  copyCompiler,
+  referenceCompiler,
+];

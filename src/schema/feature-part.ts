@@ -1,0 +1,66 @@
+/** A feature's part in compiling a schema: the interface by which the compiler asks the features of `feature-compilers.ts`. */
+
+import type { IndexDeclaration } from '../../decorators/index.js';
+import type { CollectedEntity } from './collect.js';
+import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
+import type { Problems } from './problems.js';
+import type { EntitySchema, IndexSchema, LinkSchema } from './types.js';
+
+/** Compiles and checks what a feature declares. */
+export interface FeatureCompiler {
+  /** Compiles the declarations of one entity; adds what is wrong with them to `problems`. */
+  compile(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart;
+  /** Checks compiled entities against each other: adds what is wrong to `problems`. */
+  check(entities: readonly EntitySchema[], problems: Problems): void;
+}
+
+/** The entity whose declarations are compiled. */
+export interface FeatureOwner extends LinkOwner {
+  /** The property of `@DeletedAt`. */
+  readonly deletedProperty: string | undefined;
+}
+
+/** What a feature adds to the schema of one entity. */
+export interface FeaturePart {
+  /** The indexes that it needs beside those that are declared. */
+  indexes(declared: readonly IndexSchema[]): readonly NeededIndex[];
+  /** Its properties of the entity's schema. @param indexes all indexes of the entity. */
+  schema(indexes: readonly IndexSchema[]): Partial<FeatureSchemas>;
+}
+
+/** An index that a feature adds to an entity. */
+export interface NeededIndex {
+  readonly declaration: IndexDeclaration;
+  /** What it does, for the message when a declared index has its name: "holds …". */
+  readonly purpose: string;
+}
+
+/** The properties of an entity's schema that features compile. */
+export type FeatureSchemas = Pick<EntitySchema, 'copies' | 'references' | 'summaries'>;
+
+/** The part of a feature that consists of links: each needs an index that finds the rows which hold the key. */
+export function linkPart<T extends LinkSchema>(
+  owner: LinkOwner,
+  links: readonly UnindexedLink<T>[],
+  schema: (links: readonly T[]) => Partial<FeatureSchemas>,
+): FeaturePart {
+  return {
+    indexes: (declared) =>
+      links
+        .filter(({ via }) => findBackReference(owner, declared, via) === 'missing')
+        .map(({ via }) => ({
+          declaration: backReferenceIndex(via),
+          purpose: `finds the rows which name another by ${via.map(([, held]) => held).join(', ')}`,
+        })),
+    schema: (indexes) =>
+      schema(
+        Object.freeze(
+          links.map((link) => {
+            const found = findBackReference(owner, indexes, link.via);
+            const index = found === 'missing' ? undefined : found.index;
+            return Object.freeze({ ...link, index }) as unknown as T;
+          }),
+        ),
+      ),
+  };
+}
