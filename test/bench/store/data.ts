@@ -50,14 +50,19 @@ export function valueAt(index: number): Buffer {
 
 /** Indexes below `count` in the frequencies of a zipf distribution with exponent 0.99, the frequent ones spread out. */
 export function zipf(count: number, samples: number, seed: number): Uint32Array {
+  const places = shuffled(count, seed);
+  return zipfRanks(count, samples, seed + 1).map((rank) => places[rank]!);
+}
+
+/** Ranks below `count` of a zipf distribution with exponent 0.99: 0 is the most frequent. */
+export function zipfRanks(count: number, samples: number, seed: number): Uint32Array {
   const sums = new Float64Array(count);
   let sum = 0;
   for (let i = 0; i < count; i++) {
     sum += 1 / (i + 1) ** 0.99;
     sums[i] = sum;
   }
-  const places = shuffled(count, seed);
-  const next = generator(seed + 1);
+  const next = generator(seed);
   return Uint32Array.from({ length: samples }, () => {
     const wanted = (next() / 2 ** 32) * sum;
     let low = 0;
@@ -67,6 +72,6 @@ export function zipf(count: number, samples: number, seed: number): Uint32Array 
       if (sums[middle]! < wanted) low = middle + 1;
       else high = middle;
     }
-    return places[low]!;
+    return low;
   });
 }

@@ -57,6 +57,8 @@ export function openLevel(path: string, memory: LevelMemory): LevelPeer {
 
 export interface LmdbPeer {
   put(key: Uint8Array, value: Uint8Array): Promise<boolean>;
+  /** On the disk when it returns, unless the store was opened with `noSync`. */
+  putSync(key: Uint8Array, value: Uint8Array): boolean;
   remove(key: Uint8Array): Promise<boolean>;
   getBinary(key: Uint8Array): Uint8Array | undefined;
   getRange(options?: object): Iterable<{ key: Uint8Array; value: Uint8Array }>;
