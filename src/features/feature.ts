@@ -1,4 +1,7 @@
-/** What the core knows of a feature, and what a feature is given. docs/extending.md says how one is added. */
+/**
+ * The interface of a feature, and the context that a database gives to its features. docs/extending.md says how to
+ * add one.
+ */
 
 import type { LiveTables } from '../ddl/index.js';
 import type { RowanError } from '../errors.js';
@@ -10,56 +13,66 @@ import type { Engine, Result } from '../table/index.js';
 import type { Indexing } from './indexes/indexing.js';
 import type { Outbox } from './outbox.js';
 
-/** A feature of an open database; `openFeatures` makes those that there are. */
+/** A feature of an open database. `openFeatures` creates them all. */
 export interface Feature {
-  /** Takes over what is declared. @throws SchemaError on wrong declarations; UnsupportedError on what the engine cannot keep. */
+  /**
+   * Registers the feature's declarations. Called at opening, and again when entities are added.
+   * @throws SchemaError on wrong declarations; UnsupportedError on declarations that the engine cannot support.
+   */
   adopt?(schema: AdoptedSchema): void;
-  /** What it does with changes of an entity's rows, for both drivers. */
+  /** The maintainers of an entity's rows. Both drivers run them. */
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
-  /** HBase: what it notes of a change before the row is written, beside the outbox; undefined: nothing. */
+  /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */
   intent?(entity: EntitySchema): RowIntent | undefined;
-  /** Effects that are still to be made; absent: all are made with the change, or by the outbox of the database. */
+  /**
+   * The feature's own queue of pending effects. Absent: its effects are applied with the change, or by the database's
+   * outbox.
+   */
   readonly outbox?: Outbox | undefined;
-  /** Entities about whose rows it keeps something for this one: they are opened together. */
+  /** The entities whose changes the feature has to see on behalf of this one. They must be opened together. */
   sources?(entity: Pick<EntitySchema, 'copies' | 'references'>): {
-    /** What it keeps, in words, for messages. */
+    /** What the feature keeps about them, for messages: "copies". */
     readonly what: string;
     readonly entities: readonly EntityClass[];
   };
-  /** @throws UnsupportedError on an entity that it does not keep in another table than the declared one. */
+  /**
+   * Rejects `repositoryIn` where the feature works in the declared table only.
+   * @throws UnsupportedError.
+   */
   refuseElsewhere?(entity: EntitySchema): void;
-  /** Names of entities whose rows are found under the keys of this one, in the same order: their cursors go on. */
+  /** Former names of an entity whose keys were changed in the same order: cursors made under them stay valid. */
   formerNames?(entity: EntitySchema): readonly string[];
   /**
-   * Brings what is stored in line with what is declared, when the tables are there.
-   * @param before the tables as they were before this program opened them. `readOnly`: nothing is written.
+   * Updates stored state to match the declarations. Called once the tables exist.
+   * @param before the tables as they were before this program opened them.
+   * @param readOnly nothing may be written.
    */
   tablesOpened?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
-  /** Goes on with what another opening of the database has begun. */
+  /** Resumes work that an earlier opening of the database began. */
   resume?(): Promise<void>;
-  /** The database is being closed: stops between two steps. */
+  /** Called when the database closes: the feature stops after its current step. */
   end?(): void | Promise<void>;
 }
 
-/** What an open database gives to its features. */
+/** The parts of a database that a feature may use. */
 export interface FeatureContext extends MaintainerContext {
-  /** The engine, with its tables as they are declared, wherever their columns stand yet. */
+  /** The engine, which shows tables as their entities are declared, even while columns are being moved. */
   readonly engine: Engine;
-  /** The engine with its tables as they are stored. */
+  /** The engine, which shows tables as they are stored. */
   readonly stored: Engine;
-  /** Whether the engine's one step is a row, as on HBase. */
+  /** Whether an atomic step is limited to one row, as on HBase. */
   readonly isRemote: boolean;
-  /** Applies changes of entities in a step; for engines that have steps over rows. */
+  /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
   readonly indexing: Indexing;
-  /** Effects that are still to be made, of every feature. */
+  /** The pending effects of every feature. */
   readonly outbox: Outbox;
   declared(): AdoptedSchema;
   schemaOf(target: EntityClass): EntitySchema;
-  /** The table of these entities, with what reading them may have to load. */
+  /** The table of these entities, with a loader for Avro schemas that their rows may need. */
   access(entities: readonly EntitySchema[]): TableAccess;
-  /** A row of a table as its entity is declared. */
+  /** A stored row in the form in which its entity is declared. */
   declaredRow(table: string, row: Result): Result;
-  /** Told of failures of work that nobody waits for. */
+  /** Receives errors of background work that no caller awaits. */
   onFailure(error: RowanError): void;
 }

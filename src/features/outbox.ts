@@ -12,52 +12,59 @@ import {
 import { type Engine, Scan, type Table } from '../table/index.js';
 import { SETTLED } from './indexes/remote.js';
 
-/** Effects of changes that are still to be made. On HBase every change with effects notes its intent; the embedded engine notes only what is too much for one step. */
+/**
+ * The outbox: effects of changes that are still to be applied.
+ *
+ * On HBase every change with effects writes an intent to it first. The embedded engine uses it only for effects that
+ * are too many for one step.
+ */
 
-/** How an outbox is emptied. */
+/** Options of `Database.drain`. */
 export interface DrainOptions {
   /**
-   * HBase only: milliseconds after which a change that was noted is nobody's who may still write its row. Default 30,000;
-   * less only while nobody writes.
+   * HBase only: age in milliseconds from which an intent is treated as abandoned: its writer can no longer write the
+   * row. Default 30,000. Use less only while nobody writes.
    */
   readonly settledAfter?: number;
 }
 
 export interface Outbox {
-  /** Has it emptied, without waiting for it. */
+  /** Starts working off the outbox in the background. */
   kick(): void;
-  /** The result of a write of several rows; what it has noted is worked behind it. */
+  /** Passes on the result of a write, and afterwards starts working off what it queued. */
   behind<T>(written: Promise<T>): Promise<T>;
-  /** Resolves when what waited at the call is done. */
+  /** Resolves when every effect that was pending at the call has been applied. */
   drain(options?: DrainOptions): Promise<void>;
-  /** The number of intents and notes that wait. */
+  /** The number of pending intents and notes. */
   pending(): Promise<number>;
-  /** Stops between two steps; what is left is done when the database is opened next. */
+  /** Stops after the current step. The rest is resumed when the database is opened next. */
   end(): Promise<void>;
 }
 
 /**
- * The outbox on HBase: intents that this program has left, and those of programs that have ended. A change notes its intent before
- * it writes its row, and writes it within a time; so an old intent is nobody's.
+ * The outbox on HBase: it works off intents that this program left, and abandoned ones of others.
+ *
+ * A change writes its intent before its row, and its row write expires after a fixed time. So an intent older than
+ * that has no live writer.
  */
 
-/** Intents read at once. */
+/** Intents read in one request. */
 const PAGE = 64;
-/** Milliseconds between two looks at what others have noted. */
+/** Milliseconds between two polls for intents of other writers. */
 const LOOK = 100;
 
-/** What the outbox takes from its database. */
+/** The parts of a database that the outbox uses. */
 export interface RemoteOutboxSource {
   readonly engine: Engine;
-  /** The effects of the rows of the entity of this name; undefined: this program does not know it. */
+  /** The follow-ups of the entity with this name. Undefined: the entity is not open in this program. */
   followUpsOf(entity: string): FollowUps | undefined;
-  /** Resolves when the intents of settled changes of this program are removed. */
+  /** Resolves when the intents of this program's finished changes are removed. */
   rest(): Promise<unknown>;
   onFailure(error: RowanError): void;
 }
 
 export class RemoteOutbox implements Outbox {
-  /** Changes of this program whose rows are written, in hex. */
+  /** Tokens (hex) of this program's changes whose rows are written and whose effects are pending. */
   private readonly left = new Set<string>();
   private readonly ending = new AbortController();
   private running: Promise<unknown> | undefined;
@@ -66,13 +73,13 @@ export class RemoteOutbox implements Outbox {
 
   constructor(private readonly source: RemoteOutboxSource) {}
 
-  /** Takes over the effects of a change whose row was written. */
+  /** Queues the effects of a change whose row has been written. */
   take(token: Uint8Array): void {
     this.left.add(toHex(token));
     setImmediate(() => this.kick());
   }
 
-  /** Works what is nobody's any more, without being waited for; what is younger when its time has come. */
+  /** Works off abandoned intents in the background, and schedules another run for younger ones. */
   kick(): void {
     this.again = true;
     if (this.hasEnded || this.running !== undefined) return;
@@ -100,7 +107,7 @@ export class RemoteOutbox implements Outbox {
     return written;
   }
 
-  /** Resolves when what waited at the call is done, by this program or by those that began it. */
+  /** Resolves when every intent pending at the call is finished, by this program or by its writer. */
   async drain({ settledAfter = SETTLED }: DrainOptions = {}): Promise<void> {
     await this.source.rest();
     const waiting = new Set<string>();
@@ -141,7 +148,10 @@ export class RemoteOutbox implements Outbox {
     }
   }
 
-  /** `of`: only these tokens. Milliseconds until the next is nobody's; undefined: there is none. */
+  /**
+   * Works off abandoned intents once. @param of only these tokens. @returns milliseconds until the next intent counts
+   * as abandoned; undefined: none is left.
+   */
   private async pass(of: Set<string> | undefined, settledAfter: number): Promise<number | undefined> {
     let youngest: number | undefined;
     for await (const intent of this.intents()) {
@@ -161,7 +171,7 @@ export class RemoteOutbox implements Outbox {
     return youngest;
   }
 
-  /** Whether the effects are settled. */
+  /** Applies the effects of one intent. @returns whether they have all been applied. */
   private async work(
     { entity, target, row }: Intent,
     marks: readonly IntentMark[],
@@ -180,7 +190,7 @@ export class RemoteOutbox implements Outbox {
   }
 }
 
-/** Several outboxes as one. */
+/** Several outboxes behind one interface. */
 export class JoinedOutbox implements Outbox {
   constructor(private readonly all: () => readonly Outbox[]) {}
 

@@ -6,8 +6,9 @@ import { Referencing } from './relations/handle.js';
 import { Summarizing } from './summaries/handle.js';
 
 /**
- * The features of an open database, in the order in which their maintainers run: what refuses a change first, then what is set in
- * the row, then what follows from it. A feature is added here, and taken away here with its folder.
+ * Creates the features of an open database, in the order in which their maintainers run: first those that refuse
+ * changes, then those that set columns of the row, then those that write other rows. To add or remove a feature, edit
+ * this list.
  */
 export function openFeatures(context: FeatureContext) {
   return {

@@ -8,11 +8,11 @@ import { changesDescriptor } from './changes/table.js';
 import { INDEX_FAMILY, indexTableName } from './indexes/entry.js';
 import { summaryTableDescriptor } from './summaries/rows.js';
 
-/** The tables that are kept beside those of the declarations. */
+/** Rowan's own tables, which are created beside the declared ones. */
 
 type Entities = readonly EntitySchema[];
 
-/** Each answers the tables of one kind that these entities need. */
+/** Each function returns the tables of one kind that these entities need. */
 const TABLES: readonly ((entities: Entities) => readonly TableDescriptor[])[] = [
   (entities) => when(entities, ({ key }) => key.substitutions.length > 0, dictionaryTableDescriptor),
   (entities) => when(entities, (entity) => avroColumns(entity).length > 0, schemaTableDescriptor),
@@ -59,7 +59,7 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
   }));
 }
 
-/** The table of the entries of a table's indexes. */
+/** The table that holds the index entries of a table. */
 export function indexTableDescriptor(table: string): TableDescriptor {
   return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }

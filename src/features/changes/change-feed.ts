@@ -1,4 +1,4 @@
-/** The feed of some entities' changes: commits one after the other, as they are asked for. */
+/** A change feed: the commits to some entities, one after the other, read on demand. */
 
 import { ClosedError, InvalidArgumentError, throwIfAborted } from '../../errors.js';
 import type { EntityOf, KeyedClass, KeyOf } from '../../schema/entity-types.js';
@@ -7,24 +7,27 @@ import type { CommitSource, StoredCommit } from './embedded.js';
 
 /** Options of `watch`. */
 export interface WatchOptions {
-  /** The `position` of a commit or of a feed: it goes on behind it. `'start'`: the oldest that is kept. Default: from now on. */
+  /**
+   * Where to start: the `position` of a commit or of a feed, and the feed continues after it. `'start'`: the oldest
+   * change kept. Default: the present.
+   */
   readonly from?: string | undefined;
   /** Ends the feed with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * HBase only: milliseconds for which a feed waits for a change that is under way, before it finds out by the row what became of it
-   * and keeps its writer from going on: he begins anew. Default 10,000.
+   * HBase only: how long the feed waits for an undecided change, ms. After that it decides the change from the row
+   * and fences the writer, which then retries. Default 10,000.
    */
   readonly settledAfter?: number | undefined;
 }
 
 interface ChangedRow<C extends KeyedClass> {
-  /** The class. */
+  /** The entity class. */
   readonly entity: C;
   readonly key: KeyOf<C>;
 }
 
-/** What became of one row: the row before and after, undefined where there is none. */
+/** The change of one row: the entity before and after. `undefined` where there was or is none. */
 export type RowChange<C extends KeyedClass> = C extends KeyedClass
   ? ChangedRow<C> &
       (
@@ -34,37 +37,37 @@ export type RowChange<C extends KeyedClass> = C extends KeyedClass
       )
   : never;
 
-/** All that one step of writes has changed: a write, or an atomic batch or transaction with all that it took along. */
+/** All changes of one atomic step: a single write, or a batch or transaction with its effects. */
 export interface ChangeCommit<C extends KeyedClass> {
   /** Opaque; `watch(…, { from: position })` goes on behind this commit. */
   readonly position: string;
   readonly time: Date;
-  /** At most one for each row. */
+  /** At most one change per row. */
   readonly changes: readonly RowChange<C>[];
 }
 
-/** What a feed is made of. */
+/** The dependencies of a feed. */
 export interface FeedParts<C extends KeyedClass> {
   readonly source: CommitSource;
-  /** The changes of a commit that are wanted. */
+  /** Decodes the changes of a commit that the feed was opened for. */
   readonly decode: (commit: StoredCommit) => Promise<readonly RowChange<C>[]>;
-  /** The feeds that are to be ended with the database. */
+  /** The open feeds of the database, which closes them when it closes. */
   readonly open: Set<{ cutOff(): void }>;
 }
 
 /**
- * The committed changes of entities, in the order of the commits. To be iterated once; `break`, `close`, an error and the end
- * of the database end it.
+ * The committed changes of entities, in commit order. It can be iterated once. `break`, `close`, an error, and the
+ * end of the database end it.
  */
 export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCommit<C>>, AsyncDisposable {
   private readonly stopped = new AbortController();
   private at: string | undefined;
-  /** Not held against the store yet. */
+  /** True until the position has been checked against the store. */
   private unchecked: boolean;
-  /** Read, and not given out yet; the first at `next`. */
+  /** Commits that have been read and not yet returned. The next is at `next`. */
   private page: readonly StoredCommit[] = [];
   private next = 0;
-  /** Behind the page. */
+  /** The position after the page. */
   private pageEnd: string | undefined;
   private readonly starting: Promise<string> | undefined;
   private iterated = false;
@@ -103,14 +106,14 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
     this.pageEnd = at;
   }
 
-  /** Resolves when it is known where it begins; on the embedded engine it is at once. @throws what the engine throws. */
+  /** Resolves when the start position is known; on the embedded engine, at once. @throws what the engine throws. */
   async ready(): Promise<void> {
     await this.starting;
   }
 
   /**
-   * Where it stands: behind the commit that was given out last, or further where nothing has happened since.
-   * @throws InvalidArgumentError on HBase before `ready`.
+   * The position after the commit returned last, or a later one if nothing has happened since. @throws
+   * InvalidArgumentError on HBase before `ready`.
    */
   get position(): string {
     if (this.at !== undefined) return this.at;
@@ -119,7 +122,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
     );
   }
 
-  /** Ends the feed: who waits for the next commit gets the end. */
+  /** Ends the feed. A pending `next` resolves as done. */
   async close(): Promise<void> {
     this.end();
   }
@@ -128,7 +131,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
     return this.close();
   }
 
-  /** The database is closed. */
+  /** Ends the feed because the database closes. */
   cutOff(): void {
     this.end(() => {
       throw new ClosedError(
@@ -203,7 +206,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
     }
   }
 
-  /** @throws what ended it, if that was an error, once. */
+  /** Whether the feed has ended. @throws the error that ended it, once. */
   private isEnded(): boolean {
     if (!this.stopped.signal.aborted) return false;
     const error = this.error;

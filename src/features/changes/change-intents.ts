@@ -25,14 +25,15 @@ import type { RowEntry } from './entry.js';
 import { bucketOf, freshMark, type LogPlace, markedNumber, numberMark } from './log-rows.js';
 
 /**
- * The change log's intents on HBase (docs/changes-internals.md): the entry of a change is written before its row, on condition that the row
- * still has the mark by which it was read; the row's write sets the mark to the entry's number.
+ * Write intents of the change log on HBase (docs/changes-internals.md). The entry of a change is written before its
+ * row, on condition that the row still has the mark that was read. The row write then sets the mark to the entry's
+ * number.
  */
 
-/** What change intents take from their database. */
+/** The parts of a database that change intents use. */
 export interface ChangeIntentSource {
   readonly schema: EntitySchema;
-  /** The family of marks. */
+  /** The column family that holds the marks. */
   readonly marks: string;
   /** Milliseconds for which changes are kept. */
   readonly kept: number;
@@ -40,11 +41,11 @@ export interface ChangeIntentSource {
   readonly table: string;
   readonly log: ChangeLog;
   now(): number;
-  /** Told when changes were made that can be read now. */
+  /** Called when new changes can be read. */
   onRecorded(): void;
 }
 
-/** A row of a round whose change has got a number. */
+/** A row of a round whose change has a sequence number. */
 interface NumberedWork {
   readonly work: RowWork;
   readonly recorded: Recorded;
@@ -52,11 +53,11 @@ interface NumberedWork {
   readonly mark: Uint8Array;
 }
 
-/** What a change of a row is recorded as, in the present round. */
+/** The log entry of a row's change in the present round. */
 interface Recorded {
-  /** Undefined: nothing of the row changes. */
+  /** Undefined: the write changes nothing. */
   readonly entry: RowEntry | undefined;
-  /** Where the entry was written; undefined: not yet, or it was closed. */
+  /** Where the entry was written. Undefined: not yet, or it is closed. */
   place: LogPlace | undefined;
 }
 
@@ -66,7 +67,7 @@ export class ChangeIntents implements RowIntent {
 
   constructor(private readonly source: ChangeIntentSource) {}
 
-  /** The mutations, none of which touches the marks; remembers what they make of the row. */
+  /** Returns the mutations without those that touch marks, and remembers the row that they produce. */
   plan(work: RowWork, said: readonly RowMutation[]): readonly RowMutation[] {
     const { schema } = this.source;
     refuseTimes(schema, said);
@@ -86,8 +87,8 @@ export class ChangeIntents implements RowIntent {
   }
 
   /**
-   * Takes numbers for the changes, and writes them down. One whose row or number somebody else has touched is put off; after an
-   * error nothing is known of any, and whoever reads the log finds out.
+   * Allocates numbers for the changes and writes their entries. A change whose row or number was touched by another
+   * writer is deferred. After an error the outcome is unknown; a reader of the log decides it later.
    */
   async note(
     works: readonly RowWork[],
@@ -116,7 +117,7 @@ export class ChangeIntents implements RowIntent {
       if (work.isDone || work.isPutOff) unused.push(place);
       else numbered.push({ work, recorded, place, mark: work.changeMark! });
     }
-    // Readers would wait for them.
+    // Close unused numbers: readers would wait for them.
     if (unused.length > 0) await log.closeNumbers(unused, kept);
     if (numbered.length === 0) return;
     const written = await log.write(
@@ -130,14 +131,14 @@ export class ChangeIntents implements RowIntent {
     }
   }
 
-  /** The change that the row's mark is of was made, whether or not its writer has come to say so. */
+  /** Marks the change that the row's mark names as made, in case its writer has not closed it yet. */
   private before({ bucket }: LogPlace, mark: Uint8Array): ClosedChange[] {
     const number = markedNumber(mark);
     if (number === undefined) return [];
     return [{ place: { bucket, number }, isMade: true, kept: this.source.kept }];
   }
 
-  /** Rows without a mark get one: that there is none says nothing of what was between. */
+  /** Gives a mark to rows without one: absence alone cannot tell whether the row changed in between. */
   private async claim(
     works: readonly RowWork[],
     rows: DataRows,
@@ -167,7 +168,7 @@ export class ChangeIntents implements RowIntent {
     }
   }
 
-  /** What must hold of the row's mark for it to be as it was read. */
+  /** The condition that the row's mark is as it was read. */
   condition(work: RowWork): Expectation[] {
     const { change, changeMark } = work;
     if (change === undefined) return [];
@@ -176,7 +177,7 @@ export class ChangeIntents implements RowIntent {
     return this.recorded.get(work)?.entry === undefined ? [this.absent()] : [];
   }
 
-  /** The row's new mark. Of a row that is gone the mark stays as long as its change is kept. */
+  /** The mutations that set the row's new mark. The mark of a deleted row stays as long as its change is kept. */
   writtenWith(work: RowWork): RowMutation[] {
     const { place, entry } = this.recorded.get(work) ?? {};
     if (place === undefined) return [];
@@ -189,7 +190,7 @@ export class ChangeIntents implements RowIntent {
     return { kind: 'absent', family: this.source.marks, qualifier: MARK_QUALIFIER };
   }
 
-  /** Says of the changes of a round what became of them. What fails here, whoever reads the log finds out. */
+  /** Records the outcome of each change of a round. If this fails, a reader of the log decides the outcome. */
   async close(works: readonly RowWork[]): Promise<void> {
     const { log, kept } = this.source;
     const closed: ClosedChange[] = [];
@@ -199,7 +200,7 @@ export class ChangeIntents implements RowIntent {
       const place = recorded?.place;
       if (recorded !== undefined) recorded.place = undefined;
       const isMade = outcome?.ok === true;
-      // Of a row of which nobody knows whether it was written nothing is said.
+      // Skip rows whose write may or may not have arrived.
       if (place !== undefined && (isMade || !isSent)) closed.push({ place, isMade, kept });
     }
     try {
@@ -212,7 +213,7 @@ export class ChangeIntents implements RowIntent {
   }
 }
 
-/** The delete of a row, without what is in other families. */
+/** The delete, limited to these families. */
 function ofFamilies(mutation: Delete, families: readonly string[]): Delete {
   const del = new Delete(mutation.row).setDurability(mutation.durability);
   for (const family of families) del.addFamily(family);
@@ -233,7 +234,7 @@ function isSame(before: Result, after: Result): boolean {
   );
 }
 
-/** The server gives new cells their times; here it is about that of now. */
+/** The image with the present time in place of times that the server will set. */
 function timed(image: Result, now: number): Result {
   if (image.isEmpty) return image;
   const cells = image.cells.map(({ row, family, qualifier, timestamp, value }) =>

@@ -37,31 +37,34 @@ import {
   writeUnderWay,
 } from './log-rows.js';
 
-/** The log of changes where one step is one row: numbers are taken, entries written under them and closed, and read in order. */
+/**
+ * The change log on engines whose atomic step is one row: numbers are allocated, entries are written under them and
+ * closed, and read in order.
+ */
 
-/** A change of which it is known whether it was made. */
+/** A change with a known outcome. */
 export interface ClosedChange {
   readonly place: LogPlace;
   readonly isMade: boolean;
-  /** Milliseconds for which that is kept. */
+  /** Milliseconds for which the outcome is kept. */
   readonly kept: number;
 }
 
-/** Numbers of a bucket behind which its first entries are looked at, where they do not end by themselves. */
+/** Every so many numbers of a bucket its oldest entries are checked for removal, on engines without cell TTLs. */
 const REMOVED_EVERY = 64;
-/** Entries that are looked at then. */
+/** The number of entries checked then. */
 const REMOVED_AT_ONCE = 256;
 
 export class ChangeLog {
-  /** `cellTtl`: whether cells have lives of their own, by which entries end. */
+  /** @param cellTtl whether the engine has cell TTLs, by which entries expire. */
   constructor(
     private readonly table: Table,
     private readonly cellTtl: boolean,
   ) {}
 
   /**
-   * A new number of its bucket for each; undefined where none could be told. Those of a bucket rise in the order of the list.
-   * @throws RowanError as the table does.
+   * Allocates a new number in the bucket of each row. Undefined where no number was learned. Numbers of one bucket
+   * rise in the order of the list. @throws RowanError as the table does.
    */
   async take(
     buckets: readonly number[],
@@ -78,7 +81,7 @@ export class ChangeLog {
     for (const [i, answer] of answers.entries()) {
       if (!answer.ok) throw answer.error;
       const [bucket, count] = asked[i]!;
-      // The answer may be lost though they were taken: then nobody has them.
+      // The answer may be lost although the numbers were allocated: then they stay unused.
       const { number } = lastNumber(answer.result);
       if (number > 0) next.set(bucket, number - count + 1);
     }
@@ -90,9 +93,8 @@ export class ChangeLog {
   }
 
   /**
-   * Writes changes down as under way, and closes others, all of which must be answered for.
-   * @returns whether each was written; not where its number was closed by somebody who had waited for it.
-   * @throws RowanError as the table does, then nothing is known of any.
+   * Writes changes as undecided, and closes others. @returns whether each was written: not where a reader has closed
+   * its number after waiting. @throws RowanError as the table does; then the outcome of all is unknown.
    */
   async write(
     changes: readonly LoggedChange[],
@@ -116,14 +118,14 @@ export class ChangeLog {
     });
   }
 
-  /** Closes changes; those that are closed stay as they are. @throws RowanError as the table does. */
+  /** Closes changes. Closed changes are never altered. @throws RowanError as the table does. */
   async close(closed: readonly ClosedChange[]): Promise<void> {
     if (closed.length > 0) await this.write([], closed, undefined);
   }
 
   /**
-   * Where entries do not end by themselves: removes those that are kept no longer, oldest first, of buckets in which a round number was
-   * closed. So no more are left than are kept, and few are looked at. @throws RowanError as the table does.
+   * Removes expired entries on engines without cell TTLs, oldest first, in buckets that have passed a multiple of
+   * REMOVED_EVERY. So few entries outlive their time, and few are read. @throws RowanError as the table does.
    */
   async removeEnded(closed: readonly ClosedChange[], now: number): Promise<void> {
     if (this.cellTtl) return;
@@ -137,24 +139,24 @@ export class ChangeLog {
     }
   }
 
-  /** Closes numbers that nobody has written an entry with. @throws RowanError as the table does. */
+  /** Closes numbers under which no entry was written. @throws RowanError as the table does. */
   async closeNumbers(places: readonly LogPlace[], kept: number): Promise<void> {
     const answers = await this.table.batch(places.map((place) => closeNumber(place, kept, this.cellTtl)));
     for (const answer of answers) if (!answer.ok) throw answer.error;
   }
 
-  /** Of each bucket. */
+  /** The last number of each bucket. */
   async last(): Promise<LastNumber[]> {
     const gets = Array.from({ length: BUCKETS }, (_, bucket) => new Get(counterRow(bucket)));
     return (await this.table.getAll(gets)).map(lastNumber);
   }
 
-  /** Says that every change of a bucket up to this number is closed: feeds that begin need not look at those. */
+  /** Records that every change of a bucket up to this number is closed: new feeds start after it. */
   async settle(place: LogPlace): Promise<void> {
     await this.table.put(putSettled(place));
   }
 
-  /** Up to `limit` entries of a bucket from a number on, with what these tables' changes were. */
+  /** Up to `limit` entries of a bucket from a number on, with the changes of these tables. */
   async read(
     bucket: number,
     from: number,
@@ -171,7 +173,7 @@ export class ChangeLog {
     return rowsOf(this.table.scan(scan, options));
   }
 
-  /** The states of a bucket's entries, from the newest back, so many at once. */
+  /** The states of a bucket's entries, newest first, in pages of this size. */
   async *newest(bucket: number, upTo: number, page: number): AsyncGenerator<LogRow, void, undefined> {
     const { start } = entryRange(bucket, 0);
     let from = entryRange(bucket, upTo).start;
@@ -196,20 +198,28 @@ async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
   return rows;
 }
 
-/** What became of a change that nobody has closed: its row tells, and is marked anew where its writer may still come. */
+/**
+ * Decides the outcome of a change that its writer has not closed, from the row; and fences the row where the writer
+ * may still be alive.
+ */
 
-/** A change that is under way, or whose writer has ended. */
+/** A change that is undecided: its writer is at work, or has ended without closing it. */
 export interface UndecidedChange extends LogPlace {
   readonly row: Uint8Array;
-  /** The mark that the row had before. */
+  /** The mark that the row had before the change. */
   readonly mark: Uint8Array;
 }
 
 /**
- * Closes a change by its row. The row has the mark of the change: it was made. It has another than before: it was not, and
- * cannot be any more, for whoever changes the row behind a change closes that first. It has that of before: its writer may still
- * be about to; with `ends` it is kept from it, and begins anew.
- * @returns whether it is closed.
+ * Decides and closes a change from its row's mark.
+ *
+ * * The mark is that of the change: it was made.
+ * * The mark is neither that nor the one before: it was not made and cannot be, since whoever changes the row next
+ * closes the change first.
+ * * The mark is the one before: the writer may still write. With `ends` the row gets a new mark, so that the write
+ * fails and the writer retries.
+ *
+ * @returns whether the change is closed.
  */
 export async function decideChange(
   change: UndecidedChange,
@@ -229,7 +239,7 @@ export async function decideChange(
     const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark());
     put.setTtl(isGone ? kept : undefined, { optional: true });
     const { success } = await table.checkAndMutate(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put));
-    // Its writer was faster, or another: the next look tells.
+    // The writer, or another reader, was faster. The next attempt decides.
     if (!success) return false;
   }
   await log.close([{ place: { bucket, number }, isMade, kept }]);

@@ -1,7 +1,7 @@
-/** Wakes the feeds of a database when something was committed. */
+/** Wakes the change feeds of a database after each commit. */
 
 export class CommitNotifier {
-  /** How often it has notified. */
+  /** The number of notifications so far. */
   notified = 0;
   private waiting = new Set<() => void>();
 
@@ -13,7 +13,7 @@ export class CommitNotifier {
     for (const wake of woken) wake();
   }
 
-  /** Resolves when it has notified more than `notified` times, or the signal is aborted. */
+  /** Resolves after the next notification beyond `notified`, or when the signal is aborted. */
   after(notified: number, signal: AbortSignal): Promise<void> {
     if (this.notified > notified || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {

@@ -3,9 +3,9 @@ import type { CommitNotifier } from './commit-notifier.js';
 import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
 import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
-/** Reads the commits of an engine that writes entries in the step of the rows. */
+/** Reads commits of an engine that writes change entries in the same step as the rows. */
 
-/** Commits, and bytes of them, that are read at once. */
+/** Limits of one read: commits and bytes. */
 const PAGE = 64;
 const PAGE_BYTES = 4 << 20;
 
@@ -18,7 +18,7 @@ export class CommitReader implements CommitSource {
     private readonly notifier: CommitNotifier,
     /** The tables whose entries are read. */
     private readonly tables: readonly string[],
-    /** Milliseconds for which all of their entries are kept. */
+    /** The shortest time, ms, for which these tables' entries are kept. */
     private readonly kept: number,
   ) {
     this.notified = notifier.notified;
@@ -89,13 +89,13 @@ function timeOf({ cells }: Result): number {
   return cells[0]?.timestamp ?? 0;
 }
 
-/** What a feed reads from. */
+/** The source of a feed's commits. */
 
-/** A commit as it is stored: entries of the tables that are watched. */
+/** A stored commit, with the entries of the watched tables. */
 export interface StoredCommit {
-  /** Behind it. */
+  /** The position after it. */
   readonly position: string;
-  /** When it was written, ms. */
+  /** Commit time, ms. */
   readonly time: number;
   readonly entries: readonly CommitEntry[];
 }
@@ -103,23 +103,26 @@ export interface StoredCommit {
 export interface CommitPage {
   /** Oldest first. */
   readonly commits: readonly StoredCommit[];
-  /** Behind the last of them; further where nothing more is there. */
+  /** The position after the last commit, or a later one where the log has no more. */
   readonly position: string;
-  /** Whether there may be more at once. */
+  /** Whether more commits can be read at once. */
   readonly more: boolean;
 }
 
 export interface CommitSource {
-  /** Behind all that can be read now; a promise where that must be asked. */
+  /** The position after everything that is readable now. */
   now(): string | Promise<string>;
-  /** Before all that is kept. */
+  /** The position before everything that is kept. */
   start(): string;
-  /** The position that was given. @throws InvalidArgumentError on what no feed gave out. */
+  /** Parses a position. @throws InvalidArgumentError on a value that no feed has returned. */
   parse(from: unknown): string;
-  /** @throws RowanError `ERR_POSITION_GONE` when it is not of this store, or of a moment that was undone. */
+  /**
+   * Checks that the position belongs to this store. @throws RowanError `ERR_POSITION_GONE` when it is of another
+   * store, or of commits that a restore has undone.
+   */
   check(position: string): Promise<void>;
-  /** @throws RowanError `ERR_POSITION_GONE` when what stands behind the position is kept no more. */
+  /** Reads the commits after a position. @throws RowanError `ERR_POSITION_GONE` when commits after it have expired. */
   read(position: string, signal: AbortSignal): Promise<CommitPage>;
-  /** Resolves when there may be more behind the page that was read last, or the signal is aborted; never rejects. */
+  /** Resolves when commits after the last page may exist, or the signal is aborted. Never rejects. */
   wait(signal: AbortSignal): Promise<void>;
 }

@@ -14,7 +14,7 @@ import { Cell, CellType, Result } from '../../table/index.js';
 const VERSION = 1;
 const NEVER = -1;
 
-/** A row, as it was before and as it was left. */
+/** The row before and after a commit. */
 export interface RowEntry {
   readonly row: Uint8Array;
   readonly before: Result;
@@ -40,7 +40,7 @@ export function encodeEntry({ row, before, after }: RowEntry): Uint8Array {
   return writer.buffer;
 }
 
-/** @throws CorruptionError when the bytes are no entry; RowanError `ERR_FORMAT_VERSION` when they are one of a newer version. */
+/** @throws CorruptionError on malformed bytes; RowanError `ERR_FORMAT_VERSION` on a newer version. */
 export function decodeEntry(bytes: Uint8Array): RowEntry {
   const reader = new EntryReader(bytes);
   const version = reader.number();
@@ -51,7 +51,7 @@ export function decodeEntry(bytes: Uint8Array): RowEntry {
   return { row, before, after };
 }
 
-/** Where the same cells stand in `before`, which is in the same order. */
+/** For each cell, the index of an equal cell in `before`. Both lists are in the same order. */
 function placesOf(after: readonly Cell[], before: readonly Cell[]): number[] {
   let next = 0;
   return after.map((cell) => {

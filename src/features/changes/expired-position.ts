@@ -1,16 +1,16 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 
-/** Where a reader of a feed stands, as the text that is given out: `1.commit.entry.kept.time`, in base 36, then base64url. */
+/** A feed's position on the embedded engine. As text: `1.commit.entry.kept.time`, in base 36, then base64url. */
 
 export interface Position {
   /** Every commit up to this number has been read. */
   readonly commit: number;
-  /** The time of the entry with this number; 0 where there is none. */
+  /** The time of the entry with that number. 0: there is none. */
   readonly entry: number;
-  /** Milliseconds for which that entry is kept at least. */
+  /** The shortest time, ms, for which that entry is kept. */
   readonly kept: number;
-  /** The engine's time, ms, at which nothing behind it was there, or when the commit was written. */
+  /** The engine's time, ms, at which the log ended here, or at which the commit was written. */
   readonly time: number;
 }
 
@@ -19,7 +19,7 @@ export function positionText({ commit, entry, kept, time }: Position): string {
   return Buffer.from(numbers.join('.')).toString('base64url');
 }
 
-/** @throws InvalidArgumentError on what no feed gave out. */
+/** @throws InvalidArgumentError on a value that no feed has returned. */
 export function parsePosition(text: unknown): Position {
   const decoded = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : '';
   const [, ...numbers] = /^1\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)\.([0-9a-z]+)$/.exec(decoded) ?? [];
@@ -31,9 +31,9 @@ export function parsePosition(text: unknown): Position {
   );
 }
 
-/** Positions that cannot be gone on from. */
+/** Errors of positions from which a feed cannot continue. */
 
-/** The error of a position behind which something may be missing. */
+/** The error of a position after which commits may have expired. */
 export function gone(kept: number): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',
@@ -43,7 +43,7 @@ export function gone(kept: number): RowanError {
   );
 }
 
-/** The error of a position that the store never came to. */
+/** The error of a position that this store has never reached. */
 export function undone(): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',

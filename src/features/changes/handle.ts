@@ -1,4 +1,4 @@
-/** The change feeds of an open database: what has changes recorded, and who reads them. */
+/** The change feature of an open database: records changes of the declared entities, and opens feeds. */
 
 import { compareBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
@@ -36,7 +36,7 @@ export class Watching implements Feature {
 
   constructor(private readonly context: FeatureContext) {}
 
-  /** Takes over what is declared. @throws UnsupportedError on what cannot be told where the engine has no commits. */
+  /** Registers the declarations. @throws UnsupportedError on entities whose changes the engine cannot record. */
   adopt({ entities }: AdoptedSchema): void {
     const { stored: engine } = this.context;
     const { commits } = engine;
@@ -49,7 +49,7 @@ export class Watching implements Feature {
     this.stopRecording = commits.record(recorder.tables, recorder);
   }
 
-  /** Records the changes of an entity where the engine has no commits; undefined: they are not recorded so. */
+  /** The change intents of an entity on engines without commits. Undefined: it needs none. */
   intent(schema: EntitySchema): ChangeIntents | undefined {
     const { stored: engine } = this.context;
     const { changesKept: kept, changeMarks: marks } = schema;
@@ -70,7 +70,9 @@ export class Watching implements Feature {
     return new ChangeLog(stored.table(CHANGES_TABLE), stored.capabilities.cellTtl);
   }
 
-  /** @throws UnsupportedError on an entity in another table than the declared one: nothing would be recorded there. */
+  /**
+   * @throws UnsupportedError on an entity in another table than the declared one: its changes would not be recorded.
+   */
   refuseElsewhere({ name, changesKept }: EntitySchema): void {
     if (changesKept === undefined) return;
     throw new UnsupportedError(
@@ -109,7 +111,7 @@ export class Watching implements Feature {
     return new LogReader({ engine, log: this.log, notifier, tables, kept, settledAfter, schemaOf });
   }
 
-  /** The database is being closed. */
+  /** Ends all feeds: the database closes. */
   end(): void {
     for (const feed of [...this.feeds]) feed.cutOff();
     this.stopRecording?.();
@@ -188,7 +190,7 @@ function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
   return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
 }
 
-/** @throws UnsupportedError on an entity whose changes cannot be told by its rows. */
+/** @throws UnsupportedError on an entity whose outcome of changes cannot be decided from its rows. */
 function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
   const details = { details: { entity: name } };
   if (changeMarks === undefined)
@@ -204,7 +206,7 @@ function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
     );
 }
 
-/** Milliseconds for which a change under way is waited for. */
+/** Default time, ms, for which a feed waits for an undecided change. */
 const PATIENCE = 10_000;
 
 function checkSettled(settledAfter: unknown): number {

@@ -30,42 +30,42 @@ const LIFE = Uint8Array.of(0, 0x6c, 0x69);
 const NUMBER_AT = 2;
 const ENTRY_LENGTH = 10;
 
-/** What is known of a change. FROZEN. */
+/** The states of a change. FROZEN. */
 export const UNDER_WAY = 0;
 export const MADE = 1;
 export const NOT_MADE = 2;
 
-/** Where an entry stands. */
+/** The place of an entry: bucket and number. */
 export interface LogPlace {
   readonly bucket: number;
   readonly number: number;
 }
 
-/** A change that is to be written down before its row is changed. */
+/** A change that is written to the log before its row is changed. */
 export interface LoggedChange extends LogPlace {
   /** "namespace:name". */
   readonly table: string;
   readonly entry: RowEntry;
-  /** The mark that the row has. */
+  /** The mark that the row has before the change. */
   readonly mark: Uint8Array;
   /** Milliseconds for which the entry is kept. */
   readonly kept: number;
 }
 
-/** An entry as it was read. */
+/** An entry as it is read. */
 export interface LogRow extends LogPlace {
   readonly state: number;
-  /** When it was written, ms, by the server's clock. */
+  /** The time at which it was written, ms, by the server's clock. */
   readonly time: number;
-  /** The mark that the row had before; undefined where nobody wrote an entry. */
+  /** The mark that the row had before. Undefined: the number has no entry. */
   readonly mark: Uint8Array | undefined;
-  /** Milliseconds for which it is kept; undefined: its cells end by themselves. */
+  /** Milliseconds for which it is kept. Undefined: its cells have a TTL. */
   readonly life: number | undefined;
-  /** Of the tables that were asked for. */
+  /** The part of the entry that is about the requested tables. */
   readonly entry: CommitEntry | undefined;
 }
 
-/** The bucket of a row: all of its changes stand in one, so that their numbers tell their order. */
+/** The bucket of a row. All changes of a row are in one bucket, so that their numbers give their order. */
 export function bucketOf(table: string, row: Uint8Array): number {
   return murmur3(row, 0, row.length, murmur3(toBytes(table))) % BUCKETS;
 }
@@ -82,15 +82,15 @@ export function entryRow({ bucket, number }: LogPlace): Uint8Array {
   return row;
 }
 
-/** What the columns begin with that are to be read for these tables. */
+/** Prefixes of the columns to be read for these tables. */
 export function logColumns(tables: readonly string[]): Uint8Array[] {
   return [STATE, ...tables.map(columnsOf)];
 }
 
-/** The column that says what is known of a change. */
+/** The column that holds the state of a change. */
 export const STATE_COLUMN = { family: CHANGES_FAMILY, qualifier: STATE } as const;
 
-/** Reads how old the first entries of a bucket are, and how long they are kept. */
+/** A scan of the ages and retention times of a bucket's first entries. */
 export function scanAges(bucket: number, limit: number): Scan {
   const { start, stop } = entryRange(bucket, 0);
   const scan = new Scan().withStartRow(start).withStopRow(stop).setLimit(limit);
@@ -98,17 +98,17 @@ export function scanAges(bucket: number, limit: number): Scan {
   return scan;
 }
 
-/** Takes `count` numbers of a bucket. */
+/** Allocates `count` numbers of a bucket. */
 export function takeNumbers(bucket: number, count: number): Increment {
   return new Increment(counterRow(bucket)).addColumn(CHANGES_FAMILY, LAST, count);
 }
 
-/** The number that a bucket has given out last; all 0 where it has given out none. */
+/** The last number that a bucket has allocated. All fields are 0 where there is none. */
 export interface LastNumber {
   readonly number: number;
-  /** When it was given out, ms, by the server's clock. */
+  /** The time at which it was allocated, ms, by the server's clock. */
   readonly time: number;
-  /** Every change up to this number is closed, or more than four hours old. */
+  /** Every change up to this number is closed, or older than four hours. */
   readonly settled: number;
 }
 
@@ -122,7 +122,7 @@ export function lastNumber(result: Result): LastNumber {
   };
 }
 
-/** Says that every change of a bucket up to this number is closed. */
+/** Records that every change of a bucket up to this number is closed. */
 export function putSettled({ bucket, number }: LogPlace): Put {
   return new Put(counterRow(bucket)).addColumn(CHANGES_FAMILY, SETTLED, bytesOf(number));
 }
@@ -137,13 +137,13 @@ function bytesOf(number: number): Uint8Array {
   return bytes;
 }
 
-/** A put of an entry that is kept so long: where cells have no lives the entry says it, for who removes it. */
+/** A put of an entry with its retention time: as a TTL of its cells, or in a column on engines without cell TTLs. */
 function keptPut(place: LogPlace, kept: number, cellTtl: boolean): Put {
   const put = new Put(entryRow(place));
   return cellTtl ? put.setTtl(kept) : put.addColumn(CHANGES_FAMILY, LIFE, bytesOf(kept));
 }
 
-/** Writes a change down as one that is under way, unless somebody has closed its number. */
+/** Writes a change as undecided, on condition that its number is not closed. */
 export function writeUnderWay(
   { table, entry, mark, kept, ...place }: LoggedChange,
   cellTtl: boolean,
@@ -154,7 +154,7 @@ export function writeUnderWay(
   return CheckAndMutate.ifNotExists(CHANGES_FAMILY, STATE, put);
 }
 
-/** Says what became of a change that was under way. */
+/** Records the outcome of an undecided change. */
 export function closeChange(place: LogPlace, state: number, kept: number, cellTtl: boolean): CheckAndMutate {
   return CheckAndMutate.ifEquals(
     CHANGES_FAMILY,
@@ -164,7 +164,7 @@ export function closeChange(place: LogPlace, state: number, kept: number, cellTt
   );
 }
 
-/** Closes a number that nobody has written an entry with: who took it has to take another. */
+/** Closes a number under which no entry was written. Its owner has to allocate another. */
 export function closeNumber(place: LogPlace, kept: number, cellTtl: boolean): CheckAndMutate {
   return CheckAndMutate.ifNotExists(
     CHANGES_FAMILY,
@@ -194,24 +194,24 @@ export function readLogRow({ row, cells }: Result): LogRow {
   };
 }
 
-/** The mark of rows that a change has left: its number. */
+/** The mark of a row whose last change has this number. */
 export function numberMark(number: number): Uint8Array {
   return bytesOf(number);
 }
 
-/** The mark of a row whose last change is not to be told by it: one that none had before. */
+/** A random mark that no change has: for rows whose last change is not in the log. */
 export function freshMark(): Uint8Array {
   const mark = randomBytes(8);
   mark[0]! |= 0x80;
   return mark;
 }
 
-/** The number that a mark tells; undefined when it tells none. */
+/** The number in a mark. Undefined: it is a random mark. */
 export function markedNumber(mark: Uint8Array): number | undefined {
   return mark[0]! >= 0x80 ? undefined : numberOf(mark);
 }
 
-/** The rows of a bucket from a number on. */
+/** The range of a bucket's rows from a number on. */
 export function entryRange(bucket: number, number: number): { start: Uint8Array; stop: Uint8Array } {
   return { start: entryRow({ bucket, number }), stop: Uint8Array.of(ENTRY, bucket + 1) };
 }

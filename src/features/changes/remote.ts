@@ -10,12 +10,12 @@ import type { CommitPage, CommitSource, StoredCommit } from './embedded.js';
 import { gone, undone } from './expired-position.js';
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDER_WAY } from './log-rows.js';
 
-/** Where a reader of a log in buckets stands, as the text that is given out: `2.time.number…`, in base 36, then base64url. */
+/** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
 
 export interface LogPosition {
-  /** ms: what stands behind the numbers was written then or later. */
+  /** ms: every entry after these numbers was written at this time or later. */
   readonly time: number;
-  /** Of each bucket: every entry up to this number has been read. */
+  /** For each bucket: every entry up to this number has been read. */
   readonly numbers: readonly number[];
 }
 
@@ -24,7 +24,7 @@ export function logPositionText({ time, numbers }: LogPosition): string {
   return Buffer.from(all.join('.')).toString('base64url');
 }
 
-/** @throws InvalidArgumentError on what no feed gave out. */
+/** @throws InvalidArgumentError on a value that no feed has returned. */
 export function parseLogPosition(text: unknown): LogPosition {
   const decoded = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : '';
   const [version, time, ...numbers] = decoded.split('.').map((number) => Number.parseInt(number, 36));
@@ -41,49 +41,53 @@ function isNumber(number: number | undefined): boolean {
 }
 
 /**
- * Reads the changes of an engine whose one step is a row, from a log in buckets (docs/changes-internals.md). A bucket is read up to the first
- * change of which it is not known yet whether it was made; the row tells, and after a while nobody is waited for.
+ * Reads changes on engines whose atomic step is one row, from a log in buckets (docs/changes-internals.md). A bucket
+ * is read up to its first undecided change. The row decides that change; after a while the reader fences the writer
+ * instead of waiting.
  */
 
-/** Entries of a bucket that are read at once. */
+/** Entries read from a bucket in one request. */
 const PAGE = 64;
-/** The shortest and the longest wait between two looks at the log, ms. */
+/** The shortest and the longest pause between two polls of the log, ms. */
 const SHORTEST_WAIT = 50;
 const LONGEST_WAIT = 1000;
-/** Milliseconds after which nobody writes an entry with a number that he took, nor its row: ten seconds with room for clocks. */
+/**
+ * Age in ms from which an allocated number can no longer be used by its owner, for an entry or for its row. Writers
+ * have ten seconds; the rest allows for clock differences.
+ */
 const FORGOTTEN = 60_000;
-/** Numbers without an entry that are closed at most; those before have ended with their `keep`. */
+/** The most unused numbers closed at a time. Earlier ones are beyond their retention time. */
 const MOST_MISSING = 4096;
 
-/** What a reader reads. */
+/** The parameters of a reader. */
 export interface LogReading {
   readonly engine: Engine;
   readonly log: ChangeLog;
   readonly notifier: CommitNotifier;
   readonly tables: readonly string[];
-  /** Milliseconds for which all of their entries are kept. */
+  /** The shortest time, ms, for which these tables' entries are kept. */
   readonly kept: number;
-  /** Milliseconds for which a change under way is waited for. */
+  /** Milliseconds for which an undecided change is waited for. */
   readonly settledAfter: number;
-  /** The entity of a row that is watched; undefined: nobody watches it. */
+  /** The watched entity of a row. Undefined: the row is not watched. */
   schemaOf(table: string, row: Uint8Array): EntitySchema | undefined;
 }
 
-/** The row of a change that nobody has closed, and what that takes. */
+/** The row of an undecided change, with what deciding it needs. */
 type Undecided = Parameters<typeof decideChange>[1] & { readonly row: Uint8Array };
 
-/** What was read of a bucket: entries to be told, and how far. */
+/** The entries read from a bucket, and how far it was read. */
 interface BucketPage {
   readonly told: LogRow[];
-  /** Every entry up to it has been told or passed over. */
+  /** Every entry up to it has been returned or skipped. */
   upTo: number;
-  /** Whether it may go on at once. */
+  /** Whether the bucket can be read further at once. */
   more: boolean;
-  /** The time of what stands behind, where something does, ms. */
+  /** The time of the first entry after it, ms. Undefined: there is none. */
   rest: number | undefined;
 }
 
-/** A number that is waited for. */
+/** A number whose change is awaited. */
 interface Waiting {
   readonly number: number;
   readonly since: number;
@@ -97,8 +101,9 @@ export class LogReader implements CommitSource {
   constructor(private readonly reading: LogReading) {}
 
   /**
-   * Before the first change that is under way: those behind it that were made may be told again. One whose writer is waited for no more
-   * is closed: however late its row's write comes, it then fails, and nothing is made behind the feed.
+   * The position before the first undecided change of each bucket; changes after it that are made may be returned
+   * again. A change whose writer has expired is closed: its row write fails however late it arrives, so nothing
+   * changes behind the feed.
    */
   async now(): Promise<string> {
     const { log, engine } = this.reading;
@@ -112,7 +117,7 @@ export class LogReader implements CommitSource {
     let upTo = last;
     let closed = last;
     let next = last;
-    // Numbers below one that was given out a while ago were taken before it: nobody writes entries with them.
+    // Numbers below one that was allocated long ago are older still: they can get no entries.
     let isYoung = !this.isForgotten(time);
     for await (const { number, state, time } of log.newest(bucket, last, PAGE)) {
       if (number <= settled) break;
@@ -131,7 +136,7 @@ export class LogReader implements CommitSource {
     return upTo;
   }
 
-  /** Closes a change in the place of its writer, or of one that this feed does not watch says so. */
+  /** Closes a change on behalf of its writer. `unwatched`: its row is not watched by this feed. */
   private async end(place: LogPlace): Promise<'closed' | 'open' | 'unwatched'> {
     const { log, tables } = this.reading;
     const { bucket, number } = place;
@@ -143,7 +148,7 @@ export class LogReader implements CommitSource {
       : 'open';
   }
 
-  /** Where the row of an entry stands that is watched. */
+  /** Where the watched row of an entry is stored. */
   private whereOf({ entry, mark }: LogRow): Undecided | undefined {
     const schema = entry && this.reading.schemaOf(entry.table, entry.row);
     if (entry === undefined || schema === undefined || mark === undefined) return undefined;
@@ -184,7 +189,7 @@ export class LogReader implements CommitSource {
       time: Math.min(began, ...pages.map(({ rest }) => rest ?? began)),
       numbers: pages.map(({ upTo }) => upTo),
     };
-    // What nobody has written yet has no time: then nothing is known to be later than before.
+    // Entries that are not written yet have no time, so the position's time cannot advance.
     const more = pages.some((page) => page.more);
     if (commits.length > 0 || more) this.pause = SHORTEST_WAIT;
     return { commits, position: logPositionText(end), more };
@@ -230,7 +235,7 @@ export class LogReader implements CommitSource {
     return page;
   }
 
-  /** Takes up what is known of an entry; whether the bucket may be read on behind it. */
+  /** Processes an entry. @returns whether the bucket may be read beyond it. */
   private async take(page: BucketPage, row: LogRow): Promise<boolean> {
     const { entry, state, mark, bucket, number } = row;
     if (entry === undefined || this.reading.schemaOf(entry.table, entry.row) === undefined) return true;
@@ -238,12 +243,12 @@ export class LogReader implements CommitSource {
     const where = this.whereOf(row);
     if (state !== UNDER_WAY || where === undefined) return true;
     const ends = this.isOver(bucket, number);
-    // Who has closed it, and as what, stands in the log.
+    // Who closed it, and with which outcome, is in the log.
     page.more = await decideChange({ bucket, number, row: where.row, mark: mark! }, where, ends);
     return false;
   }
 
-  /** Passes over numbers without an entry, if nobody can write one any more. */
+  /** Skips numbers without an entry if none can be written under them any more. */
   private async pass(page: BucketPage, bucket: number, upTo: number, time: number): Promise<boolean> {
     if (this.isForgotten(time)) {
       page.upTo = upTo;
@@ -262,7 +267,7 @@ export class LogReader implements CommitSource {
     return time + FORGOTTEN < this.reading.engine.now();
   }
 
-  /** Whether this number has been waited for long enough. */
+  /** Whether this number has been awaited long enough. */
   private isOver(bucket: number, number: number): boolean {
     const known = this.waiting.get(bucket);
     const now = performance.now();
@@ -272,7 +277,7 @@ export class LogReader implements CommitSource {
   }
 }
 
-/** The entries of all buckets, about in the order of their times; each with the position behind it. */
+/** The entries of all buckets, roughly in order of time, each with the position after it. */
 function merged(pages: readonly BucketPage[], from: LogPosition, began: number): StoredCommit[] {
   const next = pages.map(() => 0);
   const order: LogRow[] = [];
@@ -286,7 +291,7 @@ function merged(pages: readonly BucketPage[], from: LogPosition, began: number):
     next[first.bucket]!++;
     order.push(first);
   }
-  // What is behind each of them was written at this time or later.
+  // Every entry after the pages was written at this time or later.
   let rest = Math.min(began, ...pages.map((page) => page.rest ?? began));
   const times: number[] = [];
   for (const { time } of order.toReversed()) {

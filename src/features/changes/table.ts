@@ -22,16 +22,16 @@ import { decodeEntry, encodeEntry, type RowEntry } from './entry.js';
 export const CHANGES_TABLE = 'rowan_changes';
 export const CHANGES_FAMILY = 'c';
 const END = Uint8Array.of(0);
-/** Place and part behind the name of the table. */
+/** Bytes of place and part number, after the table name. */
 const NUMBERS = 6;
-/** Bytes of a part at most: cells have a limit, rows have none. */
+/** The most bytes of one part: cells have a size limit, rows have none. */
 const PART = 512 * 1024;
 
 export function changesDescriptor(): TableDescriptor {
   return tableDescriptor(CHANGES_TABLE, { [CHANGES_FAMILY]: {} });
 }
 
-/** The row of a commit; `number` 0..2^53-1. */
+/** The row of a commit. `number`: 0..2^53-1. */
 export function commitRow(number: number): Uint8Array {
   const row = Buffer.alloc(8);
   row.writeBigUInt64BE(BigInt(number));
@@ -46,7 +46,7 @@ export function commitNumber(row: Uint8Array): number {
   return Number(Buffer.from(row).readBigUInt64BE());
 }
 
-/** What the columns of a table's entries begin with. */
+/** The prefix of the columns that hold a table's entries. */
 export function columnsOf(table: string): Uint8Array {
   return concatBytes(toBytes(table), END);
 }
@@ -56,10 +56,7 @@ export interface CommitEntry extends RowEntry {
   readonly table: string;
 }
 
-/**
- * Adds the entry that is at `place` in its commit.
- * @param maxCellSize bytes of the largest cell that the engine takes
- */
+/** Adds the entry at index `place` of its commit. @param maxCellSize the engine's largest cell, in bytes. */
 export function addEntry(
   put: Put,
   entry: CommitEntry,
@@ -78,7 +75,7 @@ export function addEntry(
   }
 }
 
-/** The entries of a commit in their order; those of tables that were not asked for are not there. */
+/** The entries of a commit in their order, without those of tables that were not requested. */
 export function entriesOf(result: Result): CommitEntry[] {
   const found = new Map<number, { readonly table: string; readonly parts: Uint8Array[] }>();
   for (const { qualifier, value } of result.cells) {
@@ -99,7 +96,10 @@ export function entriesOf(result: Result): CommitEntry[] {
     }));
 }
 
-/** Writes an entry for each changed row of entities with `changes`, in the step that changes them. */
+/**
+ * The embedded change log: writes an entry for each changed row of entities with `changes`, in the step that changes
+ * them.
+ */
 
 export class ChangeRecorder implements CommitRecorder {
   private readonly byTable = new Map<string, EntitySchema[]>();
@@ -123,7 +123,7 @@ export class ChangeRecorder implements CommitRecorder {
     return this.keptFor(table, row) > 0;
   }
 
-  /** One put for each span of time that entries are kept: cells of one put end together. */
+  /** One put for each retention time: the cells of a put expire together. */
   record({ number, durability, rows }: Commit): TableChange[] {
     const puts = new Map<number, Put>();
     rows.forEach((changed, place) => {
@@ -139,7 +139,7 @@ export class ChangeRecorder implements CommitRecorder {
     this.onCommitted();
   }
 
-  /** Milliseconds; 0: it is of no entity with `changes`. */
+  /** Retention time in milliseconds. 0: the row is of no entity with `changes`. */
   private keptFor(table: string, row: Uint8Array): number {
     const entities = this.byTable.get(table) ?? [];
     return entities.reduce(

@@ -10,7 +10,7 @@ import { describe } from '../../table/checks.js';
 import { FOREVER } from '../../table/index.js';
 
 const DEFAULT_FAN_OUT = 100;
-/** A step is one turn of the event loop. */
+/** The fan-out limit: a step is one turn of the event loop. */
 const MOST_FAN_OUT = 10_000;
 const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
 
@@ -86,7 +86,7 @@ function compileCopy(
   return { target, via: link, fields: Object.freeze(columns), fanOut: fanOut as number };
 }
 
-/** Holds the copies of entities against their sources, which must be in the schema. */
+/** Checks the copies of entities against their sources, which must be in the schema. */
 function checkCopies(entities: readonly EntitySchema[], problems: Problems): void {
   const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
   for (const entity of entities) {

@@ -20,15 +20,18 @@ import type { CopyReport, CopyTarget } from './jobs.js';
 import { CopyHolder, CopySource } from './maintain.js';
 import { CopyPlan } from './plan.js';
 
-/** What is done with the copies in the rows of one entity as a whole. */
+/** Operations on all copies in the rows of one entity. */
 
-/** What a check found, with what the outbox holds. */
+/** The result of a check, with the state of the outbox. */
 export interface CopiesReport extends CopyReport {
-  /** What waits in the outbox, of any entity: sources whose copies are still to be changed; on HBase also changes under way. */
+  /**
+   * Pending effects in the outbox, of any entity: sources whose copies are still to be changed; on HBase also changes
+   * in progress.
+   */
   readonly pending: number;
 }
 
-/** How copies are put right. */
+/** Options of `repair` and `backfill`. */
 export interface CopiesRepairOptions extends JobRunOptions, DrainOptions {}
 
 /** The copies of an entity of an open database (docs/denormalization.md). Made by `Database.denormalized`. */
@@ -36,27 +39,30 @@ export class CopyHandle {
   constructor(
     private readonly outbox: Outbox,
     private readonly target: CopyTarget,
-    /** The indexes that its rows are found by. */
+    /** The indexes by which its rows are found. */
     private readonly indexes: readonly IndexHandle[],
   ) {}
 
-  /** Resolves when every change of a source that waited in the outbox at the call has reached its copies. */
+  /** Resolves when every change of a source that was in the outbox at the call has reached its copies. */
   drain(options?: DrainOptions): Promise<void> {
     return this.outbox.drain(options);
   }
 
-  /** Holds every row against its sources. Changes nothing. */
+  /** Compares every row with its sources. Changes nothing. */
   check(run?: JobRunOptions): Promise<CopiesReport> {
     return this.report(false, run);
   }
 
-  /** As `check`, and makes every copy what it should be. A second repair changes nothing. */
+  /** As `check`, and corrects every copy. A second repair changes nothing. */
   async repair({ settledAfter, ...run }: CopiesRepairOptions = {}): Promise<CopiesReport> {
     await this.drain(settledAfter === undefined ? {} : { settledAfter });
     return this.report(true, run);
   }
 
-  /** Builds the indexes that rows are found by, where they lack rows, and repairs: for a declaration that comes to stored rows. */
+  /**
+   * Builds the indexes by which rows are found, where they are incomplete, then repairs. For a declaration that is
+   * added to stored rows.
+   */
   async backfill(options: CopiesRepairOptions = {}): Promise<CopiesReport> {
     const { settledAfter: _, ...run } = options;
     for (const index of this.indexes) if (index.state !== 'active') await index.build(run);
@@ -70,14 +76,14 @@ export class CopyHandle {
   }
 }
 
-/** The copies of an open database, and their outbox on the embedded engine. */
+/** The copies feature of an open database, with its outbox on the embedded engine. */
 
-/** Rows that one step of the outbox changes. */
+/** Rows changed in one step of the outbox. */
 const STEP_ROWS = 256;
 /** Notes read at once. */
 const NOTES = 64;
 
-/** Rows that hold copies of a row, as `Database.explainWrite` answers them. */
+/** The rows that hold copies of a row, as `Database.explainWrite` lists them. */
 export interface ExplainedCopies {
   /** The entity whose rows hold the copies. */
   readonly entity: string;
@@ -85,23 +91,23 @@ export interface ExplainedCopies {
   readonly fields: Readonly<Record<string, string>>;
   /** How the rows are found: `key`, or the name of an index. */
   readonly foundBy: string;
-  /** Rows that name this one, counted up to 10,000. */
+  /** The rows that name this one, counted up to 10,000. */
   readonly rows: number;
   readonly fanOut: number;
-  /** Whether a change is made in the step of the write, behind it while the writer waits (HBase), or by the outbox. */
+  /** When a copy is written: in the step of the write, after it while the writer waits (HBase), or by the outbox. */
   readonly how: 'step' | 'behind' | 'outbox';
 }
 
-/** The copies that a write of a row takes along. */
+/** The copies that a write of a row affects. */
 export interface ExplainedCopying {
-  /** Copies in the row itself: the entities that a write of it reads. */
+  /** Copies in the row itself: the entities that a write of the row reads. */
   readonly copiedFrom: readonly string[];
-  /** Copies of the row in others. */
+  /** Copies of the row in other rows. */
   readonly copiedTo: readonly ExplainedCopies[];
 }
 
 export class Copying implements Feature, Outbox {
-  /** Counts the notes that were written, by transactions that are not committed yet, too. */
+  /** The number of notes written so far, including those of uncommitted transactions. */
   private notes = 0;
   private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
   private bySource = new Map<EntityClass, readonly CopyPlan[]>();
@@ -111,12 +117,12 @@ export class Copying implements Feature, Outbox {
 
   constructor(private readonly context: FeatureContext) {}
 
-  /** On HBase every effect has an intent of its own. */
+  /** Undefined on HBase: there every effect has an intent of its own. */
   get outbox(): Outbox | undefined {
     return this.context.isRemote ? undefined : this;
   }
 
-  /** Takes over what is declared. */
+  /** Registers the declarations. */
   adopt({ entities }: AdoptedSchema): void {
     const now = (): number => this.context.now();
     this.byHolder = new Map();
@@ -135,7 +141,7 @@ export class Copying implements Feature, Outbox {
     }
   }
 
-  /** Maintains the copies in an entity's rows, and those of its rows. */
+  /** The maintainers of the copies in an entity's rows, and of copies of its rows. */
   maintainers({ target }: EntitySchema): RowMaintainer[] {
     const held = this.byHolder.get(target);
     const copied = this.bySource.get(target);
@@ -170,7 +176,10 @@ export class Copying implements Feature, Outbox {
     );
   }
 
-  /** On HBase: makes the copies of a row what its sources are; how many declarations had something to change. */
+  /**
+   * HBase: sets the copies of a row to the values of its sources. @returns how many declarations had something to
+   * change.
+   */
   private async mend(schema: EntitySchema, row: Uint8Array): Promise<number> {
     const holder = new CopyHolder(schema, this.plansOf(schema), this.context);
     const mended = await holder.mend(row);
@@ -199,7 +208,7 @@ export class Copying implements Feature, Outbox {
     return this.byHolder.get(target) ?? [];
   }
 
-  /** Notes of a transaction stand when it has been committed: those are worked behind it. */
+  /** Works off the notes of a transaction once it is committed. */
   async behind<T>(written: Promise<T>): Promise<T> {
     const before = this.notes;
     try {
@@ -211,11 +220,11 @@ export class Copying implements Feature, Outbox {
 
   private noted(): void {
     this.notes++;
-    // Behind the step that writes it.
+    // After the step that writes the note.
     setImmediate(() => this.kick());
   }
 
-  /** Has the outbox emptied, without waiting for it. */
+  /** Starts working off the outbox in the background. */
   kick(): void {
     if (this.ended || this.byHolder.size === 0) return;
     this.drain().catch((error: unknown) => {
@@ -223,7 +232,7 @@ export class Copying implements Feature, Outbox {
     });
   }
 
-  /** Resolves when what waited at the call is done. */
+  /** Resolves when every note that was pending at the call is processed. */
   drain(): Promise<void> {
     this.again = true;
     this.draining ??= this.passes().finally(() => {
@@ -232,14 +241,14 @@ export class Copying implements Feature, Outbox {
     return this.draining;
   }
 
-  /** Notes that wait. */
+  /** The number of pending notes. */
   async pending(): Promise<number> {
     let count = 0;
     for await (const _ of this.table(OUTBOX_TABLE).scan(new Scan())) count++;
     return count;
   }
 
-  /** Stops between two steps; what is left is done when the database is opened next. */
+  /** Stops after the current step. The rest is resumed when the database is opened next. */
   async end(): Promise<void> {
     this.ended = true;
     await this.draining?.catch(() => undefined);
@@ -254,7 +263,7 @@ export class Copying implements Feature, Outbox {
     }
   }
 
-  /** Works some notes; the last of them, or undefined at the end. */
+  /** Processes a page of notes. @returns the last of them; undefined at the end. */
   private async pass(after: Uint8Array | undefined): Promise<Uint8Array | undefined> {
     const scan = new Scan().setLimit(NOTES);
     if (after !== undefined) scan.withStartRow(after, false);
@@ -269,7 +278,7 @@ export class Copying implements Feature, Outbox {
     return found.at(-1)?.row;
   }
 
-  /** A note of a declaration that this program does not know stays for one that does. */
+  /** The plan of a note. Notes of declarations that this program does not know are left for one that does. */
   private planOf({ entity, plan }: OutboxNote): CopyPlan | undefined {
     for (const plans of this.byHolder.values()) {
       const found = plans.find((one) => one.entity.name === entity && one.name === plan);
@@ -288,7 +297,7 @@ export class Copying implements Feature, Outbox {
         const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
         driver.applyChanges(plan.changes(rows, target, values), step);
         if (next !== undefined) return next;
-        // One that was written anew meanwhile is worked anew: the rows behind it have seen the older source.
+        // A note written again meanwhile is processed again: rows done so far have seen the older source.
         const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
         if (now !== undefined && equalBytes(now.token, note.token)) {
           const { table, mutation } = deleteNote(note);
@@ -299,7 +308,7 @@ export class Copying implements Feature, Outbox {
     } while (from !== undefined && !this.ended);
   }
 
-  /** A table as its entities are declared, which writes in steps. */
+  /** A table as its entities are declared, with atomic steps. */
   private table(name: string): CommittingTable {
     return this.context.engine.table(name) as CommittingTable;
   }

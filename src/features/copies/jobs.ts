@@ -5,31 +5,34 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { CopyPlan } from './plan.js';
 
-/** Holds the copies of every row against their sources, and mends them, while the application goes on writing. */
+/**
+ * Jobs that compare the copies of every row with their sources, and correct them, while the application keeps
+ * writing.
+ */
 
-/** The copies in the rows of an entity. */
+/** The entity whose copies are checked. */
 export interface CopyTarget {
   readonly engine: Engine;
   readonly schema: EntitySchema;
   readonly plans: readonly CopyPlan[];
-  /** What mends rows in a step; undefined where there is none. */
+  /** The driver that corrects rows in a step. Undefined where the engine has no steps. */
   readonly driver?: StepDriver;
   readonly remote?: RemoteRows;
 }
 
-/** What a check found, and a repair mended. Each row counts once for each declaration of copies. */
+/** The result of a check or repair. A row counts once for each declaration of copies. */
 export interface CopyReport {
-  /** Rows that were looked at. */
+  /** Rows that were read. */
   readonly rows: number;
-  /** Copies that are what their sources are. */
+  /** Copies equal to their sources. */
   readonly valid: number;
-  /** Copies that have other values. */
+  /** Copies that differ from their sources. */
   readonly stale: number;
-  /** Rows without copies, whose sources have values. */
+  /** Rows without copies whose sources have values. */
   readonly missing: number;
   /** Copies without a source. */
   readonly extra: number;
-  /** What was put right. */
+  /** Copies that were corrected. */
   readonly repaired: number;
 }
 

@@ -20,17 +20,19 @@ import { fenceLinked, type LinkPosition } from '../relations/link.js';
 import { areEqual, type CopiedValues, type CopyPlan } from './plan.js';
 
 /**
- * Keeps copies what their sources are: in the rows that hold them, and from the rows that they are made of (docs/denormalization.md).
- * Where one step of the engine is one row, a row is written with the values that its source has then, and both sides look again
- * behind their writes: who writes last looks last, so what stays is what the source is.
+ * The maintainers of copies: one for the rows that hold copies, one for their sources (docs/denormalization.md).
+ *
+ * On engines whose atomic step is one row, a row is written with the values that its source has at that time, and
+ * both sides read again after their writes. Whoever writes last also reads last, so the copies end up equal to the
+ * source.
  */
 
-/** How often copies are put right while their sources go on changing, before it is left to the outbox. */
+/** How often copies are corrected while their sources keep changing. After that the outbox takes over. */
 const ROUNDS = 16;
-/** Rows changed together. */
+/** Rows changed in one batch. */
 const TOGETHER = 256;
 
-/** Gives each row the copies of the sources that it names. */
+/** Sets the copies in a changed row to the values of the sources that the row names. */
 export class CopyHolder implements RowMaintainer {
   readonly name = 'copies';
   private readonly marker: RowMarker;
@@ -62,7 +64,7 @@ export class CopyHolder implements RowMaintainer {
     return out;
   }
 
-  /** Copies of a later time than the delete of their row: nobody wrote them but who follows the sources. */
+  /** Copies left in a deleted row: cells newer than the delete, written by a follow-up of a source. */
   private left(after: RowImage): readonly OwnColumn[] {
     return this.plans.flatMap(({ columns }) =>
       columns
@@ -79,7 +81,7 @@ export class CopyHolder implements RowMaintainer {
     return false;
   }
 
-  /** Where the row was given the values of a source, that source may have changed before it was written. */
+  /** The source may change between the read of its values and the write of the row. */
   hasEffects({ before, after }: ChangeImage): boolean {
     if (!this.marker.isIn(after, 'deleted too')) return false;
     const isNew = !this.marker.isIn(before, 'deleted too');
@@ -95,7 +97,7 @@ export class CopyHolder implements RowMaintainer {
     return false;
   }
 
-  /** Makes the copies of a row what its sources are; how many declarations had something to change. */
+  /** Sets the copies of a row to the values of its sources. @returns how many declarations had something to change. */
   async mend(row: Uint8Array): Promise<number> {
     const { reading, applyChanges } = this.context;
     const changes = await reading((step) => {
@@ -120,7 +122,7 @@ export class CopyHolder implements RowMaintainer {
     return plan.differences(after, plan.valuesOf(source));
   }
 
-  /** What was said of copies by who meant it, and what would hide them. */
+  /** Refuses writes of copies by the application, and deletes that would hide them. */
   private refuse(plan: CopyPlan, off: readonly OwnColumn[], change: ChangeImage): void {
     const { operation, before, mutations } = change;
     const { entity, source } = plan;
@@ -133,7 +135,7 @@ export class CopyHolder implements RowMaintainer {
       )!;
       const details = { entity: entity.name, property: column.property };
       const was = before.value(family, qualifier);
-      // What is only written anew, as where a life begins anew, was said by nobody.
+      // An unchanged value that is rewritten, as when a TTL starts anew, is not a write of the application.
       const isAnew = was !== undefined && value !== undefined && equalBytes(was, value);
       if (!isAnew && (operation === 'update' || operation === 'mutate')) {
         throw new InvalidArgumentError(
@@ -153,7 +155,7 @@ export class CopyHolder implements RowMaintainer {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** Has the rows that hold copies of a row follow its changes. */
+/** Updates the rows that hold copies of a changed row. */
 export class CopySource implements RowMaintainer {
   readonly name = 'copied';
 
@@ -161,7 +163,7 @@ export class CopySource implements RowMaintainer {
     private readonly schema: EntitySchema,
     private readonly plans: readonly CopyPlan[],
     private readonly context: MaintainerContext,
-    /** Told of each note for the outbox, which stands once the step does. */
+    /** Called for each note written to the outbox. The note exists once the step is committed. */
     private readonly onNote: () => void,
   ) {}
 
@@ -190,7 +192,10 @@ export class CopySource implements RowMaintainer {
     return this.changed(change).length > 0;
   }
 
-  /** The declarations of which a change has something to copy. @throws UnsupportedError on what cannot be followed. */
+  /**
+   * The declarations that copy a column which the change alters. @throws UnsupportedError on changes that copies
+   * cannot follow.
+   */
   private changed({ before, after, mutations }: ChangeImage): readonly CopyPlan[] {
     refuseUnfollowed(this.schema, 'copies in other rows (@Denormalized)', mutations, this.context.now);
     return this.plans.filter((plan) => !areEqual(plan.valuesOf(before), plan.valuesOf(after)));
@@ -215,7 +220,7 @@ export class CopySource implements RowMaintainer {
         const finding = reading((step) => plan.link.find(step, row, plan.fanOut + 1));
         const [read, { rows, next }] = await Promise.all([known, finding]);
         if (next !== undefined || rows.length > plan.fanOut) return false;
-        // A row that names this one from now on looks at it behind its own write.
+        // Rows that start naming this one from now on read it after their own write.
         if (rows.length === 0) return true;
         values = read;
         await this.give(plan, row, rows, values);
@@ -223,7 +228,7 @@ export class CopySource implements RowMaintainer {
         values = await known;
         await this.giveAll(plan, row, values);
       }
-      // What was written may be older by now than what another has written.
+      // The values written may be older by now than those of another writer.
       const now = await this.valuesOf(plan, row);
       if (areEqual(now, values)) return true;
       known = now;
@@ -257,7 +262,7 @@ export class CopySource implements RowMaintainer {
   }
 }
 
-/** The time at which the mutations change a column; undefined: they do not. */
+/** The timestamp at which the mutations change a column. Undefined: they do not. */
 function saidOf(
   mutations: readonly RowMutation[],
   family: string,

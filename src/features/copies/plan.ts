@@ -7,26 +7,29 @@ import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.
 import { Get } from '../../table/index.js';
 import { Link } from '../relations/link.js';
 
-/** One declaration of copies: what the copies of a row should be, for writes, the outbox, checks and repairs alike. */
+/**
+ * One declaration of copies: which values the copies of a row should have. Used by writes, the outbox, checks and
+ * repairs.
+ */
 
-/** The cells of a source that are copied, in the order of the declared fields; undefined where there is none. */
+/** The cells that are copied from a source, in the order of the declared fields; undefined for absent ones. */
 export type CopiedValues = readonly (Uint8Array | undefined)[];
 
-/** What is off with the copies of a row. */
+/** How the copies of a row differ from their source. */
 export type CopyFault = 'stale' | 'missing' | 'extra';
 
 export class CopyPlan {
   readonly link: Link;
-  /** Tells the declaration from the entity's others, for as long as it copies from there by these properties. */
+  /** Identifies the declaration among those of the entity. It depends on the source and the linking properties only. */
   readonly name: string;
   readonly fanOut: number;
-  /** That hold the copies. */
+  /** The columns that hold the copies. */
   readonly columns: readonly ColumnSchema[];
   private readonly fields: readonly { readonly own: ColumnSchema; readonly from: ColumnSchema }[];
   private readonly expiry: Expiry | undefined;
   /**
-   * The columns, if no other source is found by what is copied here, and a marker holds the row: then nothing is to be amended
-   * behind a change of copies.
+   * The columns, if a change of them needs no further amendment: no other source is found by a copied value, and the
+   * row has a marker.
    */
   private readonly settled: readonly ColumnSchema[] | undefined;
 
@@ -50,19 +53,19 @@ export class CopyPlan {
     this.settled = namesOthers || entity.marker === undefined ? undefined : this.columns;
   }
 
-  /** Whether a change of these columns of a source that stays may change its copies. */
+  /** Whether a change of these columns of an existing source may change its copies. */
   copiesAny(columns: readonly ColumnSchema[]): boolean {
     return this.fields.some(({ from }) => columns.includes(from)) || this.link.named.isToldBy(columns);
   }
 
-  /** What of a source is copied. */
+  /** The values that are copied from a source. */
   valuesOf(source: RowImage | undefined): CopiedValues {
     if (source === undefined || !this.link.named.isIn(source, 'living'))
       return this.fields.map(() => undefined);
     return this.fields.map(({ from }) => source.value(from.family, from.qualifier));
   }
 
-  /** The source in the place of what the row names. */
+  /** Reads the source at a row key. */
   read(step: ChangeStep, target: Uint8Array): RowImage {
     const get = new Get(target);
     for (const { from } of this.fields) get.addColumn(from.family, from.qualifier);
@@ -70,7 +73,7 @@ export class CopyPlan {
     return RowImage.of(target, step.read(get, this.source.table.descriptor.name));
   }
 
-  /** The columns of a row that are not what they should be. */
+  /** The columns of a row that differ from the expected values. */
   differences(row: RowImage, values: CopiedValues): OwnColumn[] {
     const out: OwnColumn[] = [];
     for (let i = 0; i < values.length; i++) {
@@ -83,19 +86,22 @@ export class CopyPlan {
     return out;
   }
 
-  /** Milliseconds that a copy written to the row may live. */
+  /** The TTL of a copy written to the row, ms. Undefined: without end. */
   lifeOf(row: RowImage): number | undefined {
     return this.expiry?.remaining(row);
   }
 
-  /** Gives a row these values, if it still names the source; undefined: if it still names none. */
+  /**
+   * Sets a row's copies to these values if it still names the source; with `target` undefined, if it still names
+   * none.
+   */
   change(row: Uint8Array, target: Uint8Array | undefined, values: CopiedValues): EntityChange {
     return target === undefined
       ? this.changeIf((image) => this.link.targetOf(image.toResult()) === undefined, row, values)
       : this.changeIf((image) => this.link.names(image, target), row, values);
   }
 
-  /** Gives each of these rows the values, if it still names the source. */
+  /** Sets the copies of each of these rows if the row still names the source. */
   changes(rows: readonly Uint8Array[], target: Uint8Array, values: CopiedValues): EntityChange[] {
     const names = this.link.naming(target);
     return rows.map((row) => this.changeIf(names, row, values));
@@ -114,7 +120,7 @@ export class CopyPlan {
     };
   }
 
-  /** Makes the copies of a row what they should be; and what is off with them. */
+  /** The change that corrects the copies of a row, and how they differed. */
   mend(
     row: RowImage,
     step: ChangeStep,

@@ -1,4 +1,6 @@
-/** Declared upgrades -> what makes rows of older versions ones of the present, with every rule that they can break. */
+/**
+ * Compiles `@Upgrade` declarations: the functions that turn rows of older versions into rows of the present version.
+ */
 
 import type { UpgradeDeclaration } from '../../../decorators/index.js';
 import { equalBytes, startsWithBytes, toStringBinary } from '../../bytes/index.js';
@@ -12,7 +14,7 @@ import { tableDescriptor } from '../../table/index.js';
 
 type Placed = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
-/** The version of an entity; 1 where what was given is none. */
+/** The version of an entity. 1 where the declared one is invalid. */
 export function versionOfEntity(source: CollectedEntity, problems: Problems): number {
   const { schemaVersion = 1, marker } = source.declaration;
   if (!Number.isInteger(schemaVersion) || schemaVersion < 1 || schemaVersion > LAST_VERSION) {
@@ -129,7 +131,7 @@ class UpgradeCompiler {
     return undefined;
   }
 
-  /** Each version has one, up to that of the entity. */
+  /** Checks that each version below the entity's has an upgrade. */
   private checkVersions(upgrades: readonly UpgradeSchema[]): void {
     const { schemaVersion = 1 } = this.source.declaration;
     const versions = upgrades.map(({ from }) => from);
@@ -141,7 +143,7 @@ class UpgradeCompiler {
     );
   }
 
-  /** What an upgrade gives is a column of the entity, or what a later upgrade takes. */
+  /** Checks that an upgrade sets only columns of the entity or inputs of later upgrades. */
   private checkSets(upgrades: readonly UpgradeSchema[]): void {
     const roles = new Map(
       this.source.properties.map((one) => [one.property, one.kind === 'column' ? one.role : undefined]),
@@ -177,7 +179,7 @@ class UpgradeCompiler {
     );
   }
 
-  /** What stands at an old place must not be taken for something else. */
+  /** Checks that a former place belongs to one column only. */
   private checkPlaces(upgrades: readonly UpgradeSchema[]): void {
     upgrades.forEach(({ from, old }, i) => {
       const settable = new Set(upgrades.slice(i).flatMap(({ sets }) => sets));

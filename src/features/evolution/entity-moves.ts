@@ -25,37 +25,37 @@ import {
 } from '../../table/index.js';
 import { isCounted } from './former-places.js';
 
-/** The moved columns of one entity: its cells as they are stored, and as they are declared. */
+/** The moved columns of one entity: translates its cells between where they are stored and where they are declared. */
 
-/** A column with the places where its values may still stand. */
+/** A column with the former places at which its values may still be stored. */
 export interface ColumnMove {
   readonly column: ColumnSchema;
   readonly origins: readonly FormerPlace[];
-  /** Versions that the column's family keeps. */
+  /** Versions kept by the column's family. */
   readonly kept: number;
   /**
-   * Whether a write of the column removes what stands at its origins. Not where older versions are kept: those would be
-   * hidden with it, and the newest cell counts wherever it stands.
+   * Whether a write of the column deletes the cells at its former places. False where older versions are kept: the
+   * delete would hide them too. There the newest cell counts, wherever it is stored.
    */
   readonly removes: boolean;
-  /** Whether what stands at all places is added up: increments of either place count. */
+  /** Whether the values at all places are summed: increments of each place count. */
   readonly adds: boolean;
 }
 
 type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
-/** A cell of a moved column, and where it belongs. */
+/** A cell of a moved column. */
 export interface Moved {
   readonly move: ColumnMove;
-  /** Where it stands; undefined: where it belongs. */
+  /** The former place at which it is stored. Undefined: it is stored where it is declared. */
   readonly origin: FormerPlace | undefined;
-  /** In the column's family: its own, or of a Map that of the entry. */
+  /** The qualifier within the column's family: the column's own, or that of a Map entry. */
   readonly qualifier: Uint8Array;
 }
 
 export class EntityMoves {
   readonly moves: readonly ColumnMove[];
-  /** Whether its rows end: then no cell can be moved, since what it is moved to would not. */
+  /** Whether its rows have a TTL. Then no cell can be moved: the moved cell would not expire. */
   readonly ends: boolean;
 
   constructor(readonly schema: EntitySchema) {
@@ -73,12 +73,12 @@ export class EntityMoves {
       }));
   }
 
-  /** Whether a row is one of this entity. */
+  /** Whether a row key belongs to this entity. */
   matches(row: Uint8Array): boolean {
     return this.schema.key.matches(row);
   }
 
-  /** What a cell at a former place is of. */
+  /** The moved column that a cell at a former place belongs to. */
   movedFrom(family: string, qualifier: Uint8Array): Moved | undefined {
     for (const move of this.moves) {
       for (const origin of move.origins) {
@@ -89,7 +89,7 @@ export class EntityMoves {
     return undefined;
   }
 
-  /** What a cell is of that stands where it is declared. */
+  /** The moved column that a cell at a declared place belongs to. */
   movedTo(family: string, qualifier: Uint8Array): Moved | undefined {
     for (const move of this.moves) {
       if (behind(move, move.column, family, qualifier) !== undefined)
@@ -98,7 +98,7 @@ export class EntityMoves {
     return undefined;
   }
 
-  /** Where the values of a column that is declared at a qualifier may still stand. */
+  /** The former places at which a declared cell may still be stored. */
   formerOf({ move, qualifier }: Moved): Place[] {
     const rest = behind(move, move.column, move.column.family, qualifier)!;
     return move.origins.map((origin) => ({
@@ -108,9 +108,9 @@ export class EntityMoves {
   }
 
   /**
-   * The row as it is declared: cells of origins become cells of their columns, with their times; of two of the same time
-   * the column's own counts. At most `versions` of each moved column. Counters are added up.
-   * @throws RowanError `ERR_CODEC` when an old value cannot be read or migrated.
+   * The row as it is declared: cells at former places become cells of their columns, with their timestamps. Of two
+   * with the same timestamp the column's own counts. At most `versions` of each moved column. Counters are summed.
+   * @throws RowanError `ERR_CODEC` when an old value cannot be decoded or migrated.
    */
   declared(result: Result, versions: number): Result {
     if (!result.cells.some(({ family, qualifier }) => this.movedFrom(family, qualifier) !== undefined)) {
@@ -140,7 +140,7 @@ export class EntityMoves {
     return rowLike(result, cells);
   }
 
-  /** An origin's cell as one of the column. */
+  /** Translates a cell at a former place to a cell of the column. */
   moveCell({ move: { column }, origin, qualifier }: Moved, cell: Cell): Cell {
     return new Cell(
       cell.row,
@@ -178,7 +178,7 @@ export class EntityMoves {
   }
 }
 
-/** What of a qualifier stands behind that of a place: of a Map its key; undefined: the cell is not there. */
+/** The rest of a qualifier after that of a place: the key of a Map entry. Undefined: the cell is not at the place. */
 function behind(
   { column }: ColumnMove,
   place: Place,
@@ -193,7 +193,7 @@ function behind(
   return isThere ? qualifier.subarray(place.qualifier.length) : undefined;
 }
 
-/** The sum of what stands at the places of a counter, at the time of the newest. */
+/** Sums the values at the places of a counter, with the timestamp of the newest. */
 function addUp(sum: Map<number, Cell>, cell: Cell): void {
   const [before] = sum.values();
   if (before === undefined) {
@@ -215,7 +215,7 @@ export function isAt(
   return place.family === family && equalBytes(place.qualifier, qualifier);
 }
 
-/** A row with other cells, in whatever order they are given. */
+/** A row with other cells, given in any order. */
 export function rowLike(stored: Result, cells: Cell[]): Result {
   const kind = stored.isStale ? StaleResult : Row;
   return new kind(stored.row, cells.sort(compareCells), stored.partial);
@@ -227,20 +227,20 @@ function compareCells(a: Cell, b: Cell): number {
 }
 
 /**
- * The rows of one entity that were written as an older version: what makes them rows of the present one, in memory and in
- * the table. The marker says the version; a row without one was not written as an entity, and is left as it is.
+ * The upgrades of one entity: translates rows that were written as an older version, in memory and in the table. The
+ * marker tells the version. A row without a marker was not written as an entity, and stays as it is.
  */
 
-/** A row of an older version: what it is now. */
+/** A row of an older version, translated. */
 interface Upgraded {
   readonly marker: Cell;
-  /** Cells that the upgrades read. */
+  /** Cells that the upgrades have read. */
   readonly read: readonly Cell[];
-  /** What each column holds that the upgrades set and nobody has set since; undefined: nothing. */
+  /** The value of each column that upgrades set and that has not been written since. Undefined: no value. */
   readonly values: ReadonlyMap<ColumnSchema, Timed<Uint8Array | undefined>>;
 }
 
-/** A value with the time of the newest cell that it was made of; 0: of none. */
+/** A value with the timestamp of the newest cell from which it was computed. 0: of no cell. */
 interface Timed<T> {
   readonly value: T;
   readonly time: number;
@@ -249,9 +249,9 @@ interface Timed<T> {
 export class EntityUpgrades {
   private readonly marker: Marker;
   private readonly upgrades: readonly UpgradeSchema[];
-  /** Columns that an upgrade sets. */
+  /** Columns that upgrades set. */
   private readonly set: readonly ColumnSchema[];
-  /** All that upgrades look at, of any version, and what they set. */
+  /** All columns, of any version, that upgrades read or set. */
   private readonly places: readonly Pick<ColumnSchema, 'family' | 'qualifier'>[];
 
   constructor(readonly schema: EntitySchema) {
@@ -262,12 +262,12 @@ export class EntityUpgrades {
     this.places = [this.marker, ...upgrades.flatMap(({ old }) => old), ...this.set];
   }
 
-  /** Whether a row is one of this entity. */
+  /** Whether a row key belongs to this entity. */
   matches(row: Uint8Array): boolean {
     return this.schema.key.matches(row);
   }
 
-  /** Adds what upgrades look at to a request that asks for columns; whether anything was added. */
+  /** Adds the columns that upgrades read to a request for columns. @returns whether any was added. */
   widen(query: Query, asked: ReadonlyMap<string, readonly Uint8Array[] | null>): boolean {
     if (!this.schema.families.some((family) => asked.has(family))) return false;
     let added = false;
@@ -279,7 +279,7 @@ export class EntityUpgrades {
     return added;
   }
 
-  /** Asks for all that {@link settling} must see. */
+  /** Requests all columns that {@link settling} needs. */
   readStored<Q extends Query>(query: Q): Q {
     for (const { family, qualifier } of this.places) query.addColumn(family, qualifier);
     return query;
@@ -289,19 +289,19 @@ export class EntityUpgrades {
     return this.set.some((column) => isAt(column, family, qualifier));
   }
 
-  /** Whether a row, as it is stored, is of an older version. */
+  /** Whether a stored row is of an older version. */
   isOld(stored: Result): boolean {
     return this.upgradesOf(stored).length > 0;
   }
 
-  /** Whether rows like this one, as it is stored, are to be written anew when they are read. */
+  /** Whether such a stored row is rewritten when it is read. */
   writesBack(stored: Result): boolean {
     return this.upgradesOf(stored).some(({ writeBack }) => writeBack);
   }
 
   /**
-   * The row as it is declared.
-   * @throws RowanError `ERR_CODEC` when an old value cannot be read, or the function throws or gives what it must not.
+   * The row as it is declared. @throws RowanError `ERR_CODEC` when an old value cannot be decoded, or the upgrade
+   * throws or returns an invalid value.
    */
   declared(stored: Result): Result {
     const upgraded = this.upgraded(stored);
@@ -324,8 +324,8 @@ export class EntityUpgrades {
   }
 
   /**
-   * What makes the stored row, as it was read by {@link readStored}, one of the present version, at the times of its cells, so
-   * that what is written later is left alone. Empty when it is one.
+   * The mutations that turn a stored row, read by {@link readStored}, into one of the present version, at the
+   * timestamps of its cells, so that later writes win. Empty when it is of the present version.
    */
   settling(stored: Result): RowMutation[] {
     const upgraded = this.upgraded(stored);
@@ -355,13 +355,13 @@ export class EntityUpgrades {
     return gone.cells.length === 0 ? [...puts.values()] : [...puts.values(), gone];
   }
 
-  /** The marker as it is stored in a row; undefined: it has none. */
+  /** The stored marker of a row. Undefined: it has none. */
   markerIn(stored: Result): Cell | undefined {
     const { family, qualifier } = this.marker;
     return stored.getLatest(family, qualifier);
   }
 
-  /** The marker of the present version, which ends when the row does. */
+  /** The marker of the present version. It expires when the row does. */
   private markerOf({ value, timestamp }: Cell): Uint8Array {
     const end = value.length === 1 ? undefined : endOf(value, timestamp, undefined);
     return markerUntil(this.schema.version, end);
@@ -382,7 +382,7 @@ export class EntityUpgrades {
     const marker = this.markerIn(stored)!;
     const read = new Set<Cell>();
     const values = new Map<string, Timed<unknown>>();
-    // What is stored of a later version counts where it is newer: a program of the old version has written the row since.
+    // A newer stored cell wins: a program of the old version has written the row since.
     const newer = ({ family, qualifier, property }: ColumnSchema): Cell | undefined => {
       const cell = stored.getLatest(family, qualifier);
       if (cell === undefined || read.has(cell)) return undefined;
@@ -412,7 +412,7 @@ export class EntityUpgrades {
     const encoded = new Map<ColumnSchema, Timed<Uint8Array | undefined>>();
     for (const column of this.set) {
       const found = set.has(column.property) ? values.get(column.property) : undefined;
-      // Set by an upgrade of a version before the row's, or by a program of the present one since.
+      // Set by an upgrade of a version before the row's, or by a program of the present version since.
       if (found === undefined || newer(column) !== undefined) continue;
       encoded.set(column, { value: this.encoded(column, found.value, stored.row), time: found.time });
     }
@@ -460,7 +460,7 @@ export class EntityUpgrades {
     }
   }
 
-  /** Whether a cell stands where a column of the present version does, which no upgrade sets. */
+  /** Whether a cell is at the place of a present column that no upgrade sets. */
   private isColumn({ family, qualifier }: Cell): boolean {
     return this.schema.columns.some((column) => isAt(column, family, qualifier));
   }

@@ -8,7 +8,7 @@ export interface ParsedColumn {
   readonly qualifier: Uint8Array;
 }
 
-/** "family:qualifier" taken apart at its first colon; a text with the broken rule when it is none. */
+/** Splits "family:qualifier" at its first colon. Returns a message when it is invalid. */
 export function parseColumnName(column: ColumnName): ParsedColumn | string {
   if (typeof column !== 'string') {
     return column?.qualifier instanceof Uint8Array && typeof column.family === 'string'
@@ -21,25 +21,25 @@ export function parseColumnName(column: ColumnName): ParsedColumn | string {
   return { family: column.slice(0, colon), qualifier: toBytes(column.slice(colon + 1)) };
 }
 
-/** `was` of a property -> the places where its column stood, with every rule that they can break. */
+/** Compiles and checks `was`: the former places of columns. */
 
 type Report = (rule: string, mend: string) => void;
 type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
 type Counted = Pick<ColumnSchema, 'kind' | 'codec'> & Partial<Pick<ColumnSchema, 'window'>>;
 
-/** Whether a column holds counters: alone, or as the entries of a Map. What stands at several places is added up then. */
+/** Whether a column holds counters, alone or as entries of a Map. The values at its places are summed. */
 export function isCounted({ kind, codec, window }: Counted): boolean {
   return kind === 'counter' || (kind === 'columns' && window === undefined && codec.name === 'counter');
 }
 
 const NONE: readonly FormerPlace[] = Object.freeze([]);
 
-/** Of one entity. */
+/** Compiles the former places of one entity. */
 export class FormerPlaces {
   constructor(
     private readonly table: string,
-    /** As they are declared. */
+    /** The families as they are declared. */
     private readonly families: TableDeclaration['families'],
   ) {}
 
@@ -108,7 +108,7 @@ export class FormerPlaces {
     };
   }
 
-  /** Counts at several places are added up. */
+  /** Checks columns whose counts at several places are summed. */
   private checkCounts(places: readonly (Place & Partial<FormerPlace>)[], report: Report): void {
     if (places.some(({ migrate }) => migrate !== undefined))
       report(
@@ -123,7 +123,7 @@ export class FormerPlaces {
       );
   }
 
-  /** What stands at a former place is taken for the moved column's: nothing else may stand there. */
+  /** Checks that no other column uses a former place: its cells are read as those of the moved column. */
   checkFree(
     columns: readonly ColumnSchema[],
     report: (column: ColumnSchema, ...problem: Parameters<Report>) => void,
@@ -146,7 +146,7 @@ export class FormerPlaces {
   }
 }
 
-/** Whether a cell can be of both: a Map's is any behind its prefix. */
+/** Whether a cell can belong to both: a Map has every cell after its prefix. */
 function overlap(column: ColumnSchema, place: Place, other: ColumnSchema, its: Place): boolean {
   if (place.family !== its.family) return false;
   return (

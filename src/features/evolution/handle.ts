@@ -1,4 +1,4 @@
-/** The schema of an open database: what is declared, and how it is brought to the tables. */
+/** The schema of an open database: plans and applies the steps from its tables to its declarations. */
 
 import {
   AvroRegistry,
@@ -38,18 +38,18 @@ import { indexTableName } from '../indexes/entry.js';
 import { readIndexes } from '../indexes/states.js';
 import { systemTables } from '../tables.js';
 
-/** Plans and applies a schema on an engine; docs/schema.md. */
+/** Plans and applies a schema on an engine (docs/schema.md). */
 export class SchemaTools {
   constructor(
     private readonly engine: Engine,
     private readonly declared: () => Schema,
-    /** Builds an index as the database keeps it. */
+    /** Builds an index of the open database. */
     private readonly buildIndex: (entity: EntitySchema, index: string) => Promise<unknown>,
   ) {}
 
   /**
-   * The steps from the tables as they are to those declared. Changes nothing.
-   * @throws what reading the tables throws.
+   * The steps from the live tables to the declared ones. Changes nothing.
+   * @throws errors of reading the tables.
    */
   async plan(options: PlanOptions = {}): Promise<SchemaPlan> {
     checkOptions('plan', options, { prune: true });
@@ -64,9 +64,9 @@ export class SchemaTools {
   }
 
   /**
-   * Applies what is allowed of the plan, under a lock, and keeps it in the history.
-   * @throws SchemaError on contradictions; InvalidArgumentError on an allowance that names nothing of the plan;
-   * ConflictError when the plan is not the expected one; RowanError `ERR_LOCKED` when another one is at it.
+   * Applies the allowed steps of the plan under a lock, and records it in the history.
+   * @throws SchemaError on contradictions; InvalidArgumentError on an allowance that matches no step; ConflictError
+   * when the plan differs from the expected one; RowanError `ERR_LOCKED` when another program is applying one.
    */
   async apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
     const { prune } = options;
@@ -75,8 +75,8 @@ export class SchemaTools {
   }
 
   /**
-   * The declarations as the text of a file for the repository, which `check` holds later ones against. `before` is the
-   * text of the one that it replaces: the Avro schemas in it are kept, since values written with them still have to be read.
+   * The declarations as text for a file in the repository, against which `check` compares later ones. `before` is the
+   * text of the previous snapshot: its Avro schemas are kept, since stored values still need them.
    * @throws InvalidArgumentError when `before` is no snapshot.
    */
   snapshot(before?: string): string {
@@ -84,8 +84,8 @@ export class SchemaTools {
   }
 
   /**
-   * The steps from a snapshot, the text of its file, to the declarations, and the tables that are declared no more. Neither
-   * reads nor changes a table.
+   * The steps from a snapshot to the declarations, and the tables that are no longer declared. Reads and changes no
+   * table.
    * @throws InvalidArgumentError when the text is no snapshot.
    */
   async check(snapshot: string, options: PlanOptions = {}): Promise<SnapshotPlan> {
@@ -94,25 +94,27 @@ export class SchemaTools {
   }
 
   /**
-   * What the declarations smell of, by rules of thumb (docs/lint.md); warnings first.
+   * Checks the declarations against rules of thumb (docs/lint.md). Warnings first.
    * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
    */
   lint(options: LintOptions = {}): LintFinding[] {
     return lintTables(this.declared().tables, options);
   }
 
-  /** The plans that were applied, oldest first. */
+  /** The applied plans, oldest first. */
   async history(): Promise<ReadPlanRecord[]> {
     const { schemaHistory } = await import('../../ddl/apply/apply.js');
     return schemaHistory(this.engine);
   }
 
   /**
-   * Moves the values of an entity's columns from where they stood before (`was`), each version with its time, while readers
-   * and writers go on; looks at every row again; and notes that the old places are empty. Goes on where an unfinished run
-   * stopped. `apply` does it as a step of its plan; here it can be throttled, watched and ended.
-   * @throws InvalidArgumentError when no column of it has moved; UnsupportedError when its rows end, since what is moved would
-   * not; ConflictError when somebody writes to the former places; RowanError `ERR_CODEC` on a value that cannot be migrated.
+   * Moves the values of an entity's columns from their former places (`was`), each version with its timestamp, while
+   * readers and writers continue. Then checks every row again, and records that the former places are empty. Resumes
+   * an unfinished run. `apply` does this as a step of its plan; called directly it can be throttled, observed and
+   * aborted.
+   * @throws InvalidArgumentError when no column of it has moved; UnsupportedError when its rows have a TTL, since
+   * moved cells would not; ConflictError when somebody still writes to the former places; RowanError `ERR_CODEC` on a
+   * value that cannot be migrated.
    */
   async moveColumns(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
     const entity = this.movingEntity(target);
@@ -130,8 +132,8 @@ export class SchemaTools {
   }
 
   /**
-   * Notes that nothing stands at the former places of an entity's columns any more, without looking: for entities that end.
-   * Their `was` can be left out then.
+   * Records, without checking, that the former places of an entity's columns are empty: for entities with a TTL.
+   * Their `was` can be removed then.
    * @throws InvalidArgumentError when no column of it has moved.
    */
   async settleColumns(target: EntityClass): Promise<void> {
@@ -139,11 +141,11 @@ export class SchemaTools {
   }
 
   /**
-   * Writes the rows of an entity that are of an older version as the present one, while readers and writers go on; looks at every
-   * row again; and notes that there are none of an older version, so that the `@Upgrade`s can be left out. Goes on where an
-   * unfinished run stopped. `apply` does it as a step of its plan.
-   * @throws InvalidArgumentError when it has no upgrades; ConflictError when somebody writes rows of an older version;
-   * RowanError `ERR_CODEC` on a row that cannot be upgraded.
+   * Rewrites the rows of older versions as the present version, while readers and writers continue. Then checks every
+   * row again, and records that none of an older version is left, so that the `@Upgrade`s can be removed. Resumes an
+   * unfinished run. `apply` does this as a step of its plan.
+   * @throws InvalidArgumentError when it has no upgrades; ConflictError when somebody still writes rows of an older
+   * version; RowanError `ERR_CODEC` on a row that cannot be upgraded.
    */
   async upgradeRows(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
     const entity = this.declared().entity(target);
@@ -170,7 +172,7 @@ export class SchemaTools {
     );
   }
 
-  /** Writes what the table's metadata is to keep of an entity from now on. */
+  /** Updates what the table's metadata records about an entity. */
   private async note(
     entity: EntitySchema,
     stamp: (entity: EntitySchema, live: TableDescriptor) => Record<string, string>,
@@ -246,7 +248,7 @@ export class SchemaTools {
   }
 }
 
-/** What `database.schema` is: the compiled schema, with {@link SchemaTools}. */
+/** The schema of an open database (`database.schema`): the compiled schema with {@link SchemaTools}. */
 export class LiveSchema extends SchemaTools {
   constructor(
     engine: Engine,
@@ -266,12 +268,12 @@ export class LiveSchema extends SchemaTools {
     return this.current().tables;
   }
 
-  /** Entities whose rows are to be removed, in the order of their tables. */
+  /** Retired entities, whose rows `apply` removes, in the order of their tables. */
   get retired(): readonly EntitySchema[] {
     return this.current().retired;
   }
 
-  /** What breaks no rule but is likely to cost: each a sentence. */
+  /** Warnings of lint, each a sentence. */
   get warnings(): readonly string[] {
     return this.current().warnings;
   }
@@ -286,7 +288,7 @@ export class LiveSchema extends SchemaTools {
     return this.current().subtypes(base);
   }
 
-  /** The entity that a row of a table is of, told by the layouts and record types of keys. */
+  /** The entity of a row, from the key layouts and record types. Undefined: of none. */
   entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
     return this.current().entityOfRow(tableName, row);
   }

@@ -23,21 +23,21 @@ import { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { moveOf, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { countTransfer, hasOldCells, moveMutations, readMoved } from './table-moves.js';
 
-/** The job of a migration: it changes rows, looks again, and counts those that are `left`. */
+/** A migration job: it changes rows, checks every row again, and counts the rows that are `left`. */
 
-/** Runs it, or goes on with its unfinished run; anew when rows are left then. */
+/** Runs a migration, or resumes its unfinished run. If rows are left after a resumed run, runs it once more. */
 export async function runUntilNoneLeft(
   engine: Engine,
   definition: JobDefinition,
   run: JobRunOptions,
 ): Promise<{ readonly outcome: JobOutcome; readonly left: number }> {
   let outcome = await runTogether(engine, definition, { restart: 'done', ...run });
-  // An unfinished run that is gone on with does not see what was written behind it meanwhile.
+  // A resumed run does not see rows that were written behind it meanwhile.
   if (leftOf(outcome) > 0) outcome = await runTogether(engine, definition, { ...run, restart: true });
   return { outcome, left: leftOf(outcome) };
 }
 
-/** Another program may begin the job anew at any time: this one takes part in that run then. */
+/** Joins the run of another program if one restarts the job at the same time. */
 async function runTogether(
   engine: Engine,
   definition: JobDefinition,
@@ -56,15 +56,15 @@ function leftOf({ counters }: JobOutcome): number {
   return counters['left'] ?? 0;
 }
 
-/** Moves the values of an entity's columns from where they stood before, while the application goes on writing. */
+/** Moves the values of an entity's columns from their former places, while the application keeps writing. */
 
-/** Times that a row is read and tried again when others write it. */
+/** Attempts to read and change a row that others write at the same time. */
 const ATTEMPTS = 16;
 
 /**
- * Puts every old cell, each version, to its column at its own time, and deletes it where it stood; then looks again.
- * Counters: `moved` rows, and `left`, rows that have old cells nevertheless. An unfinished run is gone on with.
- * @throws ConflictError when rows are left: somebody writes them to the former place still.
+ * Writes every old cell, each version, to its column with its own timestamp, deletes it at the former place, and
+ * checks again. Counters: `moved` rows, and `left`, rows that still have old cells. Resumes an unfinished run.
+ * @throws ConflictError when rows are left: somebody still writes to the former place.
  */
 export async function moveColumns(
   engine: Engine,
@@ -75,7 +75,7 @@ export async function moveColumns(
   const table = engine.table(name);
   const entity = new EntityMoves(schema);
   const move = moverOf(table, entity);
-  // Without steps a counter stays where it stood, as zero.
+  // Without atomic steps a counter stays at its former place, as zero.
   const zeros = 'atomic' in table;
   const phase = (
     work: (rows: readonly Result[], context: SplitContext) => void | Promise<void>,
@@ -119,15 +119,15 @@ export async function moveColumns(
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
-/** Answers how many of the rows had old cells. */
+/** Moves old cells of rows. @returns how many rows had any. */
 type Mover = (rows: readonly Result[]) => Promise<number>;
 
-/** What moves rows that were read by {@link readMoved}. */
+/** The mover for rows read by {@link readMoved}. */
 export function moverOf(table: Table, entity: EntityMoves): Mover {
   return 'atomic' in table ? moveInStep(table as StepTable, entity) : moveChecked(table, entity);
 }
 
-/** What is read and what is written are one step. */
+/** Reads and writes in one step. */
 function moveInStep(table: StepTable, entity: EntityMoves): Mover {
   return async (rows) => {
     const outcomes = await table.commit((read) =>
@@ -141,7 +141,7 @@ function moveInStep(table: StepTable, entity: EntityMoves): Mover {
   };
 }
 
-/** Each row under a check that the first of its old cells is still what was read; counters without one. */
+/** Moves each row on condition that its first old cell is unchanged. Counters need no condition. */
 function moveChecked(table: Table, entity: EntityMoves): Mover {
   const one = async (found: Result): Promise<number> => {
     const transfer = countTransfer(entity, found);
@@ -157,20 +157,20 @@ function moveChecked(table: Table, entity: EntityMoves): Mover {
       if ((await table.checkAndMutate(check)).success) return 1;
       row = await table.get(readMoved(new Get(found.row), [entity]));
     }
-    // Who writes it so often moves it with each write.
+    // A writer that is this busy moves the row with each write.
     return 0;
   };
   return async (rows) => (await Promise.all(rows.map(one))).reduce((sum, moved) => sum + moved, 0);
 }
 
-/** Writes the rows of an entity as its present version, while the application goes on writing. */
+/** Rewrites rows of older versions as the present version, while the application keeps writing. */
 
 type Work = (rows: readonly Result[], context: SplitContext) => void | Promise<void>;
 
 /**
- * Upgrades every row of an older version, at the times of its cells; then looks at every marker again. Counters: `upgraded`
- * rows, and `left`, rows of an older version nevertheless. An unfinished run is gone on with.
- * @throws ConflictError when rows are left: somebody writes them as an older version still; RowanError `ERR_CODEC` on a row
+ * Upgrades every row of an older version, at the timestamps of its cells, then checks every marker again. Counters:
+ * `upgraded` rows, and `left`, rows still of an older version. Resumes an unfinished run.
+ * @throws ConflictError when rows are left: somebody still writes an older version; RowanError `ERR_CODEC` on a row
  * that cannot be upgraded.
  */
 export async function upgradeRows(
@@ -213,14 +213,14 @@ export async function upgradeRows(
   }
   return outcome;
 }
-/** Answers how many of the rows were of an older version. */
+/** Upgrades rows. @returns how many were of an older version. */
 type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
 
 export function upgraderOf(table: Table, upgrades: EntityUpgrades): Upgrader {
   return 'atomic' in table ? upgradeInStep(table as StepTable, upgrades) : upgradeEach(table, upgrades);
 }
 
-/** What is read and what is written are one step. */
+/** Reads and writes in one step. */
 function upgradeInStep(table: StepTable, upgrades: EntityUpgrades): Upgrader {
   return async (rows) => {
     const outcomes = await table.commit((read) =>
@@ -241,14 +241,15 @@ function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {
   };
 }
 
-/** Rows as they are declared before cells come into them that no move of their table sees: those of files. */
+/** Migrates rows before cells are loaded that bypass the moves of their table: those of bulk-loaded files. */
 
-/** Upgrades rows, or moves their columns, where they are of before. */
+/** Upgrades these rows and moves their columns where needed. */
 export type ColumnMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
 
 /**
- * Undefined when no column of the entity has moved and none of its rows can be of an older version.
- * @throws UnsupportedError when columns of it move and its rows end.
+ * The migrator of an entity. Undefined when none of its columns has moved and none of its rows can be of an older
+ * version.
+ * @throws UnsupportedError when columns move and rows have a TTL.
  */
 export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMigrator | undefined {
   const table = engine.table(schema.table.descriptor.name);
@@ -266,12 +267,12 @@ export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMi
   };
 }
 
-/** Removes what stands in a column that an entity does not declare any more, while the application goes on with the others. */
+/** Removes the cells of a column that is no longer declared, while the application keeps writing others. */
 
 /**
- * Deletes the column's cells, every version, of each row of the entity; of a Map those of all its entries. Then looks at every row
- * again. Counters: `dropped` rows, and `left`, rows that have it nevertheless. An unfinished run is gone on with.
- * @throws ConflictError when rows are left: somebody writes the column still.
+ * Deletes all versions of the column's cells in each row of the entity; of a Map, those of all entries. Then checks
+ * every row again. Counters: `dropped` rows, and `left`, rows that still have the column. Resumes an unfinished run.
+ * @throws ConflictError when rows are left: somebody still writes the column.
  */
 export async function dropColumn(
   engine: Engine,
@@ -332,19 +333,19 @@ export async function dropColumn(
   return outcome;
 }
 
-/** Each column up to its newest cell, of whatever time that is. */
+/** Deletes each column up to the timestamp of its newest cell. */
 function deleteOfColumns(row: Uint8Array, cells: readonly Cell[]): Delete {
   const del = new Delete(row);
   for (const { family, qualifier, timestamp } of cells) del.addColumns(family, qualifier, timestamp);
   return del;
 }
 
-/** Removes the rows of an entity that is used no more, while the application goes on with others of the table. */
+/** Removes the rows of a retired entity, while the application keeps writing other entities of the table. */
 
 /**
- * Removes every row of the entity, all of its cells; then looks at every row again. Counters: `removed` rows, and `left`, rows that are
- * there nevertheless. An unfinished run is gone on with.
- * @throws ConflictError when rows are left: somebody writes them still.
+ * Deletes every row of the entity, then checks every row again. Counters: `removed` rows, and `left`, rows that still
+ * exist. Resumes an unfinished run.
+ * @throws ConflictError when rows are left: somebody still writes them.
  */
 export async function removeRows(
   engine: Engine,
@@ -389,7 +390,7 @@ export async function removeRows(
   return outcome;
 }
 
-/** Up to its newest cell, of whatever time that is. */
+/** Deletes the row up to the timestamp of its newest cell. */
 function deleteOf({ row, cells }: Result): Delete {
   return new Delete(
     row,

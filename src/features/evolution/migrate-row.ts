@@ -1,4 +1,7 @@
-/** Has rows written as they are declared: in one step where the engine has steps, else on condition of what was read. */
+/**
+ * Migrates one row to its declared form: in one step where the engine has steps, otherwise with a check of what was
+ * read.
+ */
 
 import { ConflictError, UnsupportedError } from '../../errors.js';
 import {
@@ -14,10 +17,10 @@ import {
 import type { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { countMutations, countTransfer, moveMutations, readMoved, type TableMoves } from './table-moves.js';
 
-/** Times that a row is read and tried again when others write it. */
+/** Attempts to read and change a row that others write at the same time. */
 const ATTEMPTS = 16;
 
-/** Moves or upgrades one row in a step. @throws UnsupportedError when it ends, and its columns move. */
+/** Moves or upgrades one row in a step. @throws UnsupportedError when columns move and the row has a TTL. */
 export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, row: Uint8Array): void {
   const upgrades = moves.upgradesOf(row);
   const moved = moves.entityOf(row);
@@ -30,7 +33,7 @@ export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, r
   if (change !== undefined) step.apply(change);
 }
 
-/** What moves all of a row's columns in a step; undefined: there is nothing to move. */
+/** The change that moves all moved columns of a row. Undefined: nothing to move. */
 export function moveOf(
   entity: EntityMoves,
   row: Uint8Array,
@@ -42,15 +45,15 @@ export function moveOf(
 }
 
 /**
- * Mutations of a row at the times of its cells, which the engine has given. What an old program writes next, in the millisecond of the
- * cell that is taken away from there, must stand.
+ * A change at the timestamps of the row's cells, which the engine has assigned. A cell that an old program writes in
+ * the same millisecond as the deleted one must survive.
  */
 function inStep(table: string, row: Uint8Array, mutations: readonly RowMutation[]): TableChange | undefined {
   if (mutations.length === 0) return undefined;
   return { table, change: new RowMutations(row).add(...mutations), settled: true };
 }
 
-/** Moves the counters of rows of a table without steps, before they are added to. */
+/** Moves the counters of rows, on engines without steps, before they are incremented. */
 export async function moveCounts(
   table: Table,
   moves: TableMoves,
@@ -66,7 +69,7 @@ export async function moveCounts(
   );
 }
 
-/** What upgrades the row in a step; undefined: it is of the present version, or not there. */
+/** The change that upgrades the row. Undefined: it is of the present version, or does not exist. */
 export function upgradeOf(
   upgrades: EntityUpgrades,
   row: Uint8Array,
@@ -77,9 +80,8 @@ export function upgradeOf(
 }
 
 /**
- * Upgrades a row of a table without steps, on condition that its marker is the one that was read; whether it was of an older
- * version. A row that others have written meanwhile is read again.
- * @throws ConflictError when that happens too often.
+ * Upgrades a row on an engine without steps, on condition that its marker is unchanged. @returns whether it was of an
+ * older version. Reads again when others have written it. @throws ConflictError when that happens too often.
  */
 export async function upgradeChecked(
   table: Table,

@@ -32,14 +32,14 @@ import { isCheckAndMutate } from '../../table/row-mutations.js';
 import { migrateRow, moveCounts, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { type Change, TableMoves } from './table-moves.js';
 
-/** A table as its entities are declared: nobody above it sees where moved columns stand yet. */
+/** A table as its entities are declared. Layers above do not see where the values of moved columns are still stored. */
 
-/** Of an engine whose calls go somewhere else. */
+/** A view of a table on an engine that answers asynchronously. */
 export class MovedTable<T extends Table = Table> implements Table {
   constructor(
     protected readonly inner: T,
     protected readonly moves: TableMoves,
-    /** Whether rows of an older version that are read by their keys may be written as upgraded. */
+    /** Whether rows of an older version that are read by key may be rewritten. */
     private readonly writesBack: boolean,
   ) {}
 
@@ -52,8 +52,8 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 
   /**
-   * Makes rows ready whose moved columns are asked or added to on the engine, which sees them as they are stored.
-   * @throws UnsupportedError where that cannot be one step with what follows.
+   * Migrates the rows of requests that the engine evaluates on stored columns: conditions, filters, increments.
+   * @throws UnsupportedError where migration and request cannot be one step.
    */
   protected async settle(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
     const rows: Uint8Array[] = [];
@@ -68,7 +68,7 @@ export class MovedTable<T extends Table = Table> implements Table {
     if (counted.length > 0) await moveCounts(this.inner, this.moves, counted);
   }
 
-  /** Writes rows of entities with upgrades as they are declared. */
+  /** Rewrites rows of older versions. */
   protected async writeBack(rows: readonly Uint8Array[]): Promise<void> {
     const distinct = new Map(rows.map((row) => [toHex(row), row]));
     await Promise.all(
@@ -76,7 +76,7 @@ export class MovedTable<T extends Table = Table> implements Table {
     );
   }
 
-  /** What was read by key, as it is declared; rows of an older version are written anew where they are to be. */
+  /** Rows read by key, as declared. Rewrites rows of older versions where their upgrades ask for it. */
   private async read(results: readonly Result[], gets: readonly Get[]): Promise<Result[]> {
     const declared = results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
     if (!this.writesBack) return declared;
@@ -117,7 +117,7 @@ export class MovedTable<T extends Table = Table> implements Table {
     await this.change(del, options);
   }
 
-  /** A put or a delete. */
+  /** Applies a put or a delete. */
   protected async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
     if (this.moves.upgradesOf(change.row) !== undefined) await this.settle([change]);
     const settled = this.moves.settled(change);
@@ -184,9 +184,9 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 }
 
-/** A moved table of an engine that answers in the same thread: what must have been moved first is moved in the step. */
+/** A view of a table on an engine that answers synchronously. Migrations are part of the same step. */
 
-/** The moves of a table, by its name; undefined: none. */
+/** The moves of a table, by name. Undefined: none. */
 export type MovesOf = (table: string) => TableMoves | undefined;
 
 type Steps = Required<Pick<SyncTable, 'atomic' | 'commit'>>;
@@ -212,7 +212,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
 
   protected override async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
     if (this.moves.upgradesOf(change.row) === undefined) return super.change(change, options);
-    // One step, so that writes stand in the order in which they were asked for.
+    // One step, so that writes keep their order.
     await this.atomic((step) => void step.apply({ table: this.name, change }), options);
   }
 
@@ -222,7 +222,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
     });
   }
 
-  /** @throws UnsupportedError when its filter asks a moved column: nothing can be moved by a read that does not wait. */
+  /** @throws UnsupportedError when its filter is on a moved column: a synchronous read cannot migrate rows. */
   getSync(get: Get): Result {
     if (this.moves.mustSettle(get)) throw unsettled(this.name);
     return this.moves.declared(this.inner.getSync(this.moves.widened(get)), get.maxVersions);
@@ -246,7 +246,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
   }
 }
 
-/** A table without moved columns, in whose steps tables with some may be read and written. */
+/** A table without moved columns whose steps may include tables with some. */
 export function withMovedSteps(inner: SyncTable, movesOf: MovesOf): SyncTable {
   return Object.assign(Object.create(inner) as SyncTable, movedSteps(inner, movesOf));
 }
@@ -267,8 +267,8 @@ function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
 }
 
 /**
- * The change as the tables have it, behind what upgrades its row; `upgraded` are the rows of the step that need no upgrade any
- * more, since what is read does not see the changes before.
+ * The change in terms of stored columns, after the upgrade of its row. `upgraded`: rows already upgraded in this
+ * step, which its reads do not show yet.
  */
 function settledChanges(
   movesOf: MovesOf,
@@ -311,7 +311,7 @@ class MovedStep implements AtomicStep {
     return declaredRead(this.inner.read, moves, get, table);
   };
 
-  /** @throws UnsupportedError when its filter asks a moved column. */
+  /** @throws UnsupportedError when its filter is on a moved column. */
   readonly scan: RowScan = (scan, table = this.own) => {
     const moves = this.movesOf(table);
     if (moves === undefined || scan.raw) return this.inner.scan(scan, table);
@@ -331,13 +331,13 @@ class MovedStep implements AtomicStep {
   }
 }
 
-/** The moved columns of a database's tables, and the tables as they are declared. */
+/** The moved columns of a database's tables. Creates the views that hide them. */
 
 export class Moves {
   private readonly byTable = new Map<string, TableMoves>();
   private readonly of: MovesOf = (table) => this.byTable.get(table);
 
-  /** The entities of the schema's tables, in place of those that were known of them. */
+  /** Registers the entities of the schema's tables. */
   declare({ tables }: AdoptedSchema): void {
     for (const { descriptor, entities } of tables) this.declareTable(descriptor.name, entities);
   }
@@ -348,14 +348,14 @@ export class Moves {
     else this.byTable.set(name, moves);
   }
 
-  /** A row of a table, its newest cells, as its entity is declared. */
+  /** The newest cells of a row, as its entity is declared. */
   declaredRow(table: string, row: Result): Result {
     return this.of(table)?.declared(row, 1) ?? row;
   }
 
   /**
-   * The table as its entities are declared; the same where nothing has moved. Rows of older versions that are read by their
-   * keys are written as upgraded where their upgrades say so, unless that is forbidden.
+   * The table as its entities are declared; the table itself if nothing has moved. Rows of older versions that are
+   * read by key are rewritten if their upgrades ask for it and `writesBack` allows it.
    */
   view(table: Table, writesBack = true): Table {
     if (this.byTable.size === 0) return table;
@@ -367,7 +367,7 @@ export class Moves {
       : new MovedSyncTable(sync, moves, this.of, writesBack);
   }
 
-  /** The engine with every table as it is declared. */
+  /** The engine, with every table as it is declared. */
   viewOf(engine: Engine): Engine {
     const { transaction } = engine;
     return {

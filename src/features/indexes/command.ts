@@ -31,7 +31,7 @@ interface IndexFlags {
   readonly undeclared?: boolean;
 }
 
-/** An index that the command line means. */
+/** An index that the command line selects. */
 interface Chosen {
   readonly entity: EntitySchema;
   readonly index: IndexSchema;
@@ -128,13 +128,13 @@ function check(
     });
 }
 
-/** What is printed of one index; `well`: whether there is nothing left to mend. */
+/** The printed result for one index. `well`: nothing is left to repair. */
 interface Printed {
   readonly counts: Readonly<Record<string, number>>;
   readonly well: boolean;
-  /** Entities that share the values of a unique index. */
+  /** Entities that share a value of a unique index. */
   readonly shared?: readonly SharedValue[] | undefined;
-  /** Of JSON: whether part of it had been done before. */
+  /** JSON only: whether an earlier run had done part of it. */
   readonly resumed?: boolean;
 }
 
@@ -155,7 +155,7 @@ interface Work {
   readonly tables: OpenOptions['tables'];
 }
 
-/** Does something with each index that is meant, one after another, and prints what came of it. */
+/** Runs a job for each selected index, one after another, and prints the results. */
 async function work(
   context: CliContext,
   { module, place, entity, name, flags, tables }: Work,
@@ -197,7 +197,7 @@ function printCounts(context: CliContext, index: string, counts: Readonly<Record
   for (const [name, sum] of Object.entries(counts)) context.write(`${index}\t${name}\t${sum}\n`);
 }
 
-/** @throws InvalidArgumentError when there is no such entity or index, or none at all. */
+/** @throws InvalidArgumentError when no such entity or index is declared, or none at all. */
 function choose(schema: Schema, entity: string | undefined, name: string | undefined): Chosen[] {
   const entities = entity === undefined ? schema.entities : [entityNamed(schema, entity)];
   const all = entities.flatMap((one) => one.indexes.map((index): Chosen => ({ entity: one, index })));
@@ -221,7 +221,7 @@ function positive(flag: string, text: string): number {
   throw new InvalidArgumentError(`${flag} takes a number above 0, not "${text}".`);
 }
 
-/** 1% or 0.01. */
+/** Parses a share: 1% or 0.01. */
 function shareOf(text: string): number {
   const percent = text.endsWith('%');
   const value = Number(percent ? text.slice(0, -1) : text) / (percent ? 100 : 1);
@@ -229,13 +229,13 @@ function shareOf(text: string): number {
   throw new InvalidArgumentError(`--sample takes a share up to 100%, like 1% or 0.01, not "${text}".`);
 }
 
-/** An index as it is stored, beside what is declared. */
+/** A stored index with its declaration. */
 interface Listed {
   readonly entity: string;
   readonly index: string;
   readonly id: string;
   readonly declared: boolean;
-  /** `new`: declared, and no program has opened the store with it yet. */
+  /** `new`: declared, and not yet stored by any program. */
   readonly state: string;
   readonly unique?: boolean;
   readonly parts?: readonly string[];
@@ -302,7 +302,7 @@ function undeclaredOf(
   return [...stored].filter(([id]) => !declared.has(id));
 }
 
-/** Removes entries that nothing declared can read, and forgets their index. */
+/** Removes the entries of indexes that are no longer declared, and their metadata. */
 async function dropUndeclared(
   context: CliContext,
   module: string,

@@ -1,4 +1,4 @@
-/** Declared indexes -> their layouts, with every rule that they can break. */
+/** Compiles declared indexes: the layouts of their entries. */
 
 import {
   type AnyClass,
@@ -28,7 +28,7 @@ import { type ColumnSchema, type IndexSchema, ROW_PART } from '../../schema/type
 import { describe, isRecord } from '../../table/checks.js';
 
 const OPTIONS: readonly string[] = ['unique', 'include', 'where', 'each', 'consistency'];
-/** Of indexes and summaries. */
+/** The names that indexes and summaries may have. */
 export const NAME_PATTERN: RegExp = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 export function compileIndexes(
@@ -78,7 +78,7 @@ class IndexCompiler {
     const included = this.included();
     const { unique = false, where, each = 'values' } = this.options;
     const eventual = this.options.consistency === 'eventual';
-    // Compiled without the id first: what it is made of is the rest of the layout.
+    // First without the id, which is a digest of the rest of the layout.
     const elements = this.declaration.elements;
     const own = this.layout([...elements, ...(unique ? [] : [part(ROW_PART, bytes)])]);
     if (own === undefined || included === undefined) return undefined;
@@ -92,7 +92,7 @@ class IndexCompiler {
       included.map(({ family, qualifier, codec }) => `${family}:${toHex(qualifier)} ${codec.name}`),
       where === undefined ? null : textOf(where),
       each,
-      // Only where it is said: what was laid out before keeps its id.
+      // Only where declared, so that earlier indexes keep their ids.
       ...(eventual ? ['eventual'] : []),
       ...versionMark(this.source),
     ]);
@@ -219,7 +219,10 @@ class IndexCompiler {
     if (isList(column)) this.several.add(name);
   }
 
-  /** A row with several entries is given by the first of them, which must not come later than the others. */
+  /**
+   * An eventual index with several entries per row is read by the first of them, which must not become visible after
+   * the others.
+   */
   private checkEventual(): void {
     if (this.several.size === 0) return;
     this.problem(
@@ -274,9 +277,9 @@ class IndexCompiler {
 }
 
 /**
- * The codec of a property where a key, a digest, an index or a summary names it without one: that of the key which holds it
- * whole, else that of its column, else the one of the type that the compiler emitted, else text. The items of a list are text.
- * Undefined when the property holds what no key can.
+ * The codec of a property for which a key, digest, index or summary names none: that of the key if it holds the whole
+ * value, else the column's, else that of the type emitted by the compiler, else text. Items of a list are text.
+ * Undefined when no key can hold the property.
  */
 export function partCodec(
   { target, key, columns }: PropertyOwner,
@@ -297,7 +300,7 @@ export function partCodec(
   return inferKeyCodec(type) ?? (text as KeyCodec<unknown>);
 }
 
-/** Where properties stand; `key` is undefined while the key itself is compiled. */
+/** The declarations in which a property is looked up. `key` is undefined while the key itself is compiled. */
 export interface PropertyOwner {
   readonly target: AnyClass;
   readonly key: KeyLayout | undefined;
@@ -309,20 +312,23 @@ export function isList({ codec, kind }: Pick<ColumnSchema, 'codec' | 'kind'>): b
   return kind === 'columns' || /^(?:json|avro)/.test(codec.name);
 }
 
-/** Another version may make other values of what was stored, so that what was made of it before does not count. */
+/**
+ * The entity's version as part of a signature. Another version may derive other values from stored rows, so entries
+ * of the earlier one must not count.
+ */
 export function versionMark({ declaration }: Pick<CollectedEntity, 'declaration'>): [] | [number] {
   const { schemaVersion = 1 } = declaration;
   return schemaVersion === 1 ? [] : [schemaVersion];
 }
 
-/** What entries and figures that were made by this text begin with. */
+/** The digest of a signature: entries and summary figures begin with it. */
 export function digestOf(signature: string): Uint8Array {
   const id = new Uint8Array(4);
   new DataView(id.buffer).setUint32(0, murmur3(toBytes(signature)));
   return id;
 }
 
-/** A condition as a text that is the same in every process. */
+/** A condition as text, the same in every process. */
 export function textOf(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) => {
     if (typeof item === 'bigint') return `${item}n`;

@@ -15,15 +15,16 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from './entry.js';
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './plan.js';
 
 /**
- * Maintains the entries of an entity's indexes in one step with its rows; of an eventual index it notes the entries that are to be
- * looked at. On HBase {@link IntentDriver} writes entries around the row itself: they must stand, unverified, before the row does.
+ * The maintainer of an entity's indexes in one step with its rows. For an eventual index it only queues a note of
+ * each entry. On HBase {@link IntentDriver} writes the entries, because they must exist, unverified, before the row
+ * does.
  */
 
 export class IndexMaintainer implements StepMaintainer {
   readonly name = 'indexes';
   readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;
   private readonly planner: EntryPlanner;
-  /** Entries of the row that is put: filled again for each. */
+  /** Rows and values of the new entries: reused for each put. */
   private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
 
   constructor(
@@ -43,7 +44,7 @@ export class IndexMaintainer implements StepMaintainer {
     try {
       of.addTo(rows, values, put);
     } catch {
-      // The long way fails as well, and says of what.
+      // The general path fails too, with a better message.
       return false;
     }
     const { tableName: table } = this.indexes;
@@ -69,7 +70,7 @@ export class IndexMaintainer implements StepMaintainer {
     return this.planner.isMadeOf(columns);
   }
 
-  /** The entries of a row that was written below its repository, as durable as is said. */
+  /** The entries of a row that was written below its repository, with this durability. */
   effectsBelow(
     row: Uint8Array,
     before: RowImage,
@@ -92,7 +93,10 @@ export class IndexMaintainer implements StepMaintainer {
     return out;
   }
 
-  /** @throws ConflictError when another entity has the values. An entry that its row does not bear out holds nobody up. */
+  /**
+   * @throws ConflictError when another entity has the value. An entry that its own row does not confirm blocks
+   * nobody.
+   */
   private addEffects(
     change: EntryChange,
     dataRow: Uint8Array,
@@ -116,7 +120,7 @@ export class IndexMaintainer implements StepMaintainer {
       const stored = step.read(new Get(holder), schema.table.descriptor.name);
       if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
     }
-    // What is written behind a delete in a step has a later time.
+    // A put after a delete in the same step has a later timestamp.
     if (isShortened) out.push({ table, mutation: deleteOf(row) });
     out.push({ table, mutation: putOf(is, ttl) });
   }
@@ -128,7 +132,10 @@ export class IndexMaintainer implements StepMaintainer {
   }
 }
 
-/** Entries are acknowledged with their row; but past the log they would be lost without it, or it without them. */
+/**
+ * Entries are as durable as their row. Without WAL entry and row could be lost separately, so then entries get the
+ * default.
+ */
 function durabilityOfEntries(ofRow: Durability): Durability {
   return ofRow === 'SKIP_WAL' ? 'USE_DEFAULT' : ofRow;
 }

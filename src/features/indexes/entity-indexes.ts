@@ -11,24 +11,24 @@ import {
 import { type MutationCell, RawRow, type Result } from '../../table/index.js';
 import { encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
 
-/** What the rows of an entity make of entries: one owner of the rule for writes, queries, builds and checks. */
+/** The index entries of a row: the one rule that writes, queries, builds and checks share. */
 
 /** Whether a row meets the condition of a sparse index. */
 export type EntryCondition = (row: Result | RawRow) => boolean;
 
-/** The condition of an index compiled; undefined when every row has entries. And the columns that it tests. */
+/** The compiled condition of a sparse index, and the columns that it reads. `undefined`: every row has entries. */
 export interface CompiledWhere {
   readonly test: EntryCondition;
   readonly columns: readonly ColumnSchema[];
-  /** What must all hold, as texts. */
+  /** The conditions as texts. All must hold. */
   readonly texts: readonly string[];
 }
 
-/** The indexes of one entity, with what makes their entries. */
+/** The indexes of one entity. */
 export class EntityIndexes {
   readonly tableName: string;
   readonly all: readonly EntityIndex[];
-  /** Every column that decides on entries or stands in them. */
+  /** Columns that decide on entries or are stored in them. */
   readonly columns: readonly ColumnSchema[];
   private readonly reader: RowReader;
   private readonly none: readonly (readonly IndexEntry[])[];
@@ -45,7 +45,7 @@ export class EntityIndexes {
     this.reader = schema.mapper.readerOf(new Set(indexes.flatMap(({ parts }) => parts)));
   }
 
-  /** The entries of a row for each of the indexes, in their order; none of a row that is no entity. @throws KeyError. */
+  /** The entries of a row, for each index in their order. None for a row that is no entity. @throws KeyError. */
   entriesOf(row: Result): readonly (readonly IndexEntry[])[] {
     const entity = row.isEmpty ? null : this.reader.read(row);
     return entity === null ? this.none : this.all.map((index) => index.entriesOf(entity, row));
@@ -57,13 +57,13 @@ const NO_ROWS: readonly Uint8Array[] = Object.freeze([]);
 
 /** One index of an entity. */
 export class EntityIndex {
-  /** Every column that decides on its entries or stands in them. */
+  /** Columns that decide on its entries or are stored in them. */
   readonly columns: readonly ColumnSchema[];
-  /** Those that decide which entries there are. */
+  /** Columns that decide which entries a row has. */
   readonly deciding: readonly ColumnSchema[];
-  /** Of its parts. */
+  /** Reads the index parts of a row. */
   readonly reader: RowReader;
-  /** Single cells that each entry comes from: without one of them there is none. */
+  /** Single cells that each entry needs: a row without one of them has no entry. */
   readonly needed: readonly ColumnSchema[];
   private readonly paths: readonly (readonly string[])[];
 
@@ -81,7 +81,9 @@ export class EntityIndex {
     this.paths = parts.map((part) => schema.columnsByProperty.get(part)?.path ?? [part]);
   }
 
-  /** Of the row's entity, of which at least the parts were read. @throws KeyError on a value that no entry can hold. */
+  /**
+   * The entries of a row. `entity` has at least the index parts. @throws KeyError on a value that no entry can hold.
+   */
   entriesOf(entity: object, row: Result): readonly IndexEntry[] {
     const rows = this.rowsOf(entity, row);
     if (rows.length === 0) return NONE;
@@ -99,7 +101,7 @@ export class EntityIndex {
     return rows.length === 1 && equalBytes(rows[0]!, entry);
   }
 
-  /** The rows of its entries, each once. @throws as `entriesOf`. */
+  /** The rows of its entries, without duplicates. @throws as `entriesOf`. */
   rowsOf(entity: object, row: Result | RawRow): readonly Uint8Array[] {
     const { index, where } = this;
     if (where !== undefined && !where.test(row)) return NO_ROWS;
@@ -152,11 +154,11 @@ function valueAt(entity: object, path: readonly string[]): unknown {
 }
 
 /**
- * The entries of rows told from their cells, those of a put that makes a row or those that a scan has found: without an
- * image of the row, and without an entity. Only what single cells and the key decide: other indexes take the row as it is read.
+ * Fast path: index entries straight from cells, of a put that creates a row or of a scanned row, without a row image
+ * and without an entity. Only for indexes decided by single cells and the key.
  */
 
-/** A row by its newest cells. */
+/** A row as its newest cells. */
 export interface RowCells {
   readonly row: Uint8Array;
   readonly cells: readonly ValueCell[];
@@ -167,7 +169,10 @@ type ValueCell = Pick<MutationCell, 'family' | 'qualifier' | 'value'>;
 export class NewEntries {
   private constructor(private readonly indexes: readonly NewEntry[]) {}
 
-  /** Undefined when one of the indexes is more: unique, eventual, sparse by a condition, or of what is no single cell. */
+  /**
+   * Undefined when an index needs the general path: unique, eventual, with a condition, or over columns of several
+   * cells.
+   */
   static of({ schema, all }: EntityIndexes): NewEntries | undefined {
     if (schema.marker === undefined) return undefined;
     const indexes: NewEntry[] = [];
@@ -185,21 +190,22 @@ export class NewEntries {
   }
 
   /**
-   * Adds the rows and values of its entries, of a row with nothing but an entity's cells. They are new bytes.
-   * @throws what codecs and keys throw, with some of them added: `EntityIndexes.entriesOf` tells it better.
+   * Adds the rows and values of the entries, as new bytes, for a row that has only the entity's cells.
+   * @throws errors of codecs and keys, after some entries were added. `EntityIndexes.entriesOf` gives the better
+   * message.
    */
   addTo(rows: Uint8Array[], values: Uint8Array[], of: RowCells | RawRow): void {
     for (let i = 0; i < this.indexes.length; i++) this.indexes[i]!.addTo(rows, values, of);
   }
 }
 
-/** One index. */
+/** The fast path of one index. */
 class NewEntry {
   private readonly parts: readonly PlacedColumn[];
   private readonly included: readonly PlacedColumn[];
-  /** Those of the data row's key. */
+  /** The parts of the data row's key. */
   private readonly keyParts: readonly string[];
-  /** Filled again for each row. */
+  /** Reused for each row. */
   private readonly values: Record<string, unknown> = {};
   private readonly held: (Uint8Array | undefined)[] = [];
 
@@ -239,10 +245,10 @@ class NewEntry {
   }
 }
 
-/** A column, and where it stood in the last row: the rows of an entity mostly have the same columns. */
+/** A column, with its position in the last row: rows of an entity mostly have the same columns. */
 class PlacedColumn {
   private place = 0;
-  /** Taken for the value where the entry holds the same bytes. */
+  /** Used as the value where the entry stores the same bytes. */
   private readonly stored: StoredText | undefined;
 
   constructor(
@@ -253,7 +259,7 @@ class PlacedColumn {
     this.stored = copies ? new StoredText() : undefined;
   }
 
-  /** As the layout takes it; undefined when the row has none. */
+  /** The value for the key layout. Undefined: the row has none. */
   valueIn(of: RowCells | RawRow): unknown {
     const { stored } = this;
     const { codec } = this.column;
@@ -269,7 +275,7 @@ class PlacedColumn {
     return stored?.take(bytes, start, end) ? stored : codec.read(bytes, start, end);
   }
 
-  /** As stored; undefined when the row has none. */
+  /** The stored bytes. Undefined: the row has none. */
   bytesIn(of: RowCells | RawRow): Uint8Array | undefined {
     if (of instanceof RawRow) {
       const at = this.placeIn(of);
@@ -287,7 +293,7 @@ class PlacedColumn {
     return undefined;
   }
 
-  /** Of its cell; -1 when there is none. */
+  /** The position of its cell. -1: there is none. */
   private placeIn({ families, qualifiers, count }: RawRow): number {
     const { place } = this;
     if (place < count && this.isOf(families[place]!, qualifiers[place]!)) return place;

@@ -30,9 +30,12 @@ import type { IndexSchema } from '../../schema/types.js';
 export const INDEX_FAMILY = 'i';
 /** The qualifier of an entry's only cell. FROZEN. */
 export const ENTRY_QUALIFIER: Uint8Array = Uint8Array.of(0x5f);
-/** The entry says what the data row says. FROZEN. */
+/** The state of an entry that its data row confirms. FROZEN. */
 export const VERIFIED = 1;
-/** The entry was written before the data row, which decides whether it holds (HBase only). FROZEN. */
+/**
+ * The state of an entry that was written before its data row. The row decides whether it is valid (HBase only).
+ * FROZEN.
+ */
 export const UNVERIFIED = 2;
 export { SHADOW_QUALIFIER } from '../../schema/types.js';
 
@@ -44,28 +47,28 @@ export interface IndexEntry {
   readonly value: Uint8Array;
 }
 
-/** What the value of an entry holds. */
+/** The decoded value of an entry. */
 export interface EntryContent {
   readonly state: number;
-  /** Of an unverified entry: the change that wrote it. */
+  /** The token of the change that wrote it, if the entry is unverified. */
   readonly token: Uint8Array | undefined;
   /** The row of the entity. */
   readonly dataRow: Uint8Array;
-  /** The cells of the included columns, in their order; undefined where the entity has none. */
+  /** The cells of the included columns, in their order; undefined for absent ones. */
   readonly cells: readonly (Uint8Array | undefined)[];
 }
 
-/** The name of the table that the entries of a table's indexes stand in. */
+/** The name of the table that holds the entries of a table's indexes. */
 export function indexTableName(table: string): string {
   return `${table}_idx`;
 }
 
-/** What the notes of an eventual index begin with. */
+/** The prefix of the notes of an eventual index. */
 export function notePrefix(id: Uint8Array): Uint8Array {
   return id.map((byte) => byte ^ 0xff);
 }
 
-/** The row of the note about an entry, and of the entry that a note is about. */
+/** The row of the note about an entry; and back, the entry that a note is about. */
 export function noteRow(entry: Uint8Array): Uint8Array {
   const row = entry.slice();
   for (let i = 0; i < ID_LENGTH; i++) row[i] = row[i]! ^ 0xff;
@@ -103,20 +106,20 @@ export function encodeEntryValue(
 }
 
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
-/** Of every note. FROZEN. */
+/** The value of every note. FROZEN. */
 export const NOTE_VALUE: Uint8Array = PLAIN_VALUE;
 
-/** What no other change has: by it one knows again what one wrote. */
+/** A unique token, by which a writer recognizes its own writes. */
 export function newToken(): Uint8Array {
   return new Uint8Array(randomBytes(TOKEN_LENGTH));
 }
 
-/** The value of a verified entry as a change writes it before its row. */
+/** The unverified form of an entry's value, which a change writes before its row. */
 export function unverifiedValue(value: Uint8Array, token: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(UNVERIFIED), token, value.subarray(1));
 }
 
-/** @throws RowanError `ERR_CORRUPTION` when the bytes are none of an entry. */
+/** @throws RowanError `ERR_CORRUPTION` on malformed bytes. */
 export function decodeEntry(index: IndexSchema, row: Uint8Array, value: Uint8Array): EntryContent {
   const reader = new EntryReader(index);
   reader.read(row, value, 0, value.length);
@@ -130,15 +133,15 @@ export function decodeEntry(index: IndexSchema, row: Uint8Array, value: Uint8Arr
   };
 }
 
-/** Numbers are read one after the other: one reader serves them all. */
+/** Shared: numbers are read one at a time. */
 const numbers = new VarintReader();
 
-/** Says what entries of one index hold, without objects of their own: it is filled again by each. */
+/** Decodes entries of one index without allocating objects. Its fields are overwritten by each. */
 export class EntryReader {
   state = 0;
-  /** The row of the entity: a copy. */
+  /** The row of the entity, a copy. */
   dataRow: Uint8Array = EMPTY_BYTES;
-  /** Where the cells of the included columns stand in the bytes that were read; -1 where the entity has none. */
+  /** Offsets of the included columns' cells in the decoded bytes. -1: absent. */
   readonly starts: number[];
   readonly ends: number[];
 
@@ -148,9 +151,9 @@ export class EntryReader {
   }
 
   /**
-   * Reads the entry at `row`, whose value stands in bytes[start..end). `behind`: where the data row begins in `row`, if that
-   * is known; of an index that is not unique.
-   * @throws RowanError `ERR_CORRUPTION` when they are none of an entry; CorruptionError when one of their numbers is none.
+   * Decodes the entry at `row` whose value is bytes[start..end). `behind`: where the data row begins in `row`, if
+   * known, for an index that is not unique.
+   * @throws RowanError `ERR_CORRUPTION` on malformed bytes; CorruptionError on a malformed number.
    */
   read(row: Uint8Array, bytes: Uint8Array, start: number, end: number, behind = -1): void {
     const { index, starts, ends } = this;
@@ -177,7 +180,7 @@ export class EntryReader {
     if (numbers.position !== end) throw broken(index, row);
   }
 
-  /** The place behind so many bytes. */
+  /** The offset after so many bytes. */
   private behind(row: Uint8Array, length: number, end: number): number {
     if (length > end - numbers.position) throw broken(this.index, row);
     return numbers.position + length;
@@ -190,7 +193,7 @@ function copyBehind(row: Uint8Array, start: number): Uint8Array {
   return copy;
 }
 
-/** The data row of an entry, of an index that is not unique. @throws RowanError `ERR_CORRUPTION` when it has none. */
+/** The data row of an entry of an index that is not unique. @throws RowanError `ERR_CORRUPTION` when it has none. */
 export function dataRowOf(index: IndexSchema, row: Uint8Array): Uint8Array {
   const found = index.layout.decodeLast(row);
   if (found instanceof Uint8Array) return found;

@@ -1,7 +1,7 @@
 /**
- * What becomes of the notes of eventual indexes on the embedded engine: each says that an entry is to be looked at, and in
- * the step in which that is done the row says whether there is such an entry. So it does not matter in which order notes
- * are worked, how often, or beside which writers.
+ * The queue of eventual indexes on the embedded engine. A note names an entry to be updated. The update reads the row
+ * in the same step, and the row decides whether the entry exists. So the order of notes does not matter, nor do
+ * repetitions or concurrent writers.
  */
 
 import { equalBytes, startsWithBytes } from '../../bytes/index.js';
@@ -14,7 +14,7 @@ import { deleteOf, putOf } from './plan.js';
 
 /** The notes of one entity's eventual indexes. */
 export class EventualIndexQueue {
-  /** What the notes of each index begin with, by the place of the index; undefined where entries are written with the rows. */
+  /** The prefix of each index's notes, by index position. Undefined where entries are written with the rows. */
   private readonly prefixes: readonly (Uint8Array | undefined)[];
   private readonly life: EntryLife;
   private readonly read: ReadSet;
@@ -34,19 +34,19 @@ export class EventualIndexQueue {
     return this.placeOf(row) >= 0;
   }
 
-  /** The rows of notes of an index behind `after`, `most` at the most. */
+  /** At most `most` notes of an index after `after`. */
   waiting(step: AtomicStep, place: number, after: Uint8Array | undefined, most: number): Uint8Array[] {
     const scan = new Scan().setStartStopRowForPrefix(this.prefixes[place]!).setLimit(most);
     if (after !== undefined) scan.withStartRow(after, false);
     return step.scan(scan, this.indexes.tableName).map(({ row }) => row);
   }
 
-  /** The places of the eventual indexes among those of the entity. */
+  /** The positions of the eventual indexes among the entity's. */
   get places(): readonly number[] {
     return this.prefixes.flatMap((prefix, place) => (prefix === undefined ? [] : [place]));
   }
 
-  /** Makes the entries of these notes what their rows say, and removes the notes. How many there were. */
+  /** Updates the entries of these notes from their rows, and removes the notes. @returns the number of notes. */
   settle(step: AtomicStep, notes: readonly Uint8Array[]): number {
     let settled = 0;
     for (const note of notes) if (this.settleOne(step, note)) settled++;
@@ -66,11 +66,11 @@ export class EventualIndexQueue {
     const cellOf = (family: string, qualifier: Uint8Array) => stored.getLatest(family, qualifier);
     const change =
       is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index, cellOf, this.now()));
-    // It may stand there with a longer life, and would come to light again.
+    // A stored entry with a longer TTL would reappear.
     if (is !== undefined && this.life.ends) {
       step.apply({ table, change: deleteOf(entry).setDurability('ASYNC_WAL') });
     }
-    // What is lost of it with the power is lost with the note's removal, and done again.
+    // A power loss undoes it together with the removal of the note, so it is done again.
     step.apply({ table, change: change.setDurability('ASYNC_WAL') });
     step.apply({ table, change: deleteOf(note).setDurability('ASYNC_WAL') });
     return true;

@@ -1,4 +1,4 @@
-/** What is done with one index as a whole. */
+/** The handle of an index (`db.index(…)`): its state and jobs. */
 
 import { toHex } from '../../bytes/index.js';
 import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
@@ -11,23 +11,23 @@ import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
 import type { IndexAccess, IndexState } from './query/access.js';
 import { type IndexStanding, indexStanding, setIndexStanding } from './states.js';
 
-/** What is known of the indexes of a database, and its turns. */
+/** The states of a database's indexes, and the queue of jobs that change them. */
 export interface IndexKeeper {
   stateOf(index: IndexSchema): IndexState | undefined;
   setState(index: IndexSchema, state: IndexState): void;
-  /** Runs what must not overlap with its like, after what was begun before. */
+  /** Runs jobs with the same name one after another. */
   alone<T>(what: string, run: () => Promise<T>): Promise<T>;
-  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  /** The notes of an eventual index. Undefined where entries are written with the rows. */
   notesOf(access: IndexAccess): WaitingNotes | undefined;
 }
 
-/** Notes of the eventual indexes of one entity. */
+/** The notes of one entity's eventual indexes. */
 export interface WaitingNotes {
-  /** Works those of the index at this place among the entity's. How many there were. */
+  /** Processes the notes of the index at this position. @returns the number of notes. */
   drain(place: number): Promise<number>;
 }
 
-/** One index of an open database: its state, and the jobs that build, check, mend and empty it while writes go on. */
+/** One index of an open database: its state, and jobs that build, verify, repair and drop it while writes continue. */
 export class IndexHandle {
   private readonly index: IndexSchema;
 
@@ -48,7 +48,7 @@ export class IndexHandle {
     this.index = found.index;
   }
 
-  /** Whether entries are written behind the rows. */
+  /** Whether entries are written after the rows, in the background. */
   get eventual(): boolean {
     return this.index.eventual;
   }
@@ -59,10 +59,10 @@ export class IndexHandle {
   }
 
   /**
-   * Writes the entries of every row, and lets queries ask the index. Goes on where an earlier run stopped. Rows may be
-   * written meanwhile.
-   * @throws ConflictError when two rows have the same values in a unique index, or another program has disabled, dropped or
-   * built it meanwhile.
+   * Writes the entries of every row, then lets queries use the index. Resumes an unfinished run. Rows may be written
+   * meanwhile.
+   * @throws ConflictError when two rows have the same value in a unique index, or another program has disabled,
+   * dropped or built it meanwhile.
    */
   build(run?: JobRunOptions): Promise<JobOutcome> {
     return this.alone(() => this.buildAlone(run));
@@ -70,7 +70,7 @@ export class IndexHandle {
 
   private async buildAlone(run: JobRunOptions | undefined): Promise<JobOutcome> {
     const { state, build } = await this.standing();
-    // What a build did before the index was disabled is worth nothing: rows have been written since, or entries removed.
+    // A build from before the index was disabled is incomplete: rows were written or entries removed since.
     const now = state === 'disabled' ? build + 1 : build;
     const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now };
     if (state !== 'active') await this.change(() => begun);
@@ -88,8 +88,8 @@ export class IndexHandle {
   }
 
   /**
-   * Brings the entries of an eventual index up to date. Resolves with their number when none is left of those that waited at
-   * the call. What waits is worked behind the writes anyway, and after a crash when the database is opened next.
+   * Brings an eventual index up to date. Resolves with the number of entries updated when none is left of those
+   * pending at the call. Without it they are updated in the background, and after a crash at the next opening.
    * @throws InvalidArgumentError for an index whose entries are written with the rows.
    */
   async drain(): Promise<number> {
@@ -108,14 +108,14 @@ export class IndexHandle {
     return counters['entries'] ?? 0;
   }
 
-  /** Holds rows and entries against each other, in both directions. Changes nothing. */
+  /** Compares rows and entries in both directions. Changes nothing. */
   async verify(options: VerifyOptions = {}): Promise<IndexReport> {
     const known = checked('verify', options);
     const { verifyIndex } = await import('./jobs/index-jobs.js');
     return verifyIndex(this.target(), false, known);
   }
 
-  /** As `verify`, and makes every entry what it should be. A second repair changes nothing. */
+  /** As `verify`, and corrects every entry. A second repair changes nothing. */
   async repair(options: VerifyOptions = {}): Promise<IndexReport> {
     const known = checked('repair', options);
     if (this.index.eventual) await this.drain();
@@ -123,7 +123,10 @@ export class IndexHandle {
     return verifyIndex(this.target(), true, known);
   }
 
-  /** Removes every entry. The index cannot be asked then, until it is built; leave out its declaration to be rid of it. */
+  /**
+   * Removes every entry. Queries cannot use the index until it is built again. To remove the index for good, remove
+   * its declaration.
+   */
   drop(run?: JobRunOptions): Promise<JobOutcome> {
     return this.alone(async () => {
       await this.change((standing) => ({ ...standing, state: 'disabled' }));
@@ -132,7 +135,7 @@ export class IndexHandle {
     });
   }
 
-  /** Builds and drops of an index come one after another. */
+  /** Runs builds and drops of an index one after another. */
   private alone<T>(run: () => Promise<T>): Promise<T> {
     return this.indexing.alone(toHex(this.index.id), run);
   }
@@ -142,7 +145,7 @@ export class IndexHandle {
     return known ?? { state: 'building', build: 0 };
   }
 
-  /** All indexes of a table stand in the same metadata: two that change it at once would undo each other. */
+  /** All indexes of a table share one metadata: concurrent changes would overwrite each other. */
   private change(to: (standing: IndexStanding) => IndexStanding): Promise<void> {
     return this.indexing.alone(`metadata of ${this.access.indexes.tableName}`, async () => {
       const standing = to(await this.standing());
@@ -161,7 +164,7 @@ export class IndexHandle {
   }
 }
 
-/** @throws InvalidArgumentError when the sample is no share, or the time none. */
+/** @throws InvalidArgumentError when the sample is no share, or `settledAfter` is no time. */
 function checked(doing: string, options: VerifyOptions): VerifyOptions {
   const { sample, settledAfter } = options;
   if (settledAfter !== undefined && !(Number.isSafeInteger(settledAfter) && settledAfter >= 0)) {

@@ -13,11 +13,14 @@ import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
 import { entityIndexes, type IndexAccess, type IndexState } from './query/access.js';
 import { checkIndexes, ensureIndexes, type IndexStates } from './states.js';
 
-/** The notes of eventual indexes of an open embedded database: worked behind the writes, and for those who wait for them. */
+/**
+ * The notes of eventual indexes of an open embedded database: processed in the background after each write, or on
+ * demand by `drain`.
+ */
 
-/** Notes that one step works. */
+/** Notes processed in one step. */
 const STEP = 256;
-/** Notes that are remembered; those beyond are found by a scan. */
+/** Notes held in memory. Those beyond are found by a scan. */
 const MOST = 65_536;
 
 export class EventualEntries {
@@ -29,7 +32,7 @@ export class EventualEntries {
     private readonly onFailure: (error: RowanError) => void,
   ) {}
 
-  /** Has the notes of an entity worked from now on. @returns undefined where entries are written otherwise. */
+  /** Starts processing the notes of an entity. Undefined where it has no eventual index. */
   of(indexes: EntityIndexes): EntityNotes | undefined {
     const { schema } = indexes;
     if (!indexes.all.some(({ index }) => index.eventual)) return undefined;
@@ -45,7 +48,7 @@ export class EventualEntries {
     return own;
   }
 
-  /** Stops between two steps; what is left is done when the database is opened next. */
+  /** Stops after the current step. The rest is resumed when the database is opened next. */
   async end(): Promise<void> {
     this.ended = true;
     await Promise.all([...this.byEntity.values()].map((notes) => notes.end()));
@@ -54,9 +57,9 @@ export class EventualEntries {
 
 /** The notes of one entity. */
 export class EntityNotes implements WaitingNotes {
-  /** Notes that were written and not worked yet; perhaps of writes that came to nothing. */
+  /** Rows of notes that were written and are pending, some perhaps by writes that failed. */
   private readonly noted = new Map<string, Uint8Array>();
-  /** Whether there may be notes that nobody remembers. */
+  /** Whether there may be notes that are not in `noted`. */
   private unknown = false;
   private running: Promise<void> | undefined;
   private stopListening: (() => void) | undefined;
@@ -68,7 +71,7 @@ export class EntityNotes implements WaitingNotes {
     private readonly onFailure: (error: RowanError) => void,
   ) {}
 
-  /** Remembers the notes of every write from now on, of transactions when they are committed. */
+  /** Remembers the notes of every write from now on; those of transactions once they are committed. */
   listen(engine: Engine): void {
     this.stopListening = engine.observe(this.notes.indexes.tableName, {
       after: ({ change }) => {
@@ -84,7 +87,7 @@ export class EntityNotes implements WaitingNotes {
     this.kick();
   }
 
-  /** Works what waits, that of earlier programs too, without being waited for. */
+  /** Starts processing all pending notes in the background, including those of earlier programs. */
   kickAll(): void {
     this.unknown = true;
     this.kick();
@@ -92,7 +95,7 @@ export class EntityNotes implements WaitingNotes {
 
   private kick(): void {
     if (this.running !== undefined || this.ended) return;
-    // Behind the step that writes the note.
+    // After the step that writes the note.
     this.running = new Promise((resolve) => setImmediate(resolve))
       .then(() => this.work())
       .catch((error: unknown) => {
@@ -130,7 +133,10 @@ export class EntityNotes implements WaitingNotes {
     return this.table.atomic((step) => this.notes.settle(step, notes));
   }
 
-  /** Works every note of an index that waits at the call. How many there were. @throws RowanError of the engine. */
+  /**
+   * Processes every note of an index that is pending at the call. @returns the number of notes. @throws RowanError of
+   * the engine.
+   */
   async drain(place: number): Promise<number> {
     let settled = 0;
     let last: Uint8Array | undefined;
@@ -151,27 +157,27 @@ export class EntityNotes implements WaitingNotes {
   }
 }
 
-/** The indexes of an open database: what keeps them, and which of them can be asked. */
+/** The indexes of an open database: their states, and which of them queries may use. */
 
 export class Indexing implements IndexKeeper {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
   private states: IndexStates = new Map();
-  /** By which the states of indexes are found: each query asks. */
+  /** The keys of `states`, cached because each query looks them up. */
   private readonly names = new WeakMap<IndexSchema, string>();
-  /** The last of what is done alone, by what it is done to. */
+  /** The last job that runs alone, by the name of what it changes. */
   private readonly last = new Map<string, Promise<unknown>>();
 
   private readonly eventual: EventualEntries;
 
   constructor(
     private readonly engine: Engine,
-    /** Told when entries of eventual indexes could not be written. */
+    /** Receives errors of background writes to eventual indexes. */
     onFailure: (error: RowanError) => void = () => undefined,
   ) {
     this.eventual = new EventualEntries(engine, onFailure);
   }
 
-  /** @throws SchemaError naming every condition that is none, and what the engine could not keep. */
+  /** @throws SchemaError naming every invalid condition, and indexes that the engine cannot support. */
   check(entities: readonly EntitySchema[]): void {
     const problems: string[] = [];
     for (const schema of entities) {
@@ -188,7 +194,7 @@ export class Indexing implements IndexKeeper {
     if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
   }
 
-  /** Finds out the states of the tables' indexes; unless `readOnly` brings the metadata in line with the declarations. */
+  /** Reads the states of the tables' indexes. Unless `readOnly`, updates the metadata to match the declarations. */
   async adopt({ tables }: AdoptedSchema, live: LiveTables, readOnly: boolean): Promise<void> {
     this.states = readOnly
       ? await checkIndexes(this.engine, tables, live)
@@ -200,12 +206,12 @@ export class Indexing implements IndexKeeper {
     }
   }
 
-  /** What waits to be brought into the entries of an index; undefined where entries are written with the rows. */
+  /** The pending notes of an eventual index. Undefined where entries are written with the rows. */
   notesOf({ indexes }: IndexAccess): EntityNotes | undefined {
     return this.eventual.of(indexes);
   }
 
-  /** Ends what is done behind the writes. */
+  /** Ends background work. */
   end(): Promise<void> {
     return this.eventual.end();
   }
@@ -214,7 +220,7 @@ export class Indexing implements IndexKeeper {
     this.states.set(toHex(index.id), state);
   }
 
-  /** Runs what must not overlap with its like, after what was begun before. */
+  /** Runs jobs with the same name one after another. */
   async alone<T>(what: string, run: () => Promise<T>): Promise<T> {
     const before = this.last.get(what);
     const own = (async () => {
@@ -271,7 +277,10 @@ export class Indexing implements IndexKeeper {
     );
   }
 
-  /** Where entries are written around the row, the row must have a marker, and a cell beside it for what they are of. */
+  /**
+   * Where entries are written around the row, the row needs a marker, and a shadow cell beside it that names the last
+   * change.
+   */
   private shadowProblem(schema: EntitySchema): string | undefined {
     const { name, marker, columns } = schema;
     if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
@@ -292,7 +301,7 @@ export class Indexing implements IndexKeeper {
   }
 }
 
-/** Whether anything but entries is kept with the rows of an entity. */
+/** Whether other features keep something in step with the entity's rows. */
 function isFollowed(
   { copies, references, summaries, target, changesKept }: EntitySchema,
   entities: readonly EntitySchema[],

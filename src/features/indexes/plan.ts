@@ -9,26 +9,29 @@ import { Delete, Put, type Result, type RowMutation } from '../../table/index.js
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
 import { ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, NOTE_VALUE, noteRow } from './entry.js';
 
-/** What a change of a row takes away of the entries of its entity's indexes, and adds: the rule of both engines. */
+/** Plans which index entries a change of a row removes and adds. Both engines use it. */
 
-/** An entry that a change takes away (`was` alone), adds (`is` alone) or writes anew. */
+/** The change of one entry: removed (only `was`), added (only `is`) or rewritten. */
 export interface EntryChange {
   readonly index: EntityIndex;
-  /** Of the entry. */
+  /** The row of the entry. */
   readonly row: Uint8Array;
   readonly was: IndexEntry | undefined;
   readonly is: IndexEntry | undefined;
-  /** Milliseconds that the entry has left; undefined: without end. */
+  /** The TTL of the entry, ms. Undefined: without end. */
   readonly ttl: number | undefined;
-  /** Whether what stands there lives longer: it would come to light again when the entry has ended, and goes. */
+  /**
+   * Whether the stored entry has a longer TTL than the new one. It would reappear when the new one expires, so it is
+   * deleted first.
+   */
   readonly isShortened: boolean;
 }
 
 export class EntryPlanner {
   readonly life: EntryLife;
-  /** Whether an index is over a Map: then any cell of a family may count. */
+  /** Whether an index is over a Map. Then every cell of the family may matter. */
   readonly isWide: boolean;
-  /** The indexes, for messages. */
+  /** The names of the indexes, for messages. */
   private readonly names: string;
 
   constructor(
@@ -41,17 +44,19 @@ export class EntryPlanner {
     this.isWide = columns.some(({ kind }) => kind === 'columns');
   }
 
-  /** @throws UnsupportedError for what the image of a row does not say, and an entry therefore could not follow. */
+  /**
+   * @throws UnsupportedError for mutations whose result the row image cannot show, so that entries could not follow.
+   */
   refuse(mutations: readonly RowMutation[]): void {
     refuseUnfollowed(this.indexes.schema, this.names, mutations, this.now);
   }
 
-  /** Whether entries may be other ones, or end at another time, behind a change of these columns. */
+  /** Whether a change of these columns may change entries or their TTL. */
   isMadeOf(columns: readonly ColumnSchema[]): boolean {
     return this.isWide || this.life.ends || columns.some((column) => this.indexes.columns.includes(column));
   }
 
-  /** Whether the change touches nothing that entries are made of. */
+  /** Whether the change alters none of the columns that entries are made of. */
   leavesEntries(before: RowImage, after: RowImage): boolean {
     if (this.isWide || before.isEmpty || after.isEmpty) return false;
     const { schema, columns } = this.indexes;
@@ -69,7 +74,7 @@ export class EntryPlanner {
     return was === is || (was !== undefined && is !== undefined && equalBytes(was, is));
   }
 
-  /** Of each index first the entries that go, then those that come. @throws KeyError on a value that no entry can hold. */
+  /** For each index the removed entries, then the added ones. @throws KeyError on a value that no entry can hold. */
   changes(before: RowImage, after: RowImage): readonly EntryChange[] {
     if (this.leavesEntries(before, after)) return NOTHING;
     const { all } = this.indexes;
@@ -109,13 +114,13 @@ export class EntryPlanner {
     return this.remaining(index, row) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Whether a row bears an entry out. */
+  /** Whether a row has this entry. */
   bears(index: EntityIndex, stored: Result, entry: Uint8Array): boolean {
     const entries = this.indexes.entriesOf(stored)[this.indexes.all.indexOf(index)]!;
     return entries.some(({ row }) => equalBytes(row, entry));
   }
 
-  /** The error of a value that another entity has, by its row. */
+  /** The error of a unique value that another entity has. */
   taken(index: EntityIndex, entry: Uint8Array, holder: Uint8Array): ConflictError {
     const { schema } = this.indexes;
     const values = index.index.layout.decode(entry);
@@ -131,12 +136,12 @@ export class EntryPlanner {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The mutation that makes an entry what it is to be. */
+/** A put of the entry. */
 export function putOf({ row, value }: IndexEntry, ttl?: number): Put {
   return new Put(row).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER, value).setTtl(ttl);
 }
 
-/** The mutation that notes that an entry is to be looked at. */
+/** A note that the entry is to be updated. */
 export function entryNoteOf(entry: Uint8Array): Put {
   return new Put(noteRow(entry)).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER, NOTE_VALUE);
 }

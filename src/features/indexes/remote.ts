@@ -1,6 +1,7 @@
 /**
- * What changes do to the table of entries: they mark those that they touch as unverified before the row is written, and
- * verify or remove them after it. Whoever comes later marks anew; so nobody undoes what another has begun.
+ * Writes entries on HBase around the write of their row: before it marks every entry that the change touches as
+ * unverified, after it verifies or removes them. A later change writes a mark of its own, so an earlier one cannot
+ * undo it.
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
@@ -20,14 +21,14 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, unverified
 import { deleteOf, type EntryPlanner, putOf } from './plan.js';
 
 /**
- * Milliseconds after which an unverified entry is nobody's who still works on it: a change writes its row within
- * {@link WINDOW} of its first mark, or begins anew. The rest is for clocks that differ.
+ * Age in milliseconds from which an unverified entry has no live writer: a change writes its row within {@link
+ * WINDOW} of its first mark, or starts over. The rest allows for clock differences.
  */
 export const SETTLED = 30_000;
-/** Milliseconds from the first mark to the end of the row's own write. */
+/** Milliseconds from the first mark to the deadline of the row's write. */
 export const WINDOW = 10_000;
 
-/** An entry as it stands. */
+/** An entry as it is stored. */
 export interface Standing {
   readonly cell: Cell;
   readonly holder: Uint8Array;
@@ -43,7 +44,7 @@ export class EntryMarks {
     private readonly settledAfter: number,
   ) {}
 
-  /** Marks every entry that the works touch. A work that cannot go on is failed, or put off. */
+  /** Marks every entry that the works touch. A work that cannot continue fails or is deferred. */
   async mark(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
     const marks = works.flatMap((work) => work.changes.map((change) => this.markOf(work, change)));
     for (const [work, mark] of marks) work.note(mark);
@@ -60,7 +61,7 @@ export class EntryMarks {
     return [work, { index, row, change, value: unverifiedValue((is ?? was)!.value, work.token) }];
   }
 
-  /** Entries of a unique index are taken only as they are expected. */
+  /** The first attempt at a mark. Entries of unique indexes are claimed only if they are as expected. */
   private firstStep(work: RowWork, mark: Mark): BatchAction {
     const { index, change } = mark;
     const put = this.putOf(work, mark);
@@ -75,13 +76,16 @@ export class EntryMarks {
     return putOf({ row, value }, ttl);
   }
 
-  /** Whether the step was made, or the work has failed by it. */
+  /** Whether the mark is written, or the work has failed because of it. */
   private settled(work: RowWork, answer: BatchOutcome): boolean {
     if (!answer.ok) work.fail(answer.error);
     return !answer.ok || answer.success !== false;
   }
 
-  /** Entries of unique indexes that are not as they were expected: of others, of earlier attempts, of nobody any more. */
+  /**
+   * Resolves claims of unique values that were not as expected: held by another row, by an earlier attempt, or by an
+   * abandoned change.
+   */
   private async contest(
     works: readonly RowWork[],
     contested: readonly (readonly [RowWork, Mark])[],
@@ -135,7 +139,7 @@ export class EntryMarks {
       } else work.fail(this.planner.taken(index, row, holder));
       return undefined;
     }
-    // Its row has been written since, or he who is about to write it can do so no more.
+    // Its row has been written since, or its writer can no longer write the row.
     const isSeen = token === undefined || (shadow !== undefined && equalBytes(token, shadow));
     if (isSeen || (this.isSettled(cell) && (await this.rows.fence(holder, loaded, this.now()))))
       return ifStill(cell.value, put);
@@ -143,22 +147,22 @@ export class EntryMarks {
     return undefined;
   }
 
-  /** The time of marks from which on changes may be under way now, whatever `settledAfter` is. */
+  /** The timestamp from which on marks may belong to changes in progress, whatever `settledAfter` is. */
   since(): number {
     return Math.max(0, this.now() - SETTLED);
   }
 
-  /** Whether nobody works on an unverified entry any more. */
+  /** Whether an unverified entry is abandoned. */
   isSettled(cell: Cell): boolean {
     return this.remaining(cell) <= 0;
   }
 
-  /** Milliseconds until an unverified entry is settled. */
+  /** Milliseconds until an unverified entry counts as abandoned. */
   remaining(cell: Cell): number {
     return cell.timestamp + this.settledAfter - this.now();
   }
 
-  /** Lets go of values that were claimed, so that two that wait for each other do not wait for ever. */
+  /** Releases claimed values, so that two changes that wait for each other do not deadlock. */
   private async release(works: readonly RowWork[]): Promise<void> {
     const claims = works.flatMap(({ marks }) =>
       [...marks.values()].filter(({ index, change }) => index.index.unique && change.was === undefined),
@@ -166,7 +170,7 @@ export class EntryMarks {
     await this.remove(claims);
   }
 
-  /** Removes entries that are as they were marked; how many. */
+  /** Removes entries that are still as they were marked. @returns their number. */
   async remove(marks: readonly Mark[]): Promise<number> {
     const found = await this.standing(marks, undefined);
     const actions: BatchAction[] = [];
@@ -179,8 +183,8 @@ export class EntryMarks {
   }
 
   /**
-   * Verifies what the rows have now, and removes what they had, of the eventual indexes or of the others. Answers the works
-   * one of whose new entries was not there.
+   * Verifies the new entries of the rows and removes the old ones, either of the eventual indexes or of the others.
+   * @returns the works that lack one of their new entries.
    */
   async settle(works: readonly RowWork[], eventual: boolean): Promise<RowWork[]> {
     const marks = works.flatMap((work) =>
@@ -192,7 +196,7 @@ export class EntryMarks {
     const gone = marks.filter(([, { change }]) => change.is === undefined);
     const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
     const marked = await this.standing(shortened, undefined);
-    // Old entries are removed beside: a new one that is not verified yet leads to the row all the same.
+    // In parallel: an unverified new entry already leads readers to the row.
     const removed = this.remove(gone.map(([, mark]) => mark));
     const verifying = this.batch(
       kept.map(([, mark]) => {
@@ -212,8 +216,8 @@ export class EntryMarks {
   }
 
   /**
-   * Removes entries of a row that is not there: such as stood so before the row was fenced and are nobody's, and such as `mine`
-   * were written with.
+   * Removes entries of a row that does not exist: abandoned ones from before the row was fenced, and those with one
+   * of the tokens `mine`.
    */
   async removeStray(
     of: Uint8Array,
@@ -250,7 +254,7 @@ export class EntryMarks {
     });
   }
 
-  /** Makes unverified entries what they are to be, if they are still as they were found. */
+  /** Verifies or removes unverified entries, if they are still as they were read. */
   async decide(
     decisions: readonly {
       readonly row: Uint8Array;
@@ -275,8 +279,8 @@ export class EntryMarks {
 }
 
 /**
- * Verifies an entry that was marked by this cell. What ends takes along what stood there before the mark, which may live
- * longer and would come to light again; the mark ends as it does.
+ * Verifies an entry that was marked by this cell. Where rows have a TTL, also deletes the entry stored before the
+ * mark, which may have a longer one and would reappear. The mark expires with the row.
  */
 export function verified(
   entry: IndexEntry,
@@ -287,12 +291,15 @@ export function verified(
   return ttl === undefined ? put : new RowMutations(entry.row).add(put, deleteOf(entry.row, timestamp - 1));
 }
 
-/** A change of an entry that still has the value. */
+/** A change of an entry on condition that it still has the value. */
 function ifStill(value: Uint8Array, action: RowMutation | RowMutations): CheckAndMutate {
   return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
 }
 
-/** Up to its own time: a later entry of the same millisecond's delete would not be seen. */
+/**
+ * A delete up to the cell's own timestamp: a later entry written in the same millisecond as the delete would be
+ * hidden.
+ */
 function removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
   return ifStill(value, deleteOf(row, timestamp));
 }

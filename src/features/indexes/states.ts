@@ -1,6 +1,6 @@
 /**
- * What the metadata of an index table keeps of each index: `rowan.index.<id in hex>` -> JSON. An index that a program did
- * not know while it wrote is disabled, since it may lack what that program wrote.
+ * The states of indexes, in the metadata of their table: `rowan.index.<id in hex>` -> JSON. An index unknown to a
+ * program that wrote rows is disabled, because it may lack those rows.
  */
 
 import { toHex } from '../../bytes/index.js';
@@ -22,29 +22,29 @@ import type { IndexState } from './query/access.js';
 const PREFIX = 'rowan.index.';
 
 /**
- * A state that only the metadata has, of an index whose table was made by the statements of the DDL: nobody knows yet whether
- * there were rows before. It is `active` for who finds it confirmed, or the data table empty.
+ * A state that is stored only: the index's table was created by DDL statements, so rows may have existed before. It
+ * counts as `active` once it is confirmed, or the data table is empty.
  */
 const CREATED = 'created';
 
 /**
- * Where an index table says of which of its indexes there were no rows before: one cell for each id. No entry has so short a row, and
- * none is scanned by one. FROZEN.
+ * The row of an index table that records which of its indexes began without rows: one cell per id. No entry has so
+ * short a row, and no scan of entries reads it. FROZEN.
  */
 const CONFIRMED_ROW = Uint8Array.of(0);
 
-/** An index as the metadata has it. */
+/** An index in the metadata of its table. */
 export interface StoredIndex {
   readonly entity: string;
   readonly index: string;
-  /** What the entries were made by; see `IndexSchema.signature`. */
+  /** The signature of its entries; see `IndexSchema.signature`. */
   readonly signature: string;
   readonly state: IndexState | typeof CREATED;
-  /** How often it was begun to be built after it had been disabled; what an earlier build did counts for nothing then. */
+  /** The number of builds begun after the index was disabled. Progress of an earlier build no longer counts. */
   readonly build: number;
 }
 
-/** Where an index stands. */
+/** The state of an index, with the number of its build. */
 export interface IndexStanding extends Pick<StoredIndex, 'build'> {
   readonly state: IndexState;
 }
@@ -53,7 +53,7 @@ export function indexStampName(id: Uint8Array): string {
   return `${PREFIX}${toHex(id)}`;
 }
 
-/** The indexes in a table's metadata, by id in hex. What cannot be read is left out: nothing is answered from it. */
+/** The indexes in a table's metadata, by id in hex. Unreadable ones are left out: queries do not use them. */
 export function storedIndexes(metadata: Readonly<Record<string, string>>): Map<string, StoredIndex> {
   const found = new Map<string, StoredIndex>();
   for (const [name, text] of Object.entries(metadata)) {
@@ -97,12 +97,12 @@ function stampOf({ build, ...stored }: StoredIndex): string {
   return JSON.stringify(build === 0 ? stored : { ...stored, build });
 }
 
-/** The states of the indexes of some tables, as they are to be from now on, by id in hex. */
+/** The states of some tables' indexes, by id in hex. */
 export type IndexStates = Map<string, IndexState>;
 
 /**
- * Brings the metadata in line with what is declared: new indexes are `active` where there are no rows yet, else
- * `building`; those that this program does not declare are `disabled`, for its writes will not keep them.
+ * Updates the metadata to match the declarations: new indexes are `active` where no rows exist, else `building`.
+ * Indexes that this program does not declare become `disabled`, since its writes do not maintain them.
  */
 export async function ensureIndexes(
   engine: Engine,
@@ -140,8 +140,8 @@ export async function ensureIndexes(
 }
 
 /**
- * The states as they are; the metadata is left as it is. An index whose table the DDL has made is confirmed where there are no rows.
- * @throws SchemaError when an active index is not declared: what this program wrote would be missing in it.
+ * Reads the states without changing the metadata. An index that the DDL created is confirmed where no rows exist.
+ * @throws SchemaError when an active index is not declared: rows written by this program would be missing in it.
  */
 export async function checkIndexes(
   engine: Engine,
@@ -182,7 +182,7 @@ export function undeclaredIndexes(
   return [...stored].filter(([id, { entity }]) => names.has(entity) && !declared.has(id));
 }
 
-/** Of those the ones in use. */
+/** Those of them that are in use. */
 function inUse(
   { entities }: TableSchema,
   stored: ReadonlyMap<string, StoredIndex>,
@@ -190,7 +190,7 @@ function inUse(
   return undeclaredIndexes(entities, stored).filter(([, { state }]) => state !== 'disabled');
 }
 
-/** What is stored of the indexes of tables, by the tables' names; nothing of those that have none. */
+/** The stored indexes of tables, by table name. Tables without any are left out. */
 export async function readIndexes(
   admin: Admin,
   tables: readonly TableSchema[],
@@ -208,7 +208,7 @@ function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
   );
 }
 
-/** The index tables that there are. */
+/** The index tables that exist. */
 async function liveIndexes(
   admin: Admin,
   tables: readonly TableSchema[],
@@ -225,10 +225,10 @@ async function liveIndexes(
 }
 
 /**
- * Whether an index whose table the DDL has made has the entries of all rows. It has where there are none yet, and says so in the index
- * table itself, so that an index table that is made again for rows that there are is none of which that was said. Programs that
- * write rows declare the index: others are refused while it is in use. The rows are looked at first, and the word of another program
- * then: where there are rows that were written since it opened, it has said so before.
+ * Whether an index that the DDL created has the entries of all rows: true where no rows exist yet. That is then
+ * recorded in the index table itself, so that the record is lost with the table if the table is created anew.
+ * Programs that write rows must declare the index while it is in use. Rows are checked first and the record second:
+ * if another program has written rows in between, it has written the record before.
  */
 async function isComplete(
   engine: Engine,
@@ -243,14 +243,14 @@ async function isComplete(
   try {
     await table.put(new Put(CONFIRMED_ROW).addColumn(INDEX_FAMILY, id, Uint8Array.of(1)));
   } catch (error) {
-    // Who may only read has to wait for one who may write.
+    // A program that may only read must wait for one that may write.
     if (error instanceof RowanError && error.code === 'ERR_SECURITY') return false;
     throw error;
   }
   return true;
 }
 
-/** The metadata of the index table of a new table, as the DDL makes it. */
+/** The index metadata with which the DDL creates a table. */
 export function createdIndexes(table: TableSchema): Record<string, string> {
   return Object.fromEntries(
     indexesOf(table).map(([entity, index]) => [
@@ -260,7 +260,7 @@ export function createdIndexes(table: TableSchema): Record<string, string> {
   );
 }
 
-/** Whether there may be rows of the entity. */
+/** Whether rows of the entity may exist. */
 export async function hasRows(
   engine: Engine,
   entity: EntitySchema,
@@ -278,7 +278,7 @@ export async function hasRows(
   }
 }
 
-/** Where an index stands in the metadata; undefined when it has not been adopted. */
+/** The stored state of an index. Undefined when it has none. */
 export async function indexStanding(
   admin: Admin,
   entity: EntitySchema,
@@ -289,7 +289,7 @@ export async function indexStanding(
   return known && { state: known.state === CREATED ? 'building' : known.state, build: known.build };
 }
 
-/** Writes where an index stands. */
+/** Stores the state of an index. */
 export async function setIndexStanding(
   admin: Admin,
   entity: EntitySchema,
@@ -301,7 +301,7 @@ export async function setIndexStanding(
   await admin.modifyTable({ ...live, metadata });
 }
 
-/** What the metadata of an index table says of an index that is declared no more: that it is disabled, or nothing. */
+/** Marks an index that is no longer declared as disabled (`keep`), or removes it from the metadata. */
 export async function retireIndex(admin: Admin, table: string, id: string, keep: boolean): Promise<void> {
   const live = await admin.getDescriptor(table);
   const name = `${PREFIX}${id}`;

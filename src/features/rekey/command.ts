@@ -1,4 +1,4 @@
-/** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: an entity's keys are changed (docs/rekey.md). */
+/** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: changes the key layout of an entity (docs/rekey.md). */
 
 import type { Command } from 'commander';
 import { runOptions } from '../../cli/commands/tools.js';

@@ -1,4 +1,4 @@
-/** One change of an entity's keys, from its plan to its end (docs/rekey.md). */
+/** The handle of a key change (`db.rekey(…)`), from plan to cleanup (docs/rekey.md). */
 
 import { randomUUID } from 'node:crypto';
 import { ConflictError, InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
@@ -25,13 +25,16 @@ import {
 export interface RekeyPlan {
   readonly fromKey: string;
   readonly toKey: string;
-  /** Why it cannot be; empty when it can. */
+  /** Why the change is impossible. Empty when it is possible. */
   readonly problems: readonly string[];
-  /** What is known of it; undefined when it was never begun. */
+  /** The stored progress. Undefined when the change was never begun. */
   readonly record: RekeyRecord | undefined;
 }
 
-/** Made by `Database.rekey`. Each call goes on where the last one, or the process that was killed, stood. */
+/**
+ * A change of an entity's keys, made by `Database.rekey`. Each call resumes where the last one, even of a killed
+ * process, stopped.
+ */
 export class Rekey {
   private running: AbortController | undefined;
   private readonly keeper: RekeyKeeper;
@@ -47,7 +50,7 @@ export class Rekey {
     this.keeper = new RekeyKeeper(engine, from, to);
   }
 
-  /** Whether it can be, and where it stands. Changes nothing. */
+  /** Checks whether the change is possible, and reports its progress. Changes nothing. */
   async plan(): Promise<RekeyPlan> {
     return {
       fromKey: this.from.key.signature,
@@ -57,19 +60,20 @@ export class Rekey {
     };
   }
 
-  /** Undefined when it was never begun. */
+  /** The stored progress. Undefined when the change was never begun. */
   async status(): Promise<RekeyRecord | undefined> {
     const record = (await this.keeper.read())?.value;
-    // Another process may have cut over, or aborted, what this one has run.
+    // Another process may have cut over, or aborted, a change that this one has run.
     if (record !== undefined && isOver(record)) this.way.counts();
     return record;
   }
 
   /**
-   * Goes on until the new layout may be read (`ready`): has writes go to both, copies what was written before, and holds the
-   * two against each other. Readers and writers go on meanwhile.
-   * @throws SchemaError when it cannot be; ConflictError when the new layout has rows of its own, or differs; RowanError
-   * `ERR_ABORTED` when it was paused or `signal` ended it: another `run` goes on; `ERR_BUSY` when it is run already.
+   * Runs until the new layout is complete (`ready`): starts writing to both layouts, copies earlier rows, and
+   * compares the two. Readers and writers continue meanwhile.
+   * @throws SchemaError when the change is impossible; ConflictError when the new layout has rows of its own, or
+   * differs; RowanError `ERR_ABORTED` when it was paused or `signal` aborted it (call `run` again to resume),
+   * `ERR_BUSY` when it is running already.
    */
   run(options: JobRunOptions = {}): Promise<RekeyRecord> {
     return this.alone(options, async (run) => {
@@ -78,7 +82,7 @@ export class Rekey {
       return this.heeding(record, isStopped, async () => {
         const { way, keeper } = this;
         if (record.state === 'planned') {
-          // Before it is noted: whoever reads that it is under way may rely on it.
+          // Before it is recorded: whoever reads that it has begun may rely on it.
           await way.begin(this.runOf(record));
           record = await keeper.advance(record, { state: way.first });
         }
@@ -99,7 +103,7 @@ export class Rekey {
     });
   }
 
-  /** Ends what `run` does, in whichever process; writes go to both layouts still. The next `run` goes on. */
+  /** Stops a `run`, in whichever process it is. Writes still go to both layouts. The next `run` resumes. */
   async pause(): Promise<RekeyRecord> {
     this.running?.abort();
     return this.keeper.set({ paused: true });
@@ -156,9 +160,9 @@ export class Rekey {
   }
 
   /**
-   * Removes the rows of the old layout, which cannot be written any more. There is no way back.
-   * @throws ConflictError before it was cut over, and, unless `compare` is false, when the old layout has rows or cells that the new one
-   * has not: nothing is removed then.
+   * Removes the rows of the old layout, which can no longer be written. This cannot be undone.
+   * @throws ConflictError before the cut-over; and, unless `compare` is false, when the old layout has rows or cells
+   * that the new one lacks: then nothing is removed.
    */
   cleanup({ compare = true, ...options }: CleanupOptions = {}): Promise<RekeyRecord> {
     return this.alone(options, async (run) => {
@@ -177,10 +181,7 @@ export class Rekey {
     });
   }
 
-  /**
-   * Goes back to the old layout, and removes the rows of the new one.
-   * @throws ConflictError from `cleanup` on.
-   */
+  /** Returns to the old layout, and removes the rows of the new one. @throws ConflictError from `cleanup` on. */
   async abort(options: JobRunOptions = {}): Promise<RekeyRecord> {
     this.running?.abort();
     await this.idle;
@@ -202,7 +203,7 @@ export class Rekey {
     });
   }
 
-  /** Settles when nothing of it is under way. */
+  /** Settles when no work is running. */
   private idle: Promise<unknown> = Promise.resolve();
 
   private async alone<T>(options: JobRunOptions, work: (run: JobRunOptions) => Promise<T>): Promise<T> {
@@ -228,13 +229,13 @@ export class Rekey {
     }
   }
 
-  /** Does what ends with `ERR_ABORTED` when another process has changed the record so that it must. */
+  /** Runs work that is aborted (`ERR_ABORTED`) once another process has changed the record so that it must stop. */
   private async heeding<T>(
     { run }: RekeyRecord,
     ends: (record: RekeyRecord) => boolean,
     work: () => Promise<T>,
   ): Promise<T> {
-    // Only one process can have such a store.
+    // Only one process can have such a store open.
     if (this.engine.capabilities.sync) return work();
     const { running, keeper } = this;
     const end = keeper.look(
@@ -264,7 +265,7 @@ export class Rekey {
     return [...mappingProblems(this.from, this.to, this.declared()), ...this.way.problems()];
   }
 
-  /** Begins it unless it is under way. */
+  /** Begins the change unless it has begun. */
   private async begun(): Promise<RekeyRecord> {
     const { keeper } = this;
     for (;;) {
@@ -285,7 +286,7 @@ export class Rekey {
       await this.way.prepare();
       const { rowsOf } = await import('./jobs/remote-copy.js');
       const there = await rowsOf(this.engine, this.to);
-      // Rows may be those of a process that has begun it since.
+      // The rows may be those of a process that has begun it since.
       if (there !== 'nothing' && (await keeper.isAsRead(known))) throw this.occupied(there);
       if (there !== 'nothing') continue;
       const begun = await keeper.begin(known, {
@@ -342,7 +343,7 @@ function isUnderWay({ state }: RekeyRecord): boolean {
   return state === 'planned' || isMirrored(state);
 }
 
-/** Whether the new layout may be written. */
+/** Whether the change has been aborted or finished, so that the new layout may be written. */
 function isOver({ state }: RekeyRecord): boolean {
   return state === 'cut-over' || state === 'cleanup' || state === 'done' || state === 'aborted';
 }

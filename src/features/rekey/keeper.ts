@@ -1,4 +1,7 @@
-/** The record of one change of keys. On engines that many processes may use, several of them may go on with the same change. */
+/**
+ * Reads and updates the record of a key change. On engines shared by several processes, each of them may resume the
+ * same change.
+ */
 
 import { equalBytes } from '../../bytes/index.js';
 import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../../ddl/index.js';
@@ -7,7 +10,7 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import { type RekeyRecord, type RekeyState, SUCCESSION } from './strategy.js';
 
-/** How often a process that works on a change looks whether others have ended it, in milliseconds. */
+/** Milliseconds between two checks whether another process has ended the change. */
 const LOOK_MS = 500;
 
 export class RekeyKeeper {
@@ -21,19 +24,19 @@ export class RekeyKeeper {
     this.row = rekeyRow(from.name, to.name);
   }
 
-  /** Undefined when it was never begun. */
+  /** Undefined when the change was never begun. */
   async read(): Promise<Kept<RekeyRecord> | undefined> {
     return (await this.control()).read<RekeyRecord>(this.row);
   }
 
-  /** @throws ConflictError when it was never begun. */
+  /** @throws ConflictError when the change was never begun. */
   async required(): Promise<RekeyRecord> {
     const known = await this.read();
     if (known === undefined) throw this.neverBegun();
     return known.value;
   }
 
-  /** A record of its own in place of the one that was read; undefined: another process has changed that since. */
+  /** Replaces the record that was read by a new one. Undefined: another process has changed it since. */
   async begin(
     known: Kept<RekeyRecord> | undefined,
     record: Omit<RekeyRecord, 'changed'>,
@@ -42,14 +45,16 @@ export class RekeyKeeper {
     return (await (await this.control()).change(this.row, known, next)) && next;
   }
 
-  /** Keeps more of it, wherever it stands. */
+  /** Updates the record, whatever its state. */
   set(change: Partial<RekeyRecord>): Promise<RekeyRecord> {
     return this.change(() => change) as Promise<RekeyRecord>;
   }
 
   /**
-   * Keeps more of it where it stands as `before` says. Where another process was faster on the same way, what that has kept.
-   * @throws ConflictError when another process has aborted it, begun it anew, or cuts over in place of this one.
+   * Updates the record if its state is that of `before`. If another process has taken the same step already, returns
+   * its record.
+   * @throws ConflictError when another process has aborted or restarted the change, or cuts over in place of this
+   * one.
    */
   advance(before: RekeyRecord, change: Partial<RekeyRecord>): Promise<RekeyRecord> {
     return this.change((known) => {
@@ -59,32 +64,35 @@ export class RekeyKeeper {
     });
   }
 
-  /** @throws ConflictError when another process has aborted it, begun it anew, or cuts over in place of this one. */
+  /**
+   * @throws ConflictError when another process has aborted or restarted the change, or cuts over in place of this
+   * one.
+   */
   async checkCutting(before: RekeyRecord): Promise<void> {
     const { run, state, cutting } = await this.required();
     if (run !== before.run || state !== before.state || cutting !== before.cutting)
       throw this.overtaken(state);
   }
 
-  /** The time of those who keep it: not below that of any write that was ordered before. */
+  /** The time of the engine, which is not below that of any earlier write. */
   async time(): Promise<number> {
     await this.set({});
     return (await this.control()).changedAt(this.row);
   }
 
-  /** Whether nobody has changed the record since it was read. */
+  /** Whether the record is unchanged since it was read. */
   async isAsRead(known: Kept<RekeyRecord> | undefined): Promise<boolean> {
     const now = await this.read();
     return known === undefined || now === undefined ? known === now : equalBytes(known.bytes, now.bytes);
   }
 
-  /** Calls `stop` once the record is such that it must be. Answers what ends the looking. */
+  /** Polls the record, and calls `stop` once `mustStop` holds. @returns a function that ends the polling. */
   look(mustStop: (record: RekeyRecord) => boolean, stop: () => void): () => void {
     let looking = false;
     const look = async (): Promise<void> => {
       if (looking) return;
       looking = true;
-      // Where it cannot be read now it can the next time, or the work itself says why not.
+      // A failed read is tried again; lasting failures show in the work itself.
       const known = await this.read().catch(() => undefined);
       looking = false;
       if (known !== undefined && mustStop(known.value)) stop();
@@ -94,7 +102,7 @@ export class RekeyKeeper {
     return () => clearInterval(timer);
   }
 
-  /** `what` answers undefined where nothing is to be changed. */
+  /** `what` returns undefined where nothing is to be changed. */
   private async change(what: (known: RekeyRecord) => Partial<RekeyRecord> | undefined): Promise<RekeyRecord> {
     const control = await this.control();
     for (;;) {

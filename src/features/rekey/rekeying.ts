@@ -23,9 +23,12 @@ import {
   type RekeyStrategy,
 } from './strategy.js';
 
-/** Changes of keys where a write and its copy are one step: both layouts are right at any moment from the verification on. */
+/**
+ * The strategy of engines where a write and its copy are one step: from verification on both layouts are always
+ * equal.
+ */
 
-/** What a change of keys asks of an index of one of its entities. */
+/** The operations that a key change needs of an index of its entities. */
 export interface RekeyedIndex {
   readonly state: string | undefined;
   build(run?: JobRunOptions): Promise<unknown>;
@@ -42,7 +45,7 @@ export class RekeyInSteps implements RekeyStrategy {
     private readonly to: EntitySchema,
     private readonly mirror: Mirror,
     private readonly refuseWrites: () => void,
-    /** Those of the new layout. */
+    /** The indexes of the new layout. */
     private readonly indexes: () => readonly RekeyedIndex[],
   ) {}
 
@@ -50,7 +53,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return [];
   }
 
-  /** Deletes that nobody needs would hide what is copied. */
+  /** Removes deletes that are no longer needed and would hide copies. */
   async prepare(): Promise<void> {
     const { dropDeletes } = await import('./jobs/remote-copy.js');
     await dropDeletes(this.engine, this.to);
@@ -61,7 +64,7 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
-    // Entries of copies are written with them; an index that lacks those of rows before could not be asked.
+    // Entries of copies are written with them. An index that lacks earlier rows would stay unusable.
     for (const index of this.indexes())
       if (index.state !== undefined && index.state !== 'active')
         await index.build(options.signal && { signal: options.signal });
@@ -74,7 +77,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return { ...(await compareLayouts(target, options)), entries: await this.wrongEntries(options) };
   }
 
-  /** Entries of the new layout's indexes that its rows do not say, and those that it lacks. */
+  /** Entries of the new layout's indexes that are wrong or missing. */
   private async wrongEntries(options: JobRunOptions): Promise<number> {
     const { inShortSteps } = await import('./jobs/passes.js');
     let wrong = 0;
@@ -90,7 +93,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return note(undefined);
   }
 
-  /** Bulk loads and tools write past the mirror. */
+  /** Bulk loads and tools bypass the mirror. */
   async lost({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
     const { lostRows } = await import('./jobs/compare.js');
     return { ...(await lostRows(target, options)), entries: 0 };
@@ -112,16 +115,16 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 }
 
-/** The changes of keys of an open database: what is under way is gone on with at each opening. */
+/** The rekey feature of an open database. Changes in progress are resumed at each opening. */
 
-/** The indexes of a database's entities, as far as they are kept with rows in another layout. */
+/** The indexes of a database's entities whose entries a key change must maintain. */
 export interface RekeyedIndexes {
   /** Undefined for an entity without indexes. */
   of(schema: EntitySchema): EntityIndexes | undefined;
   handle(schema: EntitySchema, name: string): RekeyedIndex;
 }
 
-/** What changes of keys take from their database. */
+/** The parts of a database that key changes use. */
 export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf'> {
   declared(): Schema;
   readonly indexing: Pick<Indexing, 'of' | 'handle'>;
@@ -130,7 +133,7 @@ export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schema
 export class Rekeying implements Feature {
   private readonly mirrors = new Map<string, Mirror>();
   private readonly handles = new Map<string, Rekey>();
-  /** The changes that are known of: names, and the signature of the key before. */
+  /** The known changes: entity names, and the signature of the old key. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
   private readonly refusing = new Map<string, () => void>();
   private readonly guarding = new Map<string, () => void>();
@@ -150,8 +153,8 @@ export class Rekeying implements Feature {
   }
 
   /**
-   * Follows the writes of entities whose keys are being changed; nothing may be written before.
-   * @throws SchemaError when an entity of a change under way is not declared, or has another key than it had.
+   * Starts mirroring the writes of entities whose keys are being changed, before anything is written. @throws
+   * SchemaError when an entity of a change in progress is not declared, or its key differs.
    */
   async resume(): Promise<void> {
     const { engine } = this;
@@ -171,7 +174,10 @@ export class Rekeying implements Feature {
     }
   }
 
-  /** @throws SchemaError when a declaration has come to what would have been refused: no writes below repositories would keep it. */
+  /**
+   * @throws SchemaError when an entity has gained a declaration that a key change does not support, since mirrored
+   * writes would not maintain it.
+   */
   private follow(from: EntitySchema, to: EntitySchema, { state }: RekeyRecord): void {
     const problems = mappingProblems(from, to, this.declared().entities);
     if (problems.length > 0)
@@ -184,8 +190,8 @@ export class Rekeying implements Feature {
   }
 
   /**
-   * The entities whose keys are or were changed to those of this one, as far as rows stand in the same order under both: their
-   * cursors hold the same values of the key.
+   * Entities whose keys are or were changed to those of this one, where both keys order rows alike: their cursors
+   * hold the same key values.
    */
   formerNames({ name, key }: EntitySchema): readonly string[] {
     if (this.known.length === 0) return [];
@@ -195,7 +201,7 @@ export class Rekeying implements Feature {
       .map(({ from }) => from);
   }
 
-  /** The change from one declared entity to another; the same one at each call. */
+  /** The change from one declared entity to another. The same object at each call. */
   of(from: EntityClass, to: EntityClass): Rekey {
     const source = this.declared().entity(from);
     const target = this.declared().entity(to);
@@ -230,7 +236,10 @@ export class Rekeying implements Feature {
     return new Rekey(engine, source, target, mirror, way, () => this.declared().entities);
   }
 
-  /** What is written to the new layout by copies of the old one, and too early: the servers would take it. */
+  /**
+   * Refuses early writes to the new layout, which copies of the old one would overwrite: the servers would accept
+   * them.
+   */
   private guard({ name, table }: EntitySchema, from: string, { own }: Mirror): void {
     if (this.guarding.has(name)) return;
     const end = this.engine.observe(table.descriptor.name, {
@@ -271,7 +280,7 @@ export class Rekeying implements Feature {
     return entries;
   }
 
-  /** Once another layout has taken its place, what is written to the old one would be lost. */
+  /** Refuses writes to the old layout after the cut-over, since they would be lost. */
   private refuseWrites({ name, key, table }: EntitySchema, to: string): void {
     if (this.refusing.has(name)) return;
     const refuse = this.engine.observe(table.descriptor.name, {
@@ -301,7 +310,7 @@ export class Rekeying implements Feature {
   }
 }
 
-/** The signature of a key without its salts, which order nothing. */
+/** The signature of a key without its salts, which do not affect the order. */
 function unsalted(signature: string): string {
   return elementsOf(signature)
     .filter((element) => !element.startsWith('salt('))

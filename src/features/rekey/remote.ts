@@ -1,8 +1,8 @@
 /**
- * Changes of keys where one step is one row (HBase). Cells are copied with their times while anybody writes; what was written meanwhile is
- * copied behind it, by its time. For the last of it the servers take no writes of the old table from anybody, so that none is lost,
- * whichever programs have it open. Until the cut-over the old table keeps what is deleted in it: a delete is a cell to be copied
- * like others.
+ * The strategy of engines whose atomic step is one row (HBase). Cells are copied with their timestamps while writers
+ * continue; later passes copy what was written meanwhile, by timestamp. For the last pass the servers refuse all
+ * writes to the old table, so that none is lost, whichever programs have it open. Until the cut-over the old table
+ * keeps deleted cells (KEEP_DELETED_CELLS), so that deletes are copied like other cells.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,27 +25,26 @@ import {
   SUCCESSION,
 } from './strategy.js';
 
-/** How long writes may rest at a cut-over, in milliseconds, where the caller does not say otherwise. */
+/** Default limit, ms, for which writes may be refused at a cut-over. */
 const REST_MS = 5000;
-/** A pass that took less than this part of the limit is short enough that the next one may be made while writes rest. */
+/** The fraction of that limit below which a pass is short enough for the next one to run while writes are refused. */
 const SHORT = 1 / 4;
-/** Passes that are made, one after the other, until one is short enough. */
+/** The most passes made to get one that is short enough. */
 const PASSES = 10;
-/** How often writes are made to rest, and go on when the limit is reached. */
+/** The most attempts at refusing writes; each ends when the limit is reached. */
 const TRIES = 3;
 
 /**
- * How long a table may be gone, or be on its way back, that is being emptied for somebody else, and how often is looked. The master
- * needs seconds for it when it is busy: HBase's `TruncateTableProcedure` makes the table anew and opens its regions, and lets others
- * ask for changes meanwhile, which are refused.
+ * How long to wait for a table that another process is truncating, and how often to poll. A busy master needs seconds
+ * for it: HBase's `TruncateTableProcedure` recreates the table and opens its regions, and refuses requests meanwhile.
  */
 const EMPTIED_MS = 120_000;
 const LOOK_MS = 50;
 
-/** Rows that are held against their copies together while writes rest. */
+/** Rows compared in one batch while writes are refused. */
 const COMPARED_TOGETHER = 500;
 
-/** A cut-over under way. */
+/** A cut-over in progress. */
 interface Cut extends Required<Pick<CutOverOptions, 'compare' | 'restMs'>> {
   readonly run: RekeyRun;
   readonly signal: AbortSignal | undefined;
@@ -63,7 +62,7 @@ export class RekeyByCopies implements RekeyStrategy {
     private readonly engine: Engine,
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
-    /** Refuses writes of the new layout by this program, until it counts: they would be taken for copies. */
+    /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
     private readonly guard: () => void,
     private readonly unguard: () => void,
   ) {}
@@ -96,7 +95,7 @@ export class RekeyByCopies implements RekeyStrategy {
 
   async prepare(): Promise<void> {}
 
-  /** Deletes are kept: those of the old table to be copied, those of the new one to hide what is copied late. */
+  /** Deletes are kept: those of the old table to be copied, those of the new one so that they hide late copies. */
   async begin({ record, set, time }: RekeyRun): Promise<void> {
     this.guard();
     const { MARGIN } = await import('./jobs/catch-up.js');
@@ -113,7 +112,7 @@ export class RekeyByCopies implements RekeyStrategy {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(table.descriptor.name);
     const isAltered = live.families.every(({ keepDeletedCells }) => keepDeletedCells === 'TRUE');
-    // Noted before it is altered; by a process that was killed behind that, too.
+    // Recorded before the tables are altered, also if a process was killed in between.
     if (known === undefined || !isAltered)
       await note(
         Object.fromEntries(live.families.map(({ name, keepDeletedCells }) => [name, keepDeletedCells])),
@@ -124,7 +123,7 @@ export class RekeyByCopies implements RekeyStrategy {
     await admin.modifyTable({ ...live, families });
   }
 
-  /** The families keep deletes as they did before. */
+  /** Restores the families' setting for deleted cells. */
   private async restore({ table }: EntitySchema, kept: KeptDeletes = {}): Promise<void> {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(table.descriptor.name);
@@ -143,7 +142,7 @@ export class RekeyByCopies implements RekeyStrategy {
     await copyCells(target, 'copy', 0, options);
   }
 
-  /** Copies what was written since the last pass began; how both compare can be told when nobody writes. */
+  /** Copies what was written since the last pass began. How both compare is known only once writes are refused. */
   async verify(run: RekeyRun, options: JobRunOptions): Promise<undefined> {
     this.guard();
     const { CatchUp } = await import('./jobs/catch-up.js');
@@ -175,7 +174,7 @@ export class RekeyByCopies implements RekeyStrategy {
     return { run, compare, restMs, signal, job, catchUp, comparison };
   }
 
-  /** Copies what was written meanwhile, until a pass is short; whether the next one may end within the limit. */
+  /** Runs passes until one is short. @returns whether the next one may end within the limit. */
   private async approach({ catchUp, job, restMs }: Cut): Promise<boolean> {
     let took = Number.POSITIVE_INFINITY;
     for (let passes = 0; passes < PASSES && took > restMs * SHORT; passes++) {
@@ -186,7 +185,10 @@ export class RekeyByCopies implements RekeyStrategy {
     return took < restMs;
   }
 
-  /** Copies the last of it while the old table takes no writes; undefined: that took too long, and it takes them again. */
+  /**
+   * Runs the last pass while the old table refuses writes. Undefined: it took too long, and the table accepts writes
+   * again.
+   */
   private async rest(
     cut: Cut,
     found: RowDifferences | undefined,
@@ -198,7 +200,7 @@ export class RekeyByCopies implements RekeyStrategy {
     const timer = Number.isFinite(restMs) && setTimeout(() => limit.abort(), restMs);
     try {
       await this.setReadOnly(true);
-      // An abort may have emptied the new table before that was done.
+      // An abort may have emptied the new table in between.
       await run.checkCutting();
       const ends = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
       const differences = await this.copyLast(cut, found, { signal: ends });
@@ -214,7 +216,7 @@ export class RekeyByCopies implements RekeyStrategy {
     }
   }
 
-  /** What differs by then. */
+  /** Copies the rest. @returns the remaining differences. */
   private async copyLast(
     { catchUp, comparison, compare }: Cut,
     found: RowDifferences | undefined,
@@ -243,7 +245,7 @@ export class RekeyByCopies implements RekeyStrategy {
     );
   }
 
-  /** What was written since would be nowhere else. */
+  /** Writes accepted since would be lost. */
   private async checkReadOnly(): Promise<void> {
     const { name } = this.from.table.descriptor;
     if ((await this.engine.admin.getDescriptor(name)).readOnly) return;
@@ -253,7 +255,7 @@ export class RekeyByCopies implements RekeyStrategy {
     );
   }
 
-  /** The old table takes writes again, unless it takes none for another process that cuts over, or has done so. */
+  /** Lets the old table accept writes again, unless it refuses them for the cut-over of another process. */
   private async giveUp({ record, now }: RekeyRun): Promise<void> {
     const { state, cutting = record.cutting } = await now();
     if (SUCCESSION.indexOf(state) >= SUCCESSION.indexOf('cut-over') || cutting !== record.cutting) return;
@@ -261,7 +263,7 @@ export class RekeyByCopies implements RekeyStrategy {
     if ((await now()).state === 'cut-over') await this.setReadOnly(true);
   }
 
-  /** The old table has taken no writes since the cut-over. */
+  /** Nothing can be lost: the old table has refused writes since the cut-over. */
   async lost(): Promise<undefined> {}
 
   counts(): void {
@@ -280,14 +282,17 @@ export class RekeyByCopies implements RekeyStrategy {
     this.unguard();
   }
 
-  /** Asked for though the table is so already: what a process asked for that is dead since may not have been done yet, and is done before. */
+  /**
+   * Requested even if the table is in that state: an earlier request of a dead process may still be queued, and is
+   * executed first.
+   */
   private async setReadOnly(readOnly: boolean): Promise<void> {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(this.from.table.descriptor.name);
     await admin.modifyTable({ ...live, readOnly });
   }
 
-  /** Its regions stay; it takes no writes where it took none before. */
+  /** Truncates a table and keeps its regions. A read-only table stays read-only. */
   private async empty({ name: entity, table }: EntitySchema): Promise<void> {
     const { admin } = this.engine;
     const { name } = table.descriptor;
@@ -308,7 +313,7 @@ export class RekeyByCopies implements RekeyStrategy {
     }
   }
 
-  /** Whether a table is there, or soon is: who empties it, for a process that was killed since, takes it away and makes it anew. */
+  /** Whether a table exists, or will soon: a truncation drops and recreates it. */
   private async comesBack(name: string): Promise<boolean> {
     const { admin } = this.engine;
     for (const began = performance.now(); ; await delay(LOOK_MS)) {
@@ -318,7 +323,7 @@ export class RekeyByCopies implements RekeyStrategy {
   }
 }
 
-/** The table was enabled, disabled or taken away meanwhile: the master ends what a process had asked for that was killed since. */
+/** The table was changed meanwhile: the master is finishing a request of a killed process. */
 function isOvertaken(error: unknown): boolean {
   return (
     error instanceof RowanError &&

@@ -3,20 +3,20 @@ import type { KeepDeletedCells } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import type { RekeyTarget } from './jobs/passes.js';
 
-/** What is kept of a change of keys. */
+/** The record of a key change. */
 
-/** Where a change of keys stands. */
+/** The state of a key change. */
 export type RekeyState =
   | 'planned'
   /** Writes go to both layouts. */
   | 'dual-write'
-  /** What was written before is being copied. */
+  /** Earlier rows are being copied. */
   | 'backfill'
-  /** Both are held against each other. */
+  /** Both layouts are being compared. */
   | 'verify'
-  /** Both hold the same; the new layout may be read. */
+  /** Both layouts are equal; the new one may be read. */
   | 'ready'
-  /** The new layout is the one that counts; the old one is still kept up. */
+  /** The new layout is in use; the old one is still maintained. */
   | 'cut-over'
   /** The old rows are being removed. */
   | 'cleanup'
@@ -25,10 +25,10 @@ export type RekeyState =
   | 'aborting'
   | 'aborted';
 
-/** How the families of a table keep deleted cells. */
+/** How each family of a table keeps deleted cells. */
 export type KeptDeletes = Readonly<Record<string, KeepDeletedCells>>;
 
-/** What the control table keeps of a change of keys. */
+/** The record of a key change in the control table. */
 export interface RekeyRecord {
   readonly from: string;
   readonly to: string;
@@ -36,25 +36,25 @@ export interface RekeyRecord {
   readonly toKey: string;
   readonly state: RekeyState;
   readonly paused: boolean;
-  /** Counts the times it was begun, from 1. */
+  /** The number of times it was begun, from 1. */
   readonly run: number;
-  /** Milliseconds since 1970, for people. */
+  /** The time of the last update, ms since 1970, for display. */
   readonly changed: number;
-  /** What the last verification found. */
+  /** The result of the last verification. */
   readonly differences?: RekeyDifferences;
-  /** HBase: cells of an earlier time than this, milliseconds since 1970, are copied. */
+  /** HBase: cells with earlier timestamps than this (ms) are copied. */
   readonly since?: number;
-  /** HBase: how the families of the old table kept deleted cells before. */
+  /** HBase: the old table's former setting for deleted cells. */
   readonly kept?: KeptDeletes;
-  /** HBase: how those of the new one did. */
+  /** HBase: the new table's former setting for deleted cells. */
   readonly keptNew?: KeptDeletes;
-  /** HBase: milliseconds for which writes rested at the cut-over. */
+  /** HBase: milliseconds for which writes were refused at the cut-over. */
   readonly rested?: number;
-  /** HBase: the call of `cutOver` that was the last to make the old table read-only: no other makes it writable. */
+  /** HBase: the call of `cutOver` that made the old table read-only last. No other call makes it writable again. */
   readonly cutting?: string;
 }
 
-/** The states in the order in which they follow one another, of a change that nobody aborts. */
+/** The states of a change that is not aborted, in their order. */
 export const SUCCESSION: readonly RekeyState[] = [
   'planned',
   'dual-write',
@@ -75,23 +75,23 @@ export function isAborted({ state }: RekeyRecord): boolean {
   return state === 'aborting' || state === 'aborted';
 }
 
-/** What a change of keys does on an engine: `Rekey` keeps where it stands, and asks this for the rest. */
+/** What an engine does for a key change. `Rekey` keeps the record. */
 
-/** A change of keys under way. */
+/** A key change in progress. */
 export interface RekeyRun {
   readonly target: RekeyTarget;
   readonly record: RekeyRecord;
-  /** How it stands by now: other processes may have gone on with it. */
+  /** The record as it is now: other processes may have updated it. */
   now(): Promise<RekeyRecord>;
-  /** @throws ConflictError when another process has ended or overtaken the cut-over that is under way. */
+  /** @throws ConflictError when another process has ended or overtaken the present cut-over. */
   checkCutting(): Promise<void>;
-  /** Keeps more of it. */
+  /** Updates the record. */
   set(change: Partial<RekeyRecord>): Promise<RekeyRecord>;
-  /** The time of those who keep it: not below that of any write that was ordered before. */
+  /** The time of the engine, which is not below that of any earlier write. */
   time(): Promise<number>;
 }
 
-/** How the cut-over is made. */
+/** Options of `cutOver`. */
 export interface CutOverOptions {
   /**
    * HBase: whether every row is held against its copy, and what differs is copied once more. Default true: while writes go on, and
@@ -107,45 +107,48 @@ export interface CutOverOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How the old rows are removed. */
+/** Options of `cleanup`. */
 export interface CleanupOptions extends JobRunOptions {
-  /** Embedded engine: whether what the old layout has that the new one has not is looked for first. Default true. */
+  /** Embedded engine: whether to check first that the new layout has everything the old one has. Default true. */
   readonly compare?: boolean;
 }
 
 /**
- * Notes the cut-over, and for how many milliseconds writes have rested until then.
- * @throws ConflictError when something differs, or another process has gone on with the change.
+ * Records the cut-over, and for how long writes were refused until then, ms. @throws ConflictError when the layouts
+ * differ, or another process has continued the change.
  */
 export type NoteCut = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
 
 export interface RekeyStrategy {
-  /** The state behind `planned`. */
+  /** The state after `planned`. */
   readonly first: RekeyState;
-  /** Why it cannot be on this engine, each a sentence. */
+  /** Why the change is impossible on this engine, each a sentence. */
   problems(): string[];
-  /** Before it is known whether the new layout is empty. */
+  /** Called before it is known whether the new layout is empty. */
   prepare(): Promise<void>;
-  /** Before the first state is noted. */
+  /** Called before the first state is recorded. */
   begin(run: RekeyRun): Promise<void>;
   copy(run: RekeyRun, options: JobRunOptions): Promise<void>;
-  /** Behind the copying, and again when it is run once more: undefined where nothing can be told yet. */
+  /**
+   * Compares the layouts after copying, and again when `run` is repeated. Undefined where the result is not known
+   * yet.
+   */
   verify(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
-  /** Has the cut-over noted by `note`, which what is found keeps from it. @throws what `note` throws. */
+  /** Cuts over, and records it by `note`, which throws if the layouts differ. @throws what `note` throws. */
   cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord>;
-  /** What the old layout has that the new one has not, before it is removed; undefined where nobody can have written it since. */
+  /** The rows that only the old layout has, before it is removed. Undefined where there can be none. */
   lost(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
-  /** When the cut-over has been noted. */
+  /** Called when the cut-over has been recorded. */
   counts(): void;
-  /** Whether `verify` is of use again when it is `ready`. */
+  /** Whether `verify` may be repeated when the change is `ready`. */
   readonly runsAgain: boolean;
-  /** Whether it may be aborted when it was cut over. */
+  /** Whether the change may be aborted after the cut-over. */
   readonly leadsBack: boolean;
   removeOld(run: RekeyRun, options: JobRunOptions): Promise<void>;
   removeNew(run: RekeyRun, options: JobRunOptions): Promise<void>;
 }
 
-/** Whether rows were found, or entries, that are not as they should be. */
+/** Whether any row or entry is missing or wrong. */
 export function isWrong({ missing, extra, different, unkeyed, entries }: RekeyDifferences): boolean {
   return missing + extra + different + unkeyed + entries > 0;
 }

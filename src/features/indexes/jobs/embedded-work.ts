@@ -1,4 +1,4 @@
-/** Indexes of the embedded engine: what is found is compared, and put right, in one step with the rows. */
+/** Index jobs of the embedded engine: rows and entries are compared and corrected in one step. */
 
 import { equalBytes, toLatin1 } from '../../../bytes/index.js';
 import { OverlappedWork } from '../../../job/entity-rows.js';
@@ -10,10 +10,10 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } 
 import { deleteOf, putOf } from '../plan.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
-/** A table that changes rows of several tables in one step. */
+/** A table whose steps may change rows of several tables. */
 export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 
-/** What the works share: the row as it is in the turn of the commit, and its entries. */
+/** The common part: the row as it is at commit, and its entries. */
 abstract class IndexWork extends OverlappedWork {
   protected readonly index;
   private readonly life: EntryLife;
@@ -58,7 +58,7 @@ abstract class IndexWork extends OverlappedWork {
     return read(new Get(row), this.target.indexes.tableName).getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
   }
 
-  /** Whether the entry is noted to be looked at. */
+  /** Whether a note about the entry is pending. */
   protected isNoted(entry: Uint8Array, read: RowRead): boolean {
     if (!this.index.eventual) return false;
     return !read(new Get(noteRow(entry)), this.target.indexes.tableName).isEmpty;
@@ -68,14 +68,14 @@ abstract class IndexWork extends OverlappedWork {
     return this.target.indexes.entriesOf(row)[0]!;
   }
 
-  /** What writes an entry of a row, to end when the row does. */
+  /** A put of an entry, which expires with the row. */
   protected write(entry: IndexEntry, row: Result): TableChange {
     const cellOf = (family: string, qualifier: Uint8Array) => row.getLatest(family, qualifier);
     const ttl = this.life.remaining(this.target.indexes.all[0]!, cellOf, this.target.engine.now());
     return { table: this.target.indexes.tableName, change: putOf(entry, ttl) };
   }
 
-  /** The other row that the entry of a unique index stands for, where that row bears it out. */
+  /** The other row that holds a unique value, if it still has the value. */
   protected takenBy(
     entry: Uint8Array,
     stored: Uint8Array | undefined,
@@ -92,7 +92,7 @@ abstract class IndexWork extends OverlappedWork {
 
 export class BuildWork extends IndexWork {
   private of: TableChange[] | undefined;
-  /** Of a unique index: entries of this batch, which are not in the store yet. */
+  /** Unique entries of this batch, which are not in the store yet. */
   private readonly pending = new Set<string>();
 
   constructor(
@@ -134,7 +134,7 @@ export class BuildWork extends IndexWork {
   }
 }
 
-/** What comparing both ways shares. */
+/** The common part of both directions of comparing. */
 abstract class ComparingWork extends IndexWork {
   constructor(
     target: IndexTarget,
@@ -147,7 +147,7 @@ abstract class ComparingWork extends IndexWork {
   }
 }
 
-/** From rows to entries. */
+/** Compares from rows to entries. */
 export class RowWork extends ComparingWork {
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isOwn(this.target, row) || !isSampled(row.row, this.sample)) return;
@@ -171,7 +171,7 @@ export class RowWork extends ComparingWork {
   }
 }
 
-/** From entries to rows. What a row's entry says otherwise was counted on the way from the row. */
+/** Compares from entries to rows. Stale entries of existing rows were counted in the other direction. */
 export class EntryWork extends ComparingWork {
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isSampled(row.row, this.sample)) return;

@@ -14,7 +14,7 @@ import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from
 import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
 import { type IndexReport, type IndexTarget, SharedValues, type VerifyOptions } from './target.js';
 
-/** Builds, checks and mends an index, while the application goes on writing. */
+/** Jobs that build, verify, repair and empty an index while the application keeps writing. */
 
 function tableOf({ engine, indexes }: IndexTarget): Table {
   return engine.table(indexes.schema.table.descriptor.name);
@@ -26,7 +26,7 @@ function atomic(table: Table): (AtomicTable & CommittingTable) | undefined {
 
 type Opening = (context: SplitContext) => SplitWork;
 
-/** What is done with rows and entries, on the engine that has them. */
+/** The works on rows and entries for the target's engine. */
 function worksOf(
   target: IndexTarget,
   table: Table,
@@ -63,9 +63,9 @@ function worksOf(
 }
 
 /**
- * Writes the entries of every row. `over`: whether entries may be there that no row bears out; they are removed then. Only
- * a build of the same number is gone on with.
- * @throws ConflictError when two rows have the values of a unique index; then it can be asked by nobody.
+ * Writes the entries of every row. `over`: entries without rows may exist and are removed. Resumes only a build of
+ * the same number.
+ * @throws ConflictError when two rows have the same value in a unique index; the index stays unusable then.
  */
 export async function buildIndex(
   target: IndexTarget,
@@ -76,10 +76,10 @@ export async function buildIndex(
   const { index } = target.indexes.all[0]!;
   const touched = new Set<string>();
   const local = atomic(table);
-  // Elsewhere each row is read again when its entries are written.
+  // On other engines each row is read again when its entries are written.
   const unwatch = local && watch(target.engine, table.name, touched);
   try {
-    // What was ordered before the watch began is visible to the scans when this is done.
+    // Wait until writes from before the watch are visible to scans.
     await local?.commit(() => []);
     const works = worksOf(target, table, {}, true);
     const phases: JobPhase[] = [rowsPhase(target, works.build(touched))];
@@ -99,7 +99,7 @@ export async function buildIndex(
   }
 }
 
-/** Holds rows and entries against each other, in both directions; with `repair` makes the entries what they should be. */
+/** Compares rows and entries in both directions. With `repair`, corrects the entries. */
 export async function verifyIndex(
   target: IndexTarget,
   repair: boolean,
@@ -124,7 +124,7 @@ export async function verifyIndex(
     missing: count('missing'),
     extra: count('extra'),
     stale: count('stale'),
-    // Where no notes are written, the entries themselves say that they are to be looked at.
+    // On engines without notes, unverified entries are those that wait to be updated.
     unverified: index.eventual ? 0 : count('unverified'),
     pending: count('pending') + (index.eventual ? count('unverified') : 0),
     beyondTtl: count('beyondTtl'),
@@ -133,7 +133,7 @@ export async function verifyIndex(
   };
 }
 
-/** Settles the entries of an eventual index that wait (HBase): those that are unverified. Counters: `entries`. */
+/** Processes the pending entries of an eventual index (HBase): the unverified ones. Counters: `entries`. */
 export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const { engine, indexes } = target;
   const { index } = indexes.all[0]!;
@@ -144,7 +144,10 @@ export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   return runJob(engine, job, { restart: true });
 }
 
-/** Notes the rows of a table that are written from now on, in Latin-1: each in the step that writes it, transactions' too. */
+/**
+ * Records the rows of a table that are written from now on, in Latin-1, in the step that writes them; those of
+ * transactions too.
+ */
 function watch(engine: Engine, table: string, touched: Set<string>): () => void {
   return engine.observe(table, {
     before({ change }) {
@@ -188,9 +191,9 @@ function conflictsOf({ indexes }: IndexTarget, conflicts: number): ConflictError
   );
 }
 
-/** Empties an index. */
+/** Removing all entries of an index. */
 
-/** Removes every entry of an index, by its id, and the notes about entries. */
+/** Removes every entry of an index, by its id, and its notes. */
 export async function dropEntries(
   engine: Engine,
   tableName: string,
@@ -210,20 +213,20 @@ export async function dropEntries(
     }),
   };
   const name = toolJobName('index-drop', toHex(id));
-  // Entries may have been written since an earlier run, where it stood.
+  // Entries may have been written in the range that an earlier run has finished.
   return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
 }
 
-/** The end of an index that is declared no more. */
+/** Removing an index that is no longer declared. */
 
-/** Removes the entries of an index, and what the metadata of its table keeps of it. Counters: `removed`. */
+/** Removes the entries of an index and its metadata. Counters: `removed`. */
 export async function removeIndex(
   engine: Engine,
   indexTable: string,
   id: string,
   run?: JobRunOptions,
 ): Promise<JobOutcome> {
-  // Should this be cut off: a declaration that comes back must not trust the entries that are left.
+  // First marks it as disabled: after a crash, a declaration that comes back must not trust the remaining entries.
   await retireIndex(engine.admin, indexTable, id, true);
   const outcome = await dropEntries(engine, indexTable, fromHex(id), run);
   await retireIndex(engine.admin, indexTable, id, false);

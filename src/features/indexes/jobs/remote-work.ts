@@ -1,6 +1,6 @@
 /**
- * Indexes of HBase. A row and its entries are never read in one moment: what seems to be off is looked at a second time,
- * and put right as a change of the row is, so that writers who go on cannot undo it.
+ * Index jobs of HBase. A row and its entries cannot be read at one moment. So each difference is checked a second
+ * time, and corrected in the same way as a change of the row, so that concurrent writers stay correct.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,7 +47,7 @@ export class RemoteBuildWork implements SplitWork {
   }
 }
 
-/** What comparing both ways shares. */
+/** The common part of both directions of comparing. */
 abstract class RemoteComparingWork implements SplitWork {
   constructor(
     protected readonly target: IndexTarget,
@@ -60,14 +60,14 @@ abstract class RemoteComparingWork implements SplitWork {
   abstract rows(rows: readonly Result[]): Promise<void>;
 }
 
-/** An entry of a unique index that stands for another row than the one that was looked at. */
+/** A unique entry that names another row than the one that was read. */
 interface TakenEntry {
   readonly index: EntityIndex;
   readonly entry: Uint8Array;
   readonly holder: Uint8Array;
 }
 
-/** From rows to entries. */
+/** Compares from rows to entries. */
 export class RemoteRowWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter((row) => isOwn(this.target, row) && isSampled(row.row, this.sample));
@@ -85,7 +85,7 @@ export class RemoteRowWork extends RemoteComparingWork {
     counts.tell(this.context);
   }
 
-  /** Notes the rows whose entries stand for others that bear them out. */
+  /** Records rows whose unique entries are held by other rows that have the same value. */
   private async noteShared(
     found: readonly { readonly row: Uint8Array; readonly taken: readonly TakenEntry[] }[],
   ): Promise<void> {
@@ -113,7 +113,7 @@ export class RemoteRowWork extends RemoteComparingWork {
     return repaired;
   }
 
-  /** What of each row's entries is as it is to be, and what the others are. */
+  /** The state of each row's entries, and the entries that differ. */
   private async look(rows: readonly Uint8Array[]): Promise<
     {
       readonly row: Uint8Array;
@@ -148,7 +148,7 @@ export class RemoteRowWork extends RemoteComparingWork {
   }
 }
 
-/** From entries to rows. What a row's entry says otherwise was counted on the way from the row. */
+/** Compares from entries to rows. Stale entries of existing rows were counted in the other direction. */
 export class RemoteEntryWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter(({ row }) => isSampled(row, this.sample)).map(({ row }) => row);
@@ -160,7 +160,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     counts.tell(this.context);
   }
 
-  /** Entries that no row bears out. */
+  /** Entries that no row confirms. */
   private async look(rows: readonly Uint8Array[]) {
     const { indexed, target } = this;
     const index = indexed.indexes.all[0]!;
@@ -190,7 +190,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     for (const { holder, index, row, cell, token } of off) {
       const suspects = [{ index, row }];
       const before = indexed.entries.remaining(cell);
-      // Of a row that is not there: somebody may be about to write it.
+      // The row does not exist, but a writer may be about to write it.
       if (token !== undefined && before > 0 && (await indexed.rows.load(holder, undefined)).stored.isEmpty)
         await sleep(before, undefined, { signal: context.signal });
       const [mended] = await indexed.mend([{ row: holder, suspects }]);
@@ -201,7 +201,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
   }
 }
 
-/** Settles unverified entries: by their rows where the change took effect, else when its writer can be about it no more. */
+/** Processes unverified entries: by their rows where the change took effect, otherwise once the change is abandoned. */
 export class RemoteDrainWork implements SplitWork {
   private readonly repair: ReadRepair;
 

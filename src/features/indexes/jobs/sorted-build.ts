@@ -1,14 +1,13 @@
 /**
- * Builds an index whose entries are told from cells (`NewEntries`): they are gathered, sorted, and
- * written in steps of entries that stand side by side, which a memstore takes at a fraction of the price of entries that
- * stand anywhere.
+ * Fast path of building an index whose entries can be computed from cells (`NewEntries`). Entries are collected,
+ * sorted, and written in steps of adjacent entries, which are far cheaper for a memstore than scattered ones.
  *
- * Rows may be written meanwhile. Whoever writes a row writes its entries, and says so to those who watch, in the step of the
- * row; so an entry that was gathered holds unless its row was told, and then the row is read again in the step that writes
- * the entry. A row that had no entry when it was read needs none from here.
+ * Rows may be written meanwhile. Their writers write the entries too, and report the row to the build in the same
+ * step. So a collected entry is valid unless its row was reported; such a row is read again in the step that writes
+ * the entry. A row without an entry when it was read needs none from the build.
  *
- * Entries become durable in the order of the log, in which the state of the job comes behind them: a checkpoint that is on the disk
- * says nothing of entries that are not.
+ * Entries become durable in WAL order, and the job's state follows them: a durable checkpoint never covers entries
+ * that are not.
  */
 
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
@@ -21,21 +20,21 @@ import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../en
 import { putOf } from '../plan.js';
 import { type IndexTarget, isOwn } from './target.js';
 
-/** Entries that are gathered at most: as many as are sorted by numbers. As many again may be under way to the log. */
+/** The most entries collected before they are sorted and written. As many again may be on their way to the WAL. */
 const MOST_GATHERED = 2 ** 16;
-/** Rows after which a checkpoint comes at the latest, where nothing else is said: each cuts what is sorted at once short. */
+/** The default number of rows between checkpoints. Each checkpoint shortens a sorted run. */
 export const CHECKPOINT_ROWS = 2 ** 20;
-/** The state of the checkpoint stands behind the entries in the log: it is not on the disk before they are. */
+/** The state of a checkpoint follows the entries in the WAL, so it cannot become durable before them. */
 const DURABILITY = 'ASYNC_WAL';
-/** Entries of a step: what other work of this thread waits for. */
+/** Entries of one step: other work of the thread waits for it. */
 const STEP = 2_048;
 
 export class SortedBuildWork implements SplitWork {
   readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
-  /** Rows of the entries that are gathered, and their values. */
+  /** Rows and values of the collected entries. */
   private entryRows: Uint8Array[] = [];
   private values: Uint8Array[] = [];
-  /** What was gathered before, on its way to the log. */
+  /** The write of the previous entries. */
   private writing: Promise<void> = Promise.resolve();
   /** Rows of the entity since the last flush. */
   private own = 0;
@@ -48,7 +47,7 @@ export class SortedBuildWork implements SplitWork {
     private readonly touched: ReadonlySet<string>,
   ) {}
 
-  /** Undefined where entries take more than cells to tell, or end with their rows. */
+  /** Undefined where entries need more than cells, or expire with their rows. */
   static of(
     target: IndexTarget,
     table: CommittingTable,
@@ -83,7 +82,7 @@ export class SortedBuildWork implements SplitWork {
         this.entries.addTo(entryRows, values, row);
         return;
       } catch {
-        // Below it fails as well, and says of what.
+        // The general path below fails too, with a better message.
       }
     }
     for (const entry of indexes.entriesOf(row.toResult())[0]!) {
@@ -106,18 +105,18 @@ export class SortedBuildWork implements SplitWork {
     await this.writing.catch(() => undefined);
   }
 
-  /** Has what is gathered written, once what was before it is: rows are read meanwhile. */
+  /** Starts writing the collected entries once the previous ones are written. Rows are read meanwhile. */
   private async hand(): Promise<void> {
     const { entryRows, values } = this;
     this.entryRows = [];
     this.values = [];
     await this.writing;
     this.writing = this.write(entryRows, values);
-    // Whoever waits for it next is told.
+    // The next one to wait for it sees the error.
     this.writing.catch(() => undefined);
   }
 
-  /** Writes entries; resolves when the log has them. */
+  /** Writes entries. Resolves when they are in the WAL. */
   private async write(rows: readonly Uint8Array[], values: readonly Uint8Array[]): Promise<void> {
     const order = orderOfRows(rows);
     let before: Promise<void> = Promise.resolve();
@@ -154,7 +153,7 @@ export class SortedBuildWork implements SplitWork {
     context.count('entries', written);
   }
 
-  /** The row of the entity, if somebody has written it since the build began. */
+  /** The row of the entity, if it was written since the build began. */
   private touchedRow(entry: IndexEntry): Uint8Array | undefined {
     if (this.touched.size === 0) return undefined;
     const row = dataRowOf(this.target.indexes.all[0]!.index, entry.row);

@@ -1,4 +1,4 @@
-/** What jobs over indexes are about, are told and tell. */
+/** The parameters and results of index jobs. */
 
 import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
@@ -7,26 +7,26 @@ import type { Engine, Result } from '../../../table/index.js';
 import type { EntityIndexes } from '../entity-indexes.js';
 import { VERIFIED } from '../entry.js';
 
-/** The index of an entity that a job is about, alone among its indexes. */
+/** The index that a job is about. `indexes` has it alone. */
 export interface IndexTarget {
   readonly engine: Engine;
   readonly indexes: EntityIndexes;
-  /** Where rows are noted that share the values of a unique index; undefined: nowhere. */
+  /** Collects rows that share a unique value. Undefined: they are not collected. */
   readonly shared?: SharedValues;
 }
 
-/** Two entities that have the same values in a unique index. No query by the index finds the first. */
+/** Two entities with the same value in a unique index. Queries by the index never find the first. */
 export interface SharedValue {
-  /** The key of the one that the index does not name. */
+  /** The key of the entity that the index does not name. */
   readonly key: Readonly<Record<string, unknown>>;
-  /** The key of the one that it names. */
+  /** The key of the entity that the index names. */
   readonly holder: Readonly<Record<string, unknown>>;
 }
 
-/** Pairs that a report names at most. */
+/** The most pairs that a report lists. */
 const MOST_SHARED = 100;
 
-/** The rows that a check has found to share the values of a unique index, by their keys. */
+/** Rows that share a value of a unique index, by their keys. */
 export class SharedValues {
   readonly found: SharedValue[] = [];
 
@@ -38,53 +38,55 @@ export class SharedValues {
   }
 }
 
-/** What a check found, and a repair mended. `verify` counts each entry and each missing one once. */
+/** The result of `verify` or `repair`. Each entry, stored or missing, counts once. */
 export interface IndexReport {
-  /** Rows of the entity that were looked at. */
+  /** Rows of the entity that were read. */
   readonly rows: number;
-  /** Entries that say what their rows say. */
+  /** Entries that match their rows. */
   readonly valid: number;
-  /** Rows' entries that are not there. */
+  /** Entries that rows lack. */
   readonly missing: number;
   /** Entries without a row. */
   readonly extra: number;
-  /** Entries of rows that say something else. */
+  /** Entries that do not match their rows. */
   readonly stale: number;
-  /** Entries that were written before their rows (HBase only). */
+  /** HBase only: entries whose write is not finished. */
   readonly unverified: number;
-  /** Of an eventual index: entries that are noted to be looked at, and are not what they will be. */
+  /** Of an eventual index: entries that are pending. */
   readonly pending: number;
-  /** Of entities that end: entries that have outlived their rows, and end shortly. */
+  /** Of entities with a TTL: entries that have outlived their rows, and expire shortly. */
   readonly beyondTtl: number;
-  /** What was put right. */
+  /** Entries that were corrected. */
   readonly repaired: number;
   /**
-   * Entities that share the values of the unique index, a hundred pairs at most: of the `missing` those that no repair can mend.
-   * Change or delete one of each pair. Only what this run has looked at, not an earlier one that it goes on with.
+   * Entities that share values of the unique index, at most a hundred pairs: the part of `missing` that no repair can
+   * correct. Change or delete one entity of each pair. Lists only those found by this run, not by an earlier one that
+   * it resumes.
    */
   readonly shared: readonly SharedValue[];
 }
 
 export interface VerifyOptions {
-  /** The share of rows and entries that is looked at, 0 to 1. Default 1. */
+  /** The share of rows and entries to check, 0 to 1. Default 1. */
   readonly sample?: number;
   /**
-   * HBase only: milliseconds after which an unverified entry whose row is not there is nobody's who may still write the row.
-   * A repair waits for it. Default 30,000; less only while nobody writes.
+   * HBase only: age in milliseconds from which an unverified entry without a row is abandoned. A repair waits for it.
+   * Default 30,000. Use less only while nobody writes.
    */
   readonly settledAfter?: number;
-  /** How the job is run. */
+  /** Options of the job. */
   readonly run?: JobRunOptions;
 }
 
-/** Whether a row is the entity's. */
+/** Whether a row belongs to the entity. */
 export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Pick<Result, 'row'>): boolean {
-  // Without other types in the table a row that is none of the entity's is told as such; those of types that are left out are not.
+  // In a table with one entity and no record types every other row is reported as foreign. Otherwise only rows of
+  // undeclared types are unknown, and skipped.
   const isAlone = schema.table.entities.length === 1 && schema.key.recordType === undefined;
   return isAlone || schema.key.matches(row);
 }
 
-/** What an entry that no row bears out is counted as. */
+/** The counter of an entry that no row confirms. */
 export function strayName({ indexes: { schema } }: IndexTarget, verified: boolean, row: Result): string {
   if (!verified) return 'unverified';
   if (!row.isEmpty) return 'stale';
@@ -93,7 +95,7 @@ export function strayName({ indexes: { schema } }: IndexTarget, verified: boolea
   return ends ? 'beyondTtl' : 'extra';
 }
 
-/** Whether a row or entry is of the share that is looked at. */
+/** Whether a row or entry is in the sample. */
 export function isSampled(row: Uint8Array, share: number): boolean {
   return share >= 1 || murmur3(row) / 2 ** 32 < share;
 }

@@ -8,29 +8,29 @@ import type { EntitySchema, IndexSchema } from '../../../schema/types.js';
 import { FOREVER } from '../../../table/index.js';
 import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../entity-indexes.js';
 
-/** An entity's indexes, as far as queries know them. */
+/** The indexes of an entity, as queries use them. */
 
 /**
- * `active`: queries are answered from it. `building`: writes keep it, but it does not have every row yet. `disabled`: a
+ * The state of an index. `active`: queries use it. `building`: writes maintain it, but it lacks rows. `disabled`: a
  * program that does not know it has written since.
  */
 export type IndexState = 'building' | 'active' | 'disabled';
 
-/** Told of entries that were met unverified. It answers at once, and what it does about them is done behind the query. */
+/** Receives unverified entries that a query met. It returns at once and repairs them in the background. */
 export interface EntryRepair {
   note(entry: { readonly index: EntityIndex; readonly row: Uint8Array }): void;
-  /** The time of the cells, ms, from which on entries may be of changes that are not over yet. */
+  /** The timestamp from which on entries may belong to changes in progress, ms. */
   since(): number;
 }
 
-/** The indexes of an entity where a database is open. */
+/** The indexes of an entity in an open database. */
 export interface IndexAccess {
   readonly indexes: EntityIndexes;
-  /** Undefined: nobody has looked, since the tables are not handled. */
+  /** Undefined: unknown, because the database was opened with `tables: 'ignore'`. */
   stateOf(index: IndexSchema): IndexState | undefined;
 }
 
-/** The indexes of an entity, with their conditions compiled. @throws QueryError naming a condition that is none. */
+/** The indexes of an entity, with compiled conditions. @throws QueryError naming an invalid condition. */
 export function entityIndexes(schema: EntitySchema): EntityIndexes {
   return new EntityIndexes(schema, (index) => compileIndexWhere(schema, index));
 }
@@ -39,7 +39,7 @@ function compileIndexWhere(schema: EntitySchema, { name, where }: IndexSchema): 
   return where && compileKeptWhere(schema, where, `index "${name}"`);
 }
 
-/** The condition of what is kept with rows: it must hold, or not, until somebody writes. @throws QueryError. */
+/** Compiles a condition on stored rows, whose result must not change with time. @throws QueryError. */
 export function compileKeptWhere(
   schema: EntitySchema,
   where: Readonly<Record<string, unknown>>,
@@ -77,7 +77,7 @@ export function compileKeptWhere(
   };
 }
 
-/** @throws QueryError when queries cannot be answered from the index. */
+/** @throws QueryError when queries cannot use the index. */
 export function requireActive(
   schema: EntitySchema,
   index: IndexSchema,
@@ -97,15 +97,15 @@ export function requireActive(
   );
 }
 
-/** An index, and what is asked of its parts. */
+/** An index chosen for a query, with the conditions on its parts. */
 export interface IndexUse {
   readonly index: EntityIndex;
   readonly key: KeyConditions;
-  /** Conditions of the query that every entry which is read meets. */
+  /** The conditions of the query that every entry in the range satisfies. */
   readonly served: ReadonlySet<Condition>;
-  /** Why it and no other. */
+  /** Why this index was chosen, for `explain`. */
   readonly why: string;
-  /** The other indexes, and what they would cost. */
+  /** The other indexes and their costs. */
   readonly others: readonly OtherIndex[];
 }
 
@@ -114,9 +114,9 @@ export interface OtherIndex {
   readonly why: string;
 }
 
-/** Which index to declare for a query that nothing answers. */
+/** The hint which index to declare for a query that has none. */
 
-/** The index that would answer the query, as it is to be written; undefined where no condition could be one's. */
+/** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */
 export function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
   const equal = new Set<string>();
   const ranged = new Set<string>();

@@ -25,7 +25,7 @@ import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.j
 import type { IndexAccess, IndexUse, OtherIndex } from './access.js';
 import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './plan.js';
 
-/** Which index answers a query in place of what the conditions on its key would read. */
+/** Chooses the index for a query, or the key. */
 
 interface Candidate {
   readonly index: EntityIndex;
@@ -35,14 +35,14 @@ interface Candidate {
   readonly ranged: boolean;
   readonly covered: boolean;
   readonly ranges: number;
-  /** Whether all entries that are read have the same values, so that they come in the order of their rows' bytes. */
+  /** Whether all entries in the range have equal values, so that they are in the order of their rows' bytes. */
   readonly alike: boolean;
 }
 
 /**
- * The index that leaves least to be read, if any helps, and what is to be said of the others. The conditions on the key and
- * those of `where` choose it together. `keyPlan`: what the key would read; where that is not the whole table, an index is
- * taken only if it reads no more and gives the rows in the same order.
+ * Chooses the index that leaves the least to read, from the conditions on the key and those of `where` together.
+ * `keyPlan`: what the key would read. If that is less than the whole table, an index is chosen only if it reads no
+ * more and keeps the order of rows.
  */
 export function chooseIndex(
   spec: QuerySpec,
@@ -78,7 +78,7 @@ export function chooseIndex(
   return { use: { index, key, served, why: costOf(best), others }, others };
 }
 
-/** Why the key is read rather than the index; undefined where the index is the better one, or there is no other. */
+/** Why the key is read and not the index. Undefined where the index is better, or the only way. */
 function whyKey(spec: QuerySpec, candidate: Candidate, { kind, order }: KeyPlan): string | undefined {
   if (kind === 'full') return undefined;
   if (kind === 'point' || kind === 'points') return 'is not needed: the key says which rows';
@@ -91,7 +91,7 @@ function whyKey(spec: QuerySpec, candidate: Candidate, { kind, order }: KeyPlan)
   const left = Object.keys(spec.key).find((part) => key[part] === undefined);
   if (left !== undefined && !single)
     return `may have more entries to read than the key, for "${left}" is none of its leading parts: ${by}`;
-  // Entries of equal values come in the order of their rows' bytes, which is the key's order only without salts before it.
+  // Entries of equal values are in the order of their rows' bytes. That is the order of the key only without salts.
   if (order !== 'none' && !single && !(candidate.alike && order === 'sequence'))
     return `has its rows in another order than the key: ${by}`;
   return undefined;
@@ -109,7 +109,7 @@ function costOf({ index, key, covered }: Candidate): string {
   );
 }
 
-/** Or why not. */
+/** The candidate, or why the index cannot serve. */
 function candidateOf(
   spec: QuerySpec,
   index: EntityIndex,
@@ -144,7 +144,7 @@ function candidateOf(
   if (Object.keys(key).length === 0 && index.where === undefined) {
     return `begins with "${index.index.parts[0]}", which is not asked for`;
   }
-  // A row that lacks a part has no entry, and may yet be one that is asked for.
+  // A row that lacks a part has no entry, yet may satisfy the query.
   for (const part of index.index.parts) {
     if (!spec.schema.columnsByProperty.has(part) || key[part] !== undefined) continue;
     const present = conditions.filter((one) => impliesPresence(one, part));
@@ -170,7 +170,7 @@ function isPlannable(index: EntityIndex, key: KeyConditions): boolean {
   }
 }
 
-/** What the conditions say of one part, as far as its bytes serve it. */
+/** The condition on one part, as far as the bytes of entries can serve it. */
 function conditionOf(
   { schema }: QuerySpec,
   { index }: EntityIndex,
@@ -214,14 +214,17 @@ function conditionOf(
   return { asked, tests: [lower, upper].filter((test) => test !== undefined) };
 }
 
-/** Rows that are made of entries alone. */
+/** Covered reads: rows built from entries alone. */
 
-/** Whether values stand in the entry's row. */
+/** Whether values must be decoded from the entry's row. */
 export function decodesEntries(covering: readonly CoveringCell[]): boolean {
   return covering.some(({ column, at }) => column !== undefined && at < 0);
 }
 
-/** Makes the row of the entry at `entry`, which `reader` has read from `bytes`. `decodes`: as {@link decodesEntries} says. */
+/**
+ * Builds the row of the entry at `entry`, which `reader` has decoded from `bytes`. `decodes`: result of {@link
+ * decodesEntries}.
+ */
 export function coverRow(
   { index }: EntityIndex,
   covering: readonly CoveringCell[],
@@ -248,15 +251,15 @@ export function coverRow(
 }
 
 /**
- * The short way of look-ups by an index: equality on its parts, of tables that answer in this thread, with nothing left to be
- * decided of the rows. One range of entries is read, and each is made into its entity, in one turn and without cursors. It
- * gives what the plan gives when it is run; a property test holds it against a scan.
+ * Fast path of look-ups by an index: equality on its parts, a synchronous table, no conditions left to test. Reads
+ * one range of entries and their entities in one turn, without cursors. Gives the same as the plan; a property test
+ * compares it with a scan.
  */
 
-/** Rows that are read in one turn. */
+/** Rows read in one turn. */
 const MOST = 64;
 
-/** A look-up made ready, and where it looks. */
+/** A prepared look-up and its range. */
 interface LookUp {
   readonly plan: IndexPlan;
   readonly access: TableAccess;
@@ -265,7 +268,7 @@ interface LookUp {
   readonly loader: RowLoader;
 }
 
-/** The entities; undefined where the query takes the longer way. @throws what the tables and the mapper throw. */
+/** The entities. Undefined where the general path is needed. @throws errors of the tables and the mapper. */
 export function lookUp(
   plan: IndexPlan,
   access: TableAccess,
@@ -304,7 +307,7 @@ export function lookUp(
   }
 }
 
-/** Undefined when an entry says that its row is yet to decide. */
+/** Undefined when an entry is unverified. */
 function collect(
   look: LookUp,
   next: (into: RawRow) => boolean,

@@ -13,15 +13,14 @@ import { coverRow, decodesEntries } from './choice.js';
 import { PlainReadings, type Reading } from './plan.js';
 
 /**
- * The shortest way of look-ups by an index: one entity by equality on its parts, of tables that answer in this thread. The
- * entry is read as a row is got, without a plan and without a scan, and its row in the same turn. It gives what the plan
- * gives when it is run.
+ * Fast path of a look-up of one entity by equality on all parts of an index, on a synchronous table: reads the entry
+ * with a get, and its row in the same turn, without plan and scan. Gives the same as the plan.
  */
 
-/** Tables that are read so. */
+/** Tables with the reads of the fast path. */
 export type NearTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
 
-/** Look-ups by one index that read the same of the entities: what does not depend on the values asked for. */
+/** Look-ups by one index with the same projection: everything that does not depend on the values. */
 export class EqualLookUp {
   private readonly loader: RowLoader;
   private readonly reader: EntryReader;
@@ -41,7 +40,7 @@ export class EqualLookUp {
     this.bornOut = new BornOut(index);
   }
 
-  /** `only`: the prefix is the entry's row. `whole`: the row of the entity stands behind it. */
+  /** `only`: the prefix is the entry's whole row. `whole`: the entry's row ends with the data row. */
   find(
     prefix: Uint8Array,
     key: KeyConditions,
@@ -56,7 +55,7 @@ export class EqualLookUp {
         : this.entries.firstRaw(prefix, ENTRY_QUALIFIER, entry);
       if (found !== true) return found === false ? null : undefined;
       if (!this.read(entry, whole ? prefix.length : -1, key, made)) return undefined;
-      // One that has ended since is passed over by who reads on.
+      // An expired row is skipped, as by the general path.
       return this.loader.load(made) ?? undefined;
     } finally {
       giveBackRawRow(entry);
@@ -64,7 +63,7 @@ export class EqualLookUp {
     }
   }
 
-  /** Makes the row that the entry stands for; false when it is not borne out. */
+  /** Reads the row that the entry names. @returns false when the row does not confirm the entry. */
   private read(entry: RawRow, behind: number, key: KeyConditions, made: RawRow): boolean {
     const { reader, reading, index } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
@@ -80,13 +79,13 @@ export class EqualLookUp {
   }
 }
 
-/** The look-ups of single entities by one index, by what they read of the entities. */
+/** Caches the look-ups of one index, by projection. */
 
-/** The look-ups by one index, of one who reads. */
+/** The look-ups by one index of one reader. */
 export class EqualLookUps {
   private readonly readings: PlainReadings;
   private readonly byReading = new WeakMap<Reading, EqualLookUp>();
-  /** The last one: programs ask the same again and again. */
+  /** The last one used: programs repeat their queries. */
   private last: EqualLookUp | undefined;
 
   private constructor(
@@ -98,7 +97,7 @@ export class EqualLookUps {
     this.readings = PlainReadings.of(index);
   }
 
-  /** Undefined where nothing can be looked up so. */
+  /** Undefined where the fast path is impossible. */
   static of(index: EntityIndex, access: TableAccess): EqualLookUps | undefined {
     const { sync } = access;
     const entries = access.indexing?.entries.sync;
@@ -108,8 +107,8 @@ export class EqualLookUps {
   }
 
   /**
-   * The only entity there can be, or with `first` the first; null when there is none. Undefined where another way must tell.
-   * The index is active. @throws KeyError on a bad value; what the tables and the mapper throw.
+   * The entity, or with `first` the first of several; null when there is none. Undefined where the general path is
+   * needed. The index must be active. @throws KeyError on a bad value; errors of the tables and the mapper.
    */
   find(
     spec: QuerySpec,

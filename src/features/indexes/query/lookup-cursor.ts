@@ -1,11 +1,12 @@
 /**
- * Entries of an index whose table answers later, and the rows behind them. Writers go on meanwhile and move rows from one entry
- * to another, so what a scan meets are hints at rows; the row says by what it is when it is read whether it is asked for, and
- * where it stands. Each is given once.
+ * Reads rows by index entries on asynchronous tables.
  *
- * A scan of one moment (one region, read by one scanner) meets every row that is there all the time: by the entry that it had
- * at that moment. Over several moments a row can move from where the scan has not been to where it has been; entries that
- * were written or removed since the query began are therefore read once more at the end, removed ones by what marks their removal.
+ * Writers may move rows between entries meanwhile, so an entry that a scan meets is a hint only: the row, when it is
+ * read, decides whether the query asks for it and at which position it belongs. Each row is returned once.
+ *
+ * A scan of one snapshot (one region, one scanner) meets every row that exists throughout. Over several snapshots a
+ * row can move from the part not yet scanned to the part already scanned. So entries that were written or removed
+ * since the query began are read once more at the end; removed ones by their delete markers.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -32,25 +33,25 @@ import { dataRowOf, decodeEntry, ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VER
 import { coverRow, decodesEntries } from './choice.js';
 import type { IndexPlan } from './plan.js';
 
-/** Entries looked up at once at the most. */
+/** The most entries looked up at once. */
 const LARGEST_LOOKUP = 256;
-/** Rows that wait for their places at the most; what comes beyond is given at once. */
+/** The most rows held back for their order. Rows beyond are returned at once. */
 const MOST_AHEAD = 1024;
 
-/** A row that is to be given, and its entry. */
+/** A row to be returned, with its entry. */
 interface PlacedResult {
   readonly place: Uint8Array;
   readonly row: Row;
 }
 
-/** An entry that was met: `row` where it says by itself what is asked. */
+/** An entry that was read. `row`: the row, where the entry covers the query. */
 interface Met {
   readonly entry: Uint8Array | undefined;
   readonly dataRow: Uint8Array;
   readonly row: Row | undefined;
 }
 
-/** The entries that rows have by what they are now, and which of them a query asks for. */
+/** Tests rows by their present values: which entries they have, and which of these the query asks for. */
 export class AskedEntries {
   constructor(protected readonly plan: IndexPlan) {}
 
@@ -79,7 +80,7 @@ export class AskedEntries {
 
 const NO_ENTRIES: readonly Uint8Array[] = Object.freeze([]);
 
-/** Where rows stand in an index. */
+/** The positions of rows in an index. */
 export class Places extends AskedEntries implements Placing {
   outOfOrder = false;
 
@@ -91,7 +92,7 @@ export class Places extends AskedEntries implements Placing {
     super(plan);
   }
 
-  /** In the order of the reading: from the last to the first in a reversed one. */
+  /** Compares positions in the order of reading: descending in a reversed one. */
   readonly compare = (a: Uint8Array, b: Uint8Array): number => {
     const order = this.forward(a, b);
     return this.reading.reversed ? -order : order;
@@ -109,9 +110,9 @@ export class Places extends AskedEntries implements Placing {
   }
 
   /**
-   * The entry of the row that is asked for; of several the first in the order of the index, in a reversed reading too, so that it
-   * is the reverse. A page gives no row whose first entry stands before its position: an earlier page gave it. Undefined: none is.
-   * `met`: an entry that the reading has met.
+   * The row's entry that the query asks for; of several, the first in index order, also when reversed, so that it is
+   * the exact reverse. Undefined: none, or an earlier page has returned the row. `met`: an entry that the scan has
+   * met.
    */
   of(row: Row, met: Uint8Array | undefined): Uint8Array | undefined {
     const { position } = this;
@@ -127,7 +128,7 @@ export class Places extends AskedEntries implements Placing {
   }
 }
 
-/** Rows looked up in batches, in the order of their entries. */
+/** Reads rows by entries, in batches, in the order of their entries. */
 export class LookupCursor implements RowCursor {
   row: Row | undefined;
   readonly entity = 0;
@@ -138,17 +139,17 @@ export class LookupCursor implements RowCursor {
   private at = 0;
   private size: number;
   private furthest: Uint8Array | undefined;
-  /** Rows that stand where the reading has not come to yet, in order. */
+  /** Rows whose positions the scan has not reached yet, in order. */
   private ahead: PlacedResult[] = [];
-  /** Rows of several entries that were met by another than their first. */
+  /** Rows with several entries that were met by another entry than their first. */
   private readonly awaited = new Map<string, Uint8Array>();
   private readonly given = new GivenRows();
-  /** Of whole entries: those that gave a row. */
+  /** For ranges of one entry each: those that gave a row. */
   private readonly points: Set<string> | undefined;
   private readonly reader: EntryReader;
-  /** Whether values of covering entries stand in their rows. */
+  /** Whether values of covering entries must be decoded from the entry's row. */
   private readonly decodes: boolean;
-  /** Entries written from this time on may be of changes that were under way when the query began. */
+  /** Entries written from this timestamp on may belong to changes that were in progress when the query began. */
   private readonly since: number | undefined;
   private state: 'entries' | 'rest' | 'ended' = 'entries';
   private lacks = false;
@@ -185,7 +186,7 @@ export class LookupCursor implements RowCursor {
     return true;
   }
 
-  /** The next rows. */
+  /** Reads the next batch of rows. */
   private async fetch(): Promise<void> {
     throwIfAborted(this.options.signal);
     this.at = 0;
@@ -223,7 +224,7 @@ export class LookupCursor implements RowCursor {
     }
   }
 
-  /** Puts rows in the order of the reading, up to `end`; those behind it wait, as far as there is room. */
+  /** Returns rows in order up to `end`. Rows after it are held back, as far as there is room. */
   private inOrder(found: readonly PlacedResult[], end: Uint8Array | undefined): void {
     const { placing } = this;
     const all = [...found, ...this.ahead].sort((a, b) => placing.compare(a.place, b.place));
@@ -242,7 +243,7 @@ export class LookupCursor implements RowCursor {
     if (furthest === undefined || placing.compare(last, furthest) > 0) this.furthest = last;
   }
 
-  /** The entry that the reading stands at. */
+  /** The entry at the scan's position. */
   private take(): Met {
     const { plan, reader, rows } = this;
     const { index } = plan.use;
@@ -258,7 +259,10 @@ export class LookupCursor implements RowCursor {
     return { entry, dataRow, row: made.toResult() };
   }
 
-  /** The rows that are asked for and were not given yet, each with its place, and the entry that it was met by. */
+  /**
+   * Reads the rows of these entries. Returns those that the query asks for and has not returned yet, with their
+   * positions.
+   */
   private async lookUp(met: readonly Met[]): Promise<(PlacedResult & { met: Uint8Array | undefined })[]> {
     const { plan, rows, options, placing, given, points } = this;
     const open = met.filter(({ row }) => row === undefined);
@@ -284,7 +288,7 @@ export class LookupCursor implements RowCursor {
     return placed;
   }
 
-  /** Whether a row of several entries is yet to be met by its first; those that are not are looked at again at the end. */
+  /** Whether a row with several entries still has to be met by its first. Those never met are read again at the end. */
   private isAwaited(place: Uint8Array, entry: Uint8Array | undefined, dataRow: Uint8Array): boolean {
     if (this.plan.use.index.index.several === undefined || entry === undefined) return false;
     if (this.placing.compare(place, entry) <= 0) return false;
@@ -296,13 +300,13 @@ export class LookupCursor implements RowCursor {
   private getOf(dataRow: Uint8Array): Get {
     const { plan, options } = this;
     const get = new Get(dataRow);
-    // What of a row that an unverified entry stands for is asked is all in the entry, were it verified: the row says the rest.
+    // An unverified entry would cover the query if it were verified, so the row is read for the check alone.
     if (!plan.covered) applyReadSet(get, plan.read);
     applyHints(get, options);
     return get;
   }
 
-  /** Rows that the entries have not led to, or not by the entry that they were to be met by. */
+  /** Rows that no entry has led to, or not the entry they were awaited by. */
   private async *lateRows(): AsyncGenerator<readonly Met[]> {
     const awaited = [...this.awaited.values()];
     for (let i = 0; i < awaited.length; i += LARGEST_LOOKUP) {
@@ -321,7 +325,7 @@ export class LookupCursor implements RowCursor {
       }
   }
 
-  /** Whole entries that gave no row. */
+  /** Ranges of one entry that gave no row. */
   private async *pointsAgain(
     ranges: readonly KeyRange[],
     points: ReadonlySet<string>,
@@ -339,7 +343,7 @@ export class LookupCursor implements RowCursor {
     }
   }
 
-  /** Entries that were written or removed since the query began, of some ranges side by side. */
+  /** Entries that were written or removed since the query began, from some of the ranges in parallel. */
   private async *recent(ranges: readonly KeyRange[], since: number): AsyncGenerator<readonly Met[]> {
     const { table } = this.rows.indexing!.entries;
     const scanners = ranges.map((range): ResultScanner => {
@@ -366,7 +370,7 @@ export class LookupCursor implements RowCursor {
     const { index } = this.plan.use.index;
     const rows = new Map<string, Uint8Array>();
     for (const { row, cells } of entries) {
-      // The marker of a removed entry of a unique index does not say whose it was: its put does, as long as that is stored.
+      // The delete of a unique entry does not name the row. The deleted put does, as long as it is stored.
       const put = index.unique ? cells.find(({ value }) => value.length > 0) : undefined;
       if (index.unique && put === undefined) continue;
       const dataRow = put === undefined ? dataRowOf(index, row) : decodeEntry(index, row, put.value).dataRow;
@@ -388,15 +392,15 @@ export function countRow({ tally }: ReadOptions, row: Row): void {
   tally.bytes += valueBytes(row);
 }
 
-/** Words of a row's digest. */
+/** 32-bit words of a row's digest. */
 const WORDS = 4;
 const FIRST_ROOM = 64;
-/** Rows of a half of what is remembered. */
+/** Rows in each of the two generations. */
 const MOST_GIVEN = 1 << 20;
 
 /**
- * The rows that a query has given, by digests of 128 bits with seeds of their own. It remembers the last million at least, and two
- * at the most, in 64 MB: an older one is forgotten.
+ * The rows that a query has returned, by 128-bit digests with random seeds. Remembers the last one to two million
+ * rows, in at most 64 MB, and forgets older ones.
  */
 export class GivenRows {
   private readonly seeds = new Uint32Array(new Uint8Array(randomBytes(4 * WORDS)).buffer);
@@ -412,7 +416,7 @@ export class GivenRows {
     return this.isIn(this.table) || (this.older !== undefined && this.isIn(this.older));
   }
 
-  /** False when it is remembered already. */
+  /** @returns false when the row was added before. */
   add(row: Uint8Array): boolean {
     if (this.has(row)) return false;
     if (this.size === this.most) {
@@ -427,7 +431,7 @@ export class GivenRows {
 
   private digestOf(row: Uint8Array): void {
     for (let i = 0; i < WORDS; i++) this.digest[i] = murmur3InPlace(row, 0, row.length, this.seeds[i]!);
-    // An empty slot begins with 0.
+    // 0 marks an empty slot.
     this.digest[0] = this.digest[0]! | 1;
   }
 
@@ -435,7 +439,7 @@ export class GivenRows {
     return table[this.slotIn(table)] !== 0;
   }
 
-  /** Where the digest stands, or would. */
+  /** The slot of the digest, or the empty slot for it. */
   private slotIn(table: Uint32Array): number {
     const { digest } = this;
     const slots = table.length / WORDS;

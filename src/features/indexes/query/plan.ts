@@ -1,4 +1,4 @@
-/** A query answered from an index: which entries are read, and what of the rows behind them. */
+/** Plans a query by an index: which entries are read, and which columns of their rows. */
 
 import { compareBytes } from '../../../bytes/index.js';
 import { QueryError } from '../../../errors.js';
@@ -22,36 +22,36 @@ import type { EntityIndex } from '../entity-indexes.js';
 import { INDEX_FAMILY } from '../entry.js';
 import type { IndexUse } from './access.js';
 
-/** A cell of a row that an entry stands for, and where its value comes from. */
+/** A cell of a covered row, and where its value comes from. */
 export interface CoveringCell {
   readonly family: string;
   readonly qualifier: Uint8Array;
-  /** The column; undefined: the marker that says that the row is an entity. */
+  /** The column. Undefined: the marker. */
   readonly column: ColumnSchema | undefined;
-  /** The place among the included columns; -1: the value stands in the entry's row. */
+  /** The position among the included columns. -1: the value is in the entry's row. */
   readonly at: number;
 }
 
 export interface IndexPlan {
   readonly spec: QuerySpec;
   readonly use: IndexUse;
-  /** Of the entries. */
+  /** The ranges of entries. */
   readonly keyPlan: KeyPlan;
-  /** Whether the entries hold all that is asked for, and no row is looked up. */
+  /** Whether entries hold everything the query needs, so that no rows are read. */
   readonly covered: boolean;
-  /** The cells that stand for a row, in HBase's order; none where rows are looked up. */
+  /** The cells of a covered row, in HBase's order. Empty where rows are read. */
   readonly covering: readonly CoveringCell[];
-  /** What is read of the rows, or stands for them. */
+  /** The columns to read, or to build from entries. */
   readonly read: ReadSet;
-  /** Conditions beyond those on the index's parts; all are decided here. */
+  /** Conditions left to be tested on rows, beyond those on the index's parts. */
   readonly local: readonly Condition[];
   readonly rowTest: RowTest | undefined;
   readonly finish: Finish | undefined;
 }
 
 /**
- * @throws KeyError on conditions that the index cannot search; QueryError on times, of which entries know nothing, and
- * `ERR_FULL_SCAN` where the whole of an index over every row would be read unasked.
+ * @throws KeyError on conditions that the index cannot search; QueryError on time conditions, which entries do not
+ * store; `ERR_FULL_SCAN` where a whole index over every row would be read without `fullScan`.
  */
 export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   const { schema } = spec;
@@ -83,7 +83,7 @@ export function planIndex(spec: QuerySpec, use: IndexUse): IndexPlan {
   };
 }
 
-/** Conditions that are still to be tested on the rows. */
+/** Conditions that must still be tested on rows. */
 function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan): readonly Condition[] {
   if (inexactParts.length === 0 && spec.where.length === 0 && Object.keys(spec.key).length === 0) {
     return NO_CONDITIONS;
@@ -99,17 +99,20 @@ function conditionsOf(spec: QuerySpec, use: IndexUse, { inexactParts }: KeyPlan)
   ];
 }
 
-/** Whether both ask for the very value, so that entries which meet the one meet the other. */
+/** Whether both conditions ask for the same value, so that entries which satisfy one satisfy the other. */
 function isSameValue(a: PartCondition | undefined, b: PartCondition): boolean {
   return a?.kind === 'eq' && b.kind === 'eq' && a.value === b.value;
 }
 
 const NO_CONDITIONS: readonly Condition[] = Object.freeze([]);
 
-/** The columns that are read for a query, and the rows that they are read of. */
+/** The columns that a query reads, and whether entries cover them. */
 export type Reading = Pick<IndexPlan, 'covered' | 'covering' | 'read'>;
 
-/** Of queries that decide on nothing themselves, by what they select: each look-up by an index is such a one. */
+/**
+ * Caches what is read for queries without local conditions, by their selection. Look-ups by an index are such
+ * queries.
+ */
 export class PlainReadings {
   private static readonly kept = new WeakMap<EntityIndex, PlainReadings>();
   private whole: Reading | undefined;
@@ -127,7 +130,7 @@ export class PlainReadings {
     return kept;
   }
 
-  /** @throws QueryError on a name that is none. */
+  /** @throws QueryError on an unknown property. */
   of(spec: QuerySpec): Reading {
     const { selected } = spec;
     if (selected === undefined) {
@@ -147,7 +150,7 @@ export class PlainReadings {
   }
 }
 
-/** So many selections of an index are kept. */
+/** The most cached selections of an index. */
 const KEPT_READINGS = 64;
 
 function readingOf(spec: QuerySpec, index: EntityIndex, conditions: readonly Condition[]): Reading {
@@ -191,14 +194,14 @@ function readSet(
   return readColumns(schema, selected, tested, new Set(selected.map(({ property }) => property)));
 }
 
-/** Whether entries have all of these columns, and end when their rows do. */
+/** Whether entries have all of these columns, and expire with their rows. */
 function isCovered(
   { schema, slices }: QuerySpec,
   { index }: EntityIndex,
   columns: readonly ColumnSchema[],
 ): boolean {
   if (slices.length > 0 || index.several !== undefined || schema.marker === undefined) return false;
-  // What they say may be behind the rows.
+  // Entries of an eventual index may be older than their rows.
   if (index.eventual) return false;
   if (schema.timeToLive.lifelong) return false;
   const { families } = schema.table.descriptor;
@@ -208,7 +211,7 @@ function isCovered(
   );
 }
 
-/** Whether an entry's row gives back the value of the column. */
+/** Whether the column's value can be decoded from an entry's row. */
 function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
   const part = index.layout.parts.find(({ name }) => name === column.property);
   return (
@@ -218,14 +221,14 @@ function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
   );
 }
 
-/** Whether values that the part tells apart, or gives back, are those that the column does. */
+/** Whether the part's codec distinguishes, and decodes to, the same values as the column's. */
 export function sameCodec(part: string, { codec, kind }: ColumnSchema): boolean {
   const inner = /^desc\((.*)\)$/.exec(part)?.[1] ?? part;
   if (inner === codec.name || TURNED.test(inner)) return true;
   return kind === 'counter' && inner === 'int64';
 }
 
-/** Transforms of a value as a whole. Of a value of another type their codecs throw. */
+/** Reversible transforms of a whole value. Their codecs throw on values of another type. */
 const TURNED = /^(reverse|reverseDomain|reverseDigits|reverseTimestamp)\b/;
 
 function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
@@ -236,7 +239,7 @@ function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
   );
 }
 
-/** The read set of entries: everything. */
+/** The read set of entries: all columns. */
 export const ENTRY_READ: ReadSet = {
   families: new Map([[INDEX_FAMILY, null]]),
   everything: true,

@@ -1,4 +1,4 @@
-/** Runs index plans: entries in the order of the index, and behind each the row, or what the entry says of it. */
+/** Runs index plans: reads entries in index order, then the row of each, or builds the row from the entry. */
 
 import { copyBytes, equalBytes } from '../../../bytes/index.js';
 import type { TableAccess } from '../../../query/access.js';
@@ -25,7 +25,7 @@ import { coverRow, decodesEntries } from './choice.js';
 import { AskedEntries, countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
 import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
-/** The plan as a reading: of entries, and through them of rows. */
+/** A read plan over entries and, through them, rows. */
 export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
   const { keyPlan, spec, use } = plan;
   const { check } = keyPlan;
@@ -57,8 +57,8 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
 }
 
 /**
- * Whether a row that was found by the index is still one of those that it was asked for, with its entry among them. What `where` asks
- * beyond is not looked at.
+ * Re-checks a row that the index found: true while it satisfies the index conditions and owns an entry in the range.
+ * Other conditions of `where` are not tested.
  */
 export function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
   const { schema } = spec;
@@ -91,7 +91,7 @@ function followEntries(
     : new NearCursor(plan, reading, entries, sync, rows, options, position);
 }
 
-/** Rows of a table that answers in this thread, made of each entry as it comes. */
+/** Reads rows of a synchronous table, one entry at a time. */
 abstract class StepCursor implements RowCursor {
   row: Row | undefined;
   readonly entity = 0;
@@ -99,9 +99,9 @@ abstract class StepCursor implements RowCursor {
   protected readonly reader: EntryReader;
   protected readonly places: Places;
   private readonly made = takeRawRow();
-  /** Where entries are looked up again. */
+  /** The table in which entries are looked up again. */
   private readonly entriesNow: SyncTable;
-  /** Rows of several entries that were given, and rows that were given by an entry that they have no more. */
+  /** Rows with several entries that were returned, and rows returned by an entry that they no longer have. */
   private given: GivenRows | undefined;
   private left: number;
   private closed = false;
@@ -110,7 +110,7 @@ abstract class StepCursor implements RowCursor {
     protected readonly plan: IndexPlan,
     reading: ReadPlan,
     private readonly entries: RowCursor,
-    /** Where the rows that entries stand for are looked up. */
+    /** The table of the rows. */
     protected readonly rows: SyncTable,
     access: TableAccess,
     protected readonly options: ReadOptions,
@@ -123,7 +123,7 @@ abstract class StepCursor implements RowCursor {
     this.places = new Places(plan, reading, position);
   }
 
-  /** Makes the row that the entry stands for, if it is asked for: into `into`, which is free. */
+  /** Reads or builds the row of the entry into `into`. @returns false when the query does not ask for it. */
   protected abstract rowOf(entry: Row, into: RawRow): boolean;
 
   advance(): boolean | Promise<boolean> {
@@ -154,8 +154,9 @@ abstract class StepCursor implements RowCursor {
   }
 
   /**
-   * Gives the row that was read by `entry` where it stands now, once. A row that stands elsewhere has moved since the scan of
-   * entries began, or the entry has outlived its row's columns, or is not the first of several: then another entry gives it.
+   * Returns a row that was read by `entry` at its present position, once. Where the position differs, the row has
+   * moved since the scan began, or the entry has outlived the row's columns, or is not the row's first: then another
+   * entry returns the row.
    */
   protected giveRead(entry: Uint8Array, row: Row): boolean {
     countRow(this.options, row);
@@ -169,7 +170,7 @@ abstract class StepCursor implements RowCursor {
       this.given ??= new GivenRows();
     }
     if (this.given?.has(reader.dataRow)) return false;
-    // What goes on behind it goes on where the reading stands: entries between it and the row's own are not read yet.
+    // A cursor continues from the scan's position: entries between it and the row's own are unread.
     if (!this.give(entry, row)) return false;
     this.given?.add(reader.dataRow);
     return true;
@@ -188,16 +189,16 @@ abstract class StepCursor implements RowCursor {
   }
 }
 
-/** Rows made of entries alone. */
+/** Rows built from entries. */
 class CoveredCursor extends StepCursor {
-  /** Whether values stand in the entry's row. */
+  /** Whether values must be decoded from the entry's row. */
   private readonly decodes = decodesEntries(this.plan.covering);
 
   protected rowOf(entry: Row, into: RawRow): boolean {
     const { reader, rows, plan, options } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);
     reader.read(entry.row, bytes, start, end);
-    // An unverified entry, which was copied from HBase, says nothing: its row does.
+    // An unverified entry (copied from HBase) is no evidence: read its row.
     if (reader.state !== VERIFIED) {
       const get = new Get(reader.dataRow);
       applyHints(get, options);
@@ -208,7 +209,7 @@ class CoveredCursor extends StepCursor {
   }
 }
 
-/** Rows that are looked up. */
+/** Rows read by key. */
 class NearCursor extends StepCursor {
   protected rowOf(entry: Row, into: RawRow): boolean {
     const { reader, rows, plan, options } = this;

@@ -1,4 +1,4 @@
-/** Copies what was written before writes went to both layouts. */
+/** Copies the rows that were written before writes went to both layouts. */
 
 import { compareBytes, toLatin1 } from '../../../bytes/index.js';
 import { copyOf } from '../../../job/row-cells.js';
@@ -26,13 +26,13 @@ import {
 } from './passes.js';
 import type { RowEntries } from './row-mapping.js';
 
-/** A checkpoint flushes the new layout's table. */
+/** Seldom, since a checkpoint flushes the table of the new layout. */
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
 
 /** Rows counted between turns of the event loop. */
 const COUNTED_AT_ONCE = 256;
 
-/** The rows of the layout, by their keys alone: rows may be wide. */
+/** Counts the rows of the layout by their keys alone: rows may be wide. */
 async function countRows(target: RekeyTarget): Promise<number> {
   const { from } = target;
   const scanner = tableOf(target, from).scan(rowsAlone());
@@ -49,7 +49,7 @@ async function countRows(target: RekeyTarget): Promise<number> {
   }
 }
 
-/** Keys are seldom spread evenly over all that there could be: how far the copying is is told by the rows there were. */
+/** Reports progress by rows, since keys are seldom spread evenly over the key space. */
 function byRows(run: JobRunOptions, total: number): JobRunOptions {
   const { onProgress } = run;
   if (onProgress === undefined) return run;
@@ -70,13 +70,13 @@ function byRows(run: JobRunOptions, total: number): JobRunOptions {
   };
 }
 
-/** Copies every row of the old layout. An unfinished run is gone on with. Counters: `copied`, `unkeyed`. */
+/** Copies every row of the old layout. Resumes an unfinished run. Counters: `copied`, `unkeyed`. */
 export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Promise<JobOutcome> {
   const { from, to, mirror } = target;
   const watched = mirror.watch();
   const table = tableOf(target, from);
   try {
-    // What was ordered before the watch began is visible to the scans when this is done.
+    // Wait until writes from before the watch are visible to scans.
     await table.atomic(() => undefined);
     const copying = pass(from, everyCell, (context) => new CopyWork(target, table, watched.touched, context));
     const options = byRows(run, await countRows(target));
@@ -95,7 +95,7 @@ class CopyWork extends PassWork {
   private readonly into: string;
   /** Undefined where the new layout has no indexes. */
   private readonly entries: RowEntries | undefined;
-  /** Families that show what was deleted to those who ask for times past. */
+  /** Families with KEEP_DELETED_CELLS, which show deleted cells to reads of the past. */
   private readonly keeping: ReadonlySet<string>;
 
   constructor(
@@ -113,10 +113,7 @@ class CopyWork extends PassWork {
     );
   }
 
-  /**
-   * The log is left to those who wait for it: copies stand in memory until their table is flushed, and what is lost before is
-   * copied again, since the checkpoint was not.
-   */
+  /** Without waiting for the WAL: copies are lost only together with the checkpoint, and made again then. */
   override async commit(): Promise<undefined> {
     await super.commit();
     if (!this.unflushed) return;
@@ -138,7 +135,10 @@ class CopyWork extends PassWork {
     if (unkeyed > 0) this.context.count('unkeyed', unkeyed);
   }
 
-  /** In the order of the new rows, which memory takes faster than any other; and how many have no key yet. */
+  /**
+   * The copies in the order of their new rows, which is fastest for a memstore; and the number of rows without a key
+   * yet.
+   */
   private copiesOf(rows: readonly Result[], read: RowRead): { copies: RowCopy[]; without: number } {
     const { forth } = this.target.mirror;
     const copies: RowCopy[] = [];
@@ -156,7 +156,7 @@ class CopyWork extends PassWork {
     return { copies, without };
   }
 
-  /** What was scanned is what is there, and all of it counts. */
+  /** Whether all scanned cells are puts that count. */
   private isPlain(row: Uint8Array, cells: readonly Cell[]): boolean {
     if (this.target.mirror.forth.needed.length > 0) return false;
     if (this.touched.size > 0 && this.touched.has(toLatin1(row))) return false;
@@ -171,7 +171,8 @@ class CopyWork extends PassWork {
       this.put(copy, 'SKIP_WAL', step);
       return;
     }
-    // Both are one record of the log: past it a crash could leave one of them, and nobody would know what entries there were.
+    // Row and entries are one WAL record. Without the WAL a crash could lose one of them, and the entries would be
+    // unknown.
     const before = entries.imageOf(to, step.read);
     this.put(copy, 'ASYNC_WAL', step);
     for (const change of entries.changed(to, before, 'ASYNC_WAL', step.read)) step.apply(change);
@@ -187,8 +188,8 @@ class CopyWork extends PassWork {
   }
 
   /**
-   * The markers, and of the puts those that count now: others may have been written, or removed for good, since the row was
-   * scanned. What is there already was written by those who write to both.
+   * The deletes, and those puts that still exist: others may have been deleted since the scan. Cells that exist in
+   * the new layout already were mirrored.
    */
   private lastingCells(cells: readonly Cell[], now: Result, to: Uint8Array, read: RowRead): Cell[] {
     const there = read(new Get(to).readAllVersions(), this.into);
@@ -202,13 +203,13 @@ class CopyWork extends PassWork {
   }
 }
 
-/** A row on its way. */
+/** A row to be copied. */
 interface RowCopy {
   readonly to: Uint8Array;
   readonly row: Uint8Array;
-  /** As they were scanned. */
+  /** The cells as they were scanned. */
   readonly cells: readonly Cell[];
-  /** The row as it is; undefined when it is as it was scanned. */
+  /** The row as it is now. Undefined: unchanged since the scan. */
   readonly now: Result | undefined;
 }
 

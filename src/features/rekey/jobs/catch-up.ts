@@ -14,14 +14,17 @@ import type { Cell, Result } from '../../../table/index.js';
 import type { RekeyRun } from '../strategy.js';
 import { type CopyOptions, copyCells } from './remote-copy.js';
 
-/** Milliseconds that the clocks of servers may be apart, and that a write may take from its time to where it is seen. */
+/**
+ * Milliseconds allowed for clock differences between servers and for the time from a write's timestamp to its
+ * visibility.
+ */
 export const MARGIN = 120_000;
 
-/** Rows that are remembered at most, about 150 bytes each: the others are copied again. */
+/** The most rows remembered, about 150 bytes each. Others are copied again. */
 const MOST_ROWS = 500_000;
 const DIGEST_BYTES = 16;
 
-/** The rows of which every cell from a time on was copied. */
+/** The rows whose cells from a timestamp on have all been copied. */
 class CopiedRows {
   private readonly digests = new Map<string, string>();
 
@@ -60,7 +63,7 @@ export class CatchUp {
     this.copied = new CopiedRows(run.record.since ?? 0);
   }
 
-  /** Copies what was written since the pass before. `whenCopied` is told of the rows that were. */
+  /** Copies what was written since the last pass. `whenCopied` receives the copied rows. */
   async pass(options: JobRunOptions, whenCopied?: CopyOptions['whenCopied']): Promise<void> {
     const { target, set, time } = this.run;
     const { copied } = this;

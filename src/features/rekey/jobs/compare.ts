@@ -1,4 +1,4 @@
-/** Holds every row of both layouts against the other. */
+/** Compares every row of both layouts. */
 
 import { compareBytes, equalBytes } from '../../../bytes/index.js';
 import type { JobRunOptions, SplitContext } from '../../../job/types.js';
@@ -16,30 +16,30 @@ import {
 } from './passes.js';
 import { RowMapping } from './row-mapping.js';
 
-/** What holding the layouts against each other found, in rows. */
+/** The differences between the layouts, in rows. */
 export interface RekeyDifferences {
   readonly rows: number;
-  /** Rows without one under the other layout. */
+  /** Rows that the new layout lacks. */
   readonly missing: number;
-  /** Rows under the new layout that the old one has not. */
+  /** Rows that only the new layout has. */
   readonly extra: number;
-  /** Rows with other cells, times included. */
+  /** Rows whose cells or timestamps differ. */
   readonly different: number;
-  /** Rows that lack a column which the new key is made of. */
+  /** Rows that lack a column of the new key. */
   readonly unkeyed: number;
-  /** Entries of the new layout's indexes that are missing, or that no row bears out. */
+  /** Entries of the new layout's indexes that are missing or have no row. */
   readonly entries: number;
 }
 
-/** What is found of rows; entries are for the indexes to tell. */
+/** The differences in rows. Entries are compared by index jobs. */
 export type RowDifferences = Omit<RekeyDifferences, 'entries'>;
 
-/** What of the differences a row is. */
+/** The kind of difference that a row is. */
 type Found = 'missing' | 'extra' | 'different' | 'unkeyed' | undefined;
 
 export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlocks(false);
 
-/** Holds every row of both layouts against the other, as they are in one step. */
+/** Compares every row of both layouts, each pair in one step. */
 export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
   const { from, to } = target;
   const { forth } = target.mirror;
@@ -48,7 +48,7 @@ export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {
     pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
     pass(
       to,
-      // What stands in a row does not matter where its key says which one it answers to.
+      // The cells of a row are not needed where its key alone gives the other row.
       back.needed.length === 0 ? rowsAlone : everyVersion,
       (context) => new ExtraWork(tableOf(target, to), back, context),
     ),
@@ -60,13 +60,13 @@ export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {
   return differencesOf(counters);
 }
 
-/** Whether what is there is what is to be there, which comes first. */
+/** Whether the actual cells (second) are the expected ones (first). */
 type IsRight = (cells: readonly Cell[], there: readonly Cell[]) => boolean;
 
-/** How many versions of a column a family keeps. */
+/** The versions that a family keeps. */
 type VersionsOf = (family: string) => number;
 
-/** Rows of the old layout that the new one has not (`missing`), or not every cell of (`different`). */
+/** Rows of the old layout that the new one lacks (`missing`), or of which it lacks cells (`different`). */
 export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
   const { from, to, mirror } = target;
   const versions = new Map(to.table.descriptor.families.map((family) => [family.name, family.versions]));
@@ -74,7 +74,7 @@ export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Pr
   const looking = pass(
     from,
     everyVersion,
-    // A part that the new layout stores is the same in each row of its key, and writes of that layout give it other times.
+    // A part that the new layout stores as a column is equal in all rows of its key, and has other timestamps there.
     (context) => new CompareWork(tableOf(target, from), mirror.forth, context, isThere, false),
   );
   const { counters } = await runPasses(target, 'lost', 'lost', [looking], {
@@ -95,7 +95,7 @@ export function differencesOf(counters: Readonly<Record<string, number>>): RowDi
   };
 }
 
-/** Whether each row of the old layout has its like under the new one. */
+/** Checks that each row of the old layout has its copy. */
 class CompareWork extends PassWork {
   constructor(
     private readonly table: StepTable,
@@ -115,7 +115,7 @@ class CompareWork extends PassWork {
   }
 
   private compare(scanned: Result, read: RowRead): Found {
-    // What was alike when it was scanned was so in one step; what was not may have been written since.
+    // Rows that were equal in the scan are equal. Others may have been written since, and are read again.
     if (this.held(scanned, read) === undefined) return undefined;
     return this.held(read(new Get(scanned.row).readAllVersions()), read);
   }
@@ -133,7 +133,7 @@ class CompareWork extends PassWork {
   }
 }
 
-/** Whether each row of the new layout has one under the old. */
+/** Checks that each row of the new layout has its source. */
 class ExtraWork extends PassWork {
   constructor(
     private readonly table: StepTable,
@@ -151,11 +151,11 @@ class ExtraWork extends PassWork {
 
   private isExtra(row: Uint8Array, read: RowRead): boolean {
     const { mapping } = this;
-    // The store has a short way to what a row holds, and none to whether it holds anything.
+    // Reading a row's newest cells is a fast path; a mere existence check is none.
     const exists = (of: Uint8Array, table?: string): boolean => !read(new Get(of), table).isEmpty;
     if (mapping.needed.length === 0) {
       const other = mapping.rowOf(row, nothing)!;
-      // The row may have gone with its like since it was scanned.
+      // Both rows may have been deleted since the scan.
       return !exists(other, mapping.target.table.descriptor.name) && exists(row);
     }
     const now = read(new Get(row));
@@ -165,13 +165,13 @@ class ExtraWork extends PassWork {
   }
 }
 
-/** Most cells stand in order already. */
+/** Mostly the cells are in order already. */
 export function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
   if (a.length !== b.length) return false;
   return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
 }
 
-/** Whether every cell is there, or as many newer ones of its column as a family keeps. */
+/** Whether every cell exists, or as many newer ones of its column as the family keeps. */
 function hasAll(cells: readonly Cell[], there: readonly Cell[], versionsOf: VersionsOf): boolean {
   if (areSame(cells, there)) return true;
   const others = [...there].sort(compareCells);

@@ -1,6 +1,6 @@
 /**
- * Keeps two layouts of an entity alike while both are used: each write of a row of one is written to the row of the other in
- * the same step, cell by cell with the times it was given.
+ * Mirrors writes between two layouts of an entity: each write of a row in one is applied to its row in the other in
+ * the same step, cell by cell, with the same timestamps.
  */
 
 import { equalBytes, toLatin1 } from '../../../bytes/index.js';
@@ -22,13 +22,13 @@ import {
 import { type RowEntries, RowMapping, type ValueOf } from './row-mapping.js';
 
 export class Mirror {
-  /** Writes that were made to keep up: they are not followed themselves. */
+  /** Writes made by the mirror: they are not mirrored back. */
   readonly own = new WeakSet<TableChange['change']>();
-  /** Where the row stood whose write is under way; only where columns decide it. */
+  /** The other row before a write in progress; only where columns determine it. */
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
-  /** Rows that are being kept up, as their entries were made of them before. */
+  /** The rows being written, as their entries were computed before. */
   private readonly images = new WeakMap<TableChange['change'], RowImage>();
-  /** Rows of the source that were written since somebody began to watch. */
+  /** Sets that collect the rows of the source written since a watch began. */
   private readonly watchers = new Set<Set<string>>();
   private quiet = false;
   private endings: (() => void)[] = [];
@@ -39,14 +39,14 @@ export class Mirror {
     private readonly engine: Engine,
     from: EntitySchema,
     to: EntitySchema,
-    /** What keeps the entries of an entity's indexes; undefined: it has none. */
+    /** The maintainer of an entity's index entries. Undefined: it has no indexes. */
     readonly entriesOf: (schema: EntitySchema) => RowEntries | undefined = () => undefined,
   ) {
     this.forth = new RowMapping(from, to);
     this.back = new RowMapping(to, from);
   }
 
-  /** Every write of either that goes through this engine from now on. */
+  /** Starts mirroring every write of either layout through this engine. */
   begin(): void {
     if (this.endings.length > 0) return;
     const observe = (mapping: RowMapping): (() => void) =>
@@ -58,14 +58,14 @@ export class Mirror {
     for (const ending of this.endings.splice(0)) ending();
   }
 
-  /** The rows of the source that are written from now on, in Latin-1. */
+  /** Collects the rows of the source that are written from now on, in Latin-1. */
   watch(): { readonly touched: ReadonlySet<string>; end(): void } {
     const touched = new Set<string>();
     this.watchers.add(touched);
     return { touched, end: () => this.watchers.delete(touched) };
   }
 
-  /** Runs a part of a step that follows no writes: it makes copies, or removes them. */
+  /** Runs part of a step without mirroring its writes: for copying and removing. */
   quietly<T>(work: () => T): T {
     this.quiet = true;
     try {
@@ -143,7 +143,7 @@ function read(write: ObservedWrite, row: Uint8Array): Result {
   return write.read(new Get(row).readAllVersions()) as Result;
 }
 
-/** The target's row for the source's as it is at this point of the step. */
+/** The target's row for the source's, at this point of the step. */
 function rowNow(mapping: RowMapping, write: ObservedWrite): Uint8Array | undefined {
   const { row } = write.change;
   if (mapping.needed.length === 0) return mapping.rowOf(row, nothing);

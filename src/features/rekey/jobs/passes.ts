@@ -1,4 +1,4 @@
-/** What the passes of a change of keys share. */
+/** The common parts of the jobs of a key change. */
 
 import { OverlappedWork } from '../../../job/entity-rows.js';
 import { runJob } from '../../../job/runner.js';
@@ -9,16 +9,16 @@ import { type Engine, filters, Scan, type SyncTable } from '../../../table/index
 import type { Mirror } from './mirror.js';
 import type { ValueOf } from './row-mapping.js';
 
-/** A table of an engine where several rows are written in one step. */
+/** A table of an engine whose steps may change several rows. */
 export type StepTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
-/** What the passes are about. */
+/** The two layouts that a job is about. */
 export interface RekeyTarget {
   readonly engine: Engine;
   readonly from: EntitySchema;
   readonly to: EntitySchema;
   readonly mirror: Mirror;
-  /** Counts the times it was begun. */
+  /** The number of times the change was begun. */
   readonly run: number;
 }
 
@@ -35,14 +35,14 @@ export function pass(
 }
 
 /**
- * Steps are short, and there is one at a time: whoever reads or writes meanwhile waits for the one that is under way, of which
- * a write in the log has several to wait for.
+ * Runs a job in short steps, one at a time: other reads and writes wait for at most one of them, and a write in the
+ * WAL for several.
  */
 export function inShortSteps(run: JobRunOptions): JobRunOptions {
   return { batchRows: 25, batchBytes: 128 << 10, parallel: 1, ...run };
 }
 
-/** Runs one or several passes as a job. One that was begun and not ended is gone on with. */
+/** Runs passes as a job. Resumes an unfinished one. */
 export function runPasses(
   { engine, from, to, run }: RekeyTarget,
   what: string,
@@ -55,24 +55,25 @@ export function runPasses(
 }
 
 /**
- * A step is over when the writes before it are on the disk: with so many on their way the next ones need not wait for that. With
- * 128 of them no more rows are copied beside synced writes, whose 99th percentile is then longer by two thirds.
+ * Steps in flight. A step ends when the writes before it are durable; with so many in flight the next ones need not
+ * wait for that. With 128 no more rows are copied beside synced writes, and their 99th percentile grows by two
+ * thirds.
  */
 const STEPS_AT_ONCE = 16;
 
-/** What a pass does with the rows of a split, a batch in a step of the table. */
+/** A pass over the rows of a split, one batch per step. */
 export abstract class PassWork extends OverlappedWork {
   constructor() {
     super(STEPS_AT_ONCE);
   }
 }
 
-/** The rows, of which nothing but the keys is read. */
+/** A scan that reads keys only. */
 export const rowsAlone = (): Scan =>
   new Scan().setCacheBlocks(false).setFilter(filters.all(filters.firstKeyOnly(), filters.keyOnly()));
 
-/** Every cell of a row as it is stored, deletes and what they hide among them. */
+/** A scan of every stored cell, with deletes and the cells they hide. */
 export const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);
 
-/** Of rows whose keys say all. */
+/** For rows whose keys determine everything. */
 export const nothing: ValueOf = () => undefined;

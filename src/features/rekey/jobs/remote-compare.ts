@@ -1,6 +1,7 @@
 /**
- * Holds the rows of both layouts against each other on an engine whose one step is a row, while anybody may write the old table. What
- * differs is copied once more, since a cell with a time of its own may stand behind the span that the last pass copied.
+ * Compares the rows of both layouts on engines whose atomic step is one row, while the old table may be written. A
+ * row that differs is copied once more: a cell with a timestamp of its own may lie before the span that the last pass
+ * copied.
  */
 
 import type { JobRunOptions } from '../../../job/types.js';
@@ -10,14 +11,14 @@ import { nothing, pass, type RekeyTarget, rowsAlone, runPasses } from './passes.
 import { rawRow, writeCopies } from './remote-copy.js';
 import { RowMapping } from './row-mapping.js';
 
-/** How often a row is looked at that is written meanwhile: what was written last is for the next pass over the newest cells. */
+/** The most attempts to read a row that is being written. Its latest cells are left to the next pass. */
 const LOOKS = 8;
-/** Rows that are copied again, or looked at again, together. */
+/** Rows that are copied or read again in one batch. */
 const TOGETHER = 32;
 
 type Difference = 'missing' | 'different' | 'extra';
 
-/** A row of the old layout as it was read. */
+/** A row of the old layout. */
 type OldRow = Pick<Result, 'row' | 'cells'>;
 
 export class RemoteComparison {
@@ -32,7 +33,7 @@ export class RemoteComparison {
     this.news = engine.table(to.table.descriptor.name);
   }
 
-  /** Every row, both ways: what still differs when it was copied once more. */
+  /** Compares every row in both directions. @returns the differences that remain after copying again. */
   async all(run: JobRunOptions): Promise<RowDifferences> {
     const { target, back } = this;
     const phases = [
@@ -54,7 +55,7 @@ export class RemoteComparison {
     return differencesOf(counters);
   }
 
-  /** What of these rows, as they are now, differs from their copies, though it was copied once more. */
+  /** The differences of these rows that remain after copying again. */
   async now(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
     return rows.length === 0 ? [] : this.off(await this.read(rows));
   }
@@ -73,8 +74,8 @@ export class RemoteComparison {
   }
 
   /**
-   * Copies the row once more; it differs if it does so when nobody has written it meanwhile. That is told by its cells as they are stored:
-   * of a row that was not there, is written and deleted again, nothing else would say so.
+   * Copies the row once more. It counts as different if it still differs although nobody has written it meanwhile.
+   * That is decided by its stored cells: nothing else shows that a row was written and deleted again.
    */
   private async lookAgain(row: Uint8Array): Promise<Difference | undefined> {
     for (let look = 0; look < LOOKS; look++) {
@@ -102,7 +103,7 @@ export class RemoteComparison {
     });
   }
 
-  /** What of these rows of the new layout the old one does not have, though its deletes were copied. */
+  /** Rows of the new layout that the old one lacks, although its deletes were copied. */
   private async strays(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
     const theirs = rows.map((row) => this.back.rowOf(row, nothing)!);
     const found = await this.olds.getAll(theirs.map((row) => new Get(row).setCheckExistenceOnly(true)));

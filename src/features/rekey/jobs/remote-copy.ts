@@ -25,19 +25,22 @@ import {
 import type { RowEntries } from './row-mapping.js';
 
 /**
- * Copies cells from one layout to another on an engine whose one step is a row. What a pass copies are the cells, deletes among
- * them, of a span of time: those that were written meanwhile are for the next one, until the old table takes no writes.
+ * Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
+ * a span of time. Later writes are copied by the next pass, until the old table refuses writes.
  */
 
-/** What a pass leaves out, and whom it tells. */
+/** Options of a copying pass. */
 export interface CopyOptions {
-  /** Whether all of these cells of a row stand in the new layout already. */
+  /** Whether these cells of a row have all been copied already. */
   readonly isCopied?: (row: Result) => boolean;
-  /** Behind each batch: the rows that were copied, and those that were left out. */
+  /** Called after each batch with the rows that were copied and those that were skipped. */
   readonly whenCopied?: (copied: readonly Result[], left: readonly Result[]) => void | Promise<void>;
 }
 
-/** Copies every cell of the old layout with a time from `since` on. An unfinished pass of the same name is gone on with. Counter: `copied`. */
+/**
+ * Copies every cell of the old layout with a timestamp from `since` on. Resumes an unfinished pass of the same name.
+ * Counter: `copied`.
+ */
 export function copyCells(
   target: RekeyTarget,
   name: string,
@@ -62,7 +65,7 @@ export function copyCells(
   return runPasses(target, name, signature, [copying], run);
 }
 
-/** Rows of the old layout as they stand, deletes among their cells, under the new one. */
+/** The rows of the old layout, deletes included, under keys of the new one. */
 export async function writeCopies(
   { engine, to, mirror: { forth, own } }: RekeyTarget,
   rows: readonly Result[],
@@ -84,7 +87,7 @@ export async function writeCopies(
   for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
 }
 
-/** Every cell of one row, deletes among them; empty when none is left. */
+/** Every cell of one row, deletes included. Empty when none is left. */
 export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Result> {
   const table = target.engine.table(target.from.table.descriptor.name);
   const scanner = table.scan(everyCell().withStartRow(row).withStopRow(row, true));
@@ -95,9 +98,9 @@ export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Resu
   }
 }
 
-/** Rows of one of the layouts as a whole: whether there are any, and their end. */
+/** Operations on all rows of a layout. */
 
-/** Removes every row of one of the layouts, with its entries in indexes; the other layout does not follow that. */
+/** Removes every row of a layout with its index entries, without mirroring that. */
 export function removeLayout(
   target: RekeyTarget,
   schema: EntitySchema,
@@ -135,7 +138,7 @@ class RemoveWork extends PassWork {
     this.context.count('removed', own.length);
   }
 
-  /** The checkpoint that notes it is durable, and the log has it behind this. */
+  /** Without waiting: the checkpoint follows it in the WAL, and is durable later. */
   private remove(row: Uint8Array, step: AtomicStep): void {
     const { entries, table } = this;
     const before = entries?.imageOf(row, step.read);
@@ -145,7 +148,7 @@ class RemoveWork extends PassWork {
   }
 }
 
-/** What stands in rows of a layout. */
+/** Whether a layout has rows. */
 export async function rowsOf(engine: Engine, schema: EntitySchema): Promise<'rows' | 'deletes' | 'nothing'> {
   const table = engine.table(schema.table.descriptor.name);
   const holds = async (scan: Scan): Promise<boolean> => {
@@ -156,7 +159,7 @@ export async function rowsOf(engine: Engine, schema: EntitySchema): Promise<'row
   return (await holds(everyCell())) ? 'deletes' : 'nothing';
 }
 
-/** Removes the deletes of a layout without rows: they would hide what is copied with its times. */
+/** Removes the deletes of a layout without rows: they would hide copies with earlier timestamps. */
 export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise<void> {
   const { name } = schema.table.descriptor;
   if ((await rowsOf(engine, schema)) === 'nothing') return;
