@@ -83,6 +83,17 @@ export function isMetBy(
   }
 }
 
+/**
+ * Cells of an earlier life of the row: they outlive the end of their entity a little. A write that begins a new life deletes them
+ * first, so that none becomes part of it.
+ */
+export interface Remains {
+  /** What must be read of the row to find them. */
+  readonly reads: Get;
+  /** Those in the row as it was read. */
+  in(row: RowImage): readonly Cell[];
+}
+
 /** The mutations of a change, all of one row and one atomic step. */
 export interface ResolvedChange {
   readonly mutations: readonly RowMutation[];
@@ -90,6 +101,8 @@ export interface ResolvedChange {
   readonly seen: readonly Expectation[];
   /** Cells that go, with what is older, before the mutations take effect: they, or what is below them, would outlive what hides them. */
   readonly outlived?: readonly Cell[];
+  /** Of a write that begins a life: what the one before may have left. */
+  readonly remains?: Remains;
   /** Whether what is written in their place has a time of its own. */
   readonly isDated?: boolean;
 }

@@ -129,16 +129,18 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const { row, expects } = change;
     const watched = this.maintainers.length > 0;
     const reads = watched ? new Get(row) : readsOf(change);
-    const before = reads && RowImage.of(row, step.read(reads));
+    let before = reads && RowImage.of(row, step.read(reads));
     if (!expects.every((expectation) => holds(row, expectation, step.read))) throw change.mismatch!();
-    const { mutations, outlived, isDated } =
+    const { mutations, remains, isDated, ...resolved } =
       before === undefined ? change.resolve(before) : resolvedFor(change, before);
     if (mutations.length === 0) return Result.EMPTY;
+    const outlived = remains?.in(RowImage.of(row, step.read(remains.reads))) ?? resolved.outlived;
     const { operation } = change;
     const table = this.table.name;
     // For itself: what is written behind a delete has a later time, in the same millisecond too.
     if (outlived !== undefined && outlived.length > 0)
       step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
+    if (remains !== undefined && watched) before = RowImage.of(row, step.read(new Get(row)));
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
     return this.driver.apply({ table, operation, row, before: before!, mutations }, this.maintainers, step);
   }

@@ -1,10 +1,11 @@
 import { equalBytes, toLatin1 } from '../bytes/index.js';
 import type { EntityIndex } from '../features/indexes/entity-indexes.js';
 import { endOf, markerUntil } from '../schema/marker.js';
+import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
 import { type Cell, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
-import type { Expectation, ResolvedChange } from './change.js';
+import type { Expectation, Remains, ResolvedChange } from './change.js';
 import { timestampOf } from './options.js';
 import type { RowImage } from './row-image.js';
 
@@ -30,6 +31,7 @@ export interface Life {
 /** The end of lives of one entity's rows. */
 export class Expiry {
   private readonly histories: readonly ColumnSchema[];
+  private readonly own: OwnCells;
 
   private constructor(
     private readonly schema: EntitySchema,
@@ -37,6 +39,7 @@ export class Expiry {
     private readonly now: () => number,
   ) {
     this.histories = schema.columns.filter(({ kind }) => kind === 'versions');
+    this.own = new OwnCells(schema);
   }
 
   /** Undefined for entities that do not end, or have no marker that could tell when. */
@@ -60,10 +63,13 @@ export class Expiry {
 
   /** The columns of the row that a write with this life must read. */
   reads(row: Uint8Array, life: Life): Get {
+    if (life.own === undefined && !this.schema.timeToLive.renew)
+      return new Get(row).addColumn(this.marker.family, this.marker.qualifier);
+    return this.whole(row);
+  }
+
+  private whole(row: Uint8Array): Get {
     const get = new Get(row);
-    if (life.own === undefined && !this.schema.timeToLive.renew) {
-      return get.addColumn(this.marker.family, this.marker.qualifier);
-    }
     for (const family of this.schema.families) get.addFamily(family);
     return get;
   }
@@ -100,20 +106,31 @@ export class Expiry {
     }
     // Another end than the last one, so that who compares markers sees that this was written.
     const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
+    const isDated = life.timestamp !== undefined;
     const begun = mutations.flatMap((mutation) => begin(mutation, end, now, this.schema));
-    if (marker === undefined) return { mutations: begun, seen };
+    if (marker === undefined)
+      return { mutations: begun, seen, remains: this.remains(before.row, life), isDated };
     const isShorter = end !== undefined && (stored === undefined || end < stored);
     begun.push(...this.rewritten(mutations, before, end, now, isShorter));
     if (end === undefined) return { mutations: begun, seen };
     // A flush keeps the newest put of a column, and not the delete behind the put before (R44): so each life hides what was there,
     // or an endless put in a file would come to light. Of a history nothing is dropped while its versions are wanted, and nothing
     // goes that is as new as a write with a time of its own.
-    const isDated = life.timestamp !== undefined;
     const outlived = cellsBelow(before, mutations).filter(
       ({ family: of, qualifier: name, timestamp }) =>
         (!isDated || timestamp < now) && (isShorter || !this.isHistory(of, name)),
     );
     return { mutations: begun, seen, outlived, isDated };
+  }
+
+  private remains(row: Uint8Array, { timestamp: time = Number.POSITIVE_INFINITY }: Life): Remains {
+    return {
+      reads: this.whole(row),
+      in: (image) =>
+        [...image.all()].filter(
+          ({ family, qualifier, timestamp }) => timestamp < time && this.own.hasValue(family, qualifier),
+        ),
+    };
   }
 
   /**

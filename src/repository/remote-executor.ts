@@ -17,9 +17,11 @@ import {
   type Change,
   checked,
   deleteOutlived,
+  type Expectation,
   getIf,
   hasDelete,
   leavingMarker,
+  type Remains,
   type ResolvedChange,
   resolvedFor,
 } from './change.js';
@@ -70,7 +72,8 @@ export class RemoteExecutor implements ChangeExecutor {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
-        const { mutations: put, seen, outlived } = resolvedFor(change, before);
+        const { mutations: put, seen, outlived, remains } = resolvedFor(change, before);
+        if (remains !== undefined && (await this.removed(change.row, remains, seen, options))) continue;
         const mutations =
           outlived === undefined || outlived.length === 0
             ? put
@@ -95,6 +98,19 @@ export class RemoteExecutor implements ChangeExecutor {
         { retryable: true },
       );
     });
+  }
+
+  /** Deletes what an earlier life of the row has left; false: there is nothing. */
+  private async removed(
+    row: Uint8Array,
+    remains: Remains,
+    seen: readonly Expectation[],
+    options: OperationOptions | undefined,
+  ): Promise<boolean> {
+    const left = remains.in(RowImage.of(row, await this.table.get(remains.reads, options)));
+    if (left.length === 0) return false;
+    await this.table.checkAndMutate(checked(row, seen, [deleteOutlived(row, left)]), options);
+    return true;
   }
 
   /** Whether the row is now as the caller expects it. */

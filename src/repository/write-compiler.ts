@@ -210,9 +210,7 @@ export class WriteCompiler {
       );
     }
     const row = rowOfKey(schema, entity, 'insert');
-    // An entity that has ended may leave the time of its deletion a little longer than its marker.
-    const stored = this.expiry === undefined ? entity : this.presence.revived(entity);
-    return this.whole('insert', entity, row, undo, this.mutationsOf(stored, row, options), options, {
+    return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
       expects: [{ kind: 'absent', family: marker.family, qualifier: marker.qualifier }],
       mismatch: () =>
         new ConflictError(

@@ -13,6 +13,8 @@ interface Place {
  */
 export class OwnCells {
   private readonly places: readonly Place[];
+  /** The marker, and the shadow beside it. */
+  private readonly noted: readonly Place[];
   /** Each is what the qualifiers of a Map begin with. */
   private readonly prefixes: readonly Place[];
   private readonly marks: string | undefined;
@@ -23,25 +25,35 @@ export class OwnCells {
       declared
         .filter(({ kind }) => (kind === 'columns') === isMap)
         .flatMap((column) => [column, ...column.was]);
-    const noted =
-      marker === undefined ? [] : [marker, { family: marker.family, qualifier: SHADOW_QUALIFIER }];
-    this.places = [...placesOf(false), ...noted];
+    this.noted = marker === undefined ? [] : [marker, { family: marker.family, qualifier: SHADOW_QUALIFIER }];
+    this.places = placesOf(false);
     this.prefixes = placesOf(true);
     this.marks = changeMarks;
   }
 
   has(family: string, qualifier: Uint8Array): boolean {
     return (
-      this.hasAllBehind(family, qualifier) ||
-      this.places.some((place) => place.family === family && equalBytes(place.qualifier, qualifier))
+      family === this.marks || this.hasValue(family, qualifier) || isAmong(this.noted, family, qualifier)
     );
+  }
+
+  /** Whether the cell is of a column or of an entry of a Map. */
+  hasValue(family: string, qualifier: Uint8Array): boolean {
+    return this.isOfMap(family, qualifier) || isAmong(this.places, family, qualifier);
   }
 
   /** Whether every cell whose qualifier begins so is one of the entity's. */
   hasAllBehind(family: string, prefix: Uint8Array): boolean {
-    return (
-      family === this.marks ||
-      this.prefixes.some((place) => place.family === family && startsWithBytes(prefix, place.qualifier))
+    return family === this.marks || this.isOfMap(family, prefix);
+  }
+
+  private isOfMap(family: string, qualifier: Uint8Array): boolean {
+    return this.prefixes.some(
+      (place) => place.family === family && startsWithBytes(qualifier, place.qualifier),
     );
   }
+}
+
+function isAmong(places: readonly Place[], family: string, qualifier: Uint8Array): boolean {
+  return places.some((place) => place.family === family && equalBytes(place.qualifier, qualifier));
 }

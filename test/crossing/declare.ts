@@ -1,6 +1,14 @@
 /** Random declarations that have features two by two, and more: what a declaration has is drawn one by one. */
 
-import { Default, defineEntity, defineTable, type HookMoment, upgrade } from '../../decorators/index.js';
+import {
+  Default,
+  defineEntity,
+  defineTable,
+  type HookMoment,
+  Reference,
+  upgrade,
+} from '../../decorators/index.js';
+import type { SummaryDefinitions } from '../../decorators/summary.js';
 import { avro, date, enumeration, int32, text, uint8 } from '../../src/codec/index.js';
 import {
   bucket,
@@ -47,6 +55,12 @@ export const FEATURES = [
   'recordType',
   'past',
   'upgrade',
+  'summary',
+  'changes',
+  'lists',
+  'partial',
+  'eventual',
+  'rules',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -58,11 +72,15 @@ export interface Declared {
   readonly sibling: KeyedClass | undefined;
   /** What `copy` is copied from. */
   readonly source: KeyedClass | undefined;
+  /** What becomes of rows whose source is deleted. */
+  readonly rule: Rule | undefined;
   /** Every key that is used. */
   readonly keys: readonly Values[];
   /** The part that points are packed by. */
   readonly window: string | undefined;
 }
+
+export type Rule = 'restrict' | 'cascade' | 'setNull';
 
 /** Milliseconds that an entity with a time to live has. */
 export const LIFE = 100_000;
@@ -125,6 +143,16 @@ const sizes = (writeBack: boolean) =>
     ({ size }) => ({ size: size == null ? undefined : upgraded(size) }),
   );
 
+/** Figures of rows by what they say themselves, and by what is copied into them. */
+const summariesOf = (copies: boolean): SummaryDefinitions => ({
+  byState: {
+    by: ['state'],
+    figures: { rows: 'count', total: { sum: 'q' }, least: { min: 'q' }, greatest: { max: 'q' } },
+  },
+  ofX: { by: [], figures: { rows: 'count', sized: { count: 'q' } }, where: { a: 'x' } },
+  ...(copies ? { byCopy: { by: ['copy', 'state'], figures: { rows: 'count' } } } : {}),
+});
+
 /**
  * The declarations of a seed; `moved`: as they are later, with columns at another place, of the next version; `settled`: when
  * all of its rows are of that version.
@@ -151,14 +179,16 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
     name: 'crossing',
     families: { d: kept, e: kept, p: kept, h: { ...kept, versions: has('past') ? 50 : KEPT_VERSIONS } },
   });
-  const source = has('copies')
-    ? defineEntity({
-        name: 'Source',
-        table: defineTable({ name: 'sources', families: { d: kept } }),
-        key: [part('id')],
-        columns: (c) => ({ name: c.column('d:n', text).optional() }),
-      })
-    : undefined;
+  const rule = has('rules') ? random.pick<Rule>(['restrict', 'cascade', 'setNull']) : undefined;
+  const source =
+    has('copies') || has('rules')
+      ? defineEntity({
+          name: 'Source',
+          table: defineTable({ name: 'sources', families: { d: kept } }),
+          key: [part('id')],
+          columns: (c) => ({ name: c.column('d:n', text).optional() }),
+        })
+      : undefined;
   const stamp = (entity: object): void => {
     const values = entity as Values;
     values['hooked'] = `${String(values['a'])}!`;
@@ -173,6 +203,7 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
     ...(has('recordType') ? { recordType: 1 } : {}),
     ...(has('ttl') ? { ttl: LIFE, renewTtl: renew } : {}),
     ...(has('past') && random.chance(0.5) ? { marker: 'p' } : {}),
+    ...(has('changes') ? { changes: { keep: 1000 * DAY } } : {}),
     ...(isLater ? { schemaVersion: 2, upgrades: settled ? [] : [sizes(random.chance(0.5))] } : {}),
     key: [...head, ...tail] as unknown as readonly [],
     columns: (c) => ({
@@ -206,9 +237,9 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
       ...(has('avro') ? { line: c.avro('d:l', LineType).optional() } : {}),
       ...(has('defaults') ? { given: c.column('d:g', text).optional() } : {}),
       ...(has('hooks') ? { hooked: c.column('d:h', text).optional() } : {}),
-      ...(has('copies')
-        ? { ref: c.column('d:r', text).optional(), copy: c.column('d:k', text).optional() }
-        : {}),
+      ...(source === undefined ? {} : { ref: c.column('d:r', text).optional() }),
+      ...(has('copies') ? { copy: c.column('d:k', text).optional() } : {}),
+      ...(has('lists') ? { tags: c.json<string[]>('d:tags').optional() } : {}),
       ...(has('unique') ? { mail: c.column('d:m', text).optional() } : {}),
       ...(lead.stored === undefined ? {} : { k0: c.column('d:k0', text) }),
     }),
@@ -216,13 +247,23 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
       ...(has('index') ? { byA: { on: [part('a'), part('q', int32)], include: ['state'] } } : {}),
       ...(has('unique') ? { byMail: { on: [part('mail')], unique: true } } : {}),
       ...(has('several') && has('maps') ? { byMap: { on: [part('map')], each: 'keys' as const } } : {}),
+      ...(has('lists') ? { byTag: { on: [part('tags')] } } : {}),
+      ...(has('partial') ? { openByQ: { on: [part('q', int32)], where: { state: 'open' } } } : {}),
+      ...(has('eventual')
+        ? { byState: { on: [part('state', STATES)], consistency: 'eventual' as const } }
+        : {}),
     },
-    ...(source === undefined
+    ...(has('summary') ? { summaries: summariesOf(has('copies')) } : {}),
+    ...(source === undefined || !has('copies')
       ? {}
       : { denormalized: [{ from: () => source, via: { id: 'ref' }, fields: { copy: 'name' } }] }),
     ...(has('hooks') ? { hooks: hooks as never } : {}),
   });
   if (has('defaults')) (Default(() => 'default') as PropertyDecorator)(main.prototype as object, 'given');
+  if (rule !== undefined && source !== undefined) {
+    const reference = Reference((() => source) as never, { id: 'ref' } as never, { onDelete: rule });
+    (reference as unknown as PropertyDecorator)(main.prototype as object, 'named');
+  }
   const sibling = has('recordType')
     ? defineEntity({
         name: 'Sibling',
@@ -241,6 +282,7 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
     main: main as unknown as KeyedClass,
     sibling: sibling as unknown as KeyedClass | undefined,
     source: source as unknown as KeyedClass | undefined,
+    rule,
     keys: lead.values.flatMap((k0) => second.values.map((k1) => ({ k0, k1 }))),
     window: has('packed') ? 'k1' : undefined,
   };

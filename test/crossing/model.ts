@@ -1,6 +1,14 @@
 /** What a database of random declarations comes to, by a plain Map: one operation after the other. */
 
-import { type Declared, type Feature, KEPT_VERSIONS, LIFE, upgraded, type Values } from './declare.js';
+import {
+  type Declared,
+  type Feature,
+  KEPT_VERSIONS,
+  LIFE,
+  type Rule,
+  upgraded,
+  type Values,
+} from './declare.js';
 
 export interface Row {
   readonly key: Values;
@@ -227,8 +235,10 @@ export class Model {
 
   private changeSource(id: string, name: string | undefined): Outcome {
     const sources = new Map(this.sources);
-    if (name === undefined) sources.delete(id);
-    else sources.set(id, name);
+    if (name === undefined) {
+      if (this.declared.rule !== undefined && !this.follow(id, this.declared.rule)) return 'ERR_REFERENCE';
+      sources.delete(id);
+    } else sources.set(id, name);
     this.sources = sources;
     const rows = new Map(this.rows);
     for (const [place, row] of rows) {
@@ -236,6 +246,21 @@ export class Model {
     }
     this.rows = rows;
     return 'ok';
+  }
+
+  /** What becomes of the rows that name what is deleted; false: they keep it. */
+  private follow(id: string, rule: Rule): boolean {
+    for (const { key, values } of this.all()) {
+      if (values['ref'] !== id) continue;
+      if (rule === 'restrict') return false;
+      if (rule === 'cascade') this.delete(key);
+      else {
+        const { ref: _, ...rest } = values;
+        const version = this.has('version') ? { version: Number(values['version'] ?? 0) + 1 } : {};
+        this.store(key, this.copied({ ...rest, ...version }), undefined);
+      }
+    }
+    return true;
   }
 
   private copied(values: Values): Values {
@@ -267,6 +292,12 @@ export class Model {
     return this.copied(values);
   }
 
+  /** Whether a write begins to name what is not there. */
+  private isDangling(key: Values, { ref, deleted }: Values): boolean {
+    if (!this.has('rules') || ref === undefined || deleted !== undefined) return false;
+    return !this.sources.has(ref as string) && this.living(key)?.values['ref'] !== ref;
+  }
+
   private store(key: Values, values: Values, own: number | undefined): Outcome {
     const { now } = this.moment;
     const mail = values['mail'];
@@ -274,6 +305,7 @@ export class Model {
       const others = this.all(true).filter((row) => keyText(row.key) !== keyText(key));
       if (others.some((row) => row.values['mail'] === mail)) return 'ERR_CONFLICT';
     }
+    if (this.isDangling(key, values)) return 'ERR_REFERENCE';
     const before = this.row(key);
     const lifelong = this.has('ttl') || this.has('ownTtl');
     const usual = this.has('ttl') ? LIFE : undefined;

@@ -64,7 +64,8 @@ function drawValues(random: Random, { features, window }: Declared, key: Values,
   if (features.has('avro')) say('line', () => ({ s: random.pick(LETTERS), n: random.below(5) }));
   if (features.has('defaults')) say('given', () => random.pick(LETTERS), false);
   if (features.has('upgrade')) say('size', () => random.pick(LETTERS));
-  if (features.has('copies')) say('ref', () => random.pick(['r1', 'r2']));
+  if (features.has('lists')) say('tags', () => random.some(['s', 't', 's'], 3));
+  if (features.has('copies') || features.has('rules')) say('ref', () => random.pick(['r1', 'r2']));
   if (features.has('unique')) say('mail', () => random.pick(['m1', 'm2', 'm3']));
   if (features.has('ownTtl') && random.chance(0.25)) values['ttl'] = 30_000 + random.below(200_000);
   // An embedded object as a whole is deleted by null; a patch says what it changes.
@@ -77,7 +78,7 @@ export function drawOperation(random: Random, declared: Declared, model: Model):
   const kinds: Operation['kind'][] = [...KINDS];
   if (features.has('counter')) kinds.push('increment', 'increment');
   if (features.has('softDelete')) kinds.push('delete', 'restore', 'purge');
-  if (features.has('copies')) kinds.push('source', 'source', 'sourceGone');
+  if (features.has('copies') || features.has('rules')) kinds.push('source', 'source', 'sourceGone');
   const kind = random.pick(kinds);
   const key = random.pick(declared.keys);
   const stored = model.row(key)?.values;

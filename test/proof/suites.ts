@@ -94,6 +94,12 @@ export const SUITES: readonly Suite[] = [
     what: 'releases of an entity that reorder, move and upgrade its columns and move its Map, into other families too, add and drop indexes and summaries, pin the marker, let rows end by themselves, and add, leave out and retire another type of the table, with openings between: every way of reading gives what every way of writing has stored',
   },
   {
+    id: 'crossing',
+    promises: 'docs/entities.md, indexes.md, summaries.md, denormalization.md, relations.md, changes.md',
+    file: 'test/crossing/crossing.test.ts',
+    what: 'random declarations that have many of 28 features at once (lives, soft deletes, versions, Maps, packed rows, upgrades, moves, copies, referential rules, summaries, change feeds; indexes that are unique, partial, eventual, of lists and of Maps), written in every way, in batches and in transactions, between flushes, compactions and openings, held against a plain Map',
+  },
+  {
     id: 'lifecycles-hbase',
     promises: 'docs/schema.md',
     file: 'test/hbase/lifecycles.test.ts',

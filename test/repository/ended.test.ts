@@ -4,7 +4,9 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { part } from '../../src/key/index.js';
+import type { Repository } from '../../src/repository/index.js';
 import { openMemory, type SettableClock, settableClock } from '../../src/testing/open-memory.js';
+import { openStepless } from '../proof/stepless.js';
 
 const Session = defineEntity({
   name: 'Session',
@@ -70,4 +72,109 @@ test('rows that are written again with their times and lives stay', async () => 
   expect(await sessions.get(key)).toMatchObject({ state: 'later' });
   clock.advance(5000);
   expect(await sessions.get(key)).toBeNull();
+});
+
+const Counted = defineEntity({
+  name: 'Counted',
+  table: defineTable({ name: 'counted', families: { d: {}, e: {} } }),
+  key: [part('id')],
+  columns: (c) => ({
+    state: c.column('d:s', text).optional(),
+    note: c.column('e:n', text).optional(),
+    visits: c.counter('d:v'),
+    tags: c.columns('e:t.', { value: text }),
+    deletedAt: c.deletedAt('e:x'),
+    life: c.ttl(),
+  }),
+});
+const Indexed = defineEntity({
+  name: 'Indexed',
+  table: defineTable({ name: 'indexed', families: { d: {}, e: {} } }),
+  key: [part('id')],
+  columns: (c) => ({
+    state: c.column('d:s', text).optional(),
+    note: c.column('e:n', text).optional(),
+    visits: c.counter('d:v'),
+    tags: c.columns('e:t.', { value: text }),
+    deletedAt: c.deletedAt('e:x'),
+    life: c.ttl(),
+  }),
+  indexes: { byNote: { on: [part('note')] } },
+});
+
+/** Ways to begin a life, and what it consists of. */
+const BEGINNINGS: Readonly<
+  Record<string, readonly [(of: Repository<typeof Counted>) => Promise<unknown>, object]>
+> = {
+  put: [(of) => of.put({ ...key, state: 'new' }), { state: 'new' }],
+  'put with a life of its own': [(of) => of.put({ ...key, state: 'new', life: 60_000 }), { state: 'new' }],
+  putMany: [(of) => of.putMany([{ ...key, state: 'new' }]), { state: 'new' }],
+  insert: [(of) => of.insert({ ...key, state: 'new' }), { state: 'new' }],
+  replace: [(of) => of.replace({ ...key, state: 'new' }), { state: 'new' }],
+  upsert: [(of) => of.upsert({ ...key, state: 'new' }, { note: 'patch' }), { state: 'new' }],
+  mutate: [(of) => of.mutate(key, (row) => row.set({ state: 'new' })), { state: 'new' }],
+  increment: [(of) => of.increment(key, { visits: 1n }), { visits: 1n }],
+  append: [(of) => of.append(key, { state: 'new' }), { state: 'new' }],
+  batch: [(of) => of.batch((batch) => batch.put({ ...key, state: 'new' })), { state: 'new' }],
+};
+
+/** A row whose marker has ended while its later cells stay for some time. */
+async function leaveRemains(of: Repository<typeof Counted>, after: Ways): Promise<void> {
+  await of.put({ ...key, state: 'old', life: 1000 });
+  clock.advance(10);
+  await of.update(key, { note: 'old', tags: new Map([['t', 'old']]) });
+  await of.mutate(key, (row) => row.append({ state: 'er' }).increment({ visits: 5n }));
+  if (after === 'deleted') await of.delete(key);
+  clock.advance(1200);
+  expect(await of.get(key, { withDeleted: true })).toBeNull();
+}
+
+type Ways = 'alive' | 'deleted';
+
+describe.each(['alive', 'deleted'] as const)('in the second behind the end of a row, %s before', (before) => {
+  test.each(Object.entries(BEGINNINGS))(
+    '%s begins a life without what is left',
+    async (_, [begin, wanted]) => {
+      const absent = {
+        state: undefined,
+        note: undefined,
+        visits: undefined,
+        tags: new Map(),
+        deletedAt: undefined,
+      };
+      const whole = { ...key, ...absent, life: undefined, ...wanted };
+      for (const target of [Counted, Indexed as unknown as typeof Counted]) {
+        {
+          await using db = await openMemory({ entities: [target], clock });
+          const of = db.repository(target);
+          await leaveRemains(of, before);
+          await begin(of);
+          expect({ ...(await of.get(key)) }).toEqual(whole);
+        }
+        await using store = await openStepless(clock);
+        const { db } = await store.program(target as never);
+        const of = db.repository(target);
+        await leaveRemains(of, before);
+        await begin(of);
+        expect({ ...(await of.get(key)) }).toEqual(whole);
+      }
+    },
+  );
+});
+
+test('in the second behind the end of a row a transaction begins a life without what is left', async () => {
+  await using db = await openMemory({ entities: [Counted], clock });
+  const of = db.repository(Counted);
+  await leaveRemains(of, 'alive');
+  await db.transaction((tx) => tx.repository(Counted).insert({ ...key, state: 'new' }));
+  expect(await of.get(key)).toMatchObject({ state: 'new', note: undefined, visits: undefined });
+});
+
+test('a late write that begins a life leaves what is newer', async () => {
+  await using db = await openMemory({ entities: [Counted], clock });
+  const of = db.repository(Counted);
+  const timestamp = clock() + 1;
+  await leaveRemains(of, 'alive');
+  await of.put({ ...key, state: 'late', life: 60_000 }, { timestamp });
+  expect(await of.get(key)).toMatchObject({ note: 'old' });
 });

@@ -20,6 +20,7 @@ import {
   type Expectation,
   getIf,
   isMetBy,
+  type Remains,
   resolvedFor,
 } from '../change.js';
 import type { ChangeOutcome } from '../executor.js';
@@ -143,7 +144,7 @@ export class IntentDriver {
   private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
     await this.load(works, call);
     const seen = sleep(TICK);
-    await Promise.all(works.map((work) => this.attempt(work)));
+    await Promise.all(works.map((work) => this.attempt(work, call)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
     // Side by side: what is noted of a row that comes to nothing is withdrawn, whichever of them found out.
@@ -174,9 +175,9 @@ export class IntentDriver {
     ]);
   }
 
-  private async attempt(work: RowWork): Promise<void> {
+  private async attempt(work: RowWork, options: OperationOptions | undefined): Promise<void> {
     try {
-      await this.plan(work);
+      await this.plan(work, options);
     } catch (error) {
       if (!(error instanceof RowanError)) throw error;
       work.fail(error);
@@ -206,19 +207,21 @@ export class IntentDriver {
     for (const [i, work] of filtered.entries()) if (held[i]!.isEmpty) work.fail(work.change!.mismatch!());
   }
 
-  private async plan(work: RowWork): Promise<void> {
+  private async plan(work: RowWork, options: OperationOptions | undefined): Promise<void> {
     if (work.isDone) return;
-    const { image, change } = work;
+    const { change } = work;
     if (change === undefined) {
       this.planMending(work);
       return;
     }
-    const { mutations: said, seen, outlived } = resolvedFor(change, image);
+    const { mutations: said, seen, outlived, remains } = resolvedFor(change, work.image);
     if (said.length === 0) {
       work.outcome = NOTHING_DONE;
       return;
     }
     this.planner.refuse(said);
+    if (remains !== undefined) await this.remove(work, remains, options);
+    const { image } = work;
     let mutations = said;
     for (const intent of this.intents) mutations = await intent.plan(work, mutations);
     const after = image.after(mutations);
@@ -246,6 +249,22 @@ export class IntentDriver {
       this.now(),
     );
     work.mutations = [...written, this.rows.shadowPut(work.row, work.token, ttl)];
+  }
+
+  /** Deletes what an earlier life of the row has left, in a request of its own: increments and appends would add to it. */
+  private async remove(
+    work: RowWork,
+    remains: Remains,
+    options: OperationOptions | undefined,
+  ): Promise<void> {
+    const left = remains.in(work.image);
+    if (left.length === 0) return;
+    const del = deleteOutlived(work.row, left);
+    await this.rows.table.checkAndMutate(
+      checked(work.row, this.rows.unchanged(loadedOf(work), []), [del]),
+      options,
+    );
+    work.image = work.image.after([del]);
   }
 
   /** The row stays, its shadow is renewed: whoever has planned by what it was before begins anew. */

@@ -177,7 +177,7 @@ export class EntryWork extends ComparingWork {
     if (!isSampled(row.row, this.sample)) return;
     const stored = this.readEntry(row.row, read);
     if (stored === undefined) return;
-    const what = this.verdict(row.row, stored, read);
+    const what = this.verdict(row, stored, read);
     if (what === undefined) return;
     count(this.isNoted(row.row, read) ? 'pending' : what);
     if (!this.repair) return;
@@ -185,10 +185,11 @@ export class EntryWork extends ComparingWork {
     count('repaired');
   }
 
-  private verdict(entry: Uint8Array, stored: Uint8Array, read: RowRead): string | undefined {
-    const { dataRow } = decodeEntry(this.index, entry, stored);
+  private verdict(entry: Result, stored: Uint8Array, read: RowRead): string | undefined {
+    const { dataRow } = decodeEntry(this.index, entry.row, stored);
     const row = this.readRow(dataRow, read);
-    if (this.entriesOf(row).some((one) => equalBytes(one.row, entry))) return undefined;
-    return strayName(this.target, isVerified(stored), row);
+    if (this.entriesOf(row).some((one) => equalBytes(one.row, entry.row))) return undefined;
+    const { timestamp } = entry.cells[0]!;
+    return strayName(this.target, { isVerified: isVerified(stored), timestamp }, row);
   }
 }

@@ -180,7 +180,8 @@ export class RemoteEntryWork extends RemoteComparingWork {
     return there.flatMap((entry, i) => {
       const { stored } = loaded[i]!;
       if (indexed.planner.bears(index, stored, entry.row)) return [];
-      return [{ ...entry, fault: strayName(target, isVerified(entry.cell.value), stored) }];
+      const { value, timestamp } = entry.cell;
+      return [{ ...entry, fault: strayName(target, { isVerified: isVerified(value), timestamp }, stored) }];
     });
   }
 

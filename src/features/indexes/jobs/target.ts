@@ -3,7 +3,7 @@
 import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
 import type { EntitySchema } from '../../../schema/types.js';
-import type { Engine, Result } from '../../../table/index.js';
+import { type Engine, FOREVER, type Result } from '../../../table/index.js';
 import type { EntityIndexes } from '../entity-indexes.js';
 import { VERIFIED } from '../entry.js';
 
@@ -86,12 +86,23 @@ export function isOwn({ indexes: { schema } }: IndexTarget, { row }: Pick<Result
   return isAlone || schema.key.matches(row);
 }
 
-/** The counter of an entry that no row confirms. */
-export function strayName({ indexes: { schema } }: IndexTarget, verified: boolean, row: Result): string {
-  if (!verified) return 'unverified';
-  if (!row.isEmpty) return 'stale';
-  const ends =
-    schema.timeToLive.lifelong || schema.table.descriptor.families.some(({ ttl }) => ttl < 2 ** 31 - 1);
+/**
+ * The counter of an entry that no row confirms. Entries of an entity that ends outlive it a little; where the row has begun another
+ * life meanwhile, its marker is later than they are.
+ */
+export function strayName(
+  { indexes: { schema } }: IndexTarget,
+  entry: { readonly isVerified: boolean; readonly timestamp: number },
+  row: Result,
+): string {
+  if (!entry.isVerified) return 'unverified';
+  const { marker, timeToLive, table } = schema;
+  if (!row.isEmpty) {
+    if (marker === undefined || !timeToLive.lifelong) return 'stale';
+    const begun = row.getLatest(marker.family, marker.qualifier);
+    return begun === undefined || entry.timestamp < begun.timestamp ? 'beyondTtl' : 'stale';
+  }
+  const ends = timeToLive.lifelong || table.descriptor.families.some(({ ttl }) => ttl < FOREVER);
   return ends ? 'beyondTtl' : 'extra';
 }
 
