@@ -16,45 +16,12 @@ import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js
 import { Derived } from './derived.js';
 import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
 import { addTo, BATCHED, drawOperation, perform, repositoriesOf } from './program.js';
+import { compareVersions, shown } from './shown.js';
 
 const PROGRAMS = scaled(8, 120, 20_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 14;
 const START = 1_700_000_000_000;
-
-/** Versions of a history that are compared: where a life is begun anew, only the newest lives on. */
-let newest = 0;
-
-/** An entity, or what a row of the model has, as a text that does not tell absent from undefined. */
-function shown(entity: object): string {
-  return Object.entries(entity)
-    .map(([name, value]) => [name, plain(name, value)] as const)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${value}`)
-    .sort()
-    .join(' ');
-}
-
-function plain(name: string, value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (typeof value === 'string') return value;
-  if (value instanceof Date) return String(value.getTime());
-  if (value instanceof Map) {
-    const entries = [...(value as Map<unknown, unknown>)].map(
-      ([key, one]) => `${String(key)}:${String(one)}`,
-    );
-    return entries.length === 0 ? undefined : `{${entries.sort().join(',')}}`;
-  }
-  if (name === 'past') {
-    const all = (value as (string | { value: string })[]).map((one) =>
-      typeof one === 'string' ? one : one.value,
-    );
-    const texts = all.slice(0, newest);
-    return texts.length === 0 ? undefined : JSON.stringify(texts);
-  }
-  if (name === 'inner') return shown(value) === '' ? undefined : `(${shown(value)})`;
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
 
 const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
 
@@ -76,7 +43,7 @@ class Run {
     this.random = new Random(seed ^ 0x5eed);
     this.declared = declare(new Random(seed), false);
     const { features, renew } = this.declared;
-    newest = renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS;
+    compareVersions(renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS);
     const { clock } = this;
     this.derived = new Derived(this.declared.features, shown);
     this.model = new Model(this.declared, {

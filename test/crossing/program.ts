@@ -30,7 +30,12 @@ const KINDS: readonly Operation['kind'][] = [
 const LETTERS = ['', 'x', 'y', 'zz'];
 
 /** Draws what a write says: each property is left alone, deleted, or given a value. */
-function drawValues(random: Random, { features, window }: Declared, key: Values, patch: boolean): Values {
+export function drawValues(
+  random: Random,
+  { features, window }: Declared,
+  key: Values,
+  patch: boolean,
+): Values {
   const values: Values = {};
   const say = (name: string, make: () => unknown, nullable = true): void => {
     const drawn = random.below(5);

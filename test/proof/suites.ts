@@ -100,6 +100,12 @@ export const SUITES: readonly Suite[] = [
     what: 'random declarations that have many of 28 features at once (lives, soft deletes, versions, Maps, packed rows, upgrades, moves, copies, referential rules, summaries, change feeds; indexes that are unique, partial, eventual, of lists and of Maps), written in every way, in batches and in transactions, between flushes, compactions and openings, held against a plain Map',
   },
   {
+    id: 'disturbed',
+    promises: 'P1, P4, P5',
+    file: 'test/crossing/disturbed.test.ts',
+    what: 'the same declarations under three clients that do not wait for each other, beside builds, merges of files, moves of columns and changes of sources, with losses of power and openings of the next release between: what was acknowledged is there, each index, summary, copy, reference and feed agrees with the rows',
+  },
+  {
     id: 'lifecycles-hbase',
     promises: 'docs/schema.md',
     file: 'test/hbase/lifecycles.test.ts',
