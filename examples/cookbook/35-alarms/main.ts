@@ -100,5 +100,4 @@ recipe.print(`> still open: ${await open.count()}`);
 
 recipe.section('cost');
 await recipe.size('cookbook:sensors');
-await recipe.size('cookbook:alarms');
 await recipe.size('cookbook:alarms_idx');

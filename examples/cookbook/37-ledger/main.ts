@@ -92,5 +92,4 @@ recipe.print(`> the sum of all events: ${total}`);
 // #endregion
 
 recipe.section('cost');
-await recipe.size('cookbook:ledger');
 await recipe.size('cookbook:ledger_idx');
