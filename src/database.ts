@@ -93,7 +93,7 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
   return told(await start(opening, await openEmbedded(path, embedded)), telemetry);
 }
 
-/** The database, which tells OpenTelemetry of its operations and its store. */
+/** Connects the database to OpenTelemetry. */
 async function told<E extends EmbeddedEngine | ReadOnlyStore>(
   database: Database<E>,
   telemetry: TelemetryApi | undefined,
@@ -118,7 +118,7 @@ export async function connect(options: ConnectOptions): Promise<Database<HBaseEn
   return start(opening, await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent }));
 }
 
-/** Opens declared entities on an engine, which is closed when that fails. */
+/** Opens entities on an engine. Closes the engine on failure. */
 export async function start<E extends Engine>(opening: Opening, engine: E): Promise<Database<E>> {
   try {
     const database = new Database(opening.schema, engine, opening.tables, opening.onEvent, opening.reading);
@@ -131,11 +131,11 @@ export async function start<E extends Engine>(opening: Opening, engine: E): Prom
   }
 }
 
-/** Entities on an engine. */
+/** An open database: entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
   private readonly wiring: Wiring;
 
-  /** What is declared, and how it is brought to the tables: `plan`, `apply`, `history` (docs/schema.md). */
+  /** The schema: `plan`, `apply`, `history` (docs/schema.md). */
   readonly schema: LiveSchema;
 
   constructor(
@@ -153,20 +153,20 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     );
   }
 
-  /** Opens the tables of the schema, as it was said they be handled. */
+  /** Opens the tables of the schema, with the chosen handling. */
   ready(): Promise<void> {
     return this.wiring.ready();
   }
 
   /**
-   * Adds entities to the open database; their tables are handled as those of the others were.
-   * @throws as {@link open}: then the database is as before.
+   * Adds entities to the open database. Their tables are handled like those of the others. @throws as {@link open}:
+   * then nothing is changed.
    */
   add(...entities: readonly EntityClass[]): Promise<void> {
     return this.wiring.add(entities);
   }
 
-  /** What was found when the tables were opened; undefined with `tables: 'ignore'`. */
+  /** The result of checking the tables at opening. Undefined with `tables: 'ignore'`. */
   get tables(): EnsuredTables | undefined {
     return this.wiring.setup.found;
   }
@@ -181,7 +181,10 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return this.wiring.repositoryIn<C>(target, name);
   }
 
-  /** Reads the entities of one class in several tables, in this order. @throws QueryError on none; as `repositoryIn`. */
+  /**
+   * Reads the entities of one class in several tables, in this order. @throws QueryError when none is given; as
+   * `repositoryIn`.
+   */
   async readerIn<C extends KeyedClass>(target: C, names: readonly string[]): Promise<TablesReader<C>> {
     return TablesReader.over(names, (name) => this.repositoryIn<C>(target, name));
   }
@@ -191,7 +194,10 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return this.engine.admin;
   }
 
-  /** The repository of an entity class; the same one at each call. @throws SchemaError on a class not opened with. */
+  /**
+   * The repository of an entity class, the same at each call. @throws SchemaError on a class that the database was
+   * not opened with.
+   */
   repository<C extends ScatteredClass>(target: C): ScatteredRepository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C> {

@@ -23,17 +23,17 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe, isCallable } from '../table/checks.js';
 import { type Engine, Result, type TableTransaction, type TransactionOptions } from '../table/index.js';
 
-/** Writes of several entities in one call. */
+/** Batches over several entities (`Database.batch`). */
 
-/** Others can be in the way of an atomic batch for a moment, but not for ever: it reads little, and nothing waits in it. */
+/** The most attempts of an atomic batch. It reads little and waits for nothing, so conflicts are short. */
 const ATTEMPTS = 100;
 
-/** What a batch takes from its database. */
+/** The parts of a database that a batch uses. */
 export interface BatchSource {
   readonly engine: Engine;
   schemaOf(target: EntityClass): EntitySchema;
   readonly contexts: Contexts;
-  /** Contexts over the tables of a transaction. */
+  /** Contexts on the tables of a transaction. */
   within(tables: TableTransaction): Contexts;
 }
 
@@ -42,7 +42,7 @@ interface OwnedItem {
   readonly item: BatchItem;
 }
 
-/** Collects the items of a batch over several entities, in the order in which they are said. */
+/** Collects the items of a batch over several entities, in order. */
 export class DatabaseBatch {
   /** Made by `Database.batch`. */
   constructor(
@@ -51,7 +51,7 @@ export class DatabaseBatch {
     private readonly collect: (target: EntityClass, item: CompileItem) => void,
   ) {}
 
-  /** The items of one entity: put, insert, replace, update, delete, mutate, check and get, one after the other. */
+  /** The items of one entity: put, insert, replace, update, delete, mutate, check and get, in order. */
   of<C extends ScatteredClass>(target: C): ScatteredBatch<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C> {
@@ -94,7 +94,7 @@ export async function runDatabaseBatch(
   return options.atomic ? allOrNone(source, items, options) : eachAlone(source, items, options);
 }
 
-/** The items of each entity in their order, one entity after the other. */
+/** Runs the items of each entity in order, one entity after another. */
 async function eachAlone(
   { contexts }: BatchSource,
   items: readonly OwnedItem[],
@@ -115,7 +115,7 @@ async function eachAlone(
   return outcomes;
 }
 
-/** All items in one transaction: each sees what stands before it; gets see all. */
+/** Runs all items in one transaction. Each sees those before it; gets see all. */
 async function allOrNone(
   source: BatchSource,
   items: readonly OwnedItem[],
@@ -158,16 +158,16 @@ async function allOrNone(
 
 const DONE = Object.freeze({ ok: true, result: Result.EMPTY } as const);
 
-/** What a write of a row takes along, as it would be now. */
+/** The effects of a write, without writing. */
 
-/** What `Database.explainWrite` answers. */
+/** The result of `Database.explainWrite`. */
 export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
   readonly entity: string;
-  /** Indexes whose entries follow the row. */
+  /** Indexes with entries of the row. */
   readonly indexes: readonly string[];
-  /** Summaries that the row counts in. */
+  /** Summaries that count the row. */
   readonly summaries: readonly string[];
-  /** Milliseconds for which the change is kept for `db.watch`; null: it is not. */
+  /** Retention time of the change for `db.watch`, ms. Null: it is not recorded. */
   readonly changes: number | null;
 }
 

@@ -7,7 +7,7 @@ import { prepare } from './options.js';
 
 /** Options of `connectBigtable`. Tables are checked by default, and created only when asked for. */
 export interface BigtableConnectOptions extends DatabaseOptions, BigtableOptions {
-  /** Told of tables that were made or are not as declared, of lint's findings, of copies that wait. */
+  /** Receives events: tables created or different from the declarations, lint findings, pending copies. */
   readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void;
 }
 

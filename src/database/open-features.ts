@@ -16,27 +16,27 @@ import {
 import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
 
-/** What the features of a database are made from. */
+/** The parts of a database from which its features are created. */
 export interface FeaturesSource
   extends Omit<
     FeatureContext,
     'reading' | 'applyChanges' | 'fence' | 'now' | 'isRemote' | 'outbox' | 'driver'
   > {
   driver(): FeatureContext['driver'];
-  /** Applies the changes of an entity. */
+  /** The executor of an entity's changes. */
   executorOf(entity: EntitySchema): ChangeExecutor;
 }
 
-/** The features of an open database, for what asks each of them in turn. */
+/** The features of an open database. Passes calls to each of them. */
 export class OpenFeatures {
-  /** By name, for the handles of the database. */
+  /** The features by name, for the handles of the database. */
   readonly named: Features;
-  /** Effects that are still to be made. */
+  /** The pending effects of every feature. */
   readonly outbox: Outbox;
   private readonly all: readonly Feature[];
   private readonly remote: RemoteOutbox | undefined;
   private readonly context: FeatureContext;
-  /** HBase: what runs the maintainers of each entity. */
+  /** HBase: runs the maintainers of each entity, by entity name. */
   private readonly followUps = new Map<string, FollowUps>();
 
   constructor(source: FeaturesSource) {
@@ -70,7 +70,7 @@ export class OpenFeatures {
     this.all = Object.values(this.named);
   }
 
-  /** Takes over what is declared. @throws SchemaError, UnsupportedError as the features do. */
+  /** Registers the declarations. @throws SchemaError, UnsupportedError as the features do. */
   adopt(schema: AdoptedSchema): void {
     for (const feature of this.all) feature.adopt?.(schema);
     this.followUps.clear();
@@ -100,7 +100,7 @@ export class OpenFeatures {
     return this.all.flatMap((feature) => feature.maintainers?.(entity) ?? []);
   }
 
-  /** HBase: what is noted of the changes of an entity before its rows are written. */
+  /** HBase: the intents to write before rows of an entity. */
   intents(entity: EntitySchema): readonly RowIntent[] {
     const followUps = this.followUps.get(entity.name);
     const others = this.all.flatMap((feature) => feature.intent?.(entity) ?? []);
@@ -111,7 +111,10 @@ export class OpenFeatures {
     return this.all.flatMap((feature) => feature.formerNames?.(entity) ?? []);
   }
 
-  /** @throws SchemaError when an entity that is added keeps something about one that may have been written to without it. */
+  /**
+   * @throws SchemaError when an added entity depends on changes of one that is open already and may have been written
+   * to.
+   */
   checkAdded(before: Schema, { entities }: Schema): void {
     const problems: string[] = [];
     for (const entity of entities) {
@@ -129,7 +132,7 @@ export class OpenFeatures {
     if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
   }
 
-  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  /** @throws UnsupportedError on an entity with maintainers in another table than the declared one. */
   refuseElsewhere(entity: EntitySchema): void {
     for (const feature of this.all) feature.refuseElsewhere?.(entity);
     if (this.maintainers(entity).length === 0) return;
@@ -144,7 +147,7 @@ export class OpenFeatures {
     if (this.context.engine.capabilities.readOnly !== true) this.outbox.kick();
   }
 
-  /** Nothing is gone on with where nothing can be written. */
+  /** Does nothing where nothing can be written. */
   async resume(): Promise<void> {
     if (this.context.engine.capabilities.readOnly === true) return;
     for (const feature of this.all) await feature.resume?.();

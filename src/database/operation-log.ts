@@ -5,19 +5,21 @@ import type { OperationEvent, OperationListener } from '../query/index.js';
 import { checkOptions, describe, isCallable, isRecord } from '../table/checks.js';
 
 export interface LogOptions {
-  /** Only operations that took so many ms or more; those that failed are always told. Default 0: every one. */
+  /** Only operations that took at least this many ms. Failed ones are always logged. Default 0: all. */
   readonly slowMs?: number;
-  /** Whether values of conditions and messages of errors, which may hold values, are in the lines. Default false: `?` stands in their place. */
+  /**
+   * Whether lines include values of conditions, and messages of errors, which may contain values. Default false: `?`
+   * replaces them.
+   */
   readonly params?: boolean;
-  /** Given each line, without a line break. Default: standard error. */
+  /** Receives each line, without a line break. Default: standard error. */
   readonly sink?: (line: string, event: OperationEvent) => void;
 }
 
 const LOG_OPTIONS: Readonly<Record<keyof LogOptions, true>> = { slowMs: true, params: true, sink: true };
 
 /**
- * The listener that the option asks for; undefined where it asks for none.
- * @throws InvalidArgumentError when it is none of what may be said.
+ * The listener for the option. Undefined where nothing is logged. @throws InvalidArgumentError on an invalid option.
  */
 export function logOf(doing: string, log: boolean | LogOptions | undefined): OperationListener | undefined {
   if (log === undefined || log === false) return undefined;
@@ -69,7 +71,7 @@ function count(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
 
-/** Messages name keys; codes and names do not. */
+/** Messages contain keys; codes and names do not. */
 function failure(error: unknown, values: boolean): string {
   if (!(error instanceof Error)) return values ? String(error) : 'no Error';
   if (values) return error.message;

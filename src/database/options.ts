@@ -17,11 +17,11 @@ import { describe, isList } from '../table/checks.js';
 import type { TelemetryApi } from '../table/telemetry.js';
 import { type LogOptions, logOf } from './operation-log.js';
 
-/** What a database is told when it is opened, and the checks of it. */
+/** Options of opening a database, with their checks. */
 
 /**
- * What happens to the declared tables when a database is opened. `create`: missing ones are created, others checked
- * against the declarations; `verify`: a missing or contradicting one is an error; `ignore`: nothing.
+ * How the declared tables are handled at opening. `create`: missing ones are created, others checked. `verify`: a
+ * missing or contradicting one is an error. `ignore`: nothing is done.
  */
 export type TableHandling = 'create' | 'verify' | 'ignore';
 
@@ -29,27 +29,30 @@ export interface DatabaseOptions extends ReadSettings {
   /** The entity classes, each with `@Entity`. */
   readonly entities: readonly EntityClass[];
   readonly tables?: TableHandling;
-  /** What is told of the entities' writes and reads beside their own hooks (docs/entity-hooks.md). Default: none. */
+  /** Hooks outside of the entities (docs/entity-hooks.md). Default: none. */
   readonly subscribers?: readonly EntitySubscriber[] | undefined;
   /**
-   * Writes a line for each operation: what was asked, its plan, ranges, rows, bytes and time; values are left out. `true`: all
-   * of them, to standard error. Default: none.
+   * Logs a line for each operation: conditions without values, plan, ranges, rows, bytes and time. `true`: all of
+   * them, to standard error. Default: none.
    */
   readonly log?: boolean | LogOptions | undefined;
 }
 
-/** What a database tells of its tables when they are opened: what was made, and which options are not as declared. */
+/** The event of opened tables: those created, and options that differ from the declarations. */
 export interface TablesEvent extends EnsuredTables {
   readonly kind: 'tables';
 }
 
-/** Copies, or entries of eventual indexes, could not be written behind a write; they are tried again with the next one, or when the database is opened. */
+/**
+ * The event of a failed background write: of copies, or of entries of eventual indexes. It is tried again with the
+ * next write, or at the next opening.
+ */
 export interface OutboxEvent {
   readonly kind: 'outbox';
   readonly error: RowanError;
 }
 
-/** What a database tells of its declarations when it is opened: what costs in nearly every program (docs/lint.md). */
+/** The event of lint's findings at opening: declarations that are costly in nearly every program (docs/lint.md). */
 export interface LintEvent {
   readonly kind: 'lint';
   readonly findings: readonly LintFinding[];
@@ -57,27 +60,27 @@ export interface LintEvent {
 
 /** Options of `open`. Tables are created by default. */
 export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
-  /** The folder of the store; it is made when it is not there. */
+  /** The folder of the store. Created if it does not exist. */
   readonly path: string;
   /**
-   * The module `@opentelemetry/api`: a span for each operation of repositories and queries, and figures of the store
-   * (docs/observing.md). Default: none are made.
+   * The module `@opentelemetry/api`: a span for each operation, and metrics of the store (docs/observing.md).
+   * Default: none.
    */
   readonly telemetry?: TelemetryApi;
-  /** Told of tables that were made or are not as declared, of flushes, compactions, splits, stalls and corruption. */
+  /** Receives events: tables created or different, flushes, compactions, splits, stalls and corruption. */
   readonly onEvent?: (event: StoreEvent | TablesEvent | LintEvent | OutboxEvent) => void;
   /**
-   * Read the store beside the process that has it open, or without one: no lock is taken, nothing is written, and every write is
-   * refused (docs/storage.md). Tables are checked then, not made. Default false.
+   * Opens the store read-only, beside the process that has it open or without one: takes no lock, writes nothing, and
+   * refuses every write (docs/storage.md). Tables are checked, not created. Default false.
    */
   readonly readOnly?: boolean;
-  /** With `readOnly`: milliseconds after which the database shows what is new by itself; default: only by `engine.refresh()`. */
+  /** With `readOnly`: milliseconds between automatic refreshes. Default: only by `engine.refresh()`. */
   readonly refreshEvery?: number;
 }
 
 /** Options of `connect`. Tables are checked by default, and created only when asked for. */
 export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onEvent'> {
-  /** Told of tables that were made or are not as declared, of connections made and lost, of slow requests and retries. */
+  /** Receives events: tables created or different, connections, slow requests and retries. */
   readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent | OutboxEvent) => void;
 }
 
@@ -91,7 +94,7 @@ const DATABASE_OPTIONS = {
   log: true,
 } as const;
 
-/** Every option there is: the compiler misses one that is not listed. */
+/** Every option. A missing one is a compiler error. */
 export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   path: true,
   telemetry: true,
@@ -179,7 +182,7 @@ export function checkPath(doing: string, path: unknown): void {
   );
 }
 
-/** Whether a store is to be read only. @throws InvalidArgumentError for what does not go with it. */
+/** Whether a store is opened read-only. @throws InvalidArgumentError on options that contradict it. */
 export function isReadOnly(
   doing: string,
   { readOnly = false, refreshEvery, tables }: Partial<OpenOptions>,
@@ -203,7 +206,7 @@ export function isReadOnly(
   return readOnly;
 }
 
-/** How a database is to be opened, checked before there is an engine. */
+/** The checked options of opening a database, before there is an engine. */
 export interface Opening {
   readonly schema: Schema;
   readonly tables: TableHandling;
@@ -212,7 +215,7 @@ export interface Opening {
   readonly log: OperationListener | undefined;
 }
 
-/** `handling`: what happens to the tables unless the options say it. */
+/** `handling`: the default handling of tables. */
 export function prepare(
   doing: string,
   options: DatabaseOptions & { readonly onEvent?: unknown },
@@ -238,12 +241,12 @@ export function prepare(
   return { schema: compileSchema(entities, undefined, subscribers), tables, onEvent, reading, log };
 }
 
-/** Who is told of what a database itself does, if anybody. */
+/** Passes the events of a database to the application's listener. */
 
 export class Listener {
   constructor(private readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void) {}
 
-  /** What was made of tables, and what lint says of their declarations. */
+  /** Reports opened tables and lint's findings. */
   opened(tables: EnsuredTables, all: readonly LintFinding[]): void {
     const news = tables.created.length + tables.stamped.length + tables.differences.length;
     if (news > 0) this.tell({ kind: 'tables', ...tables });
@@ -255,7 +258,7 @@ export class Listener {
     try {
       this.onEvent?.(event);
     } catch {
-      // What a listener throws is dropped, as in the store.
+      // Errors of listeners are ignored, as in the store.
     }
   }
 }

@@ -1,11 +1,11 @@
-/** OpenTelemetry of a database on an embedded store: spans of its operations, figures of its store. */
+/** OpenTelemetry of an embedded database: spans of operations, metrics of the store. */
 
 import type { OperationEvent, Operations } from '../query/index.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import type { ReadOnlyStore } from '../store/follow/read-only-store.js';
 import { type EndOfSpan, Telemetry, type TelemetryApi } from '../table/telemetry.js';
 
-/** Tells of them from now on. Answers what ends it. */
+/** Starts reporting. @returns a function that ends it. */
 export function tellOfStore(
   api: TelemetryApi,
   operations: Operations,
@@ -30,7 +30,7 @@ export function tellOfStore(
       });
     },
   });
-  // A store that others write has no figures of its own.
+  // A store opened read-only has no metrics.
   const figures = 'metrics' in engine ? () => engine.metrics() : () => [];
   for (const { name, kind, unit, description } of figures()) {
     const read = (): number => figures().find((metric) => metric.name === name)!.value;

@@ -25,7 +25,7 @@ import {
   type TableHandling,
 } from './options.js';
 
-/** The same table under another name. @throws SchemaError when it cannot be one. */
+/** The same table with another name. @throws SchemaError when the name is invalid. */
 export function renamedTable(table: TableSchema, name: string): TableSchema {
   const { families } = table.descriptor;
   const { name: checked } = tableDescriptor(name, Object.fromEntries(families.map((f) => [f.name, {}])));
@@ -33,14 +33,14 @@ export function renamedTable(table: TableSchema, name: string): TableSchema {
   return Object.freeze({ ...table, descriptor });
 }
 
-/** Brings the tables of an engine and the declarations together, as it was said that tables be handled. */
+/** Creates or checks the tables of an engine at opening, and adapts the schema to them. */
 
 export class TableSetup {
-  /** What was found last. */
+  /** The result of the last check. */
   found: EnsuredTables | undefined;
-  /** What there was before. */
+  /** The tables as they were before this program. */
   before: LiveTables = new Map();
-  /** Tables named at run time that have been handled, for what was declared then. */
+  /** Tables named at run time that have been handled, with the schema they were handled for. */
   private readonly named = new Map<string, { readonly declared: Schema; readonly schema: AdoptedSchema }>();
 
   constructor(
@@ -51,7 +51,7 @@ export class TableSetup {
     private readonly avro: AvroRegistry,
   ) {}
 
-  /** The schema as it holds for the tables: markers stay in the families that they were written to. */
+  /** The schema adapted to the tables: markers stay in the families in which rows have them. */
   async adopt(declared: Schema): Promise<AdoptedSchema> {
     if (this.handling === 'ignore') return this.adoptUnseen(declared);
     const tables = [...declared.tables, ...systemTables(declared)];
@@ -67,8 +67,8 @@ export class TableSetup {
   }
 
   /**
-   * With `tables: 'ignore'`: only where a marker may be in another family than the declaration has it is looked at, for rows
-   * read by a wrong marker would count as absent, and their upgrades as done.
+   * With `tables: 'ignore'`: reads only the tables of entities whose marker may be in another family than declared.
+   * Rows read by a wrong marker would count as missing, and their upgrades as done.
    */
   private async adoptUnseen(declared: Schema): Promise<AdoptedSchema> {
     const open = declared.tables.filter(
@@ -78,7 +78,7 @@ export class TableSetup {
     return adoptMarkers(declared, await readLiveTables(this.engine.admin, open));
   }
 
-  /** The schema as it holds for a table that was named at run time, in place of an entity's own. */
+  /** The schema adapted to a table that is named at run time. */
   async adoptNamed(declared: Schema, target: EntityClass, name: string): Promise<AdoptedSchema> {
     const known = this.named.get(name);
     if (known?.declared === declared) return known.schema;
@@ -99,9 +99,9 @@ export class TableSetup {
   }
 }
 
-/** Tables without entities: for what must be done before a database can be opened. */
+/** Admin access without entities, for changes that must precede opening a database. */
 
-/** Namespaces, tables and regions, without entities: for what must be done before a database can be opened. */
+/** Namespaces, tables and regions, without entities. */
 export interface AdminConnection extends AsyncDisposable {
   readonly admin: Admin;
   close(): Promise<void>;

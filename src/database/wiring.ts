@@ -16,7 +16,7 @@ import { OpenFeatures } from './open-features.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
 import { renamedTable, TableSetup } from './table-setup.js';
 
-/** Schemas as a database works with them: keys take and give texts where they keep ids of them. */
+/** Schemas with their keys bound to the dictionaries of a database. */
 
 export class BoundSchemas {
   private readonly bound = new Map<EntityClass, EntitySchema>();
@@ -46,13 +46,13 @@ export class BoundSchemas {
     return dictionary;
   }
 
-  /** Others are declared. */
+  /** Called when entities are declared anew. */
   clear(): void {
     this.bound.clear();
   }
 }
 
-/** What a database is made of: the declared entities, brought to the tables of an engine and bound to one another. */
+/** Connects the declared entities with the tables of an engine, and with the features. */
 
 export class Wiring {
   readonly bound: BoundSchemas;
@@ -62,10 +62,10 @@ export class Wiring {
   readonly contexts: Contexts;
   readonly indexing: Indexing;
   readonly features: OpenFeatures;
-  /** The engine with its tables as they are declared, for the jobs. */
+  /** The engine, which shows tables as their entities are declared. For jobs. */
   readonly viewed: Engine;
   readonly operations: Operations;
-  /** What ends with the database. */
+  /** Functions to call when the database closes. */
   readonly endings: (() => void)[] = [];
   private readonly moves = new Moves();
   private schema: AdoptedSchema;
@@ -116,7 +116,7 @@ export class Wiring {
       table: (name) => engine.table(name),
     });
     this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
-    // Until `ready` nothing is known of the tables; it adopts what they say before anything is read.
+    // Until `ready` the tables are unknown. It adapts the schema before anything is read.
     this.schema = AdoptedSchema.of(declared);
     this.take(this.schema);
   }
@@ -125,25 +125,25 @@ export class Wiring {
     return this.schema;
   }
 
-  /** Opens the tables of the schema, as it was said they be handled. */
+  /** Opens the tables of the schema, with the chosen handling. */
   async ready(): Promise<void> {
     await prepareTransformer();
     await this.adopt(this.declared);
     await this.features.resume();
   }
 
-  /** Entities beside those that it has; when their tables are not as declared, it is as before. */
+  /** Adds entities. If their tables do not match, nothing is changed. */
   async add(entities: readonly EntityClass[]): Promise<void> {
     const known = [...this.declared.entities, ...this.declared.retired].map(({ target }) => target);
     const schema = compileSchema([...known, ...entities], undefined, this.declared.subscribers);
     this.features.checkAdded(this.declared, schema);
     await this.adopt(schema);
     const added = entities.map((target) => this.declared.entity(target));
-    // Their columns may have moved, in tables that were read without them until now.
+    // Their columns may have moved, in tables that were read without these entities until now.
     this.contexts.forget(added.map(({ table }) => table.descriptor.name));
   }
 
-  /** Reads and writes rows from now on as this schema has them. */
+  /** Reads and writes with this schema from now on. */
   private take(schema: AdoptedSchema): void {
     this.schema = schema;
     this.bound.clear();
@@ -171,7 +171,7 @@ export class Wiring {
     return new Repository<C>(schema, this.contexts.of(schema));
   }
 
-  /** Entities on the tables of a transaction. */
+  /** Contexts on the tables of a transaction. */
   within(tables: TableTransaction): Contexts {
     return new Contexts({
       ...this.source,

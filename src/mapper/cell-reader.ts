@@ -5,7 +5,7 @@ import type { Cell, RawRow, Result } from '../table/index.js';
 import { ExpectedColumn, generateRawReader, type RawReader } from './reader-code.js';
 import { type MappedEntity, type ObjectShape, type ShapeCode, shapeCode, slotsOf } from './shape.js';
 
-/** The expected columns of one family stand at `from` to `to` - 1. */
+/** The expected columns of one family: indexes `from` to `to` - 1. */
 interface FamilySpan {
   readonly from: number;
   readonly to: number;
@@ -13,26 +13,26 @@ interface FamilySpan {
 
 const NOTHING: FamilySpan = { from: 0, to: 0 };
 
-/** An older value of a column, in properties declared with `@Versions`. */
+/** An older value of a column, for `@Versions`. */
 export interface StoredVersion {
   readonly value: unknown;
   readonly timestamp: number;
 }
 
 /**
- * Makes objects of results. Cells come in the order of family and qualifier, and so do the expected columns: one walk
- * over both decodes the cells that are expected and passes over the others.
+ * Builds objects from results. Cells and expected columns are both in the order of family and qualifier: one walk
+ * over both decodes expected cells and skips others.
  */
 export class CellReader {
   private readonly columns: ExpectedColumn[] = [];
   private readonly families = new Map<string, FamilySpan>();
   private readonly code: ShapeCode;
-  /** The marker of entities that end as one: columns may stay a moment longer. */
+  /** The marker of entities that expire as a whole: columns may outlive it for a moment. */
   private readonly lifeSign: MappedEntity['marker'];
-  /** The property that gets the start of the row's span of time. */
+  /** The property that gets the start of the row's time bucket. */
   private readonly window: string | undefined;
   private readonly windowOf: ColumnWindow | undefined;
-  /** Where every property is made of one cell, and code may be generated. */
+  /** The generated reader, where every property is a single cell and code may be generated. */
   private readonly rawReader: RawReader | undefined;
 
   constructor(
@@ -59,7 +59,7 @@ export class CellReader {
     });
   }
 
-  /** @throws RowanError of the key's or a column's codec, with the entity, the property and the key. */
+  /** @throws RowanError of the key's or a column's codec, with entity, property and key. */
   read(result: Result): object | null {
     if (this.isGone(result)) return null;
     const entity = this.code.create();
@@ -101,12 +101,12 @@ export class CellReader {
     return entity;
   }
 
-  /** As `read`, of a row without objects. @throws as `read`. */
+  /** As `read`, from a raw row. @throws as `read`. */
   readRaw(raw: RawRow): object | null {
     if (raw.count === 0 || (this.lifeSign !== undefined && !this.lives(raw))) return null;
     if (raw.count === 1 && this.isShadow(raw.families[0]!, raw.qualifiers[0]!)) return null;
     if (this.rawReader !== undefined) return this.rawReader(raw);
-    // Maps and histories keep what they are given.
+    // Maps and histories keep references to cells.
     return this.read(raw.toResult());
   }
 
@@ -159,7 +159,7 @@ export class CellReader {
     }
     const { marker } = this.entity;
     if (marker?.family === cell.family && equalBytes(marker.qualifier, cell.qualifier)) return;
-    // Newest first: a further cell of the same qualifier is an older version.
+    // Newest first: another cell with the same qualifier is an older version.
     if (collector.last !== undefined && equalBytes(collector.last, cell.qualifier)) return;
     collector.last = cell.qualifier;
     collector.map.set(this.decodeKey(column, cell), this.decode(column, cell));
@@ -207,7 +207,7 @@ export class CellReader {
 
 type Collector = StoredVersion[] | { readonly map: Map<unknown, unknown>; last: Uint8Array | undefined };
 
-/** The start of the row's span of time. */
+/** The start of the row's time bucket. */
 function startOf(entity: MappedEntity, row: Uint8Array, { part, width }: ColumnWindow): number {
   return entity.key.bucketStart(row, part, width);
 }
@@ -216,7 +216,7 @@ function keyOrUndefined(entity: MappedEntity, row: Uint8Array): unknown {
   return entity.key.matches(row) ? entity.key.decode(row) : undefined;
 }
 
-/** Negative: the cell stands before the column and is of none that is expected. Positive: the column has no cell. */
+/** Negative: the cell is before the column and belongs to no expected one. Positive: the column has no cell. */
 function compareColumn(qualifier: Uint8Array, column: ExpectedColumn): number {
   if (qualifier === column.seen) return 0;
   const wanted = column.qualifier;

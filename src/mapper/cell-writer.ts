@@ -7,7 +7,7 @@ import { CellType, type Delete, Put } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, refuseEmbedded, shapeOf } from './shape.js';
 import { type ColumnsWriter, deleteColumn, generateColumnsWriter } from './writer-code.js';
 
-/** What an embedded object may have, and what is embedded in it. */
+/** The allowed properties of an embedded object. */
 interface EmbeddedNames {
   readonly property: string;
   readonly known: ReadonlySet<string>;
@@ -15,15 +15,15 @@ interface EmbeddedNames {
 }
 
 /**
- * Makes mutations of objects: a put of every column that has a value, a delete of the columns that are null; undefined
- * leaves the stored cell alone. No column is in both, so that the delete hides nothing that the put writes though both
- * have one timestamp.
+ * Builds mutations from objects: a put of every column with a value, a delete of columns that are null. Undefined
+ * leaves the stored cell unchanged. No column is in both, because the delete would hide a put with the same
+ * timestamp.
  */
 export class CellWriter {
   private readonly writeColumns: ColumnsWriter;
   private readonly known: ReadonlySet<string>;
   private readonly embedded: readonly EmbeddedNames[];
-  /** Properties of the last plain objects, in their order; all are known. */
+  /** The property names of the last plain object, in order. All are known. */
   private readonly lastNames: string[] = [];
   private readonly mayExpire: boolean;
 
@@ -64,10 +64,10 @@ export class CellWriter {
     );
   }
 
-  /** A plain object with a property that is not declared is a mistake; instances may have fields of their own. */
+  /** An undeclared property of a plain object is a mistake. Class instances may have other fields. */
   private checkProperties(source: Readonly<Record<string, unknown>>): void {
     if (!isPlainObject(source)) return;
-    // Objects that are written together mostly have the same properties in the same order.
+    // Objects written together mostly have the same properties in the same order.
     const { lastNames } = this;
     let index = 0;
     for (const name in source) {
@@ -82,7 +82,7 @@ export class CellWriter {
     }
   }
 
-  /** As `checkProperties`, of plain objects that are embedded. */
+  /** As `checkProperties`, for embedded plain objects. */
   private checkEmbedded(source: object, embedded: readonly EmbeddedNames[], path: string): void {
     for (const { property, known, inner } of embedded) {
       const value = (source as Readonly<Record<string, unknown>>)[property] as
@@ -233,7 +233,9 @@ export class CellWriter {
   }
 }
 
-/** As `Put.addColumn`, of a family, qualifier and timestamp that were checked when the schema was compiled. */
+/**
+ * As `Put.addColumn`, without its checks: family, qualifier and timestamp were checked when the schema was compiled.
+ */
 function pushCell(
   put: Put,
   family: string,

@@ -12,13 +12,12 @@ import { PlainConverter } from './plain.js';
 import { type Viewable, viewOf } from './plain-view.js';
 import { type MappedEntity, shapeOf } from './shape.js';
 
-/** Readers of projections kept for each entity; a query with more different ones makes them anew. */
+/** The most cached readers of projections for each entity. */
 const KEPT_PROJECTIONS = 64;
 
 /**
- * The mapper of one entity, compiled once. Loaded objects have the class's prototype, but its constructor is not called
- * and its field initializers do not run: what is in the row is all there is. Every declared property is there,
- * undefined when the row has no cell for it.
+ * The mapper of one entity, compiled once. Loaded objects have the class's prototype, but neither constructor nor
+ * field initializers run: all values come from the row. Every declared property exists, undefined without a cell.
  */
 export class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly reader: CellReader;
@@ -110,8 +109,8 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
 }
 
 /**
- * The schema of an entity with `substitute` parts, bound to the dictionaries of a database: its key takes and gives
- * texts. The schema itself when it has none.
+ * The schema of an entity with `substitute` parts, with its key bound to the dictionaries of a database. The schema
+ * itself when it has none.
  */
 export function bindDictionaries(
   schema: EntitySchema,
@@ -124,9 +123,9 @@ export function bindDictionaries(
 }
 
 /**
- * Compiles the declarations of these entity classes: key layouts, columns, tables and mappers, all frozen. `markers` says
- * where the markers of entities stand whose declarations leave it open.
- * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
+ * Compiles entity classes: key layouts, columns, tables and mappers, all frozen. `markers`: the families of markers
+ * whose declarations leave them open. @throws SchemaError with every problem of every entity: entity, property, rule
+ * and mend.
  */
 export function compileSchema(
   entities: readonly EntityClass[],

@@ -1,7 +1,4 @@
-/**
- * Entities as they are shown outside of a program: what class-transformer's decorators on their classes hide, rename and
- * change, and the relations that were loaded with them.
- */
+/** Entities as JSON for other programs: with class-transformer's decorators applied, and with loaded relations. */
 
 import { isLost, type JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
@@ -13,21 +10,20 @@ import type { ObjectShape } from './shape.js';
 type Properties = Readonly<Record<string, unknown>>;
 type PlainObject = Record<string, JsonValue>;
 
-/** What makes views of the entities of one class. */
+/** Converts the entities of one class to views. */
 export interface Viewable {
   readonly shape: ObjectShape;
   readonly converter: PlainConverter;
   readonly relations: EntitySchema['relations'];
 }
 
-/** The class of a related entity -> what makes views of it; undefined where it is not known here. */
+/** The converter of a related class. Undefined where it is unknown. */
 export type ViewableOf = (target: EntityClass) => Viewable | undefined;
 
 /**
- * An entity, and those that were loaded with it, as class-transformer answers them. It is given a likeness of the entity, with
- * copies of what it would spoil (bytes, Maps); what it leaves as it was is then converted as the columns say, without loss,
- * and what it has changed as JSON has it.
- * @throws InvalidArgumentError naming the property whose value JSON cannot hold.
+ * An entity with its loaded relations, converted by class-transformer. It gets a copy of the entity (with copies of
+ * bytes and Maps, which it would damage). Values that it leaves unchanged are converted by the codecs, without loss;
+ * changed ones as JSON does. @throws InvalidArgumentError naming the property whose value JSON cannot hold.
  */
 export function viewOf(
   of: Viewable,
@@ -77,7 +73,7 @@ class PlainView {
     }
   }
 
-  /** What class-transformer has made of the likeness, as values of JSON. */
+  /** The result of class-transformer as JSON values. */
   shown(out: unknown): PlainObject {
     const { shape } = this.of;
     return shownObject(out as Properties, this.likeness as Properties, shape, this.plain, this.related);
@@ -110,7 +106,7 @@ function shownObject(
   return shown;
 }
 
-/** A copy with the class's prototype, of which nothing is spoilt that is read or copied by its properties. */
+/** A copy with the class's prototype, safe to read and change. */
 function likenessOf(shape: ObjectShape, source: Properties): object {
   const likeness = Object.create(shape.target.prototype as object) as Record<string, unknown>;
   for (const property of shape.properties) {
@@ -124,7 +120,7 @@ function likenessOf(shape: ObjectShape, source: Properties): object {
   return likeness;
 }
 
-/** class-transformer reads a Map by its keys, and one that was not read so was made into something else by the user. */
+/** class-transformer reads a Map by its keys. A Map that was not read so was converted by the user. */
 class ReadMap extends Map<unknown, unknown> {
   isRead = false;
 
@@ -134,7 +130,7 @@ class ReadMap extends Map<unknown, unknown> {
   }
 }
 
-/** What is converted without loss before holds no cycle. */
+/** Values that are converted without loss have no cycles. */
 function copyOf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Date) return value;
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -142,7 +138,7 @@ function copyOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyOf);
   if (isLost(value)) return value;
   const copy = Object.create(Object.getPrototypeOf(value) as object | null) as Record<string, unknown>;
-  // class-transformer takes an own "constructor" for the class.
+  // class-transformer uses an own "constructor" property as the class.
   for (const [name, inner] of Object.entries(value)) if (name !== 'constructor') copy[name] = copyOf(inner);
   return copy;
 }
@@ -171,7 +167,7 @@ function isObject(value: unknown): value is Properties {
   return typeof value === 'object' && value !== null;
 }
 
-/** Of what a transformation answered. @throws InvalidArgumentError naming the property. */
+/** The result of a user's transformation as JSON. @throws InvalidArgumentError naming the property. */
 function jsonOf(value: unknown, property: string): JsonValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value);

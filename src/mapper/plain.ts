@@ -1,4 +1,4 @@
-/** Entities as values of JSON and back, for exports, tools and tests. Nothing is lost on the way. */
+/** Converts entities to JSON values and back, without loss: for exports, tools and tests. */
 
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
@@ -10,12 +10,12 @@ import { fromTagged, toTagged } from './tagged.js';
 type Properties = Record<string, unknown>;
 type PlainObject = Record<string, JsonValue>;
 
-/** What can tell whether it takes a value. */
+/** A codec that can test a value by encoding it. */
 type Encoder = Pick<ValueCodec<unknown>, 'name' | 'encode'>;
 
 /**
  * Converts the objects of one entity. Dates become ISO texts, bigints decimal texts, bytes base64, Maps lists of
- * [key, value], what codecs of the user's own take becomes tagged objects. Undefined is left out, null is kept.
+ * [key, value], values of user-defined codecs tagged objects. Undefined is omitted, null is kept.
  */
 export class PlainConverter {
   constructor(
@@ -23,7 +23,7 @@ export class PlainConverter {
     private readonly shape: ObjectShape,
   ) {}
 
-  /** @throws InvalidArgumentError naming the property when a value is none that its codec stores. */
+  /** @throws InvalidArgumentError naming the property when its codec refuses a value. */
   toPlain(source: Readonly<Properties>): PlainObject {
     return this.objectToPlain(this.shape, source, '');
   }
@@ -158,7 +158,7 @@ function scalarToPlain(value: unknown): JsonValue {
   return toTagged(value);
 }
 
-/** The value that the codec takes: codecs are strict, so that at most one reading of a text fits. */
+/** The value that the codec accepts. Codecs are strict, so at most one interpretation of a text fits. */
 function scalarFromPlain(codec: Encoder, plain: JsonValue): unknown {
   if (typeof plain !== 'string') {
     codec.encode(plain);
@@ -178,7 +178,7 @@ function scalarFromPlain(codec: Encoder, plain: JsonValue): unknown {
   throw refusal;
 }
 
-/** What a text can stand for, the text itself first. */
+/** The interpretations of a text, the text itself first. */
 const READINGS: readonly ((text: string) => unknown)[] = [
   (text) => text,
   (text) => (/^-?\d+$/.test(text) ? BigInt(text) : undefined),

@@ -6,11 +6,11 @@ import type { RawRow } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, shapeSource } from './shape.js';
 
 /**
- * Reads raw rows by a function generated for the entity: one step for each expected column, in the order of cells. Each
- * step has its own codec and property, so that the machine code of the hot path has no call that it cannot see through.
+ * Generates the reader of raw rows for an entity: one step for each expected column, in the order of cells. Each step
+ * has its own codec and property, so that calls on the hot path are monomorphic.
  */
 
-/** A column and its slot. All are of one cell. */
+/** A single-cell column with its slot. */
 export interface SingleColumn {
   readonly column: ColumnSchema;
   readonly slot: number;
@@ -18,12 +18,12 @@ export interface SingleColumn {
 
 export type RawReader = (raw: RawRow) => object;
 
-/** Makes the error of a value that cannot be decoded: the column by its place among those given, the cell by its own. */
+/** Creates the error of a value that cannot be decoded, from the indexes of column and cell. */
 export type RawFailure = (column: number, raw: RawRow, cell: number, cause: unknown) => Error;
 
 /**
- * The generated reader of a shape all of whose columns are of one cell; `columns` in the order of cells. Undefined where
- * code may not be generated: the reader of results does the same.
+ * The generated reader of a shape of single-cell columns, given in the order of cells. Undefined where code may not
+ * be generated; the reader of results is used then.
  */
 export function generateRawReader(
   entity: MappedEntity,
@@ -66,7 +66,7 @@ ${steps.join('\n')}
   return generated<RawReader | undefined>(given, body, () => undefined);
 }
 
-/** Passes over the cells before the column, and takes the column's own if there is one. */
+/** Skips cells before the column, and reads the column's cell if there is one. */
 function stepSource({ column }: SingleColumn, index: number, place: string, only: boolean): string {
   const family = JSON.stringify(column.family);
   const value =
@@ -92,20 +92,20 @@ function stepSource({ column }: SingleColumn, index: number, place: string, only
     }`;
 }
 
-/** Whether there are cells of other families than the only one: the first and the last cell tell. */
+/** Whether cells of other families exist: the first and the last cell tell. */
 function othersSource(family: string): string {
   const name = JSON.stringify(family);
   return `  const others = count > 0 && (families[0] !== ${name} || families[count - 1] !== ${name});\n`;
 }
 
-/** Families come in the byte order of their names. */
+/** Families are in the byte order of their names. */
 function familyBefore(family: string, wanted: string): boolean {
   return Buffer.compare(Buffer.from(family), Buffer.from(wanted)) < 0;
 }
 
-/** One expected column. Of one class, so that the loop over cells stays monomorphic. */
+/** An expected column. One class for all, so that the loop over cells is monomorphic. */
 export class ExpectedColumn {
-  /** The qualifier object that was last found equal: engines may share one between rows, and then nothing is compared. */
+  /** The qualifier object found equal last: engines may share it between rows, and then bytes need not be compared. */
   seen: Uint8Array;
 
   constructor(
@@ -113,9 +113,9 @@ export class ExpectedColumn {
     readonly slot: number,
     readonly qualifier: Uint8Array,
     readonly codec: ValueCodec<unknown>,
-    /** One cell makes the value; otherwise a Map (`columns`) or a history (`versions`) is filled. */
+    /** Whether one cell is the value. Otherwise a Map (`columns`) or history (`versions`) is filled. */
     readonly single: boolean,
-    /** The qualifier is what all cells of the property begin with. */
+    /** Whether the qualifier is a prefix of the cells' qualifiers. */
     readonly prefix: boolean,
   ) {
     this.seen = qualifier;

@@ -4,9 +4,9 @@ import type { KeyLayout } from '../key/types.js';
 import type { ColumnSchema, EmbeddedSchema, EntityClass, EntitySchema, TimeToLive } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 
-/** How an entity's key parts and columns lie in its objects: a tree of properties, each with a slot. */
+/** Shapes: the layout of key parts and columns in objects, as a tree of properties with slots. */
 
-/** What the mapper needs of an entity. */
+/** The part of an entity's schema that the mapper uses. */
 export interface MappedEntity {
   readonly name: string;
   readonly target: EntityClass;
@@ -20,35 +20,35 @@ export interface MappedEntity {
   readonly relations: EntitySchema['relations'];
 }
 
-/** One property of an object. A slot is the index of a column in `MappedEntity.columns`. */
+/** A property of an object. A slot is an index into `MappedEntity.columns`. */
 export type ShapeProperty =
   | { readonly kind: 'key'; readonly name: string }
-  /** The part of the key that a row's span of time is of: its start. */
+  /** The start of the row's time bucket, which is a key part. */
   | { readonly kind: 'window'; readonly name: string }
   | {
       readonly kind: 'column';
       readonly name: string;
       readonly slot: number;
-      /** What the property holds before a cell was read. */
+      /** The value of the property before a cell is read. */
       readonly initial: 'undefined' | 'map' | 'list';
     }
   | { readonly kind: 'embedded'; readonly name: string; readonly shape: ObjectShape };
 
 export interface ObjectShape {
   readonly target: EntityClass;
-  /** The key's parts first, then columns and embedded objects as they were declared. */
+  /** Key parts first, then columns and embedded objects in order of declaration. */
   readonly properties: readonly ShapeProperty[];
 }
 
-/** What makes the objects of one shape. */
+/** The functions of one shape. */
 export interface ShapeCode {
-  /** A new object with every property undefined. No constructor of the user's runs. */
+  /** Creates an object with every property undefined. No user-defined constructor runs. */
   create(): object;
-  /** Sets the property of a column; makes the embedded objects on the way. */
+  /** Sets the property of a column. Creates embedded objects on the way. */
   assign(entity: object, slot: number, value: unknown): void;
 }
 
-/** The shape of an entity with the columns that `wanted` keeps; all by default. */
+/** The shape of an entity with the columns that `wanted` selects. Default: all. */
 export function shapeOf(
   entity: MappedEntity,
   wanted: (column: ColumnSchema) => boolean = () => true,
@@ -98,12 +98,12 @@ function initialKind({ kind }: ColumnSchema): 'undefined' | 'map' | 'list' {
   return kind === 'columns' ? 'map' : kind === 'versions' ? 'list' : 'undefined';
 }
 
-/** What a property of a new object holds. */
+/** The initial value of a property. */
 export function initialOf(property: ShapeProperty): 'undefined' | 'map' | 'list' {
   return property.kind === 'column' ? property.initial : 'undefined';
 }
 
-/** The slots of all columns under a shape. */
+/** The slots of all columns of a shape. */
 export function slotsOf(shape: ObjectShape): number[] {
   return shape.properties.flatMap((property) =>
     property.kind === 'column'
@@ -114,7 +114,7 @@ export function slotsOf(shape: ObjectShape): number[] {
   );
 }
 
-/** @throws InvalidArgumentError: an embedded property holds something that is no object. */
+/** @throws InvalidArgumentError: the value of an embedded property is no object. */
 export function refuseEmbedded(property: string, value: unknown): never {
   throw new InvalidArgumentError(
     `Property "${property}" holds an embedded object, not ${describe(value)}. Give an object, or null to delete it.`,
@@ -123,20 +123,20 @@ export function refuseEmbedded(property: string, value: unknown): never {
 }
 
 /**
- * The functions that make and take apart the objects of one shape, generated as source once per entity: all objects of
- * an entity have one hidden class, and every property access is monomorphic. Beside them stands the plain form, for
- * runtimes that forbid generating code.
+ * Generates the functions that create and read objects of one shape, once per entity: all objects of an entity have
+ * one hidden class, and property access is monomorphic. Beside them is the same without generated code, for runtimes
+ * that forbid it.
  */
 
-/** Source of the pieces that functions over one shape are made of. */
+/** Pieces of source for functions over one shape. */
 export interface ShapeSource {
-  /** What `prototypes` must be where the source runs. */
+  /** The value of `prototypes` in the scope of the source. */
   readonly prototypes: object[];
-  /** Definitions of H0, which makes the whole object, and of the embedded ones. */
+  /** Definitions of H0, which creates the whole object, and of the constructors of embedded ones. */
   readonly constructors: string[];
-  /** By slot: what the column's value is assigned to, with the object in `o`. */
+  /** By slot: the expression that the column's value is assigned to, with the object in `o`. */
   readonly places: Map<number, string>;
-  /** Statements that read every column's value of `o` into a variable: `v` with the column's slot. */
+  /** Statements that read every column of `o` into a variable `v` with the column's slot. */
   readonly reads: string[];
 }
 
@@ -146,7 +146,7 @@ export function shapeSource(shape: ObjectShape): ShapeSource {
   return source;
 }
 
-/** The functions of a shape. */
+/** The functions of a shape, generated or not. */
 export function shapeCode(shape: ObjectShape): ShapeCode {
   const parts = shapeSource(shape);
   const assigns = [...parts.places].map(([slot, place]) => `    case ${slot}: ${place} = v; return;`);
@@ -160,7 +160,7 @@ ${assigns.join('\n')}
   return generated({ prototypes: parts.prototypes }, body, () => plainShape(shape));
 }
 
-/** The path of properties to each slot's value, with the shapes of the objects on the way. */
+/** The path to a slot's value, with the shapes of the objects on the way. */
 interface PlainPlace {
   readonly name: string;
   readonly outer: readonly { readonly name: string; readonly shape: ObjectShape }[];
@@ -199,7 +199,7 @@ function plainObject({ target, properties }: ObjectShape): object {
   return object;
 }
 
-/** Every column's value of an object by its slot, as the statements of `ShapeSource.reads` take them. */
+/** The value of every column of an object by slot, like the statements of `ShapeSource.reads`. */
 export function readPlainly(shape: ObjectShape, source: object, refuse: Refuse): unknown[] {
   const values: unknown[] = [];
   collectValues(shape, source as Record<string, unknown>, '', values, refuse);
@@ -231,7 +231,7 @@ function collectValues(
 
 const INITIAL = { undefined: 'undefined', map: 'new Map()', list: '[]' } as const;
 
-/** `read` is the variable that holds the object while reading; `target` the expression that has or makes it. */
+/** `read`: the variable that holds the object when reading. `target`: the expression that has or creates it. */
 function addShape(
   shape: ObjectShape,
   parts: ShapeSource,

@@ -1,6 +1,6 @@
 /**
- * Values of any depth as JSON: what JSON has no word for becomes an object with one property, `$date`, `$bigint`,
- * `$bytes`, `$number`, `$map`. Objects that look like that are wrapped in `$object`.
+ * Values of any depth as JSON. Values that JSON lacks become objects with one property: `$date`, `$bigint`, `$bytes`,
+ * `$number`, `$map`. Objects that look like these are wrapped in `$object`.
  */
 
 import type { JsonValue } from '../codec/index.js';

@@ -1,7 +1,6 @@
 /**
- * Writes the columns of objects by a function generated for the entity: one step for each column, in the order of cells.
- * Each step has its own codec and property, so that the machine code of the hot path has no call that it cannot see
- * through.
+ * Generates the function that writes the columns of objects for an entity: one step for each column, in the order of
+ * cells. Each step has its own codec and property, so that calls on the hot path are monomorphic.
  */
 
 import { generated } from '../codegen/generated.js';
@@ -10,10 +9,10 @@ import type { ColumnSchema } from '../schema/types.js';
 import { CellType, Delete, type Put } from '../table/index.js';
 import { type MappedEntity, type ObjectShape, readPlainly, refuseEmbedded, shapeSource } from './shape.js';
 
-/** Adds a cell to the put for every column that has a value; gives the delete of the columns that are null, if any. */
+/** Adds a cell to the put for every column with a value. Returns the delete of null columns, if any. */
 export type ColumnsWriter = (source: object, put: Put) => Delete | undefined;
 
-/** Writes a property that stands for many cells. */
+/** Writes a property of several cells. */
 export type ManyWriter = (
   column: ColumnSchema,
   value: unknown,
@@ -21,10 +20,10 @@ export type ManyWriter = (
   del: Delete | undefined,
 ) => Delete | undefined;
 
-/** Makes the error of a value that a column's codec refused. */
+/** Creates the error of a value that a codec refused. */
 export type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
 
-/** What values are put together in; nothing here re-enters. */
+/** A shared buffer: nothing here is re-entrant. */
 const shared = new KeyWriter();
 
 /** The generated writer of all columns of a shape. */
@@ -106,7 +105,7 @@ function stepSource({ kind, family, codec }: ColumnSchema, i: number): string {
   if (kind !== 'column' && kind !== 'counter') {
     return `    if (v${i} !== undefined) { encoding = undefined; del = many(k${i}, v${i}, put, del); }`;
   }
-  // Codecs that make their bytes by themselves know a shorter way than the one over a buffer.
+  // Codecs with an `encode` of their own are faster than through a buffer.
   const buffered = codec instanceof BaseCodec && codec.encode === BaseCodec.prototype.encode;
   const value = buffered ? 'out.copy()' : `c${i}.encode(v${i})`;
   return `    if (v${i} === null) del = deleteColumn(del, put, ${JSON.stringify(family)}, q${i});
@@ -117,13 +116,15 @@ function stepSource({ kind, family, codec }: ColumnSchema, i: number): string {
     }`;
 }
 
-/** As `Put.addColumn`, of a family, qualifier and timestamp that were checked when the schema was compiled. */
+/**
+ * As `Put.addColumn`, without its checks: family, qualifier and timestamp were checked when the schema was compiled.
+ */
 function cellSource(family: string, qualifier: string, value: string): string {
   const name = JSON.stringify(family);
   return `{ family: ${name}, qualifier: ${qualifier}, timestamp, type: ${CellType.Put}, value: ${value} }`;
 }
 
-/** The delete, with one column more. */
+/** The delete with one more column. */
 export function deleteColumn(
   del: Delete | undefined,
   put: Put,

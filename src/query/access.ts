@@ -8,56 +8,59 @@ import type { SyncTable, Table } from '../table/index.js';
 import type { Operations, QueryListener } from './operations.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 
-/** The tables that queries read. */
+/** Access to the tables that queries read. */
 
-/** A table, and the same table again if it answers without leaving the thread. */
+/** A table; `sync` is the same table if it is synchronous. */
 export interface TableAccess {
   readonly table: Table;
   readonly sync: SyncTable | undefined;
   /**
-   * Loads what a decoding lacked: a promise when that is why it failed, undefined for other errors. Undefined where
-   * nothing is ever lacking.
+   * Loads what decoding lacked. Returns a promise when that was the cause of the error, undefined for other errors.
+   * Absent where nothing can be lacking.
    */
   readonly recover?: ((error: unknown) => Promise<void> | undefined) | undefined;
-  /** The indexes of the entity that is read, with the table of their entries; undefined where it has none. */
+  /** The indexes of the entity, with the table of their entries. Undefined: it has none. */
   readonly indexing?:
     | {
         readonly access: IndexAccess;
         readonly entries: TableAccess;
-        /** Of engines that write entries before and after the row. */
+        /** Set for engines that write entries before and after the row. */
         readonly repair?: EntryRepair;
       }
     | undefined;
-  /** The repositories of other entities of the database. */
+  /** The readers of related entities. */
   readonly related?: RelatedReaders | undefined;
-  /** Who is told of what is read and written. */
+  /** Observers of reads and writes. */
   readonly operations?: Operations | undefined;
-  /** Seals cursors, so that none can be forged: HMAC-SHA-256. */
+  /** The secret that seals cursors (HMAC-SHA-256), so that none can be forged. */
   readonly cursorSecret?: Uint8Array | undefined;
-  /** Names of entities whose cursors go on in this one, since their keys were changed to its. */
+  /** Former names of entities whose keys were changed to those of this one: their cursors stay valid. */
   readonly formerNames?: ((schema: EntitySchema) => readonly string[]) | undefined;
 }
 
-/** What an application says about all reads of a database. */
+/** Settings of all reads of a database. */
 export interface ReadSettings {
-  /** Told of every query when it has ended: its plan, rows, bytes and time. `queryLogger` makes one that writes lines. */
+  /**
+   * Called with every finished query: its plan, rows, bytes and time. `queryLogger` makes a listener that writes
+   * lines.
+   */
   readonly onQuery?: QueryListener | undefined;
   /**
-   * Seals the cursors of pages (HMAC-SHA-256), so that who is handed one can make no other. 16 bytes or more, the same in
-   * every process that takes them. Without it a cursor is held to be whole, but anybody can make one.
+   * Seals the cursors of pages with HMAC-SHA-256, so that clients cannot forge any. At least 16 bytes, the same in
+   * every process that reads the cursors. Without it a cursor has a checksum only.
    */
   readonly cursorSecret?: string | Uint8Array | undefined;
 }
 
-/** The same, held to what it may be: what every table is read with. */
+/** The checked settings. */
 export interface Reading extends Pick<TableAccess, 'cursorSecret'> {
   readonly onQuery?: QueryListener | undefined;
 }
 
-/** The least bytes of a secret that are worth the name. */
+/** The least bytes of a secret. */
 const LEAST_SECRET = 16;
 
-/** @throws InvalidArgumentError when the secret is too short to be one, or the listener no function. */
+/** @throws InvalidArgumentError when the secret is too short, or the listener no function. */
 export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Reading {
   if (onQuery !== undefined && typeof onQuery !== 'function') {
     throw new InvalidArgumentError(`onQuery is a function, not ${describe(onQuery)}.`);
@@ -72,9 +75,12 @@ export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Read
   return { onQuery, cursorSecret: Uint8Array.from(secret) };
 }
 
-/** Decoding that may lack something which can be fetched: the schema that wrote an Avro value, the text of an id. */
+/**
+ * Decoding that may have to load something: the schema that an Avro value was written with, or the text of a
+ * dictionary id.
+ */
 
-/** Loads what a decoding lacked. @throws the error itself when nothing can be loaded that would mend it. */
+/** Loads what decoding lacked. @throws the error itself when nothing can be loaded. */
 async function recoverOrThrow(access: TableAccess, error: unknown): Promise<void> {
   if (error instanceof MissingTextError) {
     await error.dictionary.values([error.id]);
@@ -85,7 +91,7 @@ async function recoverOrThrow(access: TableAccess, error: unknown): Promise<void
   await loading;
 }
 
-/** Decodes; what that lacked is loaded, and it is done again. A promise when something had to be loaded. */
+/** Decodes. If something is lacking, loads it and decodes again; then the result is a promise. */
 export function recovering<T>(access: TableAccess, decode: () => T | Promise<T>): T | Promise<T> {
   try {
     const value = decode();
@@ -97,7 +103,7 @@ export function recovering<T>(access: TableAccess, decode: () => T | Promise<T>)
   }
 }
 
-/** Loads what failed for `error`, then decodes again. @throws the error itself when nothing mends it. */
+/** Loads what caused the error, then decodes again. @throws the error itself when nothing can be loaded. */
 export async function recoverAndRetry<T>(
   access: TableAccess,
   error: unknown,

@@ -1,4 +1,4 @@
-/** The common part of queries on one entity and on collections: running, streaming, paging, counting. */
+/** The common part of queries on one entity and on collections: run, stream, page, count. */
 
 import { copyBytes } from '../bytes/index.js';
 import { InvalidArgumentError, QueryError } from '../errors.js';
@@ -28,29 +28,29 @@ import { countRanges, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 
-/** A query made ready to run. */
+/** A planned query. */
 export interface Prepared {
   readonly plan: ReadPlan;
-  /** The same with the opposite direction. */
+  /** The plan in the opposite direction. */
   readonly reversedPlan: () => ReadPlan;
   readonly scope: CursorScope;
-  /** Of each entity of the plan. */
+  /** The loader of each entity in the plan. */
   readonly loaders: readonly RowLoader[];
-  /** Order by a column, in place of the key's. */
+  /** Compares rows by a column, for `orderBy`. */
   readonly compare: ((a: object, b: object) => number) | undefined;
   readonly explain: () => Explanation;
-  /** What is asked, as text. */
+  /** The conditions as text. */
   readonly conditions: (literal: Literal) => string;
-  /** Of a query that runs, where its options give it a time. */
+  /** Set while a query with a `timeout` runs. */
   readonly deadline?: Deadline;
 }
 
-/** Rows fetched at once by a stream: few at first, so that a reader who stops early costs little. */
+/** Rows that a stream fetches first: few, so that a reader who stops early reads little. */
 const FIRST_CHUNK = 32;
-/** Rows that are likely wanted where nothing bounds them. */
+/** Rows fetched where no limit is known. */
 const MANY_ROWS = 256;
 
-/** A lazy, immutable query: each step gives a new one, and it can be run any number of times. */
+/** A lazy, immutable query. Each method returns a new one, and it can be run any number of times. */
 export abstract class BaseQuery<T> implements AsyncIterable<T> {
   protected constructor(
     protected readonly access: TableAccess,
@@ -59,25 +59,25 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
 
   protected abstract readonly spec: BaseSpec;
   protected abstract derive(change: Partial<BaseSpec>, options?: FindOptions): this;
-  /** A promise only where ids of texts that stand in keys must be loaded first. */
+  /** Plans the query. A promise only where dictionary ids must be loaded first. */
   protected abstract prepare(): Prepared | Promise<Prepared>;
-  /** So many rows, undefined: all, by a shorter way than the plan's, where there is one. */
+  /** Fast path for up to this many rows (undefined: all). Returns undefined where there is none. */
   protected lookUp(_limit: number | undefined): T[] | Promise<T[]> | undefined {
     return undefined;
   }
 
-  /** The same query, reading only what says which rows there are. */
+  /** The same query, reading only what tells whether a row exists. */
   protected abstract forCounting(): BaseQuery<unknown>;
 
-  /** Explains what the query will do. Reads nothing and needs no server. */
+  /** Explains the plan. Reads nothing and needs no server. */
   abstract explain(): Explanation;
 
-  /** From the last key to the first. Called twice it is as if it had not been. */
+  /** Reverses the order. Twice restores it. */
   reverse(): this {
     return this.derive({ reversed: !this.spec.reversed });
   }
 
-  /** At most this many rows. @throws InvalidArgumentError when it is no whole number from 0 on. */
+  /** The most rows. @throws InvalidArgumentError unless it is a whole number, 0 or more. */
   limit(rows: number): this {
     if (!Number.isSafeInteger(rows) || rows < 0) {
       throw new InvalidArgumentError(`limit takes a whole number of rows, not ${describe(rows)}.`);
@@ -85,19 +85,19 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return this.derive({ limit: rows });
   }
 
-  /** As the rows were at this time (ms or Date), as far as the families keep old versions and deletes. */
+  /** Reads as of this time (ms or Date), as far as families keep old versions and deletes. */
   asOf(time: number | Date): this {
     return this.derive({ timeRange: timeRangeAt(time) });
   }
 
-  /** Only cells written in [from, to), ms or Dates. @throws InvalidArgumentError when they are no times. */
+  /** Reads only cells written in [from, to), ms or Dates. @throws InvalidArgumentError on other values. */
   writtenBetween(from: number | Date, to: number | Date): this {
     return this.derive({
       timeRange: new TimeRange(timeOf('writtenBetween', from), timeOf('writtenBetween', to)),
     });
   }
 
-  /** Ends the reading with `ERR_ABORTED` when the signal is aborted. */
+  /** Aborts reading with `ERR_ABORTED` when the signal is aborted. */
   signal(signal: AbortSignal): this {
     if (!isRecord(signal) || typeof Reflect.get(signal, 'aborted') !== 'boolean') {
       throw new InvalidArgumentError(`signal takes an AbortSignal, not ${describe(signal)}.`);
@@ -108,36 +108,34 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   /** The first row, or null. */
   async first(): Promise<T | null> {
     const limit = Math.min(this.spec.limit ?? 1, 1);
-    // A listener is told of the query as it runs.
+    // Observers get an event for the running query.
     const query = this.access.operations?.queriesHeard ? this.limit(limit) : this;
     const found = query.collect('first', undefined, limit);
     const rows = found instanceof Promise ? await found : found;
     return rows[0] ?? null;
   }
 
-  /**
-   * Every row, in one array.
-   * @throws QueryError when there are more than `max`: nothing is cut off silently.
-   */
+  /** Every row, in one array. @throws QueryError when there are more than `max`: nothing is cut off silently. */
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
     return this.collect('all', maxOf(options), this.spec.limit);
   }
 
-  /** How many rows there are; reads only the markers of rows and what conditions test. */
+  /** The number of rows. Reads only markers and the columns of conditions. */
   async count(): Promise<number> {
     return this.forCounting().countRows('count');
   }
 
-  /** Whether there is any row; reads on only until the first. */
+  /** Whether there is any row. Reads up to the first. */
   async exists(): Promise<boolean> {
     if (this.spec.limit === 0) return false;
     return (await this.forCounting().limit(1).countRows('exists')) > 0;
   }
 
   /**
-   * One page of `size` rows, which has no default, with cursors to the next and the one before. Cursors are bound to the query; other
-   * queries refuse them.
-   * @throws InvalidArgumentError without options. @throws QueryError on a size that is not positive, and on a cursor of another query.
+   * A page of `size` rows (no default), with cursors to the next and the previous page. Cursors are bound to the
+   * query: other queries reject them.
+   * @throws InvalidArgumentError without options; QueryError on a size that is not positive, and on a cursor of
+   * another query.
    */
   async page(options: PageOptions): Promise<Page<T>> {
     return this.readPage(options);
@@ -164,7 +162,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
         const item = prepared.loaders[entity]!.load(row);
         return item instanceof Promise ? item.then(taken) : taken(item);
       };
-      // The row behind the page only says that there is one.
+      // The row after the page only tells that there is one.
       let seen = 0;
       try {
         const kept: { readonly row: Row; readonly place: Uint8Array }[] = [];

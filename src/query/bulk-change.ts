@@ -24,31 +24,31 @@ export interface FoundRows {
   readonly cursor: string | undefined;
 }
 
-/** How rows are found: at most `limit` of them, `size` at a time, from the cursor on. */
+/** How rows are found: at most `limit`, in batches of `size`, from the cursor on. */
 export interface FoundRowsOptions {
   readonly size: number;
   readonly limit: number | undefined;
   readonly cursor: string | undefined;
 }
 
-/** What is decided of a row here, by columns that the step which changes it must find as they were read. */
+/** A condition evaluated by Rowan, with the columns that must be unchanged when the row is written. */
 export interface RowCheck {
   readonly columns: readonly ColumnSchema[];
   holds(row: Result): boolean;
 }
 
-/** The condition that a row must meet once more when it is changed. */
+/** The condition that a row must satisfy again when it is changed. */
 export interface Recheck {
-  /** For the engine. */
+  /** The part that the engine evaluates. */
   readonly filter: Filter | undefined;
   readonly row: RowCheck | undefined;
 }
 
-/** Changes rows that were found: what the repository gives its queries. */
+/** Changes the rows that a query has found. Implemented by the repository. */
 export interface RowChanger {
   /**
-   * Does the same to many rows, each for itself, as far as they are still there and pass what is checked once more.
-   * @returns how many were changed. @throws the first failure, when all have been tried.
+   * Changes many rows in the same way, each independently, if they still exist and satisfy the recheck. @returns how
+   * many were changed. @throws the first failure, after all have been tried.
    */
   changeRows(
     rows: readonly FoundRow[],
@@ -58,53 +58,53 @@ export interface RowChanger {
   ): Promise<number>;
 }
 
-/** How far a `deleteAll` or `updateAll` has come. */
+/** The progress of a `deleteAll` or `updateAll`. */
 export interface BulkProgress {
-  /** Rows that met the query when they were read. */
+  /** Rows that satisfied the query when they were read. */
   readonly matched: number;
   /**
-   * Rows that were changed; others were gone, or no longer met the conditions, when they were to be. `deleteAll` without
-   * conditions does not look, and counts the rows that were gone too.
+   * Rows that were changed. The others no longer existed or no longer satisfied the conditions. `deleteAll` without
+   * conditions does not check, and includes rows that no longer existed.
    */
   readonly changed: number;
-  /** Goes on behind these rows, given as `cursor` to the same query; undefined when all are done. */
+  /** Passed as `cursor` to the same query, continues after these rows. Undefined when all are done. */
   readonly cursor: string | undefined;
 }
 
 /** Options of `deleteAll` and `updateAll`. */
 export interface BulkOptions {
-  /** Rows read and changed at once. Default 1000. */
+  /** Rows read and changed in one batch. Default 1000. */
   readonly batch?: number;
-  /** A cursor of an earlier run, which goes on behind it. Default: from the beginning. */
+  /** The cursor of an earlier run, after which to continue. Default: the beginning. */
   readonly cursor?: string | undefined;
   /**
-   * Called after each batch, and awaited before the next: the place to keep the cursor where a run that was cut off finds
-   * it. What it throws ends the run.
+   * Called after each batch and awaited before the next: store the cursor here to be able to resume. An error ends
+   * the run.
    */
   readonly onProgress?: (progress: BulkProgress) => void | Promise<void>;
   /**
-   * Whether the step that changes a row must meet the conditions once more. False lets conditions take part that only
-   * Rowan can decide, as the row was when it was read. Default true.
+   * Whether the step that changes a row checks the conditions again. False allows conditions that only Rowan can
+   * evaluate, on the row as it was read. Default true.
    */
   readonly recheck?: boolean;
 }
 
 const BATCH = 1000;
 
-/** The part of a query that says which rows are changed. */
+/** The part of a query that determines the rows to change. */
 export interface BulkQuery {
   readonly spec: QuerySpec;
   readonly signal: AbortSignal | undefined;
   readonly changer: RowChanger | undefined;
-  /** Whether a row is still one that the index was asked for; undefined where none was asked by name. */
+  /** Whether a row still satisfies the conditions of the named index. Undefined where none was named. */
   readonly asked: RowCheck | undefined;
-  /** The rows, each with the entity's parts of its key. */
+  /** The rows, each with its key. */
   find(options: FoundRowsOptions): AsyncIterable<FoundRows>;
 }
 
 /**
- * Reads the keys of the query's rows and changes them, a batch after the other. Each row is one atomic step of its own.
- * @throws QueryError where the query is none whose rows can be changed; what a change throws.
+ * Reads the keys of the query's rows and changes them in batches. Each row is one atomic step. @throws QueryError on
+ * a query whose rows cannot be changed; errors of a change.
  */
 export async function changeAll(
   query: BulkQuery,
@@ -156,7 +156,7 @@ function checkPatch(schema: EntitySchema, patch: unknown): void {
   );
 }
 
-/** Whole rows are changed, as they are now: what reads something else has none. */
+/** Refuses queries that do not return whole, present rows. */
 function checkChangeable({ spec, changer }: BulkQuery, doing: string): RowChanger {
   const { schema } = spec;
   const refuse = (why: string): never => {
@@ -181,7 +181,9 @@ function checkChangeable({ spec, changer }: BulkQuery, doing: string): RowChange
   return changer;
 }
 
-/** What the step that changes a row checks again. What only asks the key's own parts never changes. */
+/**
+ * The condition that the changing step checks again. Conditions on parts of the key are omitted: these never change.
+ */
 function filterAgain({ schema, where }: QuerySpec, doing: string): Filter | undefined {
   const parts: Filter[] = [];
   for (const condition of where) {

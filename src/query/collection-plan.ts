@@ -1,4 +1,4 @@
-/** A reading of several record types: the plans of its entities, put together in one order. */
+/** Plans a collection: the plans of its entities, merged in one order. */
 
 import { compareBytes, equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
@@ -14,14 +14,14 @@ import type { Row } from './row.js';
 export interface CollectionPlan {
   readonly reading: ReadPlan;
   readonly entities: readonly EntityPlan[];
-  /** The entities that are read in one scan with others, because they stand side by side. */
+  /** The entities that share one scan because their rows are adjacent. */
   readonly joined: readonly EntitySchema[];
 }
 
 /**
- * Every entity is planned by itself. Those whose keys are laid out alike up to the record type, and of which nothing but
- * keys is asked, stand side by side behind each lead: one scan reads them.
- * @throws QueryError `ERR_FULL_SCAN` as a query on one entity; KeyError.
+ * Plans every entity by itself. Entities with equal layouts before the record type, and with conditions on keys only,
+ * have adjacent rows within each range: one scan reads them. @throws QueryError `ERR_FULL_SCAN` as a query on one
+ * entity; KeyError.
  */
 export function planCollection(specs: readonly QuerySpec[]): CollectionPlan {
   const entities = specs.map((spec) => planOne(specs, spec));
@@ -72,7 +72,7 @@ function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number)
   };
 }
 
-/** The entities that stand side by side, by their places; those of the first that has such neighbors. */
+/** The indexes of the entities with adjacent rows; those of the first such group. */
 function neighbors(entities: readonly EntityPlan[]): number[] {
   for (const [index, plan] of entities.entries()) {
     if (!isPlain(plan)) continue;
@@ -85,7 +85,7 @@ function neighbors(entities: readonly EntityPlan[]): number[] {
   return [];
 }
 
-/** Whether nothing is asked but keys: one filter and one set of columns serve it together with others. */
+/** Whether only keys are restricted, so that one filter and one set of columns serve several entities. */
 function isPlain({ keyPlan, pushed, local, spec }: EntityPlan): boolean {
   return (
     keyPlan.beforeType !== undefined &&
@@ -106,7 +106,10 @@ function isBeside(a: EntityPlan, b: EntityPlan): boolean {
   );
 }
 
-/** One range for each lead, from the first record type's rows to the last one's; rows between are passed over. */
+/**
+ * One range for each prefix, from the rows of the first record type to those of the last. Rows in between are
+ * skipped.
+ */
 function joinedPart(entities: readonly EntityPlan[], together: readonly number[]): PlanPart {
   const leads: KeyLead[] = [];
   const ranges: KeyRange[] = [];
@@ -135,7 +138,7 @@ function joinedPart(entities: readonly EntityPlan[], together: readonly number[]
   };
 }
 
-/** Drops the rows of other record types that lie between; engines skip over them. */
+/** A filter that skips rows of other record types. */
 function rangesFilter(ranges: readonly KeyRange[]): Filter {
   return filters.multiRowRange(
     ranges.map((range) => ({

@@ -1,4 +1,4 @@
-/** The lazy query on several record types: the entities of one table whose keys begin alike. */
+/** The lazy query on several record types: entities of one table with equal leading key parts. */
 
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
@@ -17,12 +17,12 @@ import { Groups } from './page.js';
 import { type CollectionSpec, describeSpec, emptySpec, identityOf, type QuerySpec } from './query-spec.js';
 import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
-/** Members of a union but the one type; classes that extend it stay. */
+/** The union without this one type; subclasses of it stay. */
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;
 
 /**
- * A lazy, immutable query over several record types of one table. Rows come in the order of the parts that their keys
- * have in common, then of the record types, then of what is left of the keys.
+ * A lazy, immutable query over several record types of one table. Rows are ordered by the common parts of their keys,
+ * then the record types, then the rest of the keys.
  */
 export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
   constructor(
@@ -34,9 +34,9 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
   }
 
   /**
-   * The collection of these entities whose keys begin with `prefix`.
-   * @throws QueryError when they are of several tables, or one is named twice; KeyError when the prefix is not one of
-   * every entity's key; InvalidArgumentError on unknown options.
+   * The collection of these entities whose keys begin with `prefix`. @throws QueryError when they are of several
+   * tables, or one is given twice; KeyError when the prefix does not fit every entity's key; InvalidArgumentError on
+   * unknown options.
    */
   static of<C extends KeyedClass>(
     access: TableAccess,
@@ -57,8 +57,8 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
   }
 
   /**
-   * Conditions on the rows of one of the classes; the others' are not touched by them.
-   * @throws QueryError on an unknown column or operator, on `undefined`, and on a class that is not of the collection.
+   * Conditions on the rows of one class. Rows of the others are not affected. @throws QueryError on an unknown column
+   * or operator, on `undefined`, and on a class that is not in the collection.
    */
   where<Target extends C>(
     target: Target,
@@ -71,7 +71,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     });
   }
 
-  /** Of the rows of one of the classes reads only these columns and the key. */
+  /** Reads only these columns and the key of one class. */
   select<Target extends C, Names extends keyof Target['prototype'] & string>(
     target: Target,
     ...names: readonly (Names & CheckedNames<Target, Names>)[]
@@ -109,7 +109,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     return this.derive({ entities: entities.map((spec, i) => (i === index ? change(spec) : spec)) });
   }
 
-  /** The entities' questions with what the collection is asked. */
+  /** The specifications of its entities, with the options of the collection. */
   private specs(): readonly QuerySpec[] {
     const { entities, reversed, limit, timeRange } = this.spec;
     return entities.map((spec) => ({ ...spec, reversed, limit, timeRange }));

@@ -1,11 +1,11 @@
-/** Conditions on columns: what `where` was given, normalized. Two-valued: an absent value is a value of its own. */
+/** Normalized conditions of `where`. Two-valued logic: an absent value is a value of its own. */
 
 import { QueryError } from '../errors.js';
 import type { PartCondition } from '../key/types.js';
 import { isList, isRecord, literalOf } from '../table/checks.js';
 import { copied, isOperators } from './key-conditions.js';
 
-/** A condition on one column. */
+/** The operators of a test. */
 export type TestOperator =
   | 'eq'
   | 'lt'
@@ -18,42 +18,45 @@ export type TestOperator =
   | 'contains'
   | 'exists';
 
-/** One column's test. Every operator fails on an absent value; `negated` is the exact complement, so it passes there. */
+/**
+ * A test of one column. Every operator is false for an absent value; `negated` is the exact complement, so it is true
+ * for one.
+ */
 export interface Test {
   readonly kind: 'test';
   /** The property, with dots for embedded objects. */
   readonly property: string;
-  /** Of a column that holds an object (JSON, Avro): which property in it is asked. Such tests are decided here. */
+  /** For a column that holds an object (JSON, Avro): the path of the property in it. Rowan evaluates such tests. */
   readonly inside?: readonly string[] | undefined;
   readonly operator: TestOperator;
   readonly negated: boolean;
-  /** One value; for `in` any number of them; for `exists` none. */
+  /** One value; for `in` any number; for `exists` none. */
   readonly values: readonly unknown[];
-  /** The qualifier of one entry of a Map, and how it is written. */
+  /** The qualifier of a Map entry, and its key as text. */
   readonly entry?: Uint8Array;
   readonly entryName?: string;
 }
 
-/** An immutable condition on an entity's columns. `all` of nothing is true, `any` of nothing is false. */
+/** An immutable condition on an entity's columns. `all` of nothing is true, `any` of nothing false. */
 export type Condition =
   | Test
   | { readonly kind: 'all'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'any'; readonly conditions: readonly Condition[] };
 
-/** Which properties there are, so that nested objects are told from operators. */
+/** Tells properties from operators in nested objects. */
 export interface PropertyResolver {
   /**
-   * `value`: a column or key part; `document`: a column that holds an object; `object`: the head of embedded columns;
-   * undefined: no such property.
+   * `value`: a column or key part. `document`: a column that holds an object. `object`: the head of embedded columns.
+   * Undefined: no such property.
    */
   kindOf(property: string): 'value' | 'document' | 'object' | undefined;
   readonly entity: string;
   readonly names: readonly string[];
-  /** The entry of a Map with this key. @throws QueryError when the property is no Map. */
+  /** The Map entry with this key. @throws QueryError when the property is no Map. */
   entryOf(property: string, key: unknown): { readonly qualifier: Uint8Array; readonly name: string };
 }
 
-/** What `where` knows, and queries of requests (`rowan-orm/validation`). */
+/** The operators of `where` and of HTTP queries (`rowan-orm/validation`). */
 export const CONDITION_OPERATORS = [
   'eq',
   'ne',
@@ -72,7 +75,7 @@ export const CONDITION_OPERATORS = [
 const OPERATORS: readonly string[] = CONDITION_OPERATORS;
 
 /**
- * Reads `{ status: 'open', total: { gte: 5n }, email: null, address: { city: 'Ulm' } }`; several entries must all hold.
+ * Parses `{ status: 'open', total: { gte: 5n }, email: null, address: { city: 'Ulm' } }`. All entries must hold.
  * @throws QueryError on an unknown property or operator, and on `undefined`.
  */
 export function parseWhere(
@@ -108,14 +111,14 @@ export function parseWhere(
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions };
 }
 
-/** Whether an operand names properties of the object that a column holds, and not operators. */
+/** Whether an operand has properties of a document rather than operators. */
 function asksInside(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isOperators(value)) return false;
   const keys = Object.keys(value);
   return keys.length > 0 && !keys.every((key) => OPERATORS.includes(key));
 }
 
-/** How deep in a document a condition may ask. */
+/** The deepest path in a document that a condition may use. */
 const MOST_INSIDE = 100;
 
 function parseDocument(
@@ -154,7 +157,7 @@ function isExistsTest(value: unknown): value is { readonly exists: boolean } {
   return isOperators(value) && Object.keys(value).join() === 'exists' && typeof value['exists'] === 'boolean';
 }
 
-/** An embedded object is there when at least one of its columns is. */
+/** An embedded object exists when at least one of its columns does. */
 function embeddedExists(resolver: PropertyResolver, property: string, exists: boolean): Condition {
   const columns = resolver.names.filter((name) => name.startsWith(`${property}.`));
   return {
@@ -248,7 +251,7 @@ function checkOperand(entity: string, property: string, value: unknown): unknown
   );
 }
 
-/** The conditions of one entry of a Map, told by its qualifier. @throws QueryError. */
+/** The conditions on one Map entry, given by its qualifier. @throws QueryError. */
 export function parseEntry(
   entity: string,
   property: string,
@@ -272,7 +275,7 @@ function test(property: string, operator: TestOperator, values: readonly unknown
   return { kind: 'test', property, operator, negated, values };
 }
 
-/** The condition on one key part, to be held against the column that stores its value. */
+/** The condition on a key part as one on the column that stores its value. */
 export function keyPartAsCondition(property: string, condition: PartCondition): Condition {
   switch (condition.kind) {
     case 'eq':
@@ -301,19 +304,19 @@ export function negate(condition: Condition): Condition {
   };
 }
 
-/** The conditions that must all hold, nested `all`s opened. */
+/** The conditions of nested `all`s, flattened. */
 export function conjuncts(condition: Condition): Condition[] {
   return condition.kind === 'all' ? condition.conditions.flatMap(conjuncts) : [condition];
 }
 
-/** Every property that is tested. */
+/** Every tested property. */
 export function testedProperties(condition: Condition, into: Set<string> = new Set()): Set<string> {
   if (condition.kind === 'test') into.add(condition.property);
   else for (const part of condition.conditions) testedProperties(part, into);
   return into;
 }
 
-/** What is tested, with dots: a property, or one inside of the object that it holds. */
+/** The name of what is tested, with dots: a property, or a path in its document. */
 export function testedName({ property, inside }: Pick<Test, 'property' | 'inside'>): string {
   return inside === undefined ? property : [property, ...inside].join('.');
 }
@@ -332,7 +335,7 @@ const SIGNS: Readonly<Record<TestOperator, string>> = {
 };
 
 /** The condition as text, e.g. `status = "open" and not (total > 5)`. */
-/** `literal`: how values stand in the text; entries of Maps are values, too. */
+/** `literal` formats values, and the keys of Map entries. */
 export function describeCondition(condition: Condition, literal = literalOf): string {
   if (condition.kind !== 'test') {
     if (condition.conditions.length === 0) return condition.kind === 'all' ? 'true' : 'false';
@@ -351,7 +354,7 @@ export function describeCondition(condition: Condition, literal = literalOf): st
   return negated ? `not (${text})` : text;
 }
 
-/** Every test but a negated one fails on an absent value. */
+/** Every test except a negated one is false for an absent value. */
 export function impliesPresence(condition: Condition, property: string): condition is Test {
   return condition.kind === 'test' && condition.property === property && !condition.negated;
 }

@@ -23,23 +23,23 @@ const VERSION = 2;
 const HASH_LENGTH = 8;
 const HEADER_LENGTH = 1 + HASH_LENGTH + 2;
 const SEAL_LENGTH = 16;
-/** Above what a key of the greatest length makes, as JSON in base64. */
+/** More than the longest key gives as JSON in base64. */
 const MAX_CURSOR_LENGTH = 400_000;
 const LOGICAL = 0x6b;
 const RAW = 0x72;
 
-/** The identity of a query that a cursor is bound to: the same question asked of the same entities. */
+/** Identifies the query that a cursor is bound to: the same conditions on the same entities. */
 export interface CursorScope {
   /** Canonical text of the query. */
   readonly identity: () => string;
-  /** Of the same query as it was asked of an entity whose keys were changed to this one's, salts alone. */
+  /** The same query on former entities whose keys were changed to this one's, apart from salts. */
   readonly formerly?: () => readonly string[];
   readonly schemas: readonly Pick<EntitySchema, 'name' | 'key'>[];
-  /** Seals cursors: only who knows it can make them. Without one they are only held to be whole. */
+  /** The secret that seals cursors. Undefined: they have a checksum only. */
   readonly secret?: Uint8Array | undefined;
 }
 
-/** The cursor that goes on behind this row, which is of the entity at `index`. */
+/** The cursor after this row, which is of the entity at `index`. */
 export function encodeCursor(scope: CursorScope, row: Uint8Array, index: number): string {
   const layout = scope.schemas[index]!.key;
   const values = logicalValues(layout, row);
@@ -58,14 +58,14 @@ export function encodeCursor(scope: CursorScope, row: Uint8Array, index: number)
 }
 
 /**
- * The position of a cursor.
- * @throws QueryError when the text is no cursor, is damaged or forged, or is another query's.
+ * The position of a cursor. @throws QueryError when the text is no cursor, is damaged or forged, or belongs to
+ * another query.
  */
 export function decodeCursor(scope: CursorScope, cursor: string): Position {
   if (cursor.length > MAX_CURSOR_LENGTH) throw noCursor();
   const bytes = Buffer.from(cursor, 'base64url');
   const bodyLength = bytes.length - SEAL_LENGTH;
-  // Decoding passes over what is no base64: a cursor has one text only.
+  // Decoding ignores characters that are not base64, so the text is compared: a cursor has one form only.
   if (bodyLength < HEADER_LENGTH || bytes.toString('base64url') !== cursor) throw noCursor();
   const body = bytes.subarray(0, bodyLength);
   if (!timingSafeEqual(bytes.subarray(bodyLength), seal(scope, body))) throw noCursor();
@@ -133,10 +133,10 @@ function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
   }
 }
 
-/** The part values, if they make the same row again. */
+/** The part values, if they encode to the same row. */
 function logicalValues(layout: KeyLayout, row: Uint8Array): Record<string, unknown> | undefined {
   if (!layout.deterministic || layout.parts.some((part) => !part.recoverable)) return undefined;
-  // Ids never change, and encoding their texts again could need the dictionary.
+  // Ids never change, and encoding their texts could need the dictionary.
   if (layout.substitutions.length > 0) return undefined;
   const values = layout.decode(row);
   return equalBytes(layout.encode(values), row) ? values : undefined;
@@ -146,7 +146,7 @@ function hash(text: string): Uint8Array {
   return createHash('sha256').update(text).digest().subarray(0, HASH_LENGTH);
 }
 
-/** A key value as JSON that gives the same value back. */
+/** A key value as JSON that decodes to the same value. */
 function pack(value: unknown): unknown {
   if (typeof value === 'bigint') return { n: value.toString() };
   if (value instanceof Date) return { d: value.getTime() };
@@ -167,5 +167,5 @@ function unpack(value: unknown): unknown {
   throw noCursor();
 }
 
-/** Digits of a bigint in a cursor; a key holds no longer ones. */
+/** The most digits of a bigint in a cursor. Keys hold no longer ones. */
 const MAX_DIGITS = 100_000;

@@ -3,10 +3,10 @@ import type { OpenRange, RangeSource } from './range-source.js';
 import { comparePlaced, type ReadPlan } from './read-plan.js';
 import type { RowCursor } from './row.js';
 
-/** Opens a range of a sequence, of which so many rows are wanted, in what the sequence is read by. */
+/** Opens the next range of a sequence, of which `left` rows are wanted. */
 type OpenNext = (range: OpenRange, left: number | undefined, view: ReadView | undefined) => RangeSource;
 
-/** One range after the other. */
+/** Reads ranges one after another. */
 export class SequenceCursor implements RowCursor {
   private index = 0;
   private source: RangeSource | undefined;
@@ -16,7 +16,7 @@ export class SequenceCursor implements RowCursor {
     private readonly ranges: readonly OpenRange[],
     private readonly open: OpenNext,
     private left: number | undefined,
-    /** Makes what all ranges are read by, where they are to be of one moment. */
+    /** Creates the view by which all ranges are read at one moment, where needed. */
     private readonly viewOf: (() => ReadView) | undefined,
   ) {}
 
@@ -73,9 +73,9 @@ export class SequenceCursor implements RowCursor {
   }
 }
 
-/** The ranges of a merge by their next rows: a binary heap. */
+/** A binary heap of merged ranges, by their next rows. */
 
-/** What stands at a row, or at none any more. */
+/** A range at its current row, or at its end. */
 export interface HeapSource {
   readonly row: unknown;
 }
@@ -91,12 +91,12 @@ export class RangeHeap<S extends HeapSource> {
     for (let i = (this.sources.length >> 1) - 1; i >= 0; i--) this.siftDown(i);
   }
 
-  /** The range with the row that comes first. */
+  /** The range whose row is first. */
   get top(): S | undefined {
     return this.sources[0];
   }
 
-  /** Puts the top in its place after it went on to its next row, or takes it out when it has none. */
+  /** Restores the heap after the top has advanced; removes the top at its end. */
   settleTop(): void {
     const { sources } = this;
     if (sources[0]!.row === undefined) {
@@ -124,8 +124,8 @@ export class RangeHeap<S extends HeapSource> {
 }
 
 /**
- * Merges ranges that are each in order. Every range is asked for its first rows before one row is given, at most
- * `concurrency` at a time; after that only the range whose rows ran out is asked again.
+ * Merges ordered ranges. Every range fetches its first rows, at most `concurrency` at a time, before a row is
+ * returned. Then only a range that has run out of rows is asked again.
  */
 export class MergeCursor implements RowCursor {
   private heap: RangeHeap<RangeSource> | undefined;
@@ -193,7 +193,7 @@ export class MergeCursor implements RowCursor {
   }
 }
 
-/** Ends behind so many rows. */
+/** Ends after so many rows. */
 export class LimitedCursor implements RowCursor {
   constructor(
     private readonly inner: RowCursor,

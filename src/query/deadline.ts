@@ -3,13 +3,13 @@ import { timerDelay } from '../table/checks.js';
 import type { Placing, Row, RowCursor } from './row.js';
 
 /**
- * The `timeout` of a query: one time for all that it does, whatever it reads (texts of keys, entries, rows, what moved meanwhile). A
- * query that is read row by row has it for each wait, for its reader may take its time in between.
+ * The `timeout` of a query: one limit for everything it reads (dictionary texts, entries, rows, moved rows). For a
+ * stream it limits each wait, since its consumer may pause in between.
  */
 export class Deadline {
   private end: number;
 
-  /** @throws InvalidArgumentError when it is no time. */
+  /** @throws InvalidArgumentError on a value that is no time. */
   constructor(
     private readonly timeout: number,
     private readonly isOfEachWait: boolean,
@@ -20,12 +20,12 @@ export class Deadline {
     this.end = performance.now() + timeout;
   }
 
-  /** @throws TimeoutError when it is over. */
+  /** @throws TimeoutError after the deadline. */
   check(): void {
     if (!this.isOfEachWait && performance.now() >= this.end) throw this.over();
   }
 
-  /** The answer, if it comes in time; what does the work is not ended. @throws TimeoutError when it is over. */
+  /** Awaits the work until the deadline; the work itself is not stopped. @throws TimeoutError after the deadline. */
   async within<T>(work: Promise<T>): Promise<T> {
     if (this.isOfEachWait) this.end = performance.now() + this.timeout;
     let timer: NodeJS.Timeout | undefined;
@@ -48,10 +48,10 @@ export class Deadline {
   }
 }
 
-/** Rows that are there at once, after which the clock is looked at. */
+/** Synchronous rows between two checks of the clock. */
 const ROWS_A_LOOK = 256;
 
-/** A reading that ends with its time. */
+/** A cursor with a deadline. */
 export class TimedCursor implements RowCursor {
   private count = 0;
   private isOver = false;
@@ -92,7 +92,7 @@ export class TimedCursor implements RowCursor {
     }
   }
 
-  /** What is under way when the time is over is not waited for: nobody wants its answer. */
+  /** Does not wait for requests in flight after the deadline: their answers are not needed. */
   close(): void | Promise<void> {
     const closing = this.inner.close();
     if (!this.isOver) return closing;

@@ -52,15 +52,15 @@ import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
 import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
-/** The properties of an entity that are Maps, and the keys of each. */
+/** The Map properties of an entity, with their key types. */
 export type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
 }[keyof E & string];
 type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
 
 /**
- * A query that reads nothing until it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It is immutable:
- * each step gives a new query, and a query can be run any number of times.
+ * A lazy query on one entity. It reads when it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It
+ * is immutable: each method returns a new query, and a query can be run any number of times.
  */
 export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
   private planned: EntityPlan | IndexPlan | undefined;
@@ -70,15 +70,15 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     protected readonly spec: QuerySpec,
     options: FindOptions,
     private readonly changer?: RowChanger,
-    /** Of an index that was asked for by name, where single entities can be looked up in it at once. */
+    /** The fast path for single entities by the named index, where there is one. */
     private readonly lookUps?: EqualLookUps,
   ) {
     super(access, options);
   }
 
   /**
-   * Conditions on columns; all of them must hold, those of earlier calls too. Decided by the engine where it can
-   * (`explain().filters` says which). Values are copied: changing them later does not change the query.
+   * Conditions on columns. All must hold, including those of earlier calls. The engine evaluates them where it can
+   * (`explain().filters`). Values are copied: changing them later does not affect the query.
    * @throws QueryError on an unknown column or operator, and on `undefined`.
    */
   where(condition: Where<C> | ((where: WhereBuilder<C>) => Predicate<C>)): this {
@@ -87,7 +87,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.derive({ where: [...this.spec.where, ...conjuncts(parsed)] });
   }
 
-  /** Reads only these columns and the key. The rest is neither fetched nor in the type. */
+  /** Reads only these columns and the key. Others are neither fetched nor part of the type. */
   select<Names extends keyof C['prototype'] & string>(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
   ): EntityQuery<C, Selected<C, Names>> {
@@ -96,9 +96,9 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * The order of a column in place of the key's; absent values come last. The rows are sorted in memory, so their number
-   * must be bounded: `limit(n)` keeps the first n while it reads all, `all({ max })` throws when there are more.
-   * @throws QueryError when the property is no single value that has an order.
+   * Orders by a column instead of the key. Absent values come last. Rows are sorted in memory, so their number must
+   * be bounded: `limit(n)` keeps the first n while it reads all, `all({ max })` throws when there are more.
+   * @throws QueryError when the property is not single-valued or has no order.
    */
   orderBy(property: OrderedOf<EntityOf<C>>, direction: 'asc' | 'desc' = 'asc'): this {
     const { schema } = this.spec;
@@ -106,8 +106,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Only some entries of a Map of columns, in the order of their stored keys.
-   * @throws QueryError when the property is no Map or the bounds are none.
+   * Reads only some entries of a Map of columns, in the order of their stored keys. @throws QueryError when the
+   * property is no Map, or the bounds are invalid.
    */
   slice<P extends MapsOf<EntityOf<C>>>(property: P, bounds: SliceBounds<MapKey<EntityOf<C>[P]>>): this {
     const { schema, slices } = this.spec;
@@ -130,9 +130,9 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Changes columns of every row of the query, as `update` does: null deletes one, undefined leaves it alone; hooks run,
-   * `@Version` is counted up. In batches and steps as `deleteAll`; a row that is gone meanwhile is not made again.
-   * @throws QueryError as `deleteAll`.
+   * Changes columns of every row of the query, as `update` does: null deletes one, undefined leaves it unchanged;
+   * hooks run, `@Version` is incremented. Batches and steps as in `deleteAll`; a row deleted meanwhile is not created
+   * again. @throws QueryError as `deleteAll`.
    */
   updateAll(patch: Patch<C>, options: BulkOptions = {}): Promise<BulkProgress> {
     return this.changeAll('updateAll', { kind: 'update', patch }, options);
@@ -201,29 +201,29 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.figures().aggregate(figures);
   }
 
-  /** The sum of a column: exact for bigints and decimals; 0 of no values. */
+  /** The sum of a column: exact for bigints and decimals. 0 without values. */
   sum<P extends SummableOf<EntityOf<C>>>(property: P): Promise<SumOf<NonNullable<EntityOf<C>[P]>>> {
     return this.figures().one((on) => on.sum(property));
   }
 
-  /** The average of a column, the double nearest to the exact one; null of no values. */
+  /** The average of a column, rounded to the nearest double. Null without values. */
   avg(property: SummableOf<EntityOf<C>>): Promise<number | null> {
     return this.figures().one((on) => on.avg(property));
   }
 
-  /** The least value of a column; null of no values. */
+  /** The minimum of a column. Null without values. */
   min<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
     return this.figures().one((on) => on.min(property));
   }
 
-  /** The greatest value of a column; null of no values. */
+  /** The maximum of a column. Null without values. */
   max<P extends OrderedOf<EntityOf<C>>>(property: P): Promise<NonNullable<EntityOf<C>[P]> | null> {
     return this.figures().one((on) => on.max(property));
   }
 
   /**
-   * The rows by the values of some columns or key parts; `aggregate` and `count` of it give a result for each group.
-   * @throws QueryError when a property has no order.
+   * Groups rows by the values of some columns or key parts. `aggregate` and `count` of the result give one row for
+   * each group. @throws QueryError when a property has no order.
    */
   groupBy<const P extends readonly OrderedOf<EntityOf<C>>[]>(
     ...properties: P
@@ -253,8 +253,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * The query as work over whole tables reads it (`db.job(...).from(query)`): its ranges in any order, each row by itself.
-   * @throws QueryError on `limit`, `orderBy` and `reverse`, which mean nothing there.
+   * The query as a source of jobs (`db.job(...).from(query)`): its ranges in any order, each row by itself. @throws
+   * QueryError on `limit`, `orderBy` and `reverse`, which jobs cannot honor.
    */
   async toSource(): Promise<RowSource<T>> {
     const { limit, orderBy, reversed, selected } = this.spec;
@@ -297,14 +297,14 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.planned;
   }
 
-  /** The query as its key reads it, where that is not the whole table: for what an index cannot serve. */
+  /** The same query read by the key, for what an index cannot serve. */
   private byKey(): this {
     const { through, schema, key } = this.spec;
     if (through !== undefined || schema.key.dictionaries !== undefined) return this;
     return schema.key.plan(key).kind === 'full' ? this : this.derive({ fullScan: true });
   }
 
-  /** By the index that was named, or one that reads less than the key would; else by the key. */
+  /** The plan by the named index, or by an index that reads less than the key; otherwise by the key. */
   private planOf(spec: QuerySpec): EntityPlan | IndexPlan {
     const { indexing } = this.access;
     if (spec.through !== undefined) {
@@ -325,7 +325,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { spec, access, options, lookUps } = this;
     const { through } = spec;
     if (through === undefined || spec.orderBy !== undefined || limit === 0) return undefined;
-    // Whoever listens is told of the query as it runs.
+    // Observers get an event for the running query.
     if (access.operations?.queriesHeard) return undefined;
     if (lookUps !== undefined) {
       requireActive(spec.schema, through.index.index, access.indexing?.access);
@@ -342,7 +342,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return resolved instanceof Promise ? resolved.then((one) => this.prepared(one)) : this.prepared(resolved);
   }
 
-  /** The query and its plan, with what its key needs of dictionaries loaded: only `explain` plans without. */
+  /** Plans the query after loading dictionary ids of its key. Only `explain` plans without them. */
   private resolved(): Resolved | Promise<Resolved> {
     const { spec } = this;
     const { dictionaries } = spec.schema.key;
@@ -390,15 +390,15 @@ function explained(plan: EntityPlan | IndexPlan): Explanation {
   return 'use' in plan ? explainIndex(plan) : explainQuery(plan);
 }
 
-/** A place among the entries of one index is none among those of another. */
+/** A position in one index is none in another. */
 function indexIdentity({ use }: IndexPlan): string {
   return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
 }
 
-/** How what belongs to the rows of a query is read. */
+/** How rows of relations are read: at the time of the query's own rows. */
 function viewOf({ timeRange }: QuerySpec, options: FindOptions): ReadView {
   return {
-    // What was written before a window belongs to the rows that were written in it.
+    // Cells older than a time window belong to the rows written in it.
     timeRange: timeRange && new TimeRange(0, timeRange.max),
     options: readOptionsOf(options),
   };

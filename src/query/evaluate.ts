@@ -13,7 +13,7 @@ import { hasCell, type Row, valueIn } from './row.js';
 /** Compares two values of a column or key part. @throws QueryError when they have no order. */
 export type ValueComparator = (a: unknown, b: unknown) => number;
 
-/** The order that the codec gives its values: its own, that of its ordered bytes, or that of the values themselves. */
+/** The order of a codec's values: the codec's own, that of its ordered bytes, or that of the values. */
 export function valueComparator(
   property: string,
   codec: ValueCodec<unknown> | KeyCodec<unknown>,
@@ -26,7 +26,7 @@ export function valueComparator(
     : (a, b) => compareBytes(ordered(a), ordered(b));
 }
 
-/** Encodes values so that bytes are in their order; undefined when no codec is known that does. */
+/** Encodes values so that bytes are in their order. Undefined when no such codec is known. */
 export function orderedEncoder(
   codec: ValueCodec<unknown> | KeyCodec<unknown>,
 ): ((value: unknown) => Uint8Array) | undefined {
@@ -34,7 +34,7 @@ export function orderedEncoder(
   return order?.ordered && !order.descending ? (value) => order.encode(value) : undefined;
 }
 
-/** Numbers, bigints, dates and booleans by value; text by code point; bytes unsigned. */
+/** Compares numbers, bigints, dates and booleans by value, text by code point, bytes unsigned. */
 export function compareValues(property: string, a: unknown, b: unknown): number {
   if (isNumeric(a) && isNumeric(b)) return a < b ? -1 : a > b ? 1 : 0;
   if (typeof a === 'string' && typeof b === 'string') return compareBytes(toBytes(a), toBytes(b));
@@ -55,12 +55,12 @@ export function typeName(value: unknown): string {
   return typeof value === 'object' && value !== null ? (value.constructor?.name ?? 'object') : typeof value;
 }
 
-/** Evaluates here the conditions that no engine filter can decide. */
+/** Evaluates conditions that the engine cannot evaluate. */
 
-/** Whether a row passes. */
+/** Whether a row satisfies a condition. */
 export type RowTest = (row: Row) => boolean;
 
-/** Compiles a condition on columns and key parts; both are looked up once, not for each row. */
+/** Compiles a condition on columns and key parts, which are looked up once, not for each row. */
 export function compileCondition(condition: Condition, schema: EntitySchema): RowTest {
   if (condition.kind === 'test') return compileTest(condition, schema);
   const parts = condition.conditions.map((part) => compileCondition(part, schema));
@@ -91,7 +91,10 @@ function compileTest(test: Test, schema: EntitySchema): RowTest {
   };
 }
 
-/** Values of one property differ in type from document to document: what cannot be compared does not pass. */
+/**
+ * The values of a property may have different types in different documents. Those that cannot be compared do not
+ * match.
+ */
 function compileDocumentTest(test: Test, inside: readonly string[], column: ColumnSchema): RowTest {
   const holds = compileValueTest(test, undefined);
   return (row) => {
@@ -147,13 +150,13 @@ function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
   };
 }
 
-/** A test of a present value: by its bytes where they decide, else decoded. */
+/** A test of a present value: by its bytes where they decide, otherwise decoded. */
 type ValueTest = (stored: Uint8Array | undefined, decode: () => unknown) => boolean;
 
-/** How values become bytes that are equal when the values are, and in their order if `ordered`. */
+/** How values are encoded so that equal values have equal bytes, in order if `ordered`. */
 interface Encoding {
   readonly encode: (value: unknown) => Uint8Array;
-  /** Of all values that are equal to these. */
+  /** The encodings of all values equal to these. */
   readonly equal: (values: readonly unknown[]) => Uint8Array[];
   readonly ordered: boolean;
   readonly compare: ValueComparator;

@@ -18,10 +18,10 @@ import { type Position, rangesFrom, scanOf } from './ranges.js';
 import { applyScanHints, comparePlaced, type PlanPart, prepareQuery, type ReadPlan } from './read-plan.js';
 import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
 
-/** Gets sent at once for a query of several whole keys. */
+/** Gets in one request, for a query of several whole keys. */
 const GETS_AT_ONCE = 64;
 
-/** Whole keys of a remote table, many in one call, in the order of the ranges. */
+/** Reads whole keys of an asynchronous table, many in one request, in the order of the ranges. */
 export class GetsCursor implements RowCursor {
   row: Result | undefined;
   entity = 0;
@@ -89,12 +89,12 @@ export class GetsCursor implements RowCursor {
 
 type RawTable = Pick<ReadView, 'getRaw' | 'scanSync'>;
 
-/** Rows that are filled again and again, of a table that answers in this thread. */
+/** Reads a range of a synchronous table into reused raw rows. */
 export class RawSource extends RangeSource {
   private readonly raw = takeRawRow();
   private readonly scanner: SyncResultScanner | undefined;
   private readonly get: Get | undefined;
-  /** Whether the get is still to be done. */
+  /** Whether the get is still pending. */
   private open = true;
   private closed = false;
 
@@ -138,12 +138,12 @@ export class RawSource extends RangeSource {
   }
 }
 
-/** Rows fetched from a range at first where nothing says how many are wanted; each fetch doubles it up to the most. */
+/** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
 const LARGEST_BATCH = 256;
-/** Moments of scanners that do not say it. */
+/** Assumed number of snapshots of scanners that do not report it. */
 const SEVERAL = 2;
 
-/** Results, fetched in growing batches: a reading that stops early has read little. */
+/** Reads a range in batches of growing size: a reader who stops early has read little. */
 export class ScanSource extends RangeSource {
   private buffer: readonly Result[] = [];
   private index = 0;
@@ -151,7 +151,7 @@ export class ScanSource extends RangeSource {
   private ended = false;
   private scanner: ResultScanner | SyncResultScanner | undefined;
   private readonly get: Get | undefined;
-  /** That the scanner had seen when it was asked last. */
+  /** The snapshots that the scanner had used at the last fetch. */
   private moments = 0;
 
   constructor(
@@ -228,7 +228,7 @@ export class ScanSource extends RangeSource {
   }
 }
 
-/** Opens a range; nothing is read before the first `advance`. */
+/** Opens a range. Nothing is read before the first `advance`. */
 export function openRange(
   access: TableAccess,
   plan: ReadPlan,
@@ -245,12 +245,15 @@ export function openRange(
   return new ScanSource(access, plan, part, range, limit, options, isBehind);
 }
 
-/** Runs a plan: whole keys, one range after the other, or a merge; and the limit. The only thing that reads many rows. */
+/**
+ * Runs plans: whole keys, ranges in sequence, or a merge; with the limit. Every reading of several rows goes through
+ * here.
+ */
 
-/** Ranges asked at the same time when a merge begins. */
+/** Default number of ranges read concurrently when a merge begins. */
 export const DEFAULT_CONCURRENCY = 16;
 
-/** Rows that each range of a merge is first asked for, at least. */
+/** The fewest rows that each range of a merge fetches first. */
 const LEAST_FIRST_FETCH = 16;
 
 /** Starts a plan. Nothing is read before the first `advance`. */
@@ -264,7 +267,7 @@ export function runPlan(
   if (options.limit === 0) return NOTHING;
   const { through } = plan;
   if (through !== undefined) {
-    // How many entries make how many rows is known when they are read.
+    // How many entries give how many rows is known only when they are read.
     const moments = { count: 0 };
     const reading = { ...options, limit: undefined, moments };
     const entries = openPlan(plan, through.entries, reading, position);
@@ -273,7 +276,7 @@ export function runPlan(
   return openPlan(plan, access, options, position);
 }
 
-/** The rows of every range; no more than the limit. */
+/** The rows of all ranges, up to the limit. */
 function openPlan(
   plan: ReadPlan,
   access: TableAccess,
@@ -284,7 +287,7 @@ function openPlan(
   let cursor: RowCursor;
   let bounded: boolean;
   if (position === undefined && plan.parts.length === 1 && part!.ranges.length === 1) {
-    // The commonest: nothing is cut, turned or merged.
+    // The most common case: nothing is filtered here, reversed or merged.
     bounded = part!.classify === undefined;
     cursor = openRange(access, plan, part!, part!.ranges[0]!, bounded ? options.limit : undefined, options);
   } else {
@@ -307,7 +310,7 @@ function openRanges(
     part.classify === undefined && position === undefined ? left : undefined;
   if (plan.order === 'merge') {
     const isBehind = behind(plan, position);
-    // Fewer would only be asked again; more would be for nothing where others come first.
+    // Fewer would soon be fetched again; more would be wasted where other ranges come first.
     const share = Math.max(LEAST_FIRST_FETCH, Math.ceil((2 * options.expected) / ranges.length));
     const sharing = { ...options, expected: Math.min(share, options.expected) };
     const open = ranges.map(
@@ -323,7 +326,7 @@ function openRanges(
   if (access.sync === undefined && ranges.every((one) => one.part.points)) {
     return new GetsCursor(plan, ranges, access, options);
   }
-  // Keys of rows stay, entries of an index move from range to range.
+  // Keys of rows are fixed, but entries of an index may move from range to range.
   const viewOf = plan.through && viewedBy(access.sync, ranges);
   const reading = viewOf === undefined ? options : { ...options, moments: undefined };
   if (viewOf !== undefined && options.moments !== undefined) options.moments.count++;
@@ -345,7 +348,7 @@ function openRanges(
   );
 }
 
-/** Makes a view of all that the ranges span; undefined where the table has none. */
+/** A view of everything between the ranges. Undefined where the table has none. */
 function viewedBy(table: SyncTable | undefined, ranges: readonly OpenRange[]): (() => ReadView) | undefined {
   if (table?.readView === undefined) return undefined;
   let first = ranges[0]!.range;
@@ -359,7 +362,7 @@ function viewedBy(table: SyncTable | undefined, ranges: readonly OpenRange[]): (
   return () => table.readView!(new Scan().withStartRow(start).withStopRow(stop));
 }
 
-/** Whether a source's row comes behind the position in reading order. */
+/** Whether a row is after the position, in reading order. */
 function behind(plan: ReadPlan, position: Position | undefined): (source: RangeSource) => boolean {
   if (position === undefined) return () => true;
   return (source) => {
@@ -368,11 +371,11 @@ function behind(plan: ReadPlan, position: Position | undefined): (source: RangeS
   };
 }
 
-/** What is left behind the position. Parts that nothing merges follow each other. */
+/** The ranges after the position. Parts that are not merged follow one another. */
 function rangesOf(plan: ReadPlan, position: Position | undefined): OpenRange[] {
   const parts = plan.reversed ? [...plan.parts].reverse() : plan.parts;
   const ranges: OpenRange[] = [];
-  // Without an order the position stands in one part; those before it are done.
+  // Without an order the position is in one part, and those before it are done.
   let done = position !== undefined && plan.order === 'none' && parts.length > 1;
   for (const part of parts) {
     if (done && !part.entities.includes(position!.entity)) continue;

@@ -1,4 +1,4 @@
-/** Plans, explained. */
+/** Builds explanations from plans. */
 
 import { toHex, toStringBinary } from '../bytes/index.js';
 import { indexTableName } from '../features/indexes/entry.js';
@@ -46,7 +46,7 @@ export function explainQuery(plan: EntityPlan): Explanation {
   });
 }
 
-/** Explains the plan of a query that is answered from an index. */
+/** Explains the plan of a query by an index. */
 export function explainIndex(plan: IndexPlan): Explanation {
   const { spec, use, keyPlan, covered } = plan;
   const { schema } = spec;
@@ -179,7 +179,7 @@ function maxRows(keyPlan: KeyPlan, pushedLimit: number | undefined): number | nu
   return keyPlan.order === 'merge' ? pushedLimit * keyPlan.ranges.length : pushedLimit;
 }
 
-/** Ranges beyond which reading in order is worth a warning. */
+/** The number of ranges from which a merge is worth a warning. */
 const MANY_RANGES = 64;
 
 function warningsOf(plan: EntityPlan, local: readonly string[]): ExplainWarning[] {

@@ -1,4 +1,4 @@
-/** Explains what a query will do, as stable JSON and as text. Needs no server and reads nothing. */
+/** The explanation of a query, as stable JSON and as text. */
 
 /** Stable codes of {@link ExplainWarning}. */
 export type ExplainWarningCode =
@@ -12,20 +12,20 @@ export type ExplainWarningCode =
 
 export interface ExplainWarning {
   readonly code: ExplainWarningCode;
-  /** Its cost, and a remedy. */
+  /** The cost and a remedy. */
   readonly message: string;
 }
 
 export interface ExplainRange {
-  /** Hex; inclusive. Empty: the start of the table. */
+  /** Hex, inclusive. Empty: the start of the table. */
   readonly start: string;
-  /** Hex; exclusive. Null: the end of the table. */
+  /** Hex, exclusive. Null: the end of the table. */
   readonly stop: string | null;
-  /** The same as HBase prints bytes, `\xHH` but for plain ASCII. */
+  /** As HBase prints bytes: ASCII, otherwise `\\xHH`. */
   readonly printed: string;
 }
 
-/** The answer of `explain()`. Its fields are part of the public interface: tests may hold snapshots of them. */
+/** The result of `explain()`. Its fields are public and stable: tests may compare snapshots. */
 export interface QueryExplanation {
   readonly kind: 'point' | 'points' | 'range' | 'ranges' | 'full';
   readonly entities: readonly string[];
@@ -33,62 +33,65 @@ export interface QueryExplanation {
   /** The conditions on the key, e.g. `customerId = "a"`; empty when there are none. */
   readonly key: string;
   readonly ranges: readonly ExplainRange[];
-  /** Salts or buckets that each logical range is read from. */
+  /** Salts or buckets from which each logical range is read. */
   readonly fanOut: number;
-  /** `key`: logical key order as read; `merge`: ranges are merged into it; `none`: byte order of digests and of what is kept reversed. */
+  /**
+   * `key`: logical key order as read; `merge`: ranges are merged into it; `none`: byte order of digests or reversed
+   * parts.
+   */
   readonly order: 'key' | 'merge' | 'none';
   readonly direction: 'forward' | 'reverse';
   readonly filters: {
-    /** Decided by the engine, before rows travel. */
+    /** Evaluated by the engine, before rows are sent. */
     readonly pushed: readonly string[];
-    /** Decided here, after rows were read. */
+    /** Evaluated by Rowan, after rows were read. */
     readonly local: readonly string[];
   };
-  /** Families read whole, or the columns read of a family. */
+  /** Families read whole, or the columns read of them. */
   readonly reads: Readonly<Record<string, 'all' | readonly string[]>>;
   readonly limit: number | null;
   /** Whether each range stops after `limit` rows. */
   readonly limitPushed: boolean;
-  /** The most rows that can be read, where the plan bounds them. */
+  /** The most rows that can be read, if the plan bounds them. */
   readonly maxRows: number | null;
-  /** Only cells of these times, [min, max). Null: all; a null max: no upper bound. */
+  /** Only cells with timestamps in [min, max). Null: all; a null max: no upper bound. */
   readonly timeRange: { readonly min: number; readonly max: number | null } | null;
   readonly warnings: readonly ExplainWarning[];
-  /** The index that the query is answered from; its ranges are those of entries. Absent: none is used. */
+  /** The index that is used; the ranges are those of its entries. Absent: none. */
   readonly index?: ExplainedIndex;
-  /** Indexes that were looked at for `where`, and why the key is read instead; absent where there are none. */
+  /** Indexes considered for `where`, and why the key is read instead. Absent where there are none. */
   readonly unused?: readonly { readonly name: string; readonly why: string }[];
-  /** How the relations that `with` named are read; absent without it. */
+  /** How the relations named by `with` are read. Absent without it. */
   readonly related?: readonly RelationExplanation[];
 }
 
-/** How the rows of a query are given one of their relations. */
+/** How a relation of the rows is read. */
 export interface RelationExplanation {
   readonly property: string;
-  /** The other entity. */
+  /** The related entity. */
   readonly entity: string;
   readonly kind: 'one' | 'many';
-  /** Which of the others: `part = property`. */
+  /** How the related rows are found: `part = property`. */
   readonly by: string;
   readonly join: 'lookup' | 'hash';
   readonly reads: string;
 }
 
-/** An index in an explanation. */
+/** The index of an explanation. */
 export interface ExplainedIndex {
   readonly name: string;
   /** The table of its entries. */
   readonly table: string;
-  /** Whether the entries say all that is asked for. */
+  /** Whether the entries cover the query. */
   readonly covered: boolean;
-  /** Rows that are looked up: 0 where it is covered, null where nothing bounds them; else at most one for each entry. */
+  /** Rows that are read: 0 if covered, null if unbounded; otherwise at most one for each entry. */
   readonly lookups: number | null;
   readonly why: string;
-  /** The other indexes of the entity, and why they were not taken or what they would cost. */
+  /** The other indexes of the entity, and why they were not used or what they would cost. */
   readonly others: readonly { readonly name: string; readonly why: string }[];
 }
 
-/** An explanation that prints as text with `String(…)`. */
+/** An explanation that `String(…)` formats as text. */
 export class Explanation implements QueryExplanation {
   declare readonly kind: QueryExplanation['kind'];
   declare readonly entities: readonly string[];
@@ -119,12 +122,12 @@ export class Explanation implements QueryExplanation {
   }
 }
 
-/** The same query, and how its rows are given their relations. */
+/** The same explanation, with those of the relations. */
 export function explainedWith(query: QueryExplanation, related: readonly RelationExplanation[]): Explanation {
   return new Explanation({ ...query, related });
 }
 
-/** The explanation as a few lines. */
+/** The explanation as a few lines of text. */
 export function explanationText(explanation: QueryExplanation): string {
   const { kind, entities, table, key, ranges, fanOut, order, direction, filters, limit } = explanation;
   const lines = [`${kind} on ${table} for ${entities.join(', ')}${key === '' ? '' : ` where ${key}`}`];

@@ -1,4 +1,4 @@
-/** Options of reads, held at run time to what they may be. */
+/** Options of reads, checked at run time. */
 
 import { QueryError } from '../errors.js';
 import { describe, isRecord } from '../table/checks.js';
@@ -8,30 +8,33 @@ import { checkCount, checkNames } from './slice.js';
 /** Options of every read. */
 export interface ReadOptionsOf extends OperationOptions {
   /**
-   * `STRONG` (default) reads the newest state. `TIMELINE` may be answered by a replica that lags behind; the embedded engine has
-   * one copy of everything, which answers and is never stale.
+   * `STRONG` (default) reads the newest state. `TIMELINE` may be answered by a lagging replica. The embedded engine
+   * has a single copy, which is never stale.
    */
   readonly consistency?: Consistency | undefined;
-  /** Whether blocks that are read are kept in the block cache; default true. False for reads of what is not read again. */
+  /**
+   * Whether blocks that are read are kept in the block cache. Default true; use false for data that is not read
+   * again.
+   */
   readonly cacheBlocks?: boolean | undefined;
-  /** Whether rows that were deleted and left (`@DeletedAt`) are read too; default false. */
+  /** Whether soft-deleted rows (`@DeletedAt`) are read too. Default false. */
   readonly withDeleted?: boolean | undefined;
 }
 
-/** How the entities of a relation to one are found. */
+/** How the entities of a to-one relation are read. */
 export type JoinStrategy = 'lookup' | 'hash';
 
 /** Options of `find` and `collection`. */
 export interface FindOptions extends ReadOptionsOf {
   /** Allows the query to read a whole table. Default false: it throws `ERR_FULL_SCAN`. */
   readonly fullScan?: boolean | undefined;
-  /** Ranges that are read at the same time when salts or buckets are merged; default 16. */
+  /** Ranges read concurrently when salts or buckets are merged. Default 16. */
   readonly concurrency?: number | undefined;
-  /** Rows to fetch in one call to a server; default: as many as are likely wanted, 256 at most. */
+  /** Rows fetched in one call to a server. Default: as many as are likely needed, at most 256. */
   readonly caching?: number | undefined;
   /**
-   * How `with` finds what a `@Reference` stands for: `lookup`, by gets of the keys; `hash`, by reading all of the others
-   * once. Default: `hash` for queries without a limit that read a whole table, else `lookup`.
+   * How `with` reads to-one relations. `lookup`: by gets of the keys. `hash`: by reading all related rows once.
+   * Default: `hash` for queries without a limit that read a whole table, otherwise `lookup`.
    */
   readonly join?: JoinStrategy | undefined;
 }
@@ -46,7 +49,7 @@ const READ: readonly string[] = [
 ];
 const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join'];
 
-/** @throws QueryError on options that can never be right, and on unknown ones. */
+/** @throws QueryError on invalid and on unknown options. */
 export function checkFindOptions(options: FindOptions, doing = 'find'): FindOptions {
   checkNames(doing, options, FIND);
   checkCount('concurrency', options.concurrency);
@@ -59,7 +62,7 @@ export function checkFindOptions(options: FindOptions, doing = 'find'): FindOpti
   return options;
 }
 
-/** What a call says, before what holds for all calls. What is no object is left to who checks it. */
+/** Merges the options of a call with the defaults. Values that are no object are left to the checks. */
 export function withDefaults<O extends ReadOptionsOf>(
   defaults: ReadOptionsOf | undefined,
   said: O | undefined,
@@ -68,7 +71,7 @@ export function withDefaults<O extends ReadOptionsOf>(
   return { ...defaults, ...said } as O;
 }
 
-/** What of the options holds for rows that are read beside those of the query. */
+/** The options that also apply to rows read beside those of the query. */
 export function readOptionsOf({
   signal,
   timeout,
@@ -87,7 +90,7 @@ export function readOptionsOf({
   };
 }
 
-/** Whether nothing is said of how tables are to be read. */
+/** Whether no option affects how tables are read. */
 export function isPlain({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
   return (
     signal === undefined &&

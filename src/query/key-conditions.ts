@@ -1,4 +1,4 @@
-/** Turns a user's conditions on key parts into those that a key layout plans. */
+/** Parses conditions on key parts. */
 
 import { KeyError, QueryError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
@@ -10,9 +10,8 @@ const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
 
 /**
- * Reads `{ customerId: 'a', placedAt: { gte: from, lt: to } }`. A plain object stands for operators, anything else for
- * equality.
- * @throws KeyError on an unknown part, and on `undefined` or `null` anywhere: neither ever means "all".
+ * Parses `{ customerId: 'a', placedAt: { gte: from, lt: to } }`. A plain object has operators, anything else means
+ * equality. @throws KeyError on an unknown part, and on `undefined` or `null` anywhere: neither ever means "all".
  */
 export function parseKeyConditions(
   entity: string,
@@ -26,7 +25,7 @@ export function parseKeyConditions(
     );
   }
   checkPartNames(layout.parts, Object.keys(input), entity);
-  // In the order of the key, so that the text of the conditions does not depend on how they were written.
+  // In the order of the key, so that the text of the conditions does not depend on the caller's order.
   const conditions: Record<string, PartCondition> = {};
   for (const { name, codec } of layout.parts) {
     if (!Object.hasOwn(input, name)) continue;
@@ -37,12 +36,12 @@ export function parseKeyConditions(
   return conditions;
 }
 
-/** The values that a codec takes for these: more where it has several spellings of one. */
+/** All values that the codec treats as equal to these: some codecs have several spellings. */
 export function equalTo(codec: object, values: readonly unknown[]): readonly unknown[] {
   return codec instanceof BaseCodec ? values.flatMap((value) => codec.alike(value)) : values;
 }
 
-/** Equality with all bytes that a value may have. */
+/** Equality with all encodings of equal values. */
 export function withAlike(codec: object, condition: PartCondition): PartCondition {
   if (condition.kind !== 'eq' && condition.kind !== 'in') return condition;
   const given = condition.kind === 'eq' ? [condition.value] : condition.values;
@@ -102,18 +101,18 @@ function parseRange(entity: string, name: string, value: Readonly<Record<string,
   };
 }
 
-/** The caller's own objects may change before the query runs. */
+/** A copy: the caller may change the object before the query runs. */
 export function copied(value: unknown): unknown {
   if (isInstance(value, Date)) return new Date(value);
   return isInstance(value, Uint8Array) ? Uint8Array.from(value) : value;
 }
 
-/** Whether a value is an object of operators rather than a value of its own (dates, bytes, class instances). */
+/** Whether a value is an object of operators and not a value of its own (date, bytes, class instance). */
 export function isOperators(value: unknown): value is Readonly<Record<string, unknown>> {
   return isPlainObject(value);
 }
 
-/** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`; "" when there are none. */
+/** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`. "" when there are none. */
 export function describeKeyConditions(conditions: KeyConditions, literal = literalOf): string {
   return Object.entries(conditions)
     .map(([name, condition]) => describePart(name, condition, literal))

@@ -7,9 +7,9 @@ import type { Condition } from './condition.js';
 import { pushCondition } from './pushdown.js';
 import { valueSpan } from './row.js';
 
-/** The one place that says which rows of an entity with `@DeletedAt` are there: those without a time of deletion. */
+/** The rule for soft-deleted rows (`@DeletedAt`): rows without a time of deletion exist. */
 
-/** The condition under which a row counts as there; none for entities that are deleted for good. */
+/** The condition under which a row exists. Empty for entities without `@DeletedAt`. */
 export function livingConditions(schema: EntitySchema): readonly Condition[] {
   const { deletedProperty: property } = schema;
   return property === undefined
@@ -17,7 +17,7 @@ export function livingConditions(schema: EntitySchema): readonly Condition[] {
     : [{ kind: 'test', property, operator: 'exists', negated: true, values: NOTHING }];
 }
 
-/** The same as a filter of the engine; undefined for entities that are deleted for good. */
+/** The same as an engine filter. Undefined for entities without `@DeletedAt`. */
 export function livingFilter(schema: EntitySchema): Filter | undefined {
   const [living] = livingConditions(schema);
   return living && pushCondition(living, schema.columnsByProperty);
@@ -25,10 +25,10 @@ export function livingFilter(schema: EntitySchema): Filter | undefined {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** Whether rows bear out the entries that were found by asking for the values of an index's parts. */
+/** Tests whether rows confirm the entries that were found by equality on an index's parts. */
 
 export class BornOut {
-  /** Of each part, where each is a column: any row with the values asked for has the entry. */
+  /** The column of each part, if each is a column: then a row with the requested values has the entry. */
   private readonly columns: readonly ColumnSchema[] | undefined;
 
   constructor(private readonly index: EntityIndex) {
@@ -39,7 +39,7 @@ export class BornOut {
       : undefined;
   }
 
-  /** By the bytes of the row's cells, and where these say nothing by its values. */
+  /** Compares bytes of cells, and decoded values where bytes cannot decide. */
   test(row: RawRow, asked: KeyConditions, entry: Uint8Array): boolean {
     const { index } = this;
     if (!this.hasAsked(row, asked)) return index.hasEntry(row, entry);
@@ -55,7 +55,7 @@ export class BornOut {
       if (condition?.kind !== 'eq') return false;
       const value = codec.encode(condition.value);
       const { bytes, start, end } = valueSpan(row, family, qualifier);
-      // An empty value is not told from none.
+      // An empty value is not distinguished from an absent one.
       if (end === start || compareSlices(bytes, start, end - start, value, 0, value.length) !== 0)
         return false;
     }

@@ -6,16 +6,16 @@ import { recoverAndRetry, recovering, type TableAccess } from './access.js';
 import type { ReadPlan } from './read-plan.js';
 import { type Finish, keptRow, type Row, type RowCursor } from './row.js';
 
-/** Rows made into what a reader is given. */
+/** Builds entities from rows. */
 
-/** Makes entities, or parts of them, of the rows of one entity. */
+/** Builds entities, or parts of them, from the rows of one entity. */
 export class RowLoader {
   private readonly reader: RowReader;
   private readonly afterLoad: EntitySchema['lifecycle']['afterLoad'];
 
   /**
-   * @param properties the only ones to be set; undefined: all, and `@AfterLoad` runs.
-   * @param finish cuts what is loaded down to what was asked for
+   * @param properties the properties to set; undefined: all, and `@AfterLoad` runs. @param finish reduces the loaded
+   * entity to what was requested
    */
   constructor(
     schema: EntitySchema,
@@ -27,7 +27,7 @@ export class RowLoader {
     this.afterLoad = properties === undefined ? schema.lifecycle.afterLoad : undefined;
   }
 
-  /** Null when the row has no cells. What decoding lacks is fetched. */
+  /** Null when the row has no cells. Loads what decoding lacks. */
   load(row: Row): object | null | Promise<object | null> {
     let entity: object | null;
     try {
@@ -50,7 +50,7 @@ export class RowLoader {
   }
 }
 
-/** The entity of a result, its `@AfterLoad` hooks run; null when there is none. */
+/** The entity of a result, after its `@AfterLoad` hooks. Null when there is none. */
 export function loadEntity(
   schema: EntitySchema,
   access: TableAccess,
@@ -59,7 +59,7 @@ export function loadEntity(
   return recovering(access, () => new RowLoader(schema, access).load(result));
 }
 
-/** Loads the texts of ids that stand in the keys of rows, in one request to each dictionary. */
+/** Loads the texts of dictionary ids in the keys of rows, in one request to each dictionary. */
 export async function loadTexts(layouts: ReadPlan['layouts'], rows: readonly Result[]): Promise<void> {
   for (const layout of layouts) {
     if (layout.dictionaries === undefined) continue;
@@ -68,7 +68,7 @@ export async function loadTexts(layouts: ReadPlan['layouts'], rows: readonly Res
   }
 }
 
-/** A row of its own bytes, where it stands, and its entity. */
+/** A row with bytes of its own, its position, and its entity. */
 export interface LoadedRow {
   readonly row: Uint8Array;
   readonly place: Uint8Array;
@@ -87,20 +87,20 @@ export async function nextLoaded(
   return { row, place, entity, item: await loaders[entity]!.load(reading.row!) };
 }
 
-/** Makes entities of all rows of a reading: in this turn as long as they are there, and then as they come. */
+/** Loads all entities of a reading: synchronously as long as rows are available, then asynchronously. */
 
-/** Rows after which other events get their turn. */
+/** Rows between two turns of the event loop. */
 export const ROWS_AT_ONCE = 8192;
 
 interface Loading {
   readonly reading: RowCursor;
-  /** Of each entity of the plan. */
+  /** The loader of each entity in the plan. */
   readonly loaders: readonly RowLoader[];
   readonly take: (item: object) => void;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Gives every entity to `take`, and closes the reading. A promise only where something must be waited for. */
+/** Passes every entity to `take`, and closes the reading. Returns a promise only where something is asynchronous. */
 export function loadRows(
   reading: RowCursor,
   loaders: readonly RowLoader[],
@@ -124,7 +124,7 @@ async function closeAfter(reading: RowCursor, work: Promise<void>): Promise<void
   }
 }
 
-/** A promise from the first row on that must be waited for. */
+/** Returns a promise from the first row on that is asynchronous. */
 function loadAtOnce(loading: Loading): Promise<void> | undefined {
   const { reading, loaders, take } = loading;
   for (let count = 1; count < ROWS_AT_ONCE; count++) {
@@ -138,7 +138,7 @@ function loadAtOnce(loading: Loading): Promise<void> | undefined {
   return loadRest(loading, ROWS_AT_ONCE, reading.advance());
 }
 
-/** `next`: whether there is a row; `first`: that one, if it is being loaded already. */
+/** `next`: whether there is a row; `first`: the entity that is being loaded already. */
 async function loadRest(
   { reading, loaders, take, signal }: Loading,
   from: number,

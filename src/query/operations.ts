@@ -1,35 +1,38 @@
-/** What a database tells of its operations: listeners, and Node's diagnostics_channel. */
+/** Events about the operations of a database: for listeners, and for Node's diagnostics_channel. */
 
 import { channel } from 'node:diagnostics_channel';
 import { literalOf } from '../table/checks.js';
 import type { QueryExplanation } from './explanation.js';
 import type { ReadTally } from './row.js';
 
-/** How a query was asked to run. */
+/** The ways to run a query. */
 export type QueryOperation = 'all' | 'first' | 'page' | 'count' | 'exists' | 'iterate' | 'aggregate';
 
-/** One query that was run to its end, or to its error. */
+/** A finished or failed query. */
 export interface QueryEvent {
   readonly operation: QueryOperation;
   readonly table: string;
   readonly entities: readonly string[];
-  /** Byte ranges of the plan. */
+  /** Byte ranges in the plan. */
   readonly ranges: number;
-  /** Rows that the table gave; more than were handed out where conditions are decided here. */
+  /** Rows read from the table; more than returned where Rowan evaluates conditions. */
   readonly rows: number;
-  /** Bytes of the values of those rows. */
+  /** Bytes of the values in those rows. */
   readonly bytes: number;
-  /** From the start of the first reading to the end of the last, in ms; of a stream with what its reader did between. */
+  /**
+   * From the start of the first reading to the end of the last, in ms. For a stream, includes the time of its
+   * consumer.
+   */
   readonly milliseconds: number;
   readonly error: unknown;
-  /** The whole plan; made when it is asked for. */
+  /** The whole plan, built on demand. */
   explain(): QueryExplanation;
 }
 
-/** Called with every event; what it throws is not looked at. */
+/** Called with every event. Its errors are ignored. */
 export type QueryListener = (event: QueryEvent) => void;
 
-/** A listener that writes a line for each query that took `slowerThan` ms or more (default 0: every one). */
+/** A listener that writes a line for each query that took at least `slowerThan` ms (default 0). */
 export function queryLogger(
   write: (line: string) => void,
   options: { readonly slowerThan?: number } = {},
@@ -46,7 +49,7 @@ export function queryLogger(
   };
 }
 
-/** What was asked: as queries run, and reads and writes of rows by their keys. */
+/** The kinds of operations: queries, and reads and writes of rows by key. */
 export type OperationName =
   | QueryOperation
   | 'get'
@@ -59,45 +62,45 @@ export type OperationName =
   | 'mutate'
   | 'batch';
 
-/** One operation of a repository or query: what is known when it begins, and its figures when it has ended. */
+/** One operation of a repository or query. Its figures are final when it has ended. */
 export interface OperationEvent {
   readonly operation: OperationName;
   /** `embedded` or `hbase`. */
   readonly engine: string;
   readonly table: string;
   readonly entities: readonly string[];
-  /** How the rows are found: by one key, by several, by ranges, by the whole table. */
+  /** How rows are found: by one key, several keys, ranges, or the whole table. */
   readonly plan: QueryExplanation['kind'];
-  /** The index that the rows are found by, if any. */
+  /** The index that is used, if any. */
   readonly index: string | undefined;
-  /** Byte ranges, or rows named by their keys. */
+  /** Byte ranges, or rows given by key. */
   readonly ranges: number;
-  /** Rows that were read so far, entries of indexes with them, or changed. */
+  /** Rows read (including index entries) or changed so far. */
   readonly rows: number;
-  /** Bytes of the values that were read or written so far. */
+  /** Bytes of the values read or written so far. */
   readonly bytes: number;
-  /** How often a write was decided on: more than once when others wrote its row at the same time. */
+  /** How often a write was attempted: more than once if others wrote its row at the same time. */
   readonly attempts: number;
-  /** From its start to its end; 0 until then. */
+  /** Duration; 0 until it has ended. */
   readonly milliseconds: number;
-  /** What it threw. */
+  /** The thrown error. */
   readonly error: unknown;
-  /** What is asked for, as text; `?` in the place of each value unless they are asked for. */
+  /** The conditions as text, with `?` for values unless `values` is set. */
   conditions(options?: { readonly values?: boolean }): string;
-  /** The whole plan; undefined of what is no query. */
+  /** The whole plan. Undefined for operations that are no query. */
   explain(): QueryExplanation | undefined;
 }
 
-/** Called with every operation that has ended; what it throws is not looked at. */
+/** Called with every finished operation. Its errors are ignored. */
 export type OperationListener = (event: OperationEvent) => void;
 
-/** Who is told when operations begin, too. */
+/** Receives the start of operations, too. */
 export interface OperationWatcher {
   begun?(event: OperationEvent): void;
   ended(event: OperationEvent): void;
 }
 
-/** How a value stands in a text. */
+/** Formats a value in a text. */
 export type Literal = (value: unknown) => string;
 
 const REDACTED: Literal = () => '?';
@@ -105,7 +108,7 @@ const REDACTED: Literal = () => '?';
 const BEGUN = channel('rowan-orm:operation:start');
 const ENDED = channel('rowan-orm:operation:end');
 
-/** What an operation is made of. */
+/** The description of an operation at its start. */
 export interface OperationStart {
   readonly operation: OperationName;
   readonly table: string;
@@ -116,7 +119,7 @@ export interface OperationStart {
   readonly explain?: () => QueryExplanation;
 }
 
-/** The operations of one database. Nobody is told of anything until somebody listens; then nothing is made of it either. */
+/** The operations of one database. Without listeners no event is built. */
 export class Operations {
   private readonly watchers = new Set<OperationWatcher>();
   private isWatched = false;
@@ -126,17 +129,17 @@ export class Operations {
     private readonly onQuery?: QueryListener,
   ) {}
 
-  /** Whether anybody is told of every operation. */
+  /** Whether there is a listener of all operations. */
   get heard(): boolean {
     return this.isWatched || ENDED.hasSubscribers || BEGUN.hasSubscribers;
   }
 
-  /** Whether anybody is told of queries. */
+  /** Whether there is a listener of queries. */
   get queriesHeard(): boolean {
     return this.onQuery !== undefined || this.heard;
   }
 
-  /** Answers what ends it. */
+  /** Adds a watcher. @returns a function that removes it. */
   watch(watcher: OperationWatcher): () => void {
     this.watchers.add(watcher);
     this.isWatched = true;
@@ -152,7 +155,7 @@ export class Operations {
     return running;
   }
 
-  /** Called by the operation. */
+  /** Called by the operation at its end. */
   ended(running: RunningOperation): void {
     const { onQuery } = this;
     if (onQuery !== undefined && running.isQuery()) heedless(() => onQuery(running));
@@ -165,16 +168,16 @@ export class Operations {
   }
 }
 
-/** A listener's own error is not the operation's. */
+/** Errors of listeners do not affect the operation. */
 function heedless(call: () => void): void {
   try {
     call();
   } catch {
-    // As it was said to listeners.
+    // Documented for listeners.
   }
 }
 
-/** An operation under way; the readings that it consists of count into it. */
+/** A running operation. Its readings add to its figures. */
 export class RunningOperation implements OperationEvent, ReadTally {
   rows = 0;
   bytes = 0;
@@ -202,7 +205,7 @@ export class RunningOperation implements OperationEvent, ReadTally {
     return this.operations.engine;
   }
 
-  /** Of rows named by their keys there is no plan to explain. */
+  /** Operations on rows given by key have no plan. */
   isQuery(): this is QueryEvent {
     return this.start.explain !== undefined;
   }
@@ -223,14 +226,14 @@ export class RunningOperation implements OperationEvent, ReadTally {
     return this.start.explain?.() as QueryExplanation;
   }
 
-  /** To be called once. */
+  /** Ends the operation. Call once. */
   end(error?: unknown): void {
     this.milliseconds = performance.now() - this.began;
     this.error = error;
     this.operations.ended(this);
   }
 
-  /** Ends with the promise, and answers what it answers. */
+  /** Ends the operation with the promise, and passes on its result. */
   async follow<T>(work: (running: this) => Promise<T>): Promise<T> {
     let value: T;
     try {

@@ -7,30 +7,30 @@ import type { RowLoader } from './loader.js';
 import type { RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 
-/** One page of a query's rows. */
+/** Pages of a query's rows. */
 
-/** Options of `page()`, which needs them: `size` has no default. */
+/** Options of `page()`. `size` is required. */
 export interface PageOptions {
   /** Rows of a full page, 1 or more. */
   readonly size: number;
-  /** A cursor of an earlier page; undefined: from the beginning. */
+  /** A cursor of an earlier page. Undefined: the beginning. */
   readonly cursor?: string | undefined;
-  /** Reads the page that ends before the cursor instead of the one behind it. Default false. */
+  /** Reads the page that ends before the cursor instead of the one after it. Default false. */
   readonly back?: boolean;
 }
 
-/** Rows in the order of the query, and the cursors around them. */
+/** The rows of a page, in the order of the query, with its cursors. */
 export class Page<T> {
   constructor(
     readonly items: readonly T[],
-    /** Reads on behind this page; undefined when there is nothing more. */
+    /** The cursor of the next page. Undefined at the end. */
     readonly cursor: string | undefined,
-    /** With `back: true` reads the page before; undefined at the beginning. */
+    /** With `back: true`, the cursor of the previous page. Undefined at the beginning. */
     readonly backCursor: string | undefined,
     private readonly makeCursor: (index: number) => string,
   ) {}
 
-  /** The cursor that goes on behind one item. */
+  /** The cursor after one item. */
   cursorAt(index: number): string {
     if (!Number.isInteger(index) || index < 0 || index >= this.items.length) {
       throw new QueryError(
@@ -41,10 +41,7 @@ export class Page<T> {
   }
 }
 
-/**
- * @throws InvalidArgumentError when there are no options, or one that is not known.
- * @throws QueryError on options that ask for no page.
- */
+/** @throws InvalidArgumentError on missing or unknown options; QueryError on invalid ones. */
 export function checkPage(
   options: PageOptions,
   limit: number | undefined,
@@ -74,13 +71,13 @@ export function checkPage(
   return { size, cursor, back };
 }
 
-/** A row of a page, and where it stands. */
+/** A row of a page, with its position. */
 export interface PageRow<T> {
   readonly item: T | null;
   readonly position: { readonly key: Uint8Array; readonly entity: number };
 }
 
-/** The page of these rows, in the order of the query. */
+/** Builds the page of these rows, in the order of the query. */
 export function pageOf<T>(
   scope: CursorScope,
   rows: readonly PageRow<T>[],
@@ -108,9 +105,9 @@ export class Groups {
   }
 }
 
-/** The rows of a query, one at a time, to who takes them. */
+/** Streams of a query's rows. */
 
-/** A stream that was opened: its rows, or items that are all there. */
+/** An open stream: a cursor of rows, or items that are already loaded. */
 export type OpenStream<T> =
   | { readonly items: T[]; readonly reading?: undefined }
   | {
@@ -120,7 +117,7 @@ export type OpenStream<T> =
       readonly end: (error: unknown) => void;
     };
 
-/** Reads on only when the consumer has taken what was read: that is the back-pressure. */
+/** Reads the next rows only after the consumer has taken the last: this is the back-pressure. */
 export class RowStream<T> implements AsyncIterableIterator<T> {
   private stream: OpenStream<T> | undefined;
   private done = false;
@@ -154,7 +151,7 @@ export class RowStream<T> implements AsyncIterableIterator<T> {
     }
   }
 
-  /** The next item, or null at the end. */
+  /** The next item. Null at the end. */
   private async take(): Promise<T | null> {
     this.stream ??= await this.open();
     const { stream } = this;

@@ -12,32 +12,32 @@ import type { ReadPlan } from './read-plan.js';
 import { type Finish, type Row, valueSpan } from './row.js';
 import { sliceOf } from './slice.js';
 
-/** The plan of one entity's share of a query: byte ranges, what is read, what the engine filters and what is filtered here. */
+/** The plan of one entity's part of a query: byte ranges, columns, and which conditions the engine evaluates. */
 
 export interface EntityPlan {
   readonly spec: QuerySpec;
   readonly keyPlan: KeyPlan;
   readonly read: ReadSet;
-  /** For the engine; undefined when there is none. */
+  /** The engine's filter. Undefined when there is none. */
   readonly filter: Filter | undefined;
-  /** Conditions that the filter decides. */
+  /** Conditions that the filter evaluates. */
   readonly pushed: readonly Condition[];
-  /** Conditions that are decided here. */
+  /** Conditions that Rowan evaluates. */
   readonly local: readonly Condition[];
-  /** What is decided here, conditions and the key's own check; undefined when nothing is. */
+  /** The conditions that Rowan evaluates, including the key's own check. Undefined when there are none. */
   readonly rowTest: RowTest | undefined;
   /** Whether each range may stop after `limit` rows. */
   readonly limitPushed: boolean;
-  /** Cuts what is loaded down to what was asked for. */
+  /** Reduces a loaded entity to what was requested. */
   readonly finish: Finish | undefined;
-  /** The indexes that were looked at, and why they were not taken. */
+  /** The indexes that were considered, and why they are not used. */
   readonly unserved: readonly OtherIndex[];
 }
 
 /**
- * Plans a query.
- * @throws KeyError on key conditions the layout cannot search; QueryError `ERR_FULL_SCAN` when every row of the table
- * would be read and `fullScan` was not set. `unserved`: the indexes that there are, and why they are not taken; `keyPlan`: that of its key.
+ * Plans a query by its key. @param unserved the indexes, and why they are not used. @param keyPlan the plan of the
+ * key. @throws KeyError on conditions that the layout cannot search; QueryError `ERR_FULL_SCAN` when the whole table
+ * would be read without `fullScan`.
  */
 export function planQuery(
   spec: QuerySpec,
@@ -47,7 +47,7 @@ export function planQuery(
   const { schema } = spec;
   if (keyPlan.kind === 'full' && !spec.fullScan) throw fullScanError(spec, unserved);
   const conditions = [...storedPartConditions(spec, keyPlan), ...spec.where.flatMap(conjuncts)];
-  // Rows of other entities may lie in the ranges: what they keep in the columns need not be what the codec writes.
+  // Ranges with rows of other entities: their columns may hold values that the codec does not write.
   const onlyOwn = keyPlan.check === undefined;
   const pushed: Condition[] = [];
   const local: Condition[] = [];
@@ -75,7 +75,7 @@ export function planQuery(
   };
 }
 
-/** Conditions on parts of which the key keeps only a digest or a bucket, to be held against their columns. */
+/** Conditions on key parts that the key holds only as a digest or bucket, as conditions on their columns. */
 function storedPartConditions({ schema, key }: QuerySpec, { inexactParts }: KeyPlan): Condition[] {
   if (inexactParts.length === 0) return [];
   return inexactParts
@@ -101,14 +101,17 @@ function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Conditi
   const tests: RowTest[] = [];
   if (check !== undefined) tests.push((row) => check(row.row));
   const { marker, timeToLive } = schema;
-  // Of an entity that has ended, columns may be left for a moment.
+  // An expired entity may leave columns for a moment, but no marker.
   if (timeToLive.lifelong && marker !== undefined)
     tests.push((row) => valueSpan(row, marker.family, marker.qualifier).end > 0);
   if (local.length > 0) tests.push(compileCondition({ kind: 'all', conditions: local }, schema));
   return tests.length > 1 ? (row) => tests.every((test) => test(row)) : tests[0];
 }
 
-/** Ranges over the time of packed rows find whole windows, whose points are cut; Maps are cut to their slices. */
+/**
+ * Ranges over the time of packed rows find whole windows, from which other points are removed. Maps are reduced to
+ * their slices.
+ */
 export function finishOf({ schema, key, slices }: QuerySpec): Finish | undefined {
   const cuts: Finish[] = [];
   for (const { property, window } of schema.columns) {
@@ -155,7 +158,7 @@ function fullScanError(spec: QuerySpec, unserved: readonly OtherIndex[]): QueryE
   );
 }
 
-/** A plan of one entity as a reading. */
+/** The plan of one entity as a read plan. */
 
 export function readPlanOf(plan: EntityPlan): ReadPlan {
   const { keyPlan, rowTest, spec } = plan;

@@ -1,4 +1,4 @@
-/** Which families and columns a query reads. */
+/** Decides which families and columns a query reads. */
 
 import { equalBytes } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
@@ -7,21 +7,21 @@ import { describe } from '../table/checks.js';
 import type { Query } from '../table/index.js';
 import { type Condition, testedProperties } from './condition.js';
 
-/** The reading of a query: whole families, and single columns of others. */
+/** The columns that a query reads: whole families, and single columns of others. */
 export interface ReadSet {
   /** In the order of the table's families. Null: the whole family. */
   readonly families: ReadonlyMap<string, readonly Uint8Array[] | null>;
-  /** True when it is every family of the table, so that nothing needs to be named. */
+  /** Whether it is every family of the table, so that none has to be named. */
   readonly everything: boolean;
-  /** The properties to set in the instances; undefined: all. */
+  /** The properties to set. Undefined: all. */
   readonly properties: ReadonlySet<string> | undefined;
   /** Versions to read of each column. */
   readonly versions: number;
 }
 
 /**
- * The columns that some property names stand for: a column's own name, the head of embedded ones, or a key part (none).
- * @throws QueryError on an unknown name.
+ * The columns of property names: a column's own name, the head of embedded ones, or a key part (no column). @throws
+ * QueryError on an unknown name.
  */
 export function selectColumns(schema: EntitySchema, names: readonly string[]): ColumnSchema[] {
   const selected = new Set<ColumnSchema>(storedParts(schema));
@@ -49,7 +49,7 @@ export function selectColumns(schema: EntitySchema, names: readonly string[]): C
   return schema.columns.filter((column) => selected.has(column));
 }
 
-/** The columns of parts that the key cannot give back: a projection has every part, so it reads them. */
+/** The columns of key parts that the key cannot give back. A projection has every part, so it reads them. */
 export function storedParts(schema: EntitySchema): ColumnSchema[] {
   return schema.key.parts.flatMap(({ name, recoverable }) => {
     const column = recoverable ? undefined : schema.columnsByProperty.get(name);
@@ -57,14 +57,14 @@ export function storedParts(schema: EntitySchema): ColumnSchema[] {
   });
 }
 
-/** The stored columns that conditions test. */
+/** The columns that conditions test. */
 export function testedColumns(schema: EntitySchema, conditions: readonly Condition[]): ColumnSchema[] {
   const names = new Set<string>();
   for (const condition of conditions) testedProperties(condition, names);
   return schema.columns.filter((column) => names.has(column.property));
 }
 
-/** Columns and key parts, as they are named in messages. */
+/** Columns and key parts, named as in messages. */
 export function propertyNames(schema: EntitySchema): string[] {
   return [...schema.key.parts.map((part) => part.name), ...schema.columnsByProperty.keys()];
 }
@@ -82,8 +82,8 @@ export function readAll(schema: EntitySchema): ReadSet {
 }
 
 /**
- * Only these columns, the marker that says the row exists, and what conditions test. Without a marker any cell may be
- * the one that says so: then the entity's families are read whole. `past`: whether the reading is of another time.
+ * These columns, the marker, and the columns that conditions test. Without a marker any cell may be the only one of a
+ * row: then the entity's families are read whole. `past`: whether another time is read.
  */
 export function readColumns(
   schema: EntitySchema,
@@ -112,19 +112,19 @@ export function readColumns(
   return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
 }
 
-/** Whether the markers of former puts are kept as long as their columns, so that they tell what was there at a time. */
+/** Whether old markers are kept as long as their columns, so that they tell whether the row existed at a past time. */
 function isMarkerKept({ families, table }: EntitySchema, markers: string): boolean {
   const { families: all } = table.descriptor;
   const kept = all.find(({ name }) => name === markers)!.versions;
   return all.every(({ name, versions }) => versions <= kept || !families.includes(name));
 }
 
-/** Columns of one family from which on telling them apart may cost more than reading those between them. */
+/** The number of columns of a family from which reading the family may be cheaper. */
 const MANY_COLUMNS = 4;
 
 /**
- * Engines read a whole family faster than many columns of it. So where half of its columns are wanted anyway, and none of
- * the others is of a sort that grows large, the family is read.
+ * Engines read a whole family faster than many of its columns. So the family is read if half of its columns are
+ * wanted, and the others are not of a kind that grows large.
  */
 function isCheaperWhole(schema: EntitySchema, family: string, wanted: number): boolean {
   if (wanted < MANY_COLUMNS) return false;
@@ -152,7 +152,7 @@ function readFamilies(
   };
 }
 
-/** One version is enough but where a property is a column's history. */
+/** One version, unless a property is a column's history. */
 function versionsToRead(schema: EntitySchema, columns: readonly ColumnSchema[]): number {
   let versions = 1;
   for (const column of columns) {
@@ -163,7 +163,7 @@ function versionsToRead(schema: EntitySchema, columns: readonly ColumnSchema[]):
   return versions;
 }
 
-/** Tells a get or scan what to read. */
+/** Applies a read set to a get or scan. */
 export function applyReadSet(query: Query, read: ReadSet): void {
   if (!read.everything) {
     for (const [family, columns] of read.families) {

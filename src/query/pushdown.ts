@@ -1,6 +1,6 @@
 /**
- * Which conditions the engine can decide, as HBase filters. A comparison is pushed only when the codec's byte order is
- * the values' order; what cannot be pushed is evaluated here and shown so by explain.
+ * Predicate pushdown: which conditions the engine can evaluate, as HBase filters. A comparison is pushed only when
+ * the codec's byte order is the order of values. Others are evaluated by Rowan, and `explain` says so.
  */
 
 import { AvroCodec } from '../codec/index.js';
@@ -12,7 +12,7 @@ import { type Comparator, type CompareOperator, comparators, type Filter, filter
 import type { Condition, Test } from './condition.js';
 import { equalTo } from './key-conditions.js';
 
-/** Codecs that write text as plain UTF-8 or bytes as they are, so that a prefix of the value is one of the bytes. */
+/** Codecs whose values are stored as UTF-8 or as they are, so that a prefix of the value is one of the bytes. */
 const PLAIN_CODECS: ReadonlySet<string> = new Set(['text', 'bytes']);
 
 const COMPARE: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', readonly [CompareOperator, CompareOperator]>> = {
@@ -23,15 +23,15 @@ const COMPARE: Readonly<Record<'lt' | 'lte' | 'gt' | 'gte', readonly [CompareOpe
 };
 
 /**
- * The filter that passes exactly the rows the condition holds for, or undefined when the engine cannot tell. A filter
- * sees only what the query reads: each tested column must be read too.
+ * A filter that passes exactly the rows that satisfy the condition. Undefined when the engine cannot evaluate it. A
+ * filter sees only columns that the query reads, so each tested column must be read too.
  */
 export function pushCondition(
   condition: Condition,
   columns: ReadonlyMap<string, ColumnSchema>,
-  /** False when other entities may keep something else in the same column, which a number cannot be compared with. */
+  /** False when other entities may store other values in the column, which a numeric comparison would fail on. */
   onlyOwn = true,
-  /** Whether columns that have moved may be asked: only of single rows, which are moved before. */
+  /** Whether moved columns may be tested: only for single rows, which are migrated first. */
   moved = false,
 ): Filter | undefined {
   if (condition.kind === 'test') {
@@ -61,7 +61,7 @@ function pushTest(test: Test, column: ColumnSchema, onlyOwn: boolean): Filter | 
   const equality: CompareOperator = test.negated ? 'NOT_EQUAL' : 'EQUAL';
   switch (test.operator) {
     case 'exists':
-      // Every value is at or after the empty one, and none is before it.
+      // Every value is equal to or greater than the empty one.
       return single(test.negated ? 'LESS' : 'GREATER_OR_EQUAL', new Uint8Array(0));
     case 'eq':
     case 'in': {
@@ -89,12 +89,12 @@ function pushTest(test: Test, column: ColumnSchema, onlyOwn: boolean): Filter | 
   }
 }
 
-/** Whether greater values have greater bytes; a descending codec keeps order, but the other way round. */
+/** Whether greater values have greater bytes. False for a descending codec, which reverses the order. */
 export function isOrdered(codec: ValueCodec<unknown>): boolean {
   return codec.ordered && !(codec instanceof BaseCodec && codec.descending);
 }
 
-/** @throws QueryError when a column of Avro is asked for its value: equal values of two schemas have other bytes. */
+/** @throws QueryError on a comparison of an Avro column: equal values of two schemas have different bytes. */
 function checkAskable(test: Test, column: ColumnSchema): void {
   if (test.operator === 'exists' || !(column.codec instanceof AvroCodec)) return;
   throw new QueryError(
@@ -103,7 +103,7 @@ function checkAskable(test: Test, column: ColumnSchema): void {
   );
 }
 
-/** A test of one entry of a Map as that of a column of its own; any other column as it is. */
+/** The column of a Map entry, for a test of one; otherwise the column itself. */
 export function entryColumn(test: Test, column: ColumnSchema | undefined): ColumnSchema | undefined {
   if (test.entry === undefined || column === undefined) return column;
   return { ...column, kind: 'column', qualifier: test.entry };
@@ -113,7 +113,7 @@ const LEAST_LONG = -(2n ** 63n);
 const GREATEST_LONG = 2n ** 63n - 1n;
 
 /**
- * What a comparison with a number that no counter can hold is for every counter; undefined when it can hold it.
+ * The result of comparing any counter with a number that no counter can hold. Undefined when a counter can hold it.
  * @throws QueryError when it is no whole number.
  */
 export function counterBound(test: Test): boolean | undefined {
@@ -146,12 +146,12 @@ export function encodeOperand(column: ColumnSchema, value: unknown): Uint8Array 
   }
 }
 
-/** The bytes of every value that is equal to one of these. @throws RowanError `ERR_CODEC` naming the property. */
+/** The encodings of every value equal to one of these. @throws RowanError `ERR_CODEC` naming the property. */
 export function encodeEqual(column: ColumnSchema, values: readonly unknown[]): Uint8Array[] {
   return equalTo(column.codec, values).map((value) => encodeOperand(column, value));
 }
 
-/** Escapes what means something to Java's and JavaScript's regular expressions alike. */
+/** Escapes the special characters of regular expressions of both Java and JavaScript. */
 function escapeRegex(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }

@@ -13,32 +13,32 @@ import type { MapSlice } from './slice.js';
 export interface BaseSpec {
   readonly reversed: boolean;
   readonly limit: number | undefined;
-  /** Only cells of these times. */
+  /** Only cells with these timestamps. */
   readonly timeRange: TimeRange | undefined;
 }
 
-/** The specification of a query on one entity. Immutable; each step of a query makes a new one. */
+/** The specification of a query on one entity. Immutable; each method of a query creates a new one. */
 export interface QuerySpec extends BaseSpec {
   readonly schema: EntitySchema;
   readonly key: KeyConditions;
-  /** Conditions on columns that must all hold. */
+  /** Conditions on columns. All must hold. */
   readonly where: readonly Condition[];
-  /** Names given to `select`; undefined: everything. */
+  /** Names given to `select`. Undefined: all. */
   readonly selected: readonly string[] | undefined;
   readonly fullScan: boolean;
   readonly orderBy: { readonly property: string; readonly descending: boolean } | undefined;
   readonly slices: readonly MapSlice[];
-  /** The index that the query is to be answered from; undefined: the key, or an index that serves. */
+  /** The named index. Undefined: the key, or an index chosen by the planner. */
   readonly through: IndexUse | undefined;
 }
 
 /** The specification of a query on several entities. */
 export interface CollectionSpec extends BaseSpec {
-  /** Of each entity; direction, limit and times are those of the collection. */
+  /** The specification of each entity. Direction, limit and timestamps are those of the collection. */
   readonly entities: readonly QuerySpec[];
 }
 
-/** A question that was not asked yet: what every query begins with. */
+/** The specification with which every query begins. */
 export function emptySpec(
   schema: EntitySchema,
   key: QuerySpec['key'],
@@ -62,7 +62,7 @@ export function emptySpec(
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** What is asked, with values as `literal` writes them. */
+/** The conditions as text. `literal` formats values. */
 export function describeSpec(
   { key, where }: Pick<QuerySpec, 'key' | 'where'>,
   literal: (value: unknown) => string,
@@ -71,7 +71,10 @@ export function describeSpec(
   return texts.filter((text) => text !== '').join(' and ');
 }
 
-/** The text that a cursor is bound to. Limit, page size and selection may change from page to page. */
+/**
+ * The text that a cursor is bound to. Limit, page size and selection are not part of it: they may change from page to
+ * page.
+ */
 export function identityOf(spec: QuerySpec, entity = spec.schema.name): string {
   const { key, where, reversed, timeRange } = spec;
   const times = timeRange === undefined ? '' : `${timeRange.min}..${timeRange.max}`;

@@ -5,10 +5,10 @@ import { type ReadOptions, type Row, type RowCursor, valueBytes } from './row.js
 
 /** The rows of one range. */
 
-/** Rows that fail in a row before other events get their turn. */
+/** Rows failing the test, after which other events get their turn. */
 export const FAILED_AT_ONCE = 8192;
 
-/** One range of a plan. Tests what is decided here, so that a merge knows whose row each range stands at. */
+/** One range of a plan. Tests rows here, so that a merge knows the next row of each range. */
 export abstract class RangeSource implements RowCursor, PlacedRow {
   row: Row | undefined;
   entity: number;
@@ -19,7 +19,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
     protected readonly part: PlanPart,
     private readonly plan: ReadPlan,
     protected readonly options: ReadOptions,
-    /** Whether a row lies behind where the reading goes on; asked until one does. */
+    /** Whether a row is after the cursor. Called until it is true. */
     private readonly isBehind: ((source: RangeSource) => boolean) | undefined,
   ) {
     this.entity = part.entity;
@@ -30,7 +30,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
     return this.row!.row;
   }
 
-  /** The next row of the range as it is stored; sets `row`. */
+  /** Reads the next stored row of the range into `row`. */
   protected abstract next(): boolean | Promise<boolean>;
   abstract close(): void | Promise<void>;
 
@@ -79,7 +79,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** A range that is to be read, and how. */
+/** A range to be opened. */
 export interface OpenRange {
   readonly part: PlanPart;
   readonly range: KeyRange;

@@ -1,10 +1,10 @@
-/** The byte ranges of a plan in reading order, and what is left of them behind a position. */
+/** The byte ranges of a plan in reading order, and their rest after a position. */
 
 import { compareBytes, concatBytes, keyAfter, prefixEnd, startsWithBytes } from '../bytes/index.js';
 import type { KeyLead, KeyPlan, KeyRange } from '../key/types.js';
 import { Scan } from '../table/index.js';
 
-/** Where to go on: behind `key` in reading order. */
+/** The position after `key`, in reading order. */
 export interface Position {
   readonly key: Uint8Array;
   readonly logical: Uint8Array;
@@ -12,14 +12,14 @@ export interface Position {
   readonly entity: number;
 }
 
-/** What `rangesFrom` needs of a part of a plan. */
+/** The properties of a plan's part that `rangesFrom` needs. */
 export interface RangesToRead {
   readonly ranges: readonly KeyRange[];
   readonly leads: readonly KeyLead[];
   readonly isPlainBehind: boolean;
 }
 
-/** The ranges a reading from `position` visits, in byte order for a forward and in reverse for a reversed reading. */
+/** The ranges to read from `position` on, in byte order, or reversed for a reversed reading. */
 export function rangesFrom(
   { ranges, leads, isPlainBehind }: RangesToRead,
   order: KeyPlan['order'],
@@ -46,8 +46,8 @@ function clip(range: KeyRange, row: Uint8Array, reversed: boolean): KeyRange {
 }
 
 /**
- * As `clip`, where rows stand in the order of their logical bytes. It may leave rows at the position itself, and in a
- * reversed reading those that only begin like it: the reader holds the first rows to the position.
+ * As `clip`, for rows in the order of their logical bytes. The result may include rows at the position, and in a
+ * reversed reading those that only begin like it: the reader compares the first rows with the position.
  */
 function clipLogically(
   range: KeyRange,
@@ -59,7 +59,7 @@ function clipLogically(
   if (!startsWithBytes(logical, lead.logical)) {
     return compareBytes(lead.logical, logical) > 0 === reversed ? undefined : range;
   }
-  // What is derived has no place in logical bytes: the range is read from its beginning.
+  // Derived parts are not in logical bytes: read the range from its start.
   if (!isPlainBehind) return range;
   const bound = concatBytes(lead.bytes, logical.subarray(lead.logical.length));
   if (!reversed) return from(range, bound);
@@ -77,7 +77,7 @@ function before(range: KeyRange, stop: Uint8Array): KeyRange {
     : range;
 }
 
-/** Logical key order of merged ranges: the key behind the salt, then the salt. */
+/** Logical key order of merged ranges: the key without its salt, then the salt. */
 export function compareMerged(a: Uint8Array, b: Uint8Array, offset: number): number {
   const aLength = a.length;
   const bLength = b.length;
@@ -89,7 +89,7 @@ export function compareMerged(a: Uint8Array, b: Uint8Array, offset: number): num
   return aLength === bLength ? compareBytes(a, b) : aLength - bLength;
 }
 
-/** A scan of a range, from its lower end or reversed from its upper. */
+/** A scan of a range, forward or reversed. */
 export function scanOf(range: KeyRange, reversed: boolean): Scan {
   const scan = new Scan();
   if (!reversed) {

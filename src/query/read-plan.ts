@@ -1,4 +1,4 @@
-/** A reading made ready to run: what is read of which ranges, in which order their rows come, whose rows they are. */
+/** A plan that is ready to run: ranges, columns, the order of rows, and their entities. */
 
 import { compareBytes } from '../bytes/index.js';
 import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
@@ -8,35 +8,35 @@ import { applyReadSet, type ReadSet } from './projection.js';
 import { compareMerged, type Position } from './ranges.js';
 import type { Moments, ReadHints, ReadOptions, Row, RowCursor } from './row.js';
 
-/** Ranges that are read alike. */
+/** Ranges that are read in the same way. */
 export interface PlanPart {
   readonly ranges: readonly KeyRange[];
-  /** With `merge`, what the keys of each range begin with. */
+  /** For a merge, the prefixes of the keys in each range. */
   readonly leads: readonly KeyLead[];
-  /** Whether nothing derived stands behind the leads: a position is then a byte string behind them. */
+  /** Whether nothing derived follows the prefixes, so that a position is a byte string after them. */
   readonly isPlainBehind: boolean;
   /** Whether each range is one key. */
   readonly points: boolean;
   readonly read: ReadSet;
-  /** For the engine; undefined when there is none. */
+  /** The engine's filter. Undefined when there is none. */
   readonly filter: Filter | undefined;
-  /** The entity whose rows these are, by its place in `layouts`. */
+  /** The entity of the rows, as an index into `layouts`. */
   readonly entity: number;
-  /** All whose rows these may be. */
+  /** All entities that rows may belong to. */
   readonly entities: readonly number[];
-  /** Where that is not said for each row: the entity whose row it is and that wants it, or -1. */
+  /** The entity of each row, if it varies: an index into `layouts`, or -1 for rows that are skipped. */
   readonly classify: ((row: Row) => number) | undefined;
 }
 
 export interface ReadPlan {
   readonly parts: readonly PlanPart[];
-  /** Of each entity. */
+  /** The key layout of each entity. */
   readonly layouts: readonly KeyLayout[];
   readonly order: KeyPlan['order'];
   readonly mergeOffset: number | undefined;
   readonly reversed: boolean;
   readonly timeRange: TimeRange | undefined;
-  /** Where the rows that are read are the entries of an index: its table, and what makes rows of them. */
+  /** Set where the rows read are index entries: their table, and how rows are read by them. */
   readonly through?: {
     readonly entries: TableAccess;
     readonly follow: (
@@ -49,7 +49,7 @@ export interface ReadPlan {
   };
 }
 
-/** Tells a get or scan what to read, and how. */
+/** Applies columns and options to a get or scan. */
 export function prepareQuery(query: Query, part: PlanPart, plan: ReadPlan, hints: ReadHints): void {
   applyReadSet(query, part.read);
   if (part.filter !== undefined) query.setFilter(part.filter);
@@ -66,20 +66,20 @@ export function applyScanHints(scan: Scan, { caching }: ReadHints): void {
   if (caching !== undefined) scan.setCaching(caching);
 }
 
-/** A row in the order of a merge. */
+/** A row in a merge. */
 export interface PlacedRow {
   readonly key: Uint8Array;
   /** `KeyLayout.logicalBytes` of the key. */
   readonly logical: Uint8Array;
 }
 
-/** The order of a merge, forward: logical key order, then bytes. */
+/** The order of a forward merge: logical key order, then bytes. */
 export function comparePlaced(plan: ReadPlan, a: PlacedRow, b: PlacedRow): number {
   if (plan.mergeOffset !== undefined) return compareMerged(a.key, b.key, plan.mergeOffset);
   return compareBytes(a.logical, b.logical) || compareBytes(a.key, b.key);
 }
 
-/** How many ranges there are. */
+/** The number of ranges. */
 export function countRanges(plan: ReadPlan): number {
   return plan.parts.reduce((sum, part) => sum + part.ranges.length, 0);
 }

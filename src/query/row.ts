@@ -1,7 +1,7 @@
 import { EMPTY_BYTES, equalBytes, startsWithBytes } from '../bytes/index.js';
 import { type Consistency, type OperationOptions, RawRow, type Result, type Scan } from '../table/index.js';
 
-/** A row as a reading stands at it: a result of its own, or one that is filled again for the next. */
+/** A row of a reading: a result of its own, or a raw row that is reused for the next one. */
 
 export type Row = Result | RawRow;
 
@@ -14,7 +14,7 @@ export interface ByteSpan {
 
 const NOWHERE: ByteSpan = { bytes: EMPTY_BYTES, start: 0, end: 0 };
 
-/** Where the newest value of a column stands, as long as the row does; an empty span if there is none. */
+/** The position of a column's newest value, valid as long as the row. Empty if there is none. */
 export function valueSpan(row: Row, family: string, qualifier: Uint8Array): ByteSpan {
   if (!(row instanceof RawRow)) {
     const value = row.getValue(family, qualifier);
@@ -38,7 +38,7 @@ function indexIn(row: RawRow, family: string, qualifier: Uint8Array): number {
   return -1;
 }
 
-/** Whether there is a cell in the family whose qualifier begins so, other than `without`. */
+/** Whether the family has a cell whose qualifier begins so, other than `without`. */
 export function hasCell(
   row: Row,
   family: string,
@@ -54,12 +54,12 @@ export function hasCell(
   return false;
 }
 
-/** A row that stays as it is. */
+/** The row as a result that does not change. */
 export function keptRow(row: Row): Result {
   return row instanceof RawRow ? row.toResult() : row;
 }
 
-/** Bytes of all values. */
+/** The size of all values. */
 export function valueBytes(row: Row): number {
   if (row instanceof RawRow) return row.count === 0 ? 0 : row.ends[row.count - 1]!;
   let bytes = 0;
@@ -67,11 +67,11 @@ export function valueBytes(row: Row): number {
   return bytes;
 }
 
-/** Rows to read into that are kept for the next reading: at most as many as readings go on at the same time. */
+/** Raw rows for reuse: at most as many as there are concurrent readings. */
 const spare: RawRow[] = [];
 const MOST_SPARE = 64;
 
-/** A row to read into, to be given back. */
+/** A raw row, to be given back. */
 export function takeRawRow(): RawRow {
   return spare.pop() ?? new RawRow();
 }
@@ -80,78 +80,81 @@ export function giveBackRawRow(raw: RawRow): void {
   if (spare.length < MOST_SPARE) spare.push(raw);
 }
 
-/** A change made to an entity before it is handed out. */
+/** A change to an entity before it is returned. */
 export type Finish = (entity: Record<string, unknown>) => void;
 
-/** A reading that is under way, and how it is done. */
+/** The parameters and counters of a running reading. */
 
-/** How the table is to be read, beside what of it. */
+/** Options of the table's reads. */
 export interface ReadHints {
   readonly consistency?: Consistency | undefined;
   readonly caching?: number | undefined;
   readonly cacheBlocks?: boolean | undefined;
 }
 
-/** What was read so far. */
+/** Counters of what was read. */
 export interface ReadTally {
   rows: number;
   bytes: number;
 }
 
 export interface ReadOptions extends OperationOptions, ReadHints {
-  /** Rows wanted in all; undefined: every row. */
+  /** The most rows. Undefined: all. */
   readonly limit: number | undefined;
-  /** Ranges of a merge that are asked at the same time. */
+  /** Ranges of a merge that are read concurrently. */
   readonly concurrency: number;
-  /** Rows that are likely wanted at first: a remote table is asked for so many. */
+  /** The expected number of rows, which a remote table is asked for first. */
   readonly expected: number;
-  /** Counted when given. */
+  /** Updated if given. */
   readonly tally: ReadTally | undefined;
-  /** Counted when given. */
+  /** Updated if given. */
   readonly moments?: Moments | undefined;
 }
 
-/** How many moments the rows of a reading are of: each is of one, but rows that are of several may lack one that moved meanwhile. */
+/**
+ * The number of snapshots that the rows come from. Each row comes from one; rows of several may lack one that moved
+ * meanwhile.
+ */
 export interface Moments {
   count: number;
 }
 
-/** The order of the places of rows. */
+/** Compares positions of rows. */
 export interface Placing {
   readonly compare: (a: Uint8Array, b: Uint8Array) => number;
-  /** Whether a row was given behind one that its place comes before: it moved there while the query was read. */
+  /** Whether a row was returned after one that it should precede, because it moved there while the query ran. */
   readonly outOfOrder: boolean;
 }
 
-/** Rows in order, one at a time. `row` is right until the next `advance`. */
+/** Rows in order, one at a time. `row` is valid until the next `advance`. */
 export interface RowCursor {
-  /** The row it stands at; undefined at the end. */
+  /** The current row. Undefined at the end. */
   readonly row: Row | undefined;
-  /** Whose row it is, by its place in the plan's layouts. */
+  /** The entity of the row, as an index into the plan's layouts. */
   readonly entity: number;
-  /** Where it stands in the order of the plan, if that is not the row: an entry of an index. */
+  /** The position in the plan's order, if it is not the row: an index entry. */
   readonly place?: Uint8Array | undefined;
-  /** Of readings whose rows may come out of their order: the places stay as they are, and can be sorted by it. */
+  /** Set where rows may be out of order: their positions are fixed, and can be sorted by it. */
   readonly placing?: Placing | undefined;
-  /** Goes on to the next row; false at the end. A promise only when the table must be waited for. */
+  /** Advances to the next row. False at the end. Returns a promise only when the table is asynchronous. */
   advance(): boolean | Promise<boolean>;
-  /** Gives back scanners; allowed at any time and more than once. */
+  /** Closes scanners. May be called at any time and repeatedly. */
   close(): void | Promise<void>;
 }
 
-/** What works over whole tables reads a query by. */
+/** The source of jobs over a query. */
 
 /** The rows of a query, to be read in parts. */
 export interface RowSource<T> {
-  /** Says what is read: two queries that ask the same have the same. */
+  /** Identifies what is read: equal for equal queries. */
   readonly signature: string;
   readonly table: string;
-  /** Rows [start, stop); an empty stop is the table's end. */
+  /** Rows in [start, stop). An empty stop is the end of the table. */
   readonly ranges: readonly { readonly start: Uint8Array; readonly stop: Uint8Array }[];
-  /** What is read of the rows, without bounds. */
+  /** A scan of the rows, without bounds. */
   scan(): Scan;
-  /** Null: the row is none of the query's. */
+  /** Null: the row does not belong to the query. */
   load(row: Result): T | null | Promise<T | null>;
-  /** The same of a row that is filled again for the next one. */
+  /** The same for a row that is reused. */
   loadRaw(row: RawRow): T | null | Promise<T | null>;
 }

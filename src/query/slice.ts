@@ -4,9 +4,9 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 import type { Finish } from './row.js';
 
-/** Options of any call, held at run time to the names and numbers they may have. */
+/** Run-time checks of options: names and numbers. */
 
-/** @throws InvalidArgumentError when the options are no object, or have a name that is not known. */
+/** @throws InvalidArgumentError when the options are no object, or have an unknown name. */
 export function checkNames(doing: string, options: object, known: readonly string[]): void {
   if (!isRecord(options)) {
     throw new InvalidArgumentError(
@@ -27,21 +27,21 @@ export function checkCount(name: string, value: number | undefined): void {
   throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
 }
 
-/** Some of the entries of a Map property. */
+/** Slices: some of the entries of a Map property. */
 
-/** Which entries: bounds by the bytes of their keys, which are the order in which they are stored. */
+/** The bounds of a slice, by the bytes of keys, which are their stored order. */
 export interface SliceBounds<K> {
   readonly gt?: K;
   readonly gte?: K;
   readonly lt?: K;
   readonly lte?: K;
-  /** At most so many, from the first on. */
+  /** The most entries. */
   readonly limit?: number;
 }
 
 export interface MapSlice {
   readonly property: string;
-  /** Bytes of the qualifiers, prefix included; inclusive. */
+  /** Bytes of the qualifiers, including the prefix; inclusive. */
   readonly start: Uint8Array;
   readonly startInclusive: boolean;
   /** Undefined: the end of the property's cells. */
@@ -52,7 +52,7 @@ export interface MapSlice {
 
 const BOUNDS: readonly string[] = ['gt', 'gte', 'lt', 'lte', 'limit'];
 
-/** @throws QueryError when the property is no Map, or the bounds are none. */
+/** @throws QueryError when the property is no Map, or the bounds are invalid. */
 export function parseSlice(schema: EntitySchema, property: string, bounds: SliceBounds<unknown>): MapSlice {
   const column = mapColumn(schema, property);
   const fail = (why: string): QueryError =>
@@ -79,7 +79,7 @@ export function parseSlice(schema: EntitySchema, property: string, bounds: Slice
   };
 }
 
-/** The Map column of a property. @throws QueryError when it is none, or packs points of time. */
+/** The Map column of a property. @throws QueryError when it is no Map, or is `@Packed`. */
 export function mapColumn(schema: EntitySchema, property: string): ColumnSchema {
   const column = schema.columnsByProperty.get(property);
   if (column?.kind === 'columns' && column.window === undefined) return column;
@@ -94,7 +94,7 @@ export function qualifierOf(column: ColumnSchema, key: unknown): Uint8Array {
   return concatBytes(column.qualifier, column.qualifierCodec!.encode(key));
 }
 
-/** Cuts the Map of loaded entities. */
+/** Reduces the Map of loaded entities. */
 export function sliceOf(schema: EntitySchema, slice: MapSlice): Finish {
   const column = mapColumn(schema, slice.property);
   return (entity) => {

@@ -17,7 +17,7 @@ export function orderedProperty(schema: EntitySchema, property: string, directio
   return { property, descending: direction === 'desc' };
 }
 
-/** Compares loaded entities; absent values come last in both directions. */
+/** Compares loaded entities. Absent values come last in both directions. */
 export function compareItems(
   schema: EntitySchema,
   { property, descending }: OrderBy,

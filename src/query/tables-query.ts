@@ -1,4 +1,4 @@
-/** A lazy query over the rows of one entity in several tables: a table a day, read a week at a time. */
+/** A lazy query on one entity in several tables: for example a table for each day. */
 
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Selected } from '../schema/entity-types.js';
@@ -11,13 +11,13 @@ import type { Predicate, Where, WhereBuilder } from './where.js';
 /** A page of a query over several tables. */
 export interface TablesPage<T> {
   readonly items: readonly T[];
-  /** The next page; undefined at the end. */
+  /** The cursor of the next page. Undefined at the end. */
   readonly cursor: string | undefined;
 }
 
 /**
- * The rows of one table after those of the other, in the order in which the tables were named, and in each in the order of
- * the key. It is immutable and reads nothing until it is asked; a table is read when those before it have ended.
+ * The rows of one table after those of another, in the order in which the tables were given, and in each by key.
+ * Immutable. A table is read when those before it have ended.
  */
 export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   constructor(
@@ -37,7 +37,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     return this.each((query) => query.select<Names>(...names));
   }
 
-  /** The tables, and the rows in each, the other way round. */
+  /** Reverses the order of tables, and of rows in each. */
   reverse(): TablesQuery<C, T> {
     return new TablesQuery(
       [...this.queries].reverse().map((query) => query.reverse()),
@@ -45,7 +45,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     );
   }
 
-  /** At most so many rows of all tables together. @throws QueryError when it is no count. */
+  /** The most rows of all tables together. @throws QueryError when it is no count. */
   limit(count: number): TablesQuery<C, T> {
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new QueryError(`limit is a whole number from 0 on, not ${describe(count)}.`);
@@ -77,7 +77,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     return first ?? null;
   }
 
-  /** How many rows there are. */
+  /** The number of rows. */
   async count(): Promise<number> {
     let count = 0;
     for (const query of this.queries) {
@@ -88,7 +88,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     return count;
   }
 
-  /** Whether there is any row; reads on only until the first. */
+  /** Whether there is any row. Reads up to the first. */
   async exists(): Promise<boolean> {
     if (this.most === 0) return false;
     for (const query of this.queries) if (await query.exists()) return true;
@@ -96,8 +96,10 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   }
 
   /**
-   * One page of `size` rows, and a cursor to the next. Cursors are bound to the query and to the tables, in their order.
-   * @throws InvalidArgumentError without options. @throws QueryError on a size that is not positive, and on a cursor of another query.
+   * A page of `size` rows, and a cursor to the next. Cursors are bound to the query and to the tables, in their
+   * order.
+   * @throws InvalidArgumentError without options; QueryError on a size that is not positive, and on a cursor of
+   * another query.
    */
   async page(options: {
     readonly size: number;
@@ -128,7 +130,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     return { at: Number(at), cursor: cursor === '' ? undefined : cursor };
   }
 
-  /** Streams the rows; reads on only as fast as they are taken. */
+  /** Streams the rows, as fast as they are consumed. */
   async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
     let left = this.most ?? Number.POSITIVE_INFINITY;
     for (const query of this.queries) {

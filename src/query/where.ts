@@ -7,17 +7,17 @@ import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere }
 import { propertyNames } from './projection.js';
 import { mapColumn, qualifierOf } from './slice.js';
 
-/** A condition made by `WhereBuilder`. */
+/** A condition built by `WhereBuilder`. */
 export interface Predicate<C extends KeyedClass> {
-  /** Only in types: keeps the predicates of two entities apart. */
+  /** In types only: distinguishes the predicates of different entities. */
   readonly $entity?: (entity: C) => void;
   readonly condition: Condition;
 }
 
-/** How deep `and`, `or` and `not` may be put into each other. */
+/** The deepest nesting of `and`, `or` and `not`. */
 const MAX_DEPTH = 64;
 
-/** What the builder makes: refuses conditions that are put into each other too deep. */
+/** A predicate of the builder. Refuses conditions that are nested too deep. */
 export class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
   declare readonly $entity?: (entity: C) => void;
   private readonly depth: number;
@@ -36,12 +36,15 @@ export class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
   }
 }
 
-/** The types of `where`, and the small builder for alternatives. */
+/** The types of `where`, and the builder of alternatives. */
 
-/** Values that are compared as a whole; other objects are embedded ones. */
+/** Values that are compared as a whole. Other objects are embedded ones. */
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
 
-/** What one column can be asked. Every operator but `ne`, `notIn`, `exists: false` fails where the column is absent. */
+/**
+ * The operators on a column. Every operator except `ne`, `notIn` and `exists: false` is false where the column is
+ * absent.
+ */
 export interface ColumnOperators<V> {
   readonly eq?: V | null;
   readonly ne?: V | null;
@@ -49,7 +52,7 @@ export interface ColumnOperators<V> {
   readonly lte?: V;
   readonly gt?: V;
   readonly gte?: V;
-  /** Lowest and highest, both included. */
+  /** Lower and upper bound, both inclusive. */
   readonly between?: readonly [V, V];
   readonly in?: readonly (V | null)[];
   readonly notIn?: readonly (V | null)[];
@@ -59,7 +62,7 @@ export interface ColumnOperators<V> {
   readonly exists?: boolean;
 }
 
-/** A union of scalars is asked as one: `{ in: ['open', 'shipped'] }`. */
+/** A union of scalars is one type: `{ in: ['open', 'shipped'] }`. */
 type ColumnTest<V> = [V] extends [Scalar] ? V | ColumnOperators<V> : MemberTest<V>;
 
 type MemberTest<V> = V extends Scalar
@@ -70,7 +73,7 @@ type MemberTest<V> = V extends Scalar
       ? { readonly [P in keyof V]?: ColumnTest<NonNullable<V[P]>> | null } | { readonly exists: boolean }
       : never;
 
-/** Conditions on columns that must all hold. A bare value is equality, `null` is "absent". */
+/** Conditions on columns. All must hold. A bare value means equality, `null` means "absent". */
 export type Where<C extends KeyedClass> = WhereProperties<EntityOf<C>>;
 
 type WhereProperties<E> = {
@@ -89,12 +92,12 @@ export class WhereBuilder<C extends KeyedClass> {
     return new BuiltPredicate<C>({ kind: 'any', conditions: parts.map((part) => this.read(part)) }, parts);
   }
 
-  /** The exact complement: it also passes where the tested columns are absent. */
+  /** The exact complement: true also where the tested columns are absent. */
   not(part: Where<C> | Predicate<C>): Predicate<C> {
     return new BuiltPredicate<C>(negate(this.read(part)), [part]);
   }
 
-  /** A test of one entry of a Map of columns: `w.entry('anchors', 'cnn.com', { exists: true })`. */
+  /** A test of one entry of a Map: `w.entry('anchors', 'cnn.com', { exists: true })`. */
   entry<P extends MapsOf<EntityOf<C>>>(
     property: P,
     key: KeyOfMap<EntityOf<C>[P]>,
@@ -107,7 +110,7 @@ export class WhereBuilder<C extends KeyedClass> {
     );
   }
 
-  /** The condition of what `where` was given. @throws QueryError when it is none. */
+  /** The condition of an argument of `where`. @throws QueryError when it is none. */
   read(part: Where<C> | Predicate<C>): Condition {
     const given: unknown = part;
     if (isInstance(given, BuiltPredicate)) return given.condition;
@@ -118,7 +121,7 @@ export class WhereBuilder<C extends KeyedClass> {
   }
 }
 
-/** The properties of an entity that are Maps. */
+/** The Map properties of an entity. */
 type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
 }[keyof E & string];
@@ -127,9 +130,9 @@ type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : ne
 
 type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;
 
-/** Which properties an entity's conditions can name. */
+/** The properties that conditions may name. */
 
-/** Tells columns and key parts from the heads of embedded objects. */
+/** Tells columns and key parts from embedded objects. */
 export function resolverOf(schema: EntitySchema): PropertyResolver {
   return {
     entity: schema.name,
@@ -148,7 +151,7 @@ export function resolverOf(schema: EntitySchema): PropertyResolver {
   };
 }
 
-/** Whether the column holds objects whose properties can be asked. */
+/** Whether the column holds objects whose properties can be tested. */
 function isDocument({ kind, codec }: ColumnSchema): boolean {
   return kind === 'column' && (codec instanceof AvroCodec || codec.name.startsWith('json'));
 }

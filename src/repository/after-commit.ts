@@ -1,4 +1,4 @@
-/** Work behind a write that has taken effect, or behind the transaction that it is part of. */
+/** Hooks and object updates after a write has taken effect, or after the commit of its transaction. */
 
 import type { EntityLifecycle, EntitySchema } from '../schema/types.js';
 import type { Change, ChangeOperation, Deferred } from './change.js';
@@ -12,13 +12,13 @@ export class AfterCommit {
   constructor(
     schema: EntitySchema,
     private readonly lock: VersionLock | undefined,
-    /** Where what follows a write waits; undefined: it does not. */
+    /** The transaction that delays this work. Undefined: it runs at once. */
     private readonly deferred: Deferred | undefined,
   ) {
     this.lifecycle = schema.lifecycle;
   }
 
-  /** Of a write of a whole entity: counts its version up, then runs `@AfterPut`. */
+  /** After the write of an entity: increments its version property, then runs `@AfterPut`. */
   afterWrite(
     operation: ChangeOperation,
     entity: Entity,
@@ -45,7 +45,7 @@ export class AfterCommit {
     };
   }
 
-  /** A hook that follows the write, or the transaction that it is part of. */
+  /** Runs a hook after the write, or after the commit of its transaction. */
   hook(operation: ChangeOperation, after: Change['settled']): Change['settled'] {
     const { deferred } = this;
     if (after === undefined || deferred === undefined) return after;

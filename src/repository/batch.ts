@@ -13,13 +13,13 @@ import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
-/** One item, ready to be sent: a change, or a get. */
+/** A compiled item: a change or a get. */
 export type BatchItem = Change | { readonly get: Get };
 
 /** Compiles an item: runs its hooks and checks. */
 export type CompileItem = () => Promise<BatchItem>;
 
-/** The second half of `batch.check(key, condition)`: what is to be done if the condition holds. */
+/** The result of `batch.check(key, condition)`, which takes the write that depends on the condition. */
 export class CheckedItem<C extends KeyedClass, B> {
   constructor(
     private readonly schema: EntitySchema,
@@ -30,7 +30,7 @@ export class CheckedItem<C extends KeyedClass, B> {
     private readonly collect: (item: CompileItem) => B,
   ) {}
 
-  /** Stores the entity. @throws QueryError when its key is not the one that is checked. */
+  /** Stores the entity. @throws QueryError when its key differs from the checked one. */
   put(entity: Input<C>): B {
     const { schema, compiler, key, condition, options } = this;
     return this.collect(() => checkedPut(schema, compiler, key, entity, condition, options));
@@ -59,14 +59,14 @@ export class CheckedItem<C extends KeyedClass, B> {
   }
 }
 
-/** Many changes in one call, each with its own outcome. */
+/** Batches: many changes in one call, each with its own outcome. */
 
 /** Options of `batch`. */
 export interface RepositoryBatchOptions extends WriteOptions {
   /**
-   * All items or none: the first item that cannot be is thrown, and nothing is written. Each item sees what stands before
-   * it. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false: each row stands
-   * alone.
+   * All items or none: the first item that fails is thrown, and nothing is written. Each item sees the effects of
+   * those before it. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false:
+   * each row is independent.
    */
   readonly atomic?: boolean;
 }
@@ -81,12 +81,12 @@ const BATCH_OPTIONS: Readonly<Record<keyof RepositoryBatchOptions, true>> = {
   atomic: true,
 };
 
-/** @throws InvalidArgumentError on what is no object, and on options that there are not. */
+/** @throws InvalidArgumentError on values that are no object, and on unknown options. */
 export function checkBatchOptions(options: RepositoryBatchOptions): void {
   checkOptions('batch', options, BATCH_OPTIONS);
 }
 
-/** Collects the items of a batch; they are compiled, hooks and checks run, before any is sent. */
+/** Collects the items of a batch. All are compiled, with hooks and checks, before any is sent. */
 export class BatchBuilder<C extends KeyedClass> {
   constructor(
     private readonly schema: EntitySchema,
@@ -100,7 +100,7 @@ export class BatchBuilder<C extends KeyedClass> {
     return this.addEntity(entity, 'put');
   }
 
-  /** Stores a new entity; the outcome is an `ERR_CONFLICT` when there is one. */
+  /** Stores a new entity. The outcome is `ERR_CONFLICT` when one exists. */
   insert(entity: Input<C>): this {
     return this.addEntity(entity, 'insert');
   }
@@ -122,7 +122,7 @@ export class BatchBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Changes columns of an entity, as `repository.update`; the outcome is an `ERR_NOT_FOUND` when there is none. */
+  /** Changes columns of an entity, as `repository.update`. The outcome is `ERR_NOT_FOUND` when none exists. */
   update(key: KeyOf<C>, patch: Patch<C>): this {
     this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.update', false);
@@ -142,7 +142,7 @@ export class BatchBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Any changes of one row, together. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
+  /** Any changes of one row, atomically. Hooks do not run, and `@Version` and `@UpdatedAt` are not touched. */
   mutate(key: KeyOf<C>, change: (row: RowBuilder<C>) => RowBuilder<C>): this {
     this.collect(async () => {
       const row = await loadRowOfKey(this.schema, key, 'batch.mutate', true);
@@ -152,7 +152,7 @@ export class BatchBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Reads an entity; the outcome's value is the entity or null. Of an atomic batch: as it is when all is written. */
+  /** Reads an entity. The outcome's value is the entity or null. In an atomic batch: as it is after all writes. */
   get(key: KeyOf<C>): this {
     this.collect(async () => ({
       get: this.compiler.get(await loadRowOfKey(this.schema, key, 'batch.get', false)),
@@ -161,9 +161,9 @@ export class BatchBuilder<C extends KeyedClass> {
   }
 
   /**
-   * Has the change that is said next take effect only if there is such an entity and it meets the condition; else the
-   * outcome is an `ERR_CONFLICT`.
-   * @throws QueryError when the engine cannot decide the condition.
+   * Makes the next write conditional: it takes effect only if the entity exists and satisfies the condition.
+   * Otherwise its outcome is `ERR_CONFLICT`.
+   * @throws QueryError when the engine cannot evaluate the condition.
    */
   check(key: KeyOf<C>, condition: Where<C>): CheckedItem<C, this> {
     const { schema, compiler, options } = this;
@@ -185,7 +185,7 @@ function unmet(schema: EntitySchema, key: unknown): ConflictError {
   );
 }
 
-/** The items, in order. @throws what is wrong with the first wrong one; no item has left a trace then. */
+/** Compiles the items in order. @throws the first error; the objects given by the caller are unchanged then. */
 export async function compileItems(pending: readonly CompileItem[]): Promise<BatchItem[]> {
   const items: BatchItem[] = [];
   try {
@@ -197,7 +197,7 @@ export async function compileItems(pending: readonly CompileItem[]): Promise<Bat
   return items;
 }
 
-/** Runs the items in order; outcomes stand in the same order. */
+/** Runs the items. The outcomes are in the same order. */
 export async function runBatch(
   context: RepositoryContext,
   schema: EntitySchema,
@@ -253,7 +253,7 @@ async function allOrNone(
   }
 }
 
-/** What a hook throws behind a write is told beside it: the write stands. */
+/** Adds the error of a hook that ran after the write: the write itself has taken effect. */
 export async function settledOutcome(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
   if (!outcome.ok) {
     change.failed?.();

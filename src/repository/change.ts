@@ -17,20 +17,20 @@ import {
 } from '../table/index.js';
 import type { RowImage } from './row-image.js';
 
-/** The mutations of one row as one request. */
+/** Turning the mutations of one row into one request. */
 
-/** One mutation as it is, several as one atomic change of the row. */
+/** A single mutation unchanged, several as one atomic `RowMutations`. */
 export function asAction(row: Uint8Array, mutations: readonly RowMutation[]): RowMutation | RowMutations {
   return mutations.length === 1 ? mutations[0]! : new RowMutations(row).add(...mutations);
 }
 
-/** Whether the change leaves a delete marker behind. */
+/** Whether the change leaves a tombstone. */
 export function hasDelete(action: RowMutation | RowMutations): boolean {
   if (action.kind === 'rowMutations') return action.mutations.some((mutation) => mutation.kind === 'delete');
   return action.kind === 'delete';
 }
 
-/** Applies the change as it is. */
+/** Applies the change without conditions. */
 export async function applyAction(
   table: Table,
   action: RowMutation | RowMutations,
@@ -52,12 +52,12 @@ export async function applyAction(
   }
 }
 
-/** A write before an engine applies it: one change set for every way of writing. */
+/** Change sets: a write before an engine applies it. All ways of writing compile to them. */
 
-/** The ways of writing that hooks, observers and maintainers tell apart. */
+/** The kinds of writes that hooks, observers and maintainers distinguish. */
 export type ChangeOperation = 'put' | 'insert' | 'replace' | 'update' | 'delete' | 'mutate';
 
-/** Something that must hold of the row for a change to take effect. */
+/** A condition on the row under which a change takes effect. */
 export type Expectation =
   | { readonly kind: 'absent' | 'present'; readonly family: string; readonly qualifier: Uint8Array }
   | {
@@ -68,7 +68,7 @@ export type Expectation =
     }
   | { readonly kind: 'filter'; readonly filter: Filter };
 
-/** Whether a column with this value, or none, is as expected. */
+/** Whether a column with this value, or none, satisfies the expectation. */
 export function isMetBy(
   expectation: Exclude<Expectation, { readonly kind: 'filter' }>,
   value: Uint8Array | undefined,
@@ -84,32 +84,35 @@ export function isMetBy(
 }
 
 /**
- * Cells of an earlier life of the row: they outlive the end of their entity a little. A write that begins a new life deletes them
- * first, so that none becomes part of it.
+ * Cells of an expired entity that are still in the row: they outlive the marker a little. A write that creates the entity anew
+ * deletes them first, so that none becomes part of it.
  */
 export interface Remains {
-  /** What must be read of the row to find them. */
+  /** The columns to read to find them. */
   readonly reads: Get;
-  /** Those in the row as it was read. */
+  /** The cells among those that were read. */
   in(row: RowImage): readonly Cell[];
 }
 
-/** The mutations of a change, all of one row and one atomic step. */
+/** The mutations of a change, all of one row and applied in one atomic step. */
 export interface ResolvedChange {
   readonly mutations: readonly RowMutation[];
-  /** Conditions that the row still is as it was read; empty where reading and writing are one step. */
+  /** Conditions that the row is unchanged since it was read. Empty where reading and writing are one step. */
   readonly seen: readonly Expectation[];
-  /** Cells that go, with what is older, before the mutations take effect: they, or what is below them, would outlive what hides them. */
+  /**
+   * Cells to delete before the mutations are applied, together with older ones: with a longer TTL they would
+   * reappear.
+   */
   readonly outlived?: readonly Cell[];
-  /** Of a write that begins a life: what the one before may have left. */
+  /** For a write that creates an entity with a TTL: the cells that an expired one may have left. */
   readonly remains?: Remains;
-  /** Whether what is written in their place has a time of its own. */
+  /** Whether the mutations that replace them have a timestamp of their own. */
   readonly isDated?: boolean;
 }
 
 /**
- * The delete of cells and what is older than they. Cells of `time` and later go as of now, which makes what is written behind it
- * later; without it each goes at its own time.
+ * Deletes these cells and older ones. Cells with timestamps from `time` on are deleted as of now, so that the
+ * following write gets a later timestamp; without `time` each is deleted at its own timestamp.
  */
 export function deleteOutlived(
   row: Uint8Array,
@@ -123,34 +126,36 @@ export function deleteOutlived(
 }
 
 /**
- * One change of one row. Compiled when the call is made, so that later changes of the caller's objects change nothing.
- * What depends on the stored row (the version of an update, the rest of a time to live) is settled by `resolve`.
+ * A change of one row. Values are encoded when the call is made, so later changes of the caller's objects have no
+ * effect. What depends on the stored row (the next version, the remaining TTL) is computed by `resolve`.
  */
 export interface Change {
   readonly operation: ChangeOperation;
   readonly row: Uint8Array;
-  /** The caller's expectation of the row, as one engine step can check it. */
+  /** The caller's expectations of the row, in a form that one engine step can check. */
   readonly expects: readonly Expectation[];
-  /** The error when it is not so. */
+  /** The error when they are not satisfied. */
   readonly mismatch: (() => RowanError) | undefined;
-  /** The columns of the row that `resolve` needs; undefined: none. */
+  /** The columns that `resolve` needs. Undefined: none. */
   readonly reads: Get | undefined;
-  /** @throws RowanError when the row is not as the caller expects. */
+  /**
+   * Computes the mutations for the row as it was read. @throws RowanError when the row is not as the caller expects.
+   */
   resolve(before: RowImage | undefined): ResolvedChange;
   /**
-   * The marker, where the change writes nothing else of its family: a row that has it keeps it as it is, so that writes of one
-   * family leave the others alone.
+   * The marker, where the change writes nothing else in its family. If the row has it already, it is not rewritten,
+   * so that the family is not touched.
    */
   readonly markerApart?: Marker | undefined;
-  /** Whether it leaves the row's own columns as they should be: copies in it need not be looked at. */
+  /** Whether the row's own copies are right after this change, so that maintainers need not amend it. */
   readonly isAmended?: boolean;
-  /** To be called when the change has taken effect, and awaited when it answers a promise. */
+  /** Called when the change has taken effect; a returned promise is awaited. */
   readonly settled: (() => void | Promise<void>) | undefined;
-  /** To be called when it has not. */
+  /** Called when the change has failed. */
   readonly failed: (() => void) | undefined;
 }
 
-/** The mutations of a change of a row that was read, as far as `image` knows it. */
+/** The mutations of a change for a row that was read into `image`. */
 export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
   const resolved = change.resolve(image);
   const { markerApart } = change;
@@ -161,7 +166,10 @@ export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
   return { mutations: withoutMarker(mutations, markerApart), seen: [...seen, same], ...rest };
 }
 
-/** The change of a row that is expected to have its marker already; undefined where the change expects nothing of the row. */
+/**
+ * The same change for a row that is expected to have its marker already. Undefined where the change has no
+ * expectation.
+ */
 export function leavingMarker(change: Change): Change | undefined {
   const { markerApart, expects } = change;
   if (markerApart === undefined || expects.length === 0) return undefined;
@@ -191,27 +199,27 @@ function withoutMarker(mutations: readonly RowMutation[], { value }: Marker): re
   });
 }
 
-/** Work behind a change, once the transaction that it is part of has ended. */
+/** Work that is delayed until the transaction of a change has ended. */
 export interface Ending {
   readonly operation: ChangeOperation;
-  /** Puts back what was set on the caller's object: it was not committed. */
+  /** After a rollback: restores the caller's object. */
   readonly undo: (() => void) | undefined;
-  /** The hook that runs behind the write: it was committed. */
+  /** After the commit: runs the hook. */
   readonly after: (() => void | Promise<void>) | undefined;
 }
 
-/** Where endings wait for the end of a transaction. */
+/** Collects endings until a transaction ends. */
 export interface Deferred {
   add(ending: Ending): void;
 }
 
-/** A filter by which an engine finds something in the row exactly if the expectation is met (and the row is there). */
+/** A filter that finds a cell exactly if the expectation is satisfied and the row exists. */
 function filterOf(expectation: Expectation): Filter {
   if (expectation.kind === 'filter') return expectation.filter;
   const { family, qualifier } = expectation;
   switch (expectation.kind) {
     case 'absent':
-      // No value is before the empty one.
+      // No value sorts before the empty one.
       return filters.singleColumnValue(family, qualifier, 'LESS', EMPTY, { filterIfMissing: false });
     case 'present':
       return filters.singleColumnValue(family, qualifier, 'GREATER_OR_EQUAL', EMPTY, {
@@ -226,14 +234,14 @@ function filterOf(expectation: Expectation): Filter {
 
 const EMPTY = new Uint8Array(0);
 
-/** A get that finds something exactly if all expectations, of a row that is there, are met. */
+/** A get that finds a cell exactly if all expectations on an existing row are satisfied. */
 export function getIf(row: Uint8Array, expectations: readonly Expectation[]): Get {
   return new Get(row).setFilter(joined(expectations));
 }
 
 /**
- * What any other filter lets through is of a row that is there. A filter of the first cell is left out beside others, which it
- * would keep from the cells behind that one.
+ * Every other filter finds cells of existing rows only. So a first-cell filter is dropped beside others, from which
+ * it would hide later cells.
  */
 function joined(expectations: readonly Expectation[]): Filter {
   const all = expectations.map(filterOf);
@@ -243,8 +251,8 @@ function joined(expectations: readonly Expectation[]): Filter {
 }
 
 /**
- * The mutations as one step that checks and writes. Several expectations hold only of rows that are there: "absent" of
- * a row that may be missing stands alone.
+ * The mutations with their condition as one step. With several expectations the row must exist: an "absent" on a row
+ * that may be missing has to be the only one.
  */
 export function checked(
   row: Uint8Array,
@@ -269,20 +277,20 @@ export function checked(
   }
 }
 
-/** Absence of two cells of a row that may be missing is no filter: the first is the row's own sign, and says enough. */
+/** Two absences on a row that may be missing are no filter. The first is on the marker, and implies the second. */
 function withoutImplied(expectations: readonly Expectation[]): readonly Expectation[] {
   return expectations.every(({ kind }) => kind === 'absent') ? expectations.slice(0, 1) : expectations;
 }
 
 /**
- * Runs what follows a write; an error there says that the write itself has taken effect. A promise only where there is
- * something to wait for: counting up the versions of many rows is not.
+ * Runs the work after a write. Its errors say that the write itself has taken effect. Returns a promise only where a
+ * hook does.
  */
 export function settle(change: Change): void | Promise<void> {
   return following(change.operation, change.settled);
 }
 
-/** As {@link settle}, of a change whose transaction was committed. */
+/** As {@link settle}, for a change whose transaction was committed. */
 export function runEnding({ operation, after }: Ending): void | Promise<void> {
   return following(operation, after);
 }

@@ -17,9 +17,9 @@ import { changed, RowBuilder } from './row-builder.js';
 import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
-/** A put that takes effect only if the entity with a key is there and meets a condition. */
+/** A put on condition that the entity exists and satisfies a condition. */
 
-/** @throws QueryError when the entity's key is not the one that is checked; what the entity says wrong. */
+/** @throws QueryError when the entity's key differs from the checked one; errors of compiling the entity. */
 export async function checkedPut(
   schema: EntitySchema,
   compiler: WriteCompiler,
@@ -31,7 +31,7 @@ export async function checkedPut(
   checkEntity(schema, entity, 'check(...).put');
   const known = (await compiler.dictionaries?.known([key]))?.[0] ?? key;
   const row = rowOfKey(schema, known, 'check');
-  // A text without an id is in no row: nothing can be met there, and it is given none for that.
+  // A dictionary text without an id is in no row, so the condition fails. No id is assigned for it.
   if (known !== key) return compiler.purge(row, key, options, condition);
   const prepared = await compiler.prepare(entity, 'put');
   const change = compiler.put(prepared, options);
@@ -43,9 +43,9 @@ export async function checkedPut(
   );
 }
 
-/** Writes that take effect only if the row is as it was expected: one atomic step on the engine. */
+/** Conditional writes: `check(key, condition)`, one atomic step of the engine. */
 
-/** The filter of a condition that the engine must decide by itself. @throws QueryError when it cannot. */
+/** The filter of a condition that the engine must evaluate. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {
   if (!isRecord(condition) || Object.keys(condition).length === 0) {
     throw new QueryError(
@@ -68,7 +68,7 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
   return filter;
 }
 
-/** The second half of `check(key, condition)`: what is to be done if the condition holds. */
+/** The result of `check(key, condition)`, which takes the write that depends on the condition. */
 export class ConditionalWrite<C extends KeyedClass> {
   private readonly expects: readonly Expectation[];
 
@@ -85,12 +85,11 @@ export class ConditionalWrite<C extends KeyedClass> {
   }
 
   /**
-   * Stores the entity. Its key must be the one that is checked. With `@Version` the stored version must be the entity's,
-   * too.
+   * Stores the entity. Its key must be the checked one. With `@Version` the stored version must also be the entity's.
    */
   async put(entity: Input<C>, options?: WriteOptions): Promise<CheckOutcome<C>> {
     const { schema, compiler, key, expects, mismatch } = this;
-    // It may have failed.
+    // Awaited for its error.
     await this.row;
     return this.run(await checkedPut(schema, compiler, key, entity, { expects, mismatch }, options), options);
   }
@@ -110,7 +109,7 @@ export class ConditionalWrite<C extends KeyedClass> {
     return this.run(this.compiler.delete(row, key, options, { expects, mismatch }), options);
   }
 
-  /** Any changes of the row, together. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
+  /** Any changes of the row, atomically. Hooks do not run, and `@Version` and `@UpdatedAt` are not touched. */
   async mutate(
     change: (row: RowBuilder<C>) => RowBuilder<C>,
     options?: WriteOptions,

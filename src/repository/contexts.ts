@@ -1,4 +1,6 @@
-/** From compiled entities to what repositories and queries work on: the tables of an engine, or of a transaction. */
+/**
+ * Creates what repositories and queries work on, from compiled entities and the tables of an engine or a transaction.
+ */
 
 import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
@@ -38,36 +40,36 @@ import {
   ToldExecutor,
 } from './index.js';
 
-/** Where the tables come from, and what belongs to the database whoever asks. */
+/** The tables to work on, and the parts shared by the whole database. */
 export interface ContextSource {
   table(name: string): Table;
-  /** The table as its entities are declared, wherever their columns stand yet. */
+  /** The table as its entities are declared, even while columns are being moved. */
   viewOf(table: Table, writesBack?: boolean): Table;
-  /** Whether its tables answer in the same thread. */
+  /** Whether its tables are synchronous. */
   readonly sync: boolean;
   readonly reading: Reading;
   readonly avro: AvroRegistry;
-  /** Who is told of what is read and written. */
+  /** Observers of reads and writes. */
   readonly operations: Operations;
   now(): number;
-  /** Names of entities whose keys were changed to those of this one, in the same order. */
+  /** Former names of an entity whose keys were changed in the same order. */
   formerNames(schema: EntitySchema): readonly string[];
   schemaOf(target: EntityClass): EntitySchema;
   indexesOf(schema: EntitySchema): IndexAccess | undefined;
-  /** The maintainers of an entity's rows, beside that of its indexes. */
+  /** The maintainers of an entity's rows, without that of its indexes. */
   maintainers(schema: EntitySchema): readonly StepMaintainer[];
-  /** What is noted of its changes before its rows are written, where one step is one row. */
+  /** The intents that are written before its rows, on engines whose atomic step is one row. */
   intents(schema: EntitySchema): readonly RowIntent[];
-  /** Where hooks behind a write wait for the end of a transaction; undefined: they do not wait. */
+  /** Set in a transaction: delays hooks until its end. */
   readonly deferred?: Deferred;
 }
 
 /** What the repositories of a database and those of its transactions have in common. */
 export interface SharedSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
-  /** The table in which dictionaries keep their texts. */
+  /** The table of dictionaries. */
   readonly dictionaryTable: string;
   dictionary(name: string): KeyDictionary;
-  /** The schema of an entity as it was declared: its key is not bound to dictionaries. */
+  /** The schema of an entity without its dictionaries bound. */
   declared(target: EntityClass): EntitySchema;
 }
 
@@ -78,7 +80,7 @@ export class Contexts {
   private readonly gates = new Map<string, RowLock>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly maintainers = new Map<EntityClass, readonly StepMaintainer[]>();
-  /** Applies changes of any entity's rows, with their effects, in a step. */
+  /** Applies changes of rows of any entity, with their effects, in one step. */
   readonly driver: StepDriver;
 
   constructor(private readonly source: ContextSource) {
@@ -88,7 +90,10 @@ export class Contexts {
     );
   }
 
-  /** The same one at each call. @throws SchemaError on a class that the database was not opened with. */
+  /**
+   * The repository of a class, the same at each call. @throws SchemaError on a class that the database was not opened
+   * with.
+   */
   repository<C extends KeyedClass>(target: C): Repository<C> {
     const known = this.repositories.get(target);
     if (known !== undefined) return known as Repository<C>;
@@ -98,7 +103,7 @@ export class Contexts {
     return repository;
   }
 
-  /** What repositories work on: their writes are told to whoever listens. */
+  /** The context of a repository. Its writes are reported to observers. */
   of(schema: EntitySchema): RepositoryContext {
     const context = this.untold(schema);
     const told = new ToldExecutor(context.executor, this.source.operations, schema);
@@ -141,7 +146,7 @@ export class Contexts {
     };
   }
 
-  /** What applies changes of an entity. */
+  /** The executor of an entity's changes, without reports to observers. */
   executorOf(schema: EntitySchema): ChangeExecutor {
     let executor = this.ofEntities.get(schema.target);
     if (executor === undefined) {
@@ -151,14 +156,14 @@ export class Contexts {
     return executor;
   }
 
-  /** One for each table. */
+  /** The row lock of a table. */
   private gate(name: string): RowLock {
     const gate = this.gates.get(name) ?? new RowLock();
     this.gates.set(name, gate);
     return gate;
   }
 
-  /** The maintainers of an entity's rows; that of its indexes is the first. */
+  /** The maintainers of an entity's rows, that of its indexes first. */
   private maintainersOf(schema: EntitySchema): readonly StepMaintainer[] {
     let found = this.maintainers.get(schema.target);
     if (found === undefined) {
@@ -170,7 +175,7 @@ export class Contexts {
     return found;
   }
 
-  /** The table of these entities, with what reading them may have to load. */
+  /** Access to the table of these entities, with a loader for Avro schemas that their rows may need. */
   access(schemas: readonly EntitySchema[]): TableAccess {
     const { avro } = this.source;
     const access = this.tableAccess(schemas[0]!.table.descriptor.name);
@@ -178,7 +183,7 @@ export class Contexts {
     return hasAvro ? { ...access, recover: (error) => avro.recover(error) } : access;
   }
 
-  /** @throws QueryError when no class is named; KeyError when the prefix is not one of every entity's key. */
+  /** @throws QueryError when no class is given; KeyError when the prefix does not fit every entity's key. */
   collection<Classes extends readonly KeyedClass[]>(
     classes: Classes,
     prefix: object,
@@ -196,7 +201,7 @@ export class Contexts {
     );
   }
 
-  /** Makes anew what is made of these tables: columns of theirs have moved. */
+  /** Drops everything made from these tables: columns of theirs have moved. */
   forget(tables: readonly string[]): void {
     for (const name of tables) {
       this.accesses.delete(name);
@@ -205,7 +210,7 @@ export class Contexts {
     this.ofEntities.clear();
   }
 
-  /** One for each table: what writes one row must know of each other. */
+  /** The executor of a table. One for each table, since all writes of a row must go through the same row lock. */
   private executor(name: string): ChangeExecutor {
     let executor = this.executors.get(name);
     if (executor === undefined) {

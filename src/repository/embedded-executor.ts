@@ -1,4 +1,4 @@
-/** Change sets on the embedded engine: what a change reads and what it writes is one step. */
+/** The executor of the embedded engine: reading and writing of a change are one step. */
 
 import { RowanError } from '../errors.js';
 import {
@@ -26,10 +26,10 @@ import type { PutLater, StepMaintainer } from './maintainer.js';
 import { RowImage } from './row-image.js';
 import { StepDriver } from './step-driver.js';
 
-/** How many changes are decided on in one turn. */
+/** Changes processed in one turn of the event loop. */
 const TURN = 1024;
 
-/** The table of an engine whose tables can write in steps. */
+/** A table whose writes can be steps. */
 export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
 export class EmbeddedExecutor implements ChangeExecutor {
@@ -38,7 +38,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
   constructor(
     private readonly table: CommittingTable,
     private readonly maintainers: readonly StepMaintainer[],
-    /** Default: rows are read back behind every change that has maintainers, and changes of other entities have no effects. */
+    /** Without maintainers: changes have no effects. */
     private readonly driver = new StepDriver(
       () => [],
       () => 0,
@@ -83,7 +83,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return outcomes;
   }
 
-  /** Puts that make rows go a short way; the others are changes like any. */
+  /** Fast path for puts that create rows. Other puts go the general way. */
   private putTurn(
     puts: readonly Put[],
     step: AtomicStep,
@@ -110,7 +110,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
     });
   }
 
-  /** One change for itself: when it is refused nothing of it is left. */
+  /** Applies one change. If it is refused, none of it is written. */
   private attempt(change: Change, step: AtomicStep): ChangeOutcome {
     try {
       return { ok: true, result: step.attempt(() => this.apply(change, step)) };
@@ -124,7 +124,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return this.table.atomic((step) => changes.map((change) => this.apply(change, step)), options);
   }
 
-  /** Applies a change and its effects. @throws the change's mismatch; what maintainers throw. */
+  /** Applies a change with its effects. @throws the change's mismatch; errors of maintainers. */
   private apply(change: Change, step: AtomicStep): Result {
     const { row, expects } = change;
     const watched = this.maintainers.length > 0;
@@ -137,7 +137,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const outlived = remains?.in(RowImage.of(row, step.read(remains.reads))) ?? resolved.outlived;
     const { operation } = change;
     const table = this.table.name;
-    // For itself: what is written behind a delete has a later time, in the same millisecond too.
+    // A separate change: what follows a delete gets a later timestamp, even within the millisecond.
     if (outlived !== undefined && outlived.length > 0)
       step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
     if (remains !== undefined && watched) before = RowImage.of(row, step.read(new Get(row)));
@@ -146,7 +146,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
   }
 }
 
-/** What is read of the row: what the change depends on, and its marker where it may stay. */
+/** The columns to read: those the change depends on, and the marker where it may be left as it is. */
 function readsOf({ row, reads, markerApart }: Change): Get | undefined {
   if (reads !== undefined || markerApart === undefined) return reads;
   return new Get(row).addColumn(markerApart.family, markerApart.qualifier);
@@ -154,7 +154,7 @@ function readsOf({ row, reads, markerApart }: Change): Get | undefined {
 
 const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
 
-/** A put that expects nothing, and of which nobody is told. */
+/** A put without expectations and hooks, as a change. */
 function changeOf(put: Put): Change {
   return {
     operation: 'put',

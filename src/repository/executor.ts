@@ -2,7 +2,7 @@ import type { RowanError } from '../errors.js';
 import type { OperationOptions, Put, Result } from '../table/index.js';
 import type { Change } from './change.js';
 
-/** How change sets take effect. One interface, because engines differ in what is one step. */
+/** Executors apply change sets. One interface, because engines differ in what one atomic step is. */
 
 /** The outcome of one change of several. */
 export type ChangeOutcome =
@@ -11,14 +11,17 @@ export type ChangeOutcome =
 
 /** Applies the changes of one table. */
 export interface ChangeExecutor {
-  /** @throws the change's mismatch, or what the engine throws; nothing was written then. */
+  /** Applies one change. @throws the change's mismatch, or the engine's error; nothing was written then. */
   run(change: Change, options: OperationOptions | undefined): Promise<Result>;
-  /** Each change for itself, an outcome for each; changes of one row in their order. */
+  /** Applies each change by itself, with an outcome for each. Changes of one row are applied in their order. */
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]>;
-  /** Puts of nothing but entities' cells, as `runAll` applies them; absent: they are to be given to `runAll`. */
+  /** Applies puts that consist of entities' cells only, as `runAll` would. Absent: use `runAll`. */
   readonly putAll?:
     | ((puts: readonly Put[], options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
     | undefined;
-  /** All changes or none; each sees what stands before it. @throws the first that cannot be, or `ERR_UNSUPPORTED`. */
+  /**
+   * Applies all changes or none. Each sees the effects of those before it. @throws the first error, or
+   * `ERR_UNSUPPORTED`.
+   */
   runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]>;
 }

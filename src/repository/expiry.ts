@@ -10,25 +10,26 @@ import { timestampOf } from './options.js';
 import type { RowImage } from './row-image.js';
 
 /**
- * The time to live of entities: an entity lives and dies as one. Its marker holds the time of its end, and every later
- * write carries what remains, or begins a new life for the whole row.
+ * The TTL of entities. All cells of an entity expire together: its marker stores the time of expiry, and every later
+ * write either sets the remaining TTL on its cells or renews the whole row.
  */
 
 /**
- * Milliseconds that a later write outlives the marker: the clock that stamps cells and the one that the remaining time is
- * reckoned by may differ a little, and an entity must not lose a column before it ends. Without its marker it is gone.
+ * Milliseconds by which later writes outlive the marker. The clock that stamps cells and the one that computes
+ * remaining TTLs may differ slightly, and an entity must not lose a column before it expires. Without its marker it
+ * does not exist.
  */
 export const GRACE = 1000;
 
-/** The time to live that a write gives the entity. */
+/** The TTL that a write gives the entity. */
 export interface Life {
-  /** Milliseconds; undefined: nothing is said. */
+  /** Milliseconds. Undefined: the write sets none. */
   readonly own: number | undefined;
-  /** The time of the cells, which the life counts from. */
+  /** The timestamp of the cells, from which the TTL counts. */
   readonly timestamp: number | undefined;
 }
 
-/** The end of lives of one entity's rows. */
+/** Applies the TTL of one entity's rows. */
 export class Expiry {
   private readonly histories: readonly ColumnSchema[];
   private readonly own: OwnCells;
@@ -42,13 +43,13 @@ export class Expiry {
     this.own = new OwnCells(schema);
   }
 
-  /** Undefined for entities that do not end, or have no marker that could tell when. */
+  /** Undefined for entities that do not expire, or have no marker to store the time in. */
   static of(schema: EntitySchema, now: () => number): Expiry | undefined {
     const { marker, timeToLive } = schema;
     return marker === undefined || !timeToLive.lifelong ? undefined : new Expiry(schema, marker, now);
   }
 
-  /** The life that an entity or a patch asks for by itself, unless the options of the call do. */
+  /** The TTL given by an entity or patch, unless the call's options give one. */
   lifeOf(
     source: Readonly<Record<string, unknown>> | undefined,
     options: { readonly ttl?: number; readonly timestamp?: number } | undefined,
@@ -61,7 +62,7 @@ export class Expiry {
     return { own: own as number | undefined, timestamp };
   }
 
-  /** The columns of the row that a write with this life must read. */
+  /** The columns that a write with this TTL must read. */
   reads(row: Uint8Array, life: Life): Get {
     if (life.own === undefined && !this.schema.timeToLive.renew)
       return new Get(row).addColumn(this.marker.family, this.marker.qualifier);
@@ -74,12 +75,12 @@ export class Expiry {
     return get;
   }
 
-  /** Milliseconds that a cell written beside an entity's others may live; undefined: without end. */
+  /** Milliseconds until the row expires, for cells added to it. Undefined: without end. */
   remaining(before: RowImage): number | undefined {
     return remainder(this.endOf(before), this.now());
   }
 
-  /** Mutations that are no write of the application: they live as long as the row has left, whatever renews it. */
+  /** Gives mutations that are no write of the application the row's remaining TTL. */
   carry(mutations: readonly RowMutation[], before: RowImage): RowMutation[] {
     return kept(mutations, this.endOf(before), this.now(), this.marker);
   }
@@ -89,7 +90,7 @@ export class Expiry {
     return marker && endOf(marker.value, marker.timestamp, this.schema.timeToLive.milliseconds);
   }
 
-  /** The mutations with the time to live that they must have, and the marker with it. */
+  /** The mutations with their TTL, and the marker that stores the expiry. */
   apply(mutations: readonly RowMutation[], before: RowImage, life: Life): ResolvedChange {
     const { milliseconds, renew } = this.schema.timeToLive;
     const { family, qualifier } = this.marker;
@@ -104,7 +105,7 @@ export class Expiry {
     if (marker !== undefined && said === undefined) {
       return { mutations: kept(mutations, stored, now, this.marker), seen };
     }
-    // Another end than the last one, so that who compares markers sees that this was written.
+    // Must differ from the previous expiry, so that comparing markers detects this write.
     const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
     const isDated = life.timestamp !== undefined;
     const begun = mutations.flatMap((mutation) => begin(mutation, end, now, this.schema));
@@ -113,9 +114,9 @@ export class Expiry {
     const isShorter = end !== undefined && (stored === undefined || end < stored);
     begun.push(...this.rewritten(mutations, before, end, now, isShorter));
     if (end === undefined) return { mutations: begun, seen };
-    // A flush keeps the newest put of a column, and not the delete behind the put before (R44): so each life hides what was there,
-    // or an endless put in a file would come to light. Of a history nothing is dropped while its versions are wanted, and nothing
-    // goes that is as new as a write with a time of its own.
+    // A flush keeps the newest put of a column, but not the delete behind an earlier put (R44). So each renewal hides
+    // earlier cells; otherwise an endless put in a file would reappear. Nothing of a history is dropped while its
+    // versions are kept, nor any cell as new as a write with its own timestamp.
     const outlived = cellsBelow(before, mutations).filter(
       ({ family: of, qualifier: name, timestamp }) =>
         (!isDated || timestamp < now) && (isShorter || !this.isHistory(of, name)),
@@ -134,8 +135,8 @@ export class Expiry {
   }
 
   /**
-   * The cells of the row that the mutations do not touch, written anew so that they live as long. Those of a history keep
-   * their times, so that it has no version more, unless what was there goes (`isMoved`).
+   * The other cells of the row, rewritten with the new TTL. Cells of a history keep their timestamps, so that they
+   * add no version, unless the earlier ones are deleted (`isMoved`).
    */
   private rewritten(
     mutations: readonly RowMutation[],
@@ -173,7 +174,7 @@ export class Expiry {
   }
 }
 
-/** The cells that would come to light again when what is written over them has ended: all but what is added to. */
+/** The cells that would reappear when the ones written over them expire: all except those that are added to. */
 function cellsBelow(before: RowImage, mutations: readonly RowMutation[]): Cell[] {
   const added = mutations.flatMap((mutation): readonly Pick<Cell, 'family' | 'qualifier'>[] =>
     'columns' in mutation ? mutation.columns : [],
@@ -184,7 +185,7 @@ function cellsBelow(before: RowImage, mutations: readonly RowMutation[]): Cell[]
   );
 }
 
-/** Writes of a row that lives on: without a marker of their own, and a little longer than what remains. */
+/** Writes to a row whose TTL is not renewed: without a marker, and with a slightly longer TTL than remains. */
 function kept(
   mutations: readonly RowMutation[],
   end: number | undefined,
@@ -209,7 +210,7 @@ function kept(
   return out;
 }
 
-/** Of a life that ends then, with what later writes are given for the clocks' sake. */
+/** The remaining TTL, plus the grace of later writes. */
 function remainder(end: number | undefined, now: number): number | undefined {
   return end === undefined ? undefined : Math.max(1, end - now) + GRACE;
 }
@@ -230,18 +231,18 @@ function begin(
   return [put];
 }
 
-/** How long the entries of an index live: one rule for writes, builds and repairs. */
+/** The TTL of index entries: the same for writes, builds and repairs. */
 
-/** Milliseconds that an entry outlives the row at most for the clocks' sake; what is read of it is held against the row. */
+/** The most milliseconds by which an entry outlives its row. Rows found by it are re-checked. */
 const ENTRY_GRACE = 2 * GRACE;
 
-/** The newest cell of a column of a row. */
+/** Returns the newest cell of a column of a row. */
 export type CellOf = (family: string, qualifier: Uint8Array) => Cell | undefined;
 
 export class EntryLife {
-  /** Whether rows, or columns of them, end by themselves. */
+  /** Whether rows, or some of their columns, expire. */
   readonly ends: boolean;
-  /** Of the families whose cells end, milliseconds. */
+  /** Milliseconds, by family, for families with a TTL. */
   private readonly lifetimes: ReadonlyMap<string, number>;
   private readonly schema: EntitySchema;
 
@@ -256,8 +257,8 @@ export class EntryLife {
   }
 
   /**
-   * Milliseconds that an entry of the index has left; undefined: without end. It may outlive what bears it out, never the
-   * other way round: only columns that it cannot be without count.
+   * The TTL of an entry, ms. Undefined: without end. An entry may outlive its row, but never expire before it, so
+   * only columns that it needs count.
    */
   remaining(index: EntityIndex, cell: CellOf, now: number): number | undefined {
     if (!this.ends) return undefined;
@@ -266,7 +267,7 @@ export class EntryLife {
     return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
   }
 
-  /** Milliseconds that what stands beside the marker has left; undefined: without end. */
+  /** The TTL of what is stored beside the marker, ms. Undefined: without end. */
   remainingOfMarker(cell: CellOf, now: number): number | undefined {
     const { marker } = this.schema;
     if (!this.ends || marker === undefined) return undefined;

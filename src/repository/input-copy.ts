@@ -2,21 +2,24 @@ import { InvalidArgumentError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 
-/** Objects that stand in for the caller's. */
+/** Copies of the caller's objects. */
 
 type Entity = Record<string, unknown>;
 
-/** An object of the same class that can be changed. */
+/** A changeable object of the same class. */
 export function thawed(entity: Entity): Entity {
   return Object.assign(Object.create(Object.getPrototypeOf(entity) as object | null) as Entity, entity);
 }
 
-/** The parts of the key alone: what is given as a key may be a whole entity. */
+/** The parts of a key: a whole entity may be given as a key. */
 export function partsOf(schema: EntitySchema, key: Readonly<Entity>): Entity {
   return Object.fromEntries(schema.key.parts.map(({ name }) => [name, key[name]]));
 }
 
-/** What the hooks of updates and deletes run on: an object of the class with the key's parts and what is changed. */
+/**
+ * The object that hooks of updates and deletes get: an instance of the class with the key's parts and the changed
+ * properties.
+ */
 export function draftOf(schema: EntitySchema, key: Readonly<Entity>, patch: Readonly<Entity>): Entity {
   return Object.assign(
     Object.create(schema.target.prototype as object) as Entity,
@@ -25,7 +28,7 @@ export function draftOf(schema: EntitySchema, key: Readonly<Entity>, patch: Read
   );
 }
 
-/** Gives back these properties what they hold now. */
+/** A function that restores the present values of these properties. */
 export function restoring(entity: Entity, properties: readonly string[]): () => void {
   const before = properties.map((property) => entity[property]);
   return () => {
@@ -35,7 +38,7 @@ export function restoring(entity: Entity, properties: readonly string[]): () => 
   };
 }
 
-/** A copy of the patch, prepared by the hooks and checks of an update. @throws InvalidArgumentError when it is none. */
+/** A copy of the patch, after the hooks and checks of an update. @throws InvalidArgumentError on an invalid patch. */
 export async function preparedPatch<P extends object>(
   schema: EntitySchema,
   key: object,
@@ -62,9 +65,9 @@ export async function preparedPatch<P extends object>(
   return copy as P;
 }
 
-/** Checks an entity before it is written, whatever the types of the caller say. */
+/** Run-time checks of entities, for callers without types. */
 
-/** @throws InvalidArgumentError on what is no object. */
+/** @throws InvalidArgumentError on values that are no object. */
 export function checkEntity(
   schema: EntitySchema,
   given: unknown,
@@ -77,7 +80,7 @@ export function checkEntity(
   );
 }
 
-/** @throws InvalidArgumentError where one of these columns has no value. */
+/** @throws InvalidArgumentError where a required column has no value. */
 export function checkRequired(
   schema: EntitySchema,
   columns: readonly ColumnSchema[],

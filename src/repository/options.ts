@@ -6,29 +6,32 @@ import type { Durability, OperationOptions, RowMutation, Table } from '../table/
 
 /** Options of writes. */
 export interface WriteOptions extends OperationOptions {
-  /** Timestamp of the cells, ms. Default: the time at which the engine applies the write. */
+  /** Timestamp of the cells, ms. Default: the engine's time when it applies the write. */
   readonly timestamp?: number;
   /**
-   * Time to live, ms: of the cells written, and of the whole entity where it is declared with one (`@Ttl`,
-   * `@Entity({ ttl })`). Default: what is declared.
+   * TTL in ms: of the written cells, and of the whole entity if it is declared with one (`@Ttl`, `@Entity({ ttl })`).
+   * Default: the declared one.
    */
   readonly ttl?: number;
-  /** Default: the table's. */
+  /** Default: that of the table. */
   readonly durability?: Durability;
 }
 
 /** Options of `replace`. */
 export interface ReplaceOptions extends WriteOptions {
   /**
-   * `remove`: cells that stand in the entity's families and are of no column of it, nor of one that moves, are deleted too. The row is
-   * read first; on HBase those written in between stay. Default: they are kept.
+   * `remove`: also deletes cells in the entity's families that belong to no declared column. The row is read first;
+   * on HBase cells written in between stay. Default `keep`.
    */
   readonly unknown?: 'keep' | 'remove';
 }
 
 /** Options of writes of many entities. */
 export interface BulkWriteOptions<E> extends Omit<WriteOptions, 'timestamp'> {
-  /** Timestamp of the cells, ms, of all entities or of each: what is written later can end by its own time. */
+  /**
+   * Timestamp of the cells, ms: one for all entities, or a function of the entity. Cells with an earlier timestamp
+   * expire earlier.
+   */
   readonly timestamp?: number | ((entity: E) => number);
 }
 
@@ -42,7 +45,7 @@ const KNOWN: ReadonlySet<string> = new Set([
   'atomic',
 ]);
 
-/** @throws InvalidArgumentError on what is no object, and on options that there are not. */
+/** @throws InvalidArgumentError on values that are no object, and on unknown options. */
 function checkWriteOptions(options: unknown): void {
   if (!isRecord(options)) {
     throw new InvalidArgumentError(`The options of a write are an object, not ${describe(options)}.`);
@@ -57,7 +60,7 @@ function checkWriteOptions(options: unknown): void {
 
 const UNKNOWN: readonly unknown[] = ['keep', 'remove', undefined];
 
-/** Whether a replacement removes what is unknown, and its other options. @throws InvalidArgumentError on another word. */
+/** Splits the options of `replace`. @throws InvalidArgumentError on an unknown value of `unknown`. */
 export function replaceOptions(options: ReplaceOptions | undefined): {
   readonly removes: boolean;
   readonly rest: WriteOptions | undefined;
@@ -70,14 +73,14 @@ export function replaceOptions(options: ReplaceOptions | undefined): {
   );
 }
 
-/** The time of a write's cells, if it is said. @throws InvalidArgumentError on options that are none. */
+/** The timestamp option, if given. @throws InvalidArgumentError on invalid options. */
 export function timestampOf(options: Pick<WriteOptions, 'timestamp'> | undefined): number | undefined {
   if (options === undefined) return undefined;
   checkWriteOptions(options);
   return options.timestamp;
 }
 
-/** Gives mutations what the options say. @throws InvalidArgumentError on options that there are not. */
+/** Applies the options to mutations. @throws InvalidArgumentError on unknown options. */
 export function applyWriteOptions(
   mutations: readonly RowMutation[],
   options: WriteOptions | undefined,
@@ -92,14 +95,14 @@ export function applyWriteOptions(
   }
 }
 
-/** The options of one entity of many. */
+/** The options for one of many entities. */
 export function optionsOf<E>(options: BulkWriteOptions<E> | undefined, entity: E): WriteOptions | undefined {
   if (options !== undefined) checkWriteOptions(options);
   if (typeof options?.timestamp !== 'function') return options as WriteOptions | undefined;
   return { ...options, timestamp: options.timestamp(entity) };
 }
 
-/** Options of a write of several steps: each step has what is left of the time of the whole, by its options or the engine's own. */
+/** The options of a call that takes several steps: each step gets the time that remains of the whole call's timeout. */
 export class WholeCall implements OperationOptions {
   readonly signal: AbortSignal | undefined;
   readonly attributes: Readonly<Record<string, string>> | undefined;
@@ -114,13 +117,13 @@ export class WholeCall implements OperationOptions {
     this.end = performance.now() + (whole ?? Number.POSITIVE_INFINITY);
   }
 
-  /** A step that makes a call of its own is a part of the whole. */
+  /** Shares the timeout of an enclosing call. */
   static of(options: OperationOptions | undefined, { operationTimeout }: Table): WholeCall {
     if (options instanceof WholeCall) return options;
     return new WholeCall(options, options?.timeout ?? operationTimeout);
   }
 
-  /** Milliseconds that are left; undefined: nothing bounds them. @throws TimeoutError when there are none. */
+  /** Remaining milliseconds. Undefined: no timeout. @throws TimeoutError when none remain. */
   get timeout(): number | undefined {
     if (this.whole === undefined) return undefined;
     const left = this.end - performance.now();
@@ -130,7 +133,7 @@ export class WholeCall implements OperationOptions {
     );
   }
 
-  /** Waits for what is done behind the row as long as there is time. The work goes on in any case. */
+  /** Waits for follow-up work, but no longer than the timeout. The work continues in any case. */
   async inTime(work: Promise<void>): Promise<void> {
     if (this.whole === undefined) return work;
     let timer: NodeJS.Timeout | undefined;
@@ -145,9 +148,9 @@ export class WholeCall implements OperationOptions {
   }
 }
 
-/** Types of repositories that go beyond those of {@link import('../schema/entity-types.js')}. */
+/** Types of repositories beyond those of {@link import('../schema/entity-types.js')}. */
 
-/** The counters of an entity: its columns of type bigint, and its Maps of them. */
+/** The counters of an entity: its columns of type bigint, and Maps of them. */
 export type CountersOf<C extends KeyedClass> = {
   [Name in ColumnsOf<C>]: NonNullable<EntityOf<C>[Name & keyof EntityOf<C>]> extends
     | bigint
@@ -156,15 +159,15 @@ export type CountersOf<C extends KeyedClass> = {
     : never;
 }[ColumnsOf<C>];
 
-/** A number for a counter, numbers by key for a Map of counters. */
+/** A number for a counter; for a Map of counters, a Map of numbers. */
 type Counted<T, N> = NonNullable<T> extends ReadonlyMap<infer K, unknown> ? ReadonlyMap<K, N> : N;
 
-/** Amounts to add, by counter; to entries of a Map by their keys. */
+/** Amounts to add, by counter; for Maps, by key. */
 export type Amounts<C extends KeyedClass> = {
   readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint | number>;
 };
 
-/** Values after an increment; of a Map those of the entries that were added to. */
+/** Values after an increment; of a Map, those of the incremented entries. */
 export type CounterValues<C extends KeyedClass> = {
   readonly [Name in CountersOf<C>]?: Counted<EntityOf<C>[Name & keyof EntityOf<C>], bigint>;
 };
@@ -176,7 +179,7 @@ export type AppendablesOf<C extends KeyedClass> = {
     : never;
 }[ColumnsOf<C>];
 
-/** An entity, or some of its properties, in values of JSON. Getters and what is not stored are not in it. */
+/** An entity, or some of its properties, as JSON values, without getters and properties that are not stored. */
 export type PlainOf<C extends KeyedClass> = { [Name in keyof EntityOf<C>]?: JsonValue };
 
 /** Values to append, by column. */
@@ -186,12 +189,12 @@ export type Suffixes<C extends KeyedClass> = {
 
 /** One stored version of a column. */
 export interface HistoryEntry<T> {
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly timestamp: number;
   readonly value: T;
 }
 
-/** The history of a property: of a `@Versions` property the values inside, of a Map those of an entry. */
+/** The values in a property's history: of a `@Versions` property the values inside, of a Map those of an entry. */
 export type HistoryOf<T> = T extends readonly { readonly value: infer V; readonly timestamp?: number }[]
   ? V
   : T extends ReadonlyMap<unknown, infer V>
@@ -203,7 +206,7 @@ export type CheckOutcome<C extends KeyedClass> =
   | { readonly ok: true }
   | {
       readonly ok: false;
-      /** The entity as it was found after the check failed; null when there is none. */
+      /** The entity as it was after the check failed. Null when there is none. */
       readonly current: EntityOf<C> | null;
     };
 
@@ -211,7 +214,7 @@ export type CheckOutcome<C extends KeyedClass> =
 export type ItemOutcome =
   | {
       readonly ok: true;
-      /** Of a `get` the entity or null; else undefined. */
+      /** For a `get` the entity or null; otherwise undefined. */
       readonly value: unknown;
       /** The error of a hook after the write, `ERR_HOOK`; the write itself has taken effect. */
       readonly hookError?: RowanError;

@@ -8,7 +8,7 @@ import { checkEntity, checkRequired } from './input-copy.js';
 import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
 import { valuesLost } from './row-access.js';
 
-/** Puts of many entities that are nothing but cells, without a change set for each. */
+/** Fast path for puts of many entities that consist of cells only, without a change set each. */
 
 type Entity = Record<string, unknown>;
 
@@ -19,8 +19,8 @@ export class PlainPuts {
   ) {}
 
   /**
-   * The puts of the entities, or undefined where one of them is more than a put.
-   * @throws InvalidArgumentError on what is no object, or lacks a required column; what is wrong with a key or a value.
+   * The puts of the entities. Undefined where one of them needs a change set. @throws InvalidArgumentError on values
+   * that are no object, or lack a required column; errors of keys and codecs.
    */
   async of(
     entities: readonly unknown[],
@@ -48,7 +48,7 @@ export class PlainPuts {
   }
 }
 
-/** @throws the first failure, with the place of its item. */
+/** @throws the first failure, with the position of its item. */
 export function checkPut(outcomes: readonly ChangeOutcome[]): void {
   for (let i = 0; i < outcomes.length; i++) {
     const outcome = outcomes[i]!;
@@ -56,7 +56,10 @@ export function checkPut(outcomes: readonly ChangeOutcome[]): void {
   }
 }
 
-/** Does `work` for each; false where it answered false. @throws what `work` throws, with the place of the item. */
+/**
+ * Calls `work` for each item. @returns false as soon as `work` does. @throws errors of `work`, with the item's
+ * position.
+ */
 function eachItem<T>(items: readonly T[], work: (item: T) => boolean): boolean {
   let index = 0;
   try {
@@ -67,20 +70,20 @@ function eachItem<T>(items: readonly T[], work: (item: T) => boolean): boolean {
   return true;
 }
 
-/** One property, and of a Map the entries that are changed, with their qualifiers. */
+/** A changed property; of a Map, the changed entries with their qualifiers. */
 interface ChangedProperty {
   readonly property: string;
   readonly column: ColumnSchema;
   readonly entries: readonly (readonly [key: unknown, qualifier: Uint8Array])[] | undefined;
 }
 
-/** The values that an increment or append answers: of the columns that it names, and of entries of Maps. */
+/** Decodes the result of an increment or append: the values of the named columns and Map entries. */
 export class NewValues {
   private readonly changed: readonly ChangedProperty[];
 
   /**
-   * Takes what is given as it is now. What is no column is left to who makes the change.
-   * @throws QueryError when entries are given of what is no Map of columns; RowanError `ERR_CODEC` on a key of a wrong type.
+   * Copies the arguments. Unknown columns are left to the compiler of the change. @throws QueryError on entries of a
+   * property that is no Map of columns; RowanError `ERR_CODEC` on a key of a wrong type.
    */
   constructor(
     private readonly schema: EntitySchema,

@@ -53,12 +53,12 @@ import type { HistoryEntry, PlainOf } from './options.js';
 import { randomSalt } from './row-access.js';
 import { beginOfRows } from './told-executor.js';
 
-/** Queries of one index, of one who reads. */
+/** Queries by one index. */
 
 const NOTHING: IndexUse['served'] = new Set();
 const NO_OPTIONS: FindOptions = Object.freeze({});
 
-/** What does not depend on the conditions is made ready once. */
+/** The state that does not depend on conditions is prepared once. */
 export class ByIndex<C extends KeyedClass> {
   private readonly title: string;
   private readonly asked: Pick<KeyLayout, 'parts'>;
@@ -91,7 +91,7 @@ export class ByIndex<C extends KeyedClass> {
   }
 }
 
-/** The reads of a repository, of the present or of a time past. */
+/** The read methods of a repository, for the present or a past time. */
 
 /** Queries of one index. */
 export interface IndexFinder<C extends KeyedClass, Name> {
@@ -105,31 +105,33 @@ export interface IndexFinder<C extends KeyedClass, Name> {
   ): EntityQuery<C>;
 }
 
-/** Reads one entity. Immutable; `Repository` and what its `asOf()` and `reading()` give are such. */
+/** Reads entities of one class. Immutable. `Repository` extends it; `asOf()` and `reading()` return others. */
 export class EntityReader<C extends KeyedClass> {
   private readonly loader: RowLoader;
   private readonly readSet: ReadSet;
   private readonly deterministic: boolean;
-  /** No hook has its turn, and no dictionary is asked, when an entity is made of its row. */
+  /** Whether an entity can be built from its row without hooks and dictionaries. */
   private readonly loadsAlone: boolean;
   private readonly dictionaries: KeyDictionaries | undefined;
-  /** Columns of parts of which the key keeps only a digest or a bucket: a row must have the values asked for. */
+  /**
+   * Columns of key parts that the key holds only as a digest or bucket: a row must have the requested values in them.
+   */
   private readonly storedParts: readonly ColumnSchema[];
 
-  /** What the row of an entity must pass that may be deleted and left. */
+  /** The filter that excludes soft-deleted entities. */
   private readonly living: Filter | undefined;
 
-  /** Finders by index that `by` has made. */
+  /** The finders that `by` has created. */
   private readonly finders = new Map<string, ByIndex<C>>();
 
-  /** Changes the rows of queries; undefined where they are only read. */
+  /** Changes the rows of queries. Undefined for readers of a past time. */
   protected readonly changer: RowChanger | undefined;
 
   constructor(
     readonly schema: EntitySchema,
     protected readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
-    /** Options of every read that does not say otherwise. */
+    /** Default options of every read. */
     private readonly defaults?: ReadOptions,
   ) {
     this.loader = new RowLoader(schema, access);
@@ -175,7 +177,7 @@ export class EntityReader<C extends KeyedClass> {
     if (sync?.getRaw !== undefined && options === undefined && tally === undefined) {
       const raw = takeRawRow();
       const found = sync.getRaw(get, raw) ? this.loader.load(raw) : null;
-      // What is still being loaded was copied.
+      // A promised entity has copied its bytes.
       giveBackRawRow(raw);
       const entity = found instanceof Promise ? await found : found;
       return this.meant(key, entity);
@@ -186,7 +188,7 @@ export class EntityReader<C extends KeyedClass> {
     return this.meant(key, await this.loader.load(result));
   }
 
-  /** What `getMany` gives where all is read in this turn: one row is filled again for each. */
+  /** `getMany` where all reads are synchronous: one raw row is reused for all. */
   private getRaws(
     getRaw: (get: Get, into: RawRow) => boolean,
     gets: readonly Get[],
@@ -203,7 +205,7 @@ export class EntityReader<C extends KeyedClass> {
     return entities;
   }
 
-  /** The entity, unless its row only has the digest of the key in common with what was asked for. */
+  /** The entity, unless its row shares only the digest of the key with the requested one. */
   private meant(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
     if (entity === null || this.storedParts.length === 0) return entity as EntityOf<C> | null;
     for (const { property, codec } of this.storedParts) {
@@ -215,15 +217,15 @@ export class EntityReader<C extends KeyedClass> {
     return entity as EntityOf<C>;
   }
 
-  /** The key, or where one of its texts has no id one that no entity has. */
+  /** The key; if one of its texts has no dictionary id, a key that no entity has. */
   private async knownKey(key: KeyOf<C>): Promise<KeyOf<C>> {
     const [known] = await this.dictionaries!.known([key]);
     return known!;
   }
 
   /**
-   * The entities with these keys, in their order, null where there is none.
-   * @throws KeyError naming the place of a wrong key.
+   * The entities with these keys, in order; null where there is none. @throws KeyError naming the position of a wrong
+   * key.
    */
   async getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
     const options = this.withDefaults(said);
@@ -286,8 +288,9 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /**
-   * The entity that `toPlain` was given, where no decorator hid or changed anything of it; its constructor is not called.
-   * @throws InvalidArgumentError naming the property when it is not stored, or its value is none that its codec stores.
+   * The reverse of `toPlain`, where no class-transformer decorator hides or changes anything. The constructor is not
+   * called.
+   * @throws InvalidArgumentError naming a property that is not stored, or whose value its codec cannot store.
    */
   fromPlain(plain: Readonly<PlainOf<C>>): EntityOf<C> {
     return this.schema.mapper.fromPlain(plainSource('fromPlain', plain) as PlainSource) as EntityOf<C>;
@@ -320,7 +323,7 @@ export class EntityReader<C extends KeyedClass> {
     const read = readColumns(this.schema, needed, [], undefined, this.timeRange !== undefined);
     const get = this.getOf(known, options, read);
     const { marker, timeToLive } = this.schema;
-    // Of an entity that has ended, columns may be left for a moment.
+    // An expired entity may leave columns for a moment, but no marker.
     const ends = timeToLive.lifelong ? marker : undefined;
     if (needed.length === 0 && ends === undefined) {
       return this.access.table.exists(get.setCheckExistenceOnly(true), options);
@@ -393,7 +396,7 @@ export class EntityReader<C extends KeyedClass> {
     return new Query<C>(this.access, spec, options, this.changer);
   }
 
-  /** @throws KeyError when a key names one row in each salt, and so perhaps several. */
+  /** @throws KeyError where salts are random, so that a key may identify several rows. */
   private refuseRandom(doing: string): void {
     if (!this.deterministic) throw randomSalt(this.schema, doing);
   }
@@ -410,7 +413,7 @@ export class EntityReader<C extends KeyedClass> {
     return get;
   }
 
-  /** The same reads as things were at this time (ms or Date), as far as the families keep old versions and deletes. */
+  /** The same reads as of this time (ms or Date), as far as families keep old versions and deletes. */
   asOf(time: number | Date): EntityReader<C> {
     return new EntityReader<C>(this.schema, this.access, timeRangeAt(time), this.defaults);
   }
@@ -435,7 +438,7 @@ export class EntityReader<C extends KeyedClass> {
   }
 }
 
-/** @throws InvalidArgumentError when what should be a key is no object. */
+/** @throws InvalidArgumentError on a key that is no object. */
 function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
   if (isRecord(key)) return;
   throw new InvalidArgumentError(
@@ -450,7 +453,7 @@ function count(tally: ReadTally, result: Result): void {
   for (const { value } of result.cells) tally.bytes += value.length;
 }
 
-/** What `work` gives for the key at `index`. @throws what it throws, with the place. */
+/** Calls `work` for the key at `index`. @throws its error, with the position. */
 function at<T>(index: number, work: () => T): T {
   try {
     return work();
@@ -477,16 +480,16 @@ function plainSource(doing: string, given: unknown): Readonly<Record<string, unk
   throw new InvalidArgumentError(`${doing} takes one object, not ${describe(given)}.`);
 }
 
-/** Old versions of one column. */
+/** Reads of a column's old versions. */
 
 export interface HistoryOptions extends OperationOptions {
   /** Only versions written at or after this time (ms or Date). */
   readonly from?: number | Date;
   /** Only versions written before this time. */
   readonly to?: number | Date;
-  /** Of a Map of columns: the key of the entry whose versions are asked for. */
+  /** For a Map of columns: the key of the entry. */
   readonly entry?: unknown;
-  /** The newest so many; default all that the family keeps. */
+  /** The most versions, newest first. Default: all that the family keeps. */
   readonly limit?: number;
 }
 
@@ -500,7 +503,7 @@ const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
   attributes: true,
 };
 
-/** The versions of a column, or of an entry of a Map, that the family keeps, newest first. */
+/** The kept versions of a column, or of a Map entry, newest first. */
 export async function readHistory(
   schema: EntitySchema,
   access: TableAccess,

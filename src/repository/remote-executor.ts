@@ -1,4 +1,4 @@
-/** Change sets on HBase: what a change reads is checked again by the step that writes. */
+/** The executor of HBase: the writing step re-checks what a change has read. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
@@ -30,9 +30,9 @@ import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
 import { RowLock, TICK } from './row-lock.js';
 
-/** How often a change is read and tried again when other processes write its row at the same time. */
+/** The most attempts for a change whose row is written by other processes at the same time. */
 const ATTEMPTS = 64;
-/** The longest wait between two attempts, ms. */
+/** The longest pause between two attempts, ms. */
 const LONGEST_WAIT = 100;
 
 export class RemoteExecutor implements ChangeExecutor {
@@ -66,7 +66,7 @@ export class RemoteExecutor implements ChangeExecutor {
     return result ?? Result.EMPTY;
   }
 
-  /** In this process such changes of one row come one after another; those of others make it try again. */
+  /** Such changes of one row run one after another in this process. Those of other processes cause a retry. */
   private readAndWrite(change: Change, options: OperationOptions | undefined): Promise<Result> {
     return this.gate.run(change.row, true, true, async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -78,7 +78,7 @@ export class RemoteExecutor implements ChangeExecutor {
           outlived === undefined || outlived.length === 0
             ? put
             : [...put, deleteOutlived(change.row, outlived)];
-        // A delete hides what is written in the millisecond of what it deletes (R32).
+        // A tombstone hides cells written in the same millisecond (R32).
         if (outlived !== undefined && outlived.length > 0) await sleep(TICK);
         if (mutations.length === 0) {
           if (await this.meets(change, options)) return Result.EMPTY;
@@ -100,7 +100,7 @@ export class RemoteExecutor implements ChangeExecutor {
     });
   }
 
-  /** Deletes what an earlier life of the row has left; false: there is nothing. */
+  /** Deletes the remaining cells of an expired entity. @returns false when there are none. */
   private async removed(
     row: Uint8Array,
     remains: Remains,
@@ -113,7 +113,7 @@ export class RemoteExecutor implements ChangeExecutor {
     return true;
   }
 
-  /** Whether the row is now as the caller expects it. */
+  /** Whether the row is now as the caller expects. */
   private async meets({ row, expects }: Change, options: OperationOptions | undefined): Promise<boolean> {
     return expects.length === 0 || !(await this.table.get(getIf(row, expects), options)).isEmpty;
   }
@@ -180,7 +180,10 @@ function deletes(action: BatchAction): boolean {
   return hasDelete(action.kind === 'checkAndMutate' ? action.action : action);
 }
 
-/** Runs of changes that are sent as one call, and of those that read first; cut where a row comes again. */
+/**
+ * Groups changes into calls: those that can be sent together, and those that must read first. A row appears at most
+ * once in a group.
+ */
 function* chunksOf(changes: readonly Change[]): Generator<{ reading: boolean; changes: Change[] }> {
   let chunk: { reading: boolean; changes: Change[] } | undefined;
   const rows = new Set<string>();

@@ -1,4 +1,4 @@
-/** The repository: what is done with the entities of one class. */
+/** The repository: reads and writes the entities of one class. */
 
 import { ConflictError, InvalidArgumentError, ofItem, RowanError, UnsupportedError } from '../errors.js';
 import type { Where } from '../query/index.js';
@@ -47,12 +47,12 @@ import { changed, RowBuilder } from './row-builder.js';
 import { BulkChanges, cellChanges } from './row-changes.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
-/** Rows of one batch of `deletePrefix`. */
+/** Rows deleted in one batch of `deletePrefix`. */
 const DELETED_AT_ONCE = 1000;
 
 /**
- * Reads and writes the entities of one class. Every write changes one row, atomically; an acknowledged write is as
- * durable as its table says. Wrong input throws; `undefined` in a key never means "all".
+ * Reads and writes the entities of one class. Every write changes one row atomically. An acknowledged write is as
+ * durable as its table's setting. Invalid input throws; `undefined` in a key never means "all".
  */
 export class Repository<C extends KeyedClass> extends EntityReader<C> {
   private readonly compiler: WriteCompiler;
@@ -67,15 +67,16 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     this.changer = new BulkChanges(context, this.compiler);
   }
 
-  /** The name that errors, explain and jobs call the entity by. */
+  /** The entity's name in errors, explain and jobs. */
   get entityName(): string {
     return this.schema.name;
   }
 
   /**
-   * Stores an entity, new or not. A property that is `undefined` leaves a stored cell alone, `null` deletes it; empty
-   * text and bytes are kept. With `@Version` it takes effect only if the stored version is the entity's.
-   * @throws ConflictError when another write changed the version since the entity was read.
+   * Stores an entity, whether or not it exists. A property that is `undefined` leaves a stored cell unchanged, `null`
+   * deletes it; empty strings and bytes are stored. With `@Version` it takes effect only if the stored version equals
+   * the entity's.
+   * @throws ConflictError when another write has changed the version since the entity was read.
    */
   async put(entity: Input<C>, options?: WriteOptions): Promise<void> {
     const done = this.compiler.prepare(entity, 'put');
@@ -87,8 +88,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Stores many entities, each row for itself, in one call.
-   * @throws the first failure when any failed; `batch` tells them apart.
+   * Stores many entities in one call, each row independently. @throws the first failure if any failed; `batch`
+   * reports each.
    */
   async putMany(entities: readonly Input<C>[], options?: BulkWriteOptions<Input<C>>): Promise<void> {
     checkList('putMany', entities);
@@ -133,12 +134,15 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     if (failure !== undefined) throw failure;
   }
 
-  /** For bulk loads: what `putMany` would write. @throws UnsupportedError where it does more than write cells. */
+  /**
+   * The mutations that `putMany` would write, for bulk loads. @throws UnsupportedError where a put does more than
+   * write cells.
+   */
   mutationsOf(entities: readonly Input<C>[]): Promise<(Put | Delete)[][]> {
     return cellChanges(this.schema, this.compiler, this.context, entities);
   }
 
-  /** Stores a new entity. @throws ConflictError when there is one with its key. */
+  /** Stores a new entity. @throws ConflictError when one with its key exists. */
   async insert(entity: Input<C>, options?: WriteOptions): Promise<void> {
     const prepared = await this.compiler.prepare(entity, 'insert');
     await this.run(
@@ -148,9 +152,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Stores exactly this entity: columns that it does not have are deleted, in the same atomic step. Where an entity has
-   * dynamic columns (`@Columns`) they are read first; on HBase those written in between stay. With `unknown: 'remove'` what no
-   * declaration speaks of goes too, in the families of the entity.
+   * Stores exactly this entity: columns that it does not have are deleted in the same atomic step. Dynamic columns
+   * (`@Columns`) are read first; on HBase those written in between stay. With `unknown: 'remove'` undeclared columns
+   * in the entity's families are deleted too.
    */
   async replace(entity: Input<C>, options?: ReplaceOptions): Promise<void> {
     const prepared = await this.compiler.prepare(entity, 'replace');
@@ -161,8 +165,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Changes columns of an entity that exists: null deletes one, undefined leaves it alone. One atomic step. With
-   * `@Version` the version is counted up; if the patch names it, it must be the stored one.
+   * Changes columns of an existing entity, atomically: null deletes one, undefined leaves it unchanged. With
+   * `@Version` the version is incremented; if the patch names it, it must be the stored one.
    * @throws RowanError `ERR_NOT_FOUND` when there is no such entity; ConflictError on another version.
    */
   async update(key: KeyOf<C>, patch: Patch<C>, options?: WriteOptions): Promise<void> {
@@ -172,8 +176,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Stores the entity if there is none with its key, else changes the stored one by the patch; each in one atomic step.
-   * Tells which it was. The hooks of inserts and, where there is an entity, those of updates run.
+   * Stores the entity if none with its key exists, otherwise applies the patch to the stored one; each in one atomic
+   * step. Returns which it was. Runs the hooks of inserts, and those of updates where the entity exists.
    */
   async upsert(entity: Input<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
     for (;;) {
@@ -182,7 +186,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         await this.insert(entity, options);
         return 'inserted';
       } catch (error) {
-        // A conflict over a unique index is none over the key, and would come again.
+        // A conflict on a unique index is no conflict on the key, and would recur.
         if (!(error instanceof ConflictError) || error.details['index'] !== undefined) throw error;
         conflict = error;
       }
@@ -190,7 +194,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         await this.update(entity as unknown as KeyOf<C>, patch, options);
         return 'updated';
       } catch (error) {
-        // Deleted in between: insert again. One that was deleted and left would be in the way each time.
+        // Deleted in between: insert again. A soft-deleted entity would conflict each time.
         if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
         if (await this.isLeft(entity as unknown as KeyOf<C>)) throw conflict;
       }
@@ -201,7 +205,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return this.schema.deletedProperty !== undefined && (await this.exists(key, { withDeleted: true }));
   }
 
-  /** Deletes the entity, its whole row; with `@DeletedAt` the row stays and says when. No error when there is none. */
+  /**
+   * Deletes the entity with its whole row. With `@DeletedAt` the row stays and stores the time. No error when there
+   * is none.
+   */
   async delete(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
     const row = await loadRowOfKey(this.schema, key, 'delete', false);
     const before = this.compiler.beforeDelete(key);
@@ -210,7 +217,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Brings back an entity that was deleted and left (`@DeletedAt`). One that is there stays as it is.
+   * Restores a soft-deleted entity (`@DeletedAt`). One that is not deleted stays unchanged.
    * @throws RowanError `ERR_NOT_FOUND` when there is none; UnsupportedError when the entity has no `@DeletedAt`.
    */
   async restore(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
@@ -220,8 +227,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Deletes the entity for good, whether it was deleted and left before (`@DeletedAt`) or not. No error when there is none.
-   * @throws UnsupportedError when the entity has no `@DeletedAt`: then `delete` does it.
+   * Deletes the entity for good, soft-deleted or not. No error when there is none.
+   * @throws UnsupportedError when the entity has no `@DeletedAt`: use `delete`.
    */
   async purge(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
     this.requireDeletedAt('purge');
@@ -240,7 +247,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     );
   }
 
-  /** Deletes many entities, each row for itself, in one call. @throws the first failure when any failed. */
+  /** Deletes many entities in one call, each row independently. @throws the first failure if any failed. */
   async deleteMany(keys: readonly KeyOf<C>[], options: WriteOptions = {}): Promise<void> {
     checkList('deleteMany', keys);
     const outcomes = await this.batch((batch) => {
@@ -254,8 +261,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Deletes every entity whose key begins with the prefix, a thousand rows at a time, and answers how many. It is no atomic
-   * step: what is written meanwhile may stay, and after an error what was deleted before it stays deleted.
+   * Deletes every entity whose key begins with the prefix, a thousand rows at a time. Returns their number. Not
+   * atomic: entities written meanwhile may stay, and after an error earlier deletes stay in effect.
    * @throws QueryError `ERR_FULL_SCAN` when the prefix would read the whole table.
    */
   async deletePrefix<const Q extends KeyQuery<C>>(
@@ -278,10 +285,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Adds to counters and to entries of Maps of counters, an absent one counting as 0, and answers their new values. Creates
-   * the entity if need be.
-   * @throws RowanError ERR_CONNECTION with `details.outcome` `'applied'` when the amounts were added, and the new values were
-   * lost with the server that made them (HBase only).
+   * Adds to counters, or to entries of Maps of counters, and returns their new values. An absent counter counts as 0.
+   * Creates the entity if needed.
+   * @throws RowanError ERR_CONNECTION with `details.outcome` `'applied'` when the amounts were added, but the new
+   * values were lost with the server (HBase only).
    */
   async increment(key: KeyOf<C>, amounts: Amounts<C>, options?: WriteOptions): Promise<CounterValues<C>> {
     const values = new NewValues(this.schema, amounts, 'increment');
@@ -290,8 +297,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /**
-   * Adds at the end of text or bytes, an absent value counting as empty, and answers the new values.
-   * @throws RowanError as `increment` does.
+   * Appends to strings or bytes, and returns the new values. An absent value counts as empty. @throws RowanError as
+   * `increment` does.
    */
   async append(key: KeyOf<C>, suffixes: Suffixes<C>, options?: WriteOptions): Promise<Suffixes<C>> {
     const values = new NewValues(this.schema, suffixes, 'append');
@@ -299,7 +306,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return values.of(result) as Suffixes<C>;
   }
 
-  /** Any changes of one row, in one atomic step. Hooks do not run, and `@Version` and `@UpdatedAt` are left alone. */
+  /** Any changes of one row, atomically. Hooks do not run, and `@Version` and `@UpdatedAt` are not touched. */
   async mutate(
     key: KeyOf<C>,
     change: (row: RowBuilder<C>) => RowBuilder<C>,
@@ -334,7 +341,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   check(key: KeyOf<C>, condition: Where<C>): ConditionalWrite<C> {
     const row = loadRowOfKey(this.schema, key, 'check', false);
-    // It is thrown where the row is awaited.
+    // The error is thrown where the row is awaited.
     if (row instanceof Promise) row.catch(() => undefined);
     const readCurrent = async (): Promise<CheckOutcome<C>> => ({ ok: false, current: await this.get(key) });
     return new ConditionalWrite<C>(
@@ -364,7 +371,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return new BatchBuilder<C>(this.schema, this.compiler, options, collect);
   }
 
-  /** Many operations in one call, an outcome for each, in order. Operations on one row take effect in their order. */
+  /**
+   * Many operations in one call, with an outcome for each, in order. Operations on one row take effect in their
+   * order.
+   */
   async batch(
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions = {},
@@ -380,7 +390,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return runBatch(this.context, this.schema, await compileItems(items), options);
   }
 
-  /** The change; what the hooks left on the entity is taken back where it cannot be compiled. */
+  /** Compiles a change. If that fails, restores what hooks have set on the entity. */
   private compile(prepared: Prepared, compile: () => Change): Change {
     try {
       return compile();

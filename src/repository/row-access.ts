@@ -1,4 +1,4 @@
-/** One entity's table, with what every read and write of it shares. */
+/** One entity's table, and what every read and write of it shares. */
 
 import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
@@ -12,17 +12,17 @@ import type { ToldExecutor } from './told-executor.js';
 export interface RepositoryContext {
   readonly access: TableAccess;
   readonly executor: ChangeExecutor;
-  /** Tells of puts that go to the table as they are; undefined where the executor is told of nothing. */
+  /** Reports puts that bypass the executor to observers. Undefined inside an executor. */
   readonly told?: ToldExecutor;
-  /** Whether puts may go to the table as they are: nothing takes part in them. */
+  /** Whether puts may go to the table unchanged: no maintainer or intent takes part. */
   readonly putsAlone: boolean;
-  /** The engine's time, ms: what stamps are set to and times to live are reckoned by. */
+  /** The engine's time, ms, for timestamps and TTLs. */
   readonly now: () => number;
-  /** Inside of a transaction: where hooks that follow writes wait for its end. */
+  /** Set in a transaction: delays hooks until its end. */
   readonly deferred?: Deferred;
 }
 
-/** The error of an operation on one row where salts are drawn at random. */
+/** The error of an operation on one row where salts are random. */
 export function randomSalt(schema: EntitySchema, doing: string): KeyError {
   return new KeyError(
     `${schema.name}.${doing}: the salt of a key is drawn at random, so the key alone does not say which row is meant. ` +
@@ -31,7 +31,7 @@ export function randomSalt(schema: EntitySchema, doing: string): KeyError {
   );
 }
 
-/** The row of a key that must be the only one. @throws KeyError when the layout draws salts at random. */
+/** The row of a key that identifies only one. @throws KeyError when the layout has a random salt. */
 export function rowOfKey(
   schema: EntitySchema,
   key: Readonly<Record<string, unknown>>,
@@ -44,8 +44,8 @@ export function rowOfKey(
 }
 
 /**
- * As `rowOfKey`; a promise where ids of the key's texts must be loaded first. With `create` texts without an id get one;
- * else the row is one that no entity has.
+ * As `rowOfKey`; a promise where dictionary ids must be loaded. With `create`, texts without an id get one; otherwise
+ * the row is one that no entity has.
  */
 export function loadRowOfKey(
   schema: EntitySchema,
@@ -60,7 +60,7 @@ export function loadRowOfKey(
     : dictionaries.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
 }
 
-/** The error of a key that has no row. */
+/** The error of a key without a row. */
 export function notFound(schema: EntitySchema, key: unknown): RowanError {
   return new RowanError('ERR_NOT_FOUND', `There is no ${schema.name} with the key ${keyText(schema, key)}.`, {
     details: { entity: schema.name, key },
@@ -68,8 +68,8 @@ export function notFound(schema: EntitySchema, key: unknown): RowanError {
 }
 
 /**
- * The error of a change that was made, and whose new values nobody knows: they were lost with a server. To read them back
- * would be to answer what others have added since, and two would be told the same.
+ * The error of a change that was applied but whose new values are unknown: they were lost with a server. Reading them
+ * back would include later changes of others, so two callers could get the same value.
  */
 export function valuesLost(schema: EntitySchema, doing: string): RowanError {
   return new RowanError(
@@ -80,7 +80,7 @@ export function valuesLost(schema: EntitySchema, doing: string): RowanError {
   );
 }
 
-/** The key's parts as text. */
+/** The parts of a key as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;
   const parts = schema.key.parts.map((part) => `${part.name}: ${literalOf(record[part.name])}`);

@@ -1,4 +1,4 @@
-/** One atomic change of one row, step by step. */
+/** Builds one atomic change of one row. */
 
 import { InvalidArgumentError, QueryError } from '../errors.js';
 import { selectColumns } from '../query/projection.js';
@@ -9,10 +9,10 @@ import { describe, isCallable, isInstance, isRecord } from '../table/checks.js';
 import { Append, Delete, Increment, Put, type RowMutation } from '../table/index.js';
 import type { Amounts, Suffixes } from './options.js';
 
-/** The codecs whose bytes can be appended to: the values laid end to end are the value of both. */
+/** The codecs whose values can be appended to as bytes. */
 const APPENDABLE: ReadonlySet<string> = new Set(['text', 'bytes']);
 
-/** Collects changes that take effect together. A column may be changed by one step only. */
+/** Collects changes that take effect together. Each column may be changed once. */
 export class RowBuilder<C extends KeyedClass> {
   private readonly mutations: RowMutation[] = [];
   private readonly changed = new Set<ColumnSchema>();
@@ -22,11 +22,14 @@ export class RowBuilder<C extends KeyedClass> {
     private readonly schema: EntitySchema,
     private readonly row: Uint8Array,
     private readonly timestamp: number | undefined,
-    /** The key, where the change may be what makes the entity: a part that the row cannot tell goes into its column. */
+    /**
+     * The key, where the change may create the entity: key parts that the row key cannot give back are stored in
+     * their columns.
+     */
     private readonly key?: Readonly<Record<string, unknown>>,
   ) {}
 
-  /** Sets columns; null deletes one, undefined leaves it alone. */
+  /** Sets columns. Null deletes one, undefined leaves it unchanged. */
   set(patch: Patch<C>): this {
     const given = byColumn<unknown>('set', patch);
     const names = Object.keys(given).filter((name) => given[name] !== undefined);
@@ -60,7 +63,7 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Adds to counters, and to entries of Maps of counters; an absent one counts as 0. */
+  /** Adds to counters, and to entries of Maps of counters. An absent one counts as 0. */
   increment(amounts: Amounts<C>): this {
     const increment = new Increment(this.row);
     for (const [name, amount] of Object.entries(byColumn<unknown>('increment', amounts))) {
@@ -73,7 +76,7 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Adds at the end of text or bytes; an absent value counts as empty. */
+  /** Appends to strings or bytes. An absent value counts as empty. */
   append(suffixes: Suffixes<C>): this {
     const append = new Append(this.row);
     for (const [name, suffix] of Object.entries(byColumn<unknown>('append', suffixes))) {
@@ -90,15 +93,14 @@ export class RowBuilder<C extends KeyedClass> {
     return this;
   }
 
-  /** Holds what is set against the checks of its properties. @throws InvalidArgumentError with every issue. */
+  /** Runs the checks of the changed properties. @throws InvalidArgumentError with every issue. */
   async check(): Promise<void> {
     for (const patch of this.patches) await this.schema.lifecycle.check?.(patch);
   }
 
   /**
-   * The mutations; what adds to a row also writes the marker that says that the row exists, and the parts of the key that
-   * the row itself cannot tell. `empty`: a change of nothing but what stands beside the columns (a version, a time to live)
-   * is one, too.
+   * The mutations. A change that adds cells also writes the marker, and the key parts that the row key cannot give
+   * back. `empty`: return a change even if it sets only hidden columns (a version, a TTL).
    */
   build(empty = false): RowMutation[] {
     if (this.mutations.length === 0 && !empty) {
@@ -147,7 +149,7 @@ export class RowBuilder<C extends KeyedClass> {
     return column;
   }
 
-  /** What the value will be is known behind the write only. */
+  /** The new value is known only after the write. */
   private refuseChecked(doing: string, name: string): void {
     const { lifecycle, name: entity } = this.schema;
     if (!lifecycle.checked.has(name)) return;
@@ -175,7 +177,7 @@ export class RowBuilder<C extends KeyedClass> {
     }
   }
 
-  /** Two steps on one column would depend on their order, which one timestamp does not keep. */
+  /** The order of two changes of one column would be lost: both get the same timestamp. */
   private claim(columns: readonly ColumnSchema[]): void {
     for (const column of columns) {
       if (this.changed.has(column)) {
@@ -190,8 +192,8 @@ export class RowBuilder<C extends KeyedClass> {
 }
 
 /**
- * The mutations of the row that `change` makes, held against the checks.
- * @throws InvalidArgumentError when it is no function, or answers something else; on what a check refuses.
+ * The mutations that `change` makes, after the checks. @throws InvalidArgumentError when it is no function or returns
+ * something else; on a failed check.
  */
 export async function changed<C extends KeyedClass>(
   change: (row: RowBuilder<C>) => RowBuilder<C>,
@@ -208,7 +210,7 @@ export async function changed<C extends KeyedClass>(
   );
 }
 
-/** What is added to which cells. @throws QueryError on what is no counter, and no Map of them. */
+/** The amounts by cell. @throws QueryError on a property that is no counter and no Map of counters. */
 function amountsOf(
   { name }: EntitySchema,
   column: ColumnSchema,
@@ -234,7 +236,7 @@ function amountsOf(
   );
 }
 
-/** What is given by column. @throws InvalidArgumentError when it is no object. */
+/** Checks an argument by column. @throws InvalidArgumentError when it is no object. */
 function byColumn<T>(doing: string, given: unknown): Readonly<Record<string, T>> {
   if (isRecord(given)) return given as Readonly<Record<string, T>>;
   throw new InvalidArgumentError(`${doing} takes an object of columns, not ${describe(given)}.`);

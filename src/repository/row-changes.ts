@@ -11,7 +11,7 @@ import { RowMarker } from './row-marker.js';
 import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
-/** The writing half of `deleteAll` and `updateAll`. */
+/** The writes of `deleteAll` and `updateAll`. */
 
 export class BulkChanges implements RowChanger {
   constructor(
@@ -67,7 +67,10 @@ export class BulkChanges implements RowChanger {
   }
 }
 
-/** The change, if the row passes the check: what that was decided by is read before, and seen again by the step that writes. */
+/**
+ * The change on condition that the row passes the check, whose columns are read first and re-checked by the writing
+ * step.
+ */
 function onlyWhere(change: Change, { holds, columns }: RowCheck): Change {
   return {
     ...change,
@@ -95,11 +98,11 @@ function seenIn(image: RowImage, { kind, family, qualifier }: ColumnSchema): Exp
   ];
 }
 
-/** Entities as the cells that a put of them writes, for what writes past repositories: bulk loads. */
+/** Entities as cells, for writes that bypass repositories: bulk loads. */
 
 /**
- * Of each entity the changes of its row. Hooks before a put, stamps and checks run.
- * @throws UnsupportedError where a put does more than write cells that nothing stored decides; what is wrong with an entity.
+ * The mutations of each entity's row. Runs put hooks, stamps and checks. @throws UnsupportedError where a put depends
+ * on stored cells; errors of compiling an entity.
  */
 export async function cellChanges(
   schema: EntitySchema,

@@ -1,4 +1,4 @@
-/** The newest cells of a row, before a change and after it. */
+/** The newest cells of a row, before or after a change. */
 
 import { compareBytes, concatBytes, equalBytes, toLatin1 } from '../bytes/index.js';
 import {
@@ -11,20 +11,20 @@ import {
   type RowMutation,
 } from '../table/index.js';
 
-/** Rows of more cells are looked up by a map of the columns. */
+/** Rows with more cells are indexed by a Map. */
 const FEW_CELLS = 24;
 
-/** A row as one change finds it or leaves it: what maintainers compare, and what later changes of a batch see. */
+/** A row before or after a change: maintainers compare the two, and later changes of a batch start from the last. */
 export class RowImage {
   private constructor(
     readonly row: Uint8Array,
-    /** By column; made of `source` when it is first needed. */
+    /** Cells by column. Built from `source` on demand. */
     private made: Map<string, Cell> | undefined,
-    /** The row with one cell of each column, in HBase's order; undefined where only the map has it. */
+    /** The row with one cell per column, in HBase's order. Undefined where only the Map is up to date. */
     private readonly source?: Result,
   ) {}
 
-  /** `result`: as it was read, newer versions before older ones. */
+  /** `result`: as read, newer versions before older ones. */
   static of(row: Uint8Array, result: Result): RowImage {
     if (isSingle(result.cells)) return new RowImage(row, undefined, result);
     const cells = new Map<string, Cell>();
@@ -50,19 +50,19 @@ export class RowImage {
     return source.cells[placeOf(source.cells, family, qualifier)];
   }
 
-  /** In no order. */
+  /** All cells, in no order. */
   all(): Iterable<Cell> {
     return this.source?.cells ?? this.cells.values();
   }
 
-  /** In HBase's order. */
+  /** The cells in HBase's order. */
   toResult(): Result {
     if (this.source !== undefined) return this.source;
     const cells = [...this.cells.values()].sort(compareColumns);
     return cells.length === 0 ? Row.EMPTY : new Row(this.row, cells);
   }
 
-  /** The image behind these mutations. A delete hides what the same change puts, as one timestamp has it. */
+  /** The image after these mutations. A tombstone hides puts of the same change: they have the same timestamp. */
   after(mutations: readonly RowMutation[]): RowImage {
     const only = mutations.length === 1 ? mutations[0]! : undefined;
     if (only?.kind === 'put' && this.isEmpty) {
@@ -84,7 +84,7 @@ export class RowImage {
     return this.made;
   }
 
-  /** The row that a put makes where there was none; undefined when it names a column twice. */
+  /** The row that a put creates. Undefined when it names a column twice. */
   private putAlone(put: Put): Result | undefined {
     const cells = put.cells.map(
       ({ family, qualifier, timestamp, value }) =>
@@ -94,7 +94,7 @@ export class RowImage {
     return isSingle(cells) ? new Row(this.row, cells) : undefined;
   }
 
-  /** The row with what puts make of its cells; undefined when they are many. */
+  /** The row after puts over its cells. Undefined when there are many cells. */
   private putAmong(before: readonly Cell[], puts: readonly Put[]): Result | undefined {
     const cells = [...before];
     for (const put of puts) {
@@ -154,7 +154,7 @@ export class RowImage {
   }
 }
 
-/** Of the column's cell among these; behind them when there is none. */
+/** The index of the column's cell; the insertion point when there is none. */
 function placeOf(cells: readonly Cell[], family: string, qualifier: Uint8Array): number {
   let at = 0;
   for (; at < cells.length; at++) {
@@ -168,7 +168,7 @@ function isPut(mutation: RowMutation): mutation is Put {
   return mutation.kind === 'put';
 }
 
-/** Whether what is written is newer than all there is. Times that were given may hide it, or leave older cells in view. */
+/** Whether the mutations are newer than all cells. Explicit timestamps may be older, so that cells stay visible. */
 export function isPlain(before: RowImage, mutations: readonly RowMutation[], now: number): boolean {
   for (const mutation of mutations) {
     if (!('cells' in mutation)) continue;
@@ -179,7 +179,7 @@ export function isPlain(before: RowImage, mutations: readonly RowMutation[], now
   return true;
 }
 
-/** Whether a change leaves any of the columns with another value. */
+/** Whether a change alters the value of one of the columns. */
 export function differ(
   before: RowImage,
   after: RowImage,
@@ -203,7 +203,7 @@ function isAscending(cells: readonly Cell[]): boolean {
   return true;
 }
 
-/** Whether cells in HBase's order are of a column each. */
+/** Whether cells in HBase's order have distinct columns. */
 function isSingle(cells: readonly Cell[]): boolean {
   for (let i = 1; i < cells.length; i++) {
     const before = cells[i - 1]!;

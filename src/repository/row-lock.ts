@@ -1,12 +1,12 @@
 import { toLatin1 } from '../bytes/index.js';
 
-/** A writer before the row's gate. */
+/** A writer that waits for the row's lock. */
 interface Waiting {
   readonly alone: boolean;
   readonly enter: () => void;
 }
 
-/** The holder of one row's lock, and the writers that wait for it, in the order in which they came. */
+/** The lock of one row: its holders, and the waiting writers in FIFO order. */
 export class Entry {
   inside = 0;
   alone = false;
@@ -14,19 +14,25 @@ export class Entry {
 }
 
 /**
- * Keeps writes of one row in this process from being lost beside a delete. HBase stamps both when it applies them, to the
- * millisecond, and a delete hides every write that has its time, whatever came first (R32). So a delete has its row to
- * itself, from when it is sent until a tick after its answer.
+ * Row locks prevent lost writes beside a delete in this process. HBase stamps both when it applies them, to the
+ * millisecond, and a tombstone hides every cell with its timestamp, whatever came first (R32). So a delete holds its
+ * row exclusively from sending until a tick after its answer.
  */
 
-/** Milliseconds for which a row is kept after a delete. Two: the end of a tick of the server's clock is not known. */
+/**
+ * Milliseconds for which a row stays locked after a delete. Two, since the server's clock may be anywhere within its
+ * millisecond.
+ */
 export const TICK = 2;
 
-/** Writers of a row go together, or one alone; in the order in which they came. It measures no clock, so none can stall it. */
+/** Per-row FIFO locks: shared by writers, exclusive for deletes. No timeouts. */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
 
-  /** Runs `write` when the row lets it in. `tick`: keeps the row a little longer when it says so. */
+  /**
+   * Runs `write` while holding the row's lock, shared or exclusive (`alone`). If `tick` returns true, the lock is
+   * held a little longer.
+   */
   async run<T>(row: Uint8Array, alone: boolean, tick: boolean, write: () => Promise<T>): Promise<T> {
     const name = toLatin1(row);
     await this.enter(name, alone);
@@ -37,7 +43,7 @@ export class RowLock {
     }
   }
 
-  /** As `run`, with several rows. They are entered in the order of their bytes, so that no two wait for each other. */
+  /** As `run`, with several rows. They are locked in byte order, so that there are no deadlocks. */
   async runAll<T>(
     rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[],
     write: () => Promise<T>,

@@ -1,4 +1,7 @@
-/** The row marker: records that a row holds an entity, and whether it is deleted and left (`@DeletedAt`). */
+/**
+ * The row marker: a cell that records that a row exists. With the column of `@DeletedAt` it tells whether the entity
+ * is soft-deleted.
+ */
 
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { filters, type Get } from '../table/index.js';
@@ -8,11 +11,11 @@ import type { RowImage } from './row-image.js';
 
 type Entity = Record<string, unknown>;
 
-/** Whether only an entity that was not deleted counts as being there. */
+/** Whether soft-deleted entities count as existing. */
 export type Counted = 'living' | 'deleted too';
 
 export class RowMarker {
-  /** The time of a deletion that leaves the row. */
+  /** The column of `@DeletedAt`. */
   readonly deletedAt: ColumnSchema | undefined;
   private readonly exists: Expectation;
   private readonly living: readonly Expectation[];
@@ -27,12 +30,12 @@ export class RowMarker {
     this.living = this.deletedAt === undefined ? [] : [{ ...this.deletedAt, kind: 'absent' }];
   }
 
-  /** That there is an entity. The first says that the row is one's. */
+  /** Expectations that the entity exists. The first is on the marker. */
   expect(counted: Counted): Expectation[] {
     return counted === 'living' ? [this.exists, ...this.living] : [this.exists];
   }
 
-  /** Has what `isIn` looks at read too; `marked`: the marker is read already. */
+  /** Adds the columns that `isIn` needs to a get; `marked`: the marker is in it already. */
   addTo(get: Get, marked: boolean): void {
     const { deletedAt } = this;
     const { marker, families } = this.schema;
@@ -42,7 +45,7 @@ export class RowMarker {
     else if (!marked) get.addColumn(marker.family, marker.qualifier);
   }
 
-  /** Whether what was read is an entity. */
+  /** Whether the row that was read is an existing entity. */
   isIn(image: RowImage, counted: Counted): boolean {
     const { marker } = this.schema;
     if (marker === undefined) return !image.isEmpty;
@@ -52,12 +55,12 @@ export class RowMarker {
     return image.value(deletedAt.family, deletedAt.qualifier) === undefined;
   }
 
-  /** Whether one of these columns says that a row's entity was deleted. */
+  /** Whether one of these columns decides that an entity is soft-deleted. */
   isToldBy(columns: readonly ColumnSchema[]): boolean {
     return this.deletedAt !== undefined && columns.includes(this.deletedAt);
   }
 
-  /** The entity as one that is not deleted, unless it says when it was. */
+  /** The entity as not deleted, unless it sets the time of deletion itself. */
   revived(entity: Entity): Entity {
     const property = this.deletedAt?.property;
     if (property === undefined || entity[property] !== undefined) return entity;

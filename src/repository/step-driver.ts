@@ -1,7 +1,7 @@
 /**
- * The driver of maintainers on engines that write several rows in one step. It applies a change of one row with what maintainers
- * amend in the row, their effects on other rows, and the changes of other entities' rows that are among those effects, each with
- * its own. Changes are worked from a queue, so that a long chain of rows needs no deep stack.
+ * The driver of maintainers on engines whose steps may write several rows. It applies a change with the columns that
+ * maintainers amend, their effects on other rows, and changes of other entities with their own effects. A queue holds
+ * these, so that long chains need no deep stack.
  */
 
 import { toLatin1 } from '../bytes/index.js';
@@ -20,18 +20,18 @@ import { asAction } from './change.js';
 import type { ChangeImage, EntityChange, OwnColumn, StepMaintainer } from './maintainer.js';
 import { isPlain, RowImage } from './row-image.js';
 
-/** Rows of entities that one change may take along: all of them are one turn of the event loop and one record of the log. */
+/** The most rows that one change may affect: all of them are one turn of the event loop and one WAL record. */
 export const MOST_EFFECTS = 10_000;
 
-/** A change whose row was read and whose mutations are known. */
+/** A change whose row was read and whose mutations are computed. */
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
-  /** Whether nothing is to be amended behind it. */
+  /** Whether no column has to be amended afterwards. */
   readonly settled?: boolean;
 }
 
 export class StepDriver {
-  /** The maintainers of settled changes, by the list of their columns. */
+  /** The maintainers affected by changes of the same columns. */
   private readonly affected = new WeakMap<readonly ColumnSchema[], readonly StepMaintainer[]>();
 
   constructor(
@@ -41,7 +41,7 @@ export class StepDriver {
     private readonly now: () => number,
   ) {}
 
-  /** Applies a change and its effects. @throws what maintainers throw; RowanError `ERR_TOO_LARGE`. */
+  /** Applies a change with its effects. @throws errors of maintainers; RowanError `ERR_TOO_LARGE`. */
   apply(change: DecidedChange, maintainers: readonly StepMaintainer[], step: AtomicStep): Result {
     const queue: EntityChange[] = [];
     const result = this.one(change, maintainers, step, queue);
@@ -49,14 +49,14 @@ export class StepDriver {
     return result;
   }
 
-  /** Applies changes of entities' rows and their effects; the number of those that had something to change. */
+  /** Applies changes of entities' rows with their effects. @returns how many had something to change. */
   applyChanges(changes: readonly EntityChange[], step: AtomicStep): number {
     return changes.length === 0 ? 0 : this.drain([...changes], step);
   }
 
   private drain(queue: EntityChange[], step: AtomicStep): number {
     let changed = 0;
-    // It grows while it is worked.
+    // The queue grows meanwhile.
     for (let at = 0; at < queue.length; at++) {
       if (at === MOST_EFFECTS) throw tooMany(queue[at]!);
       const { entity, operation, row, resolve, settled } = queue[at]!;
@@ -139,7 +139,10 @@ function ownColumns(
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The columns with the change itself; undefined where it changes one of them, or deletes: one time for both would be wrong. */
+/**
+ * Adds the columns to the change itself. Undefined where the change deletes or sets one of them: a single timestamp
+ * would be wrong.
+ */
 function joinColumns(
   row: Uint8Array,
   mutations: readonly RowMutation[],
@@ -164,7 +167,7 @@ function joinColumns(
   return mutations.map((mutation) => (mutation === put ? joined : mutation));
 }
 
-/** The columns as a change of their own, behind the other: the row's clock gives it a later time where it needs one. */
+/** Writes the columns as a second change, which gets a later timestamp where needed. */
 function setBehind(
   { table, row }: DecidedChange,
   mutations: readonly RowMutation[],

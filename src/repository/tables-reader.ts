@@ -8,7 +8,7 @@ import type { Repository } from './repository.js';
 export class TablesReader<C extends KeyedClass> {
   private constructor(private readonly repositories: readonly Repository<C>[]) {}
 
-  /** @throws QueryError when no table is named, or one twice; what `open` throws. */
+  /** @throws QueryError when no table is given, or one twice; errors of `open`. */
   static async over<C extends KeyedClass>(
     names: readonly string[],
     open: (name: string) => Promise<Repository<C>>,
@@ -23,10 +23,7 @@ export class TablesReader<C extends KeyedClass> {
     return new TablesReader(repositories);
   }
 
-  /**
-   * As `find` of a repository, over all of the tables.
-   * @throws as it does.
-   */
+  /** As `find` of a repository, over all of the tables. */
   find<const Q extends KeyQuery<C>>(
     prefix: Q & CheckedPrefix<C, Q>,
     options: FindOptions = {},

@@ -1,4 +1,4 @@
-/** Writes of a repository, told to whoever listens. */
+/** Reports the writes of a repository to observers. */
 
 import { toStringBinary } from '../bytes/index.js';
 import type { Literal, Operations, RunningOperation } from '../query/index.js';
@@ -7,7 +7,7 @@ import type { OperationOptions, Put, Result, RowMutation } from '../table/index.
 import type { Change } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 
-/** Where nobody listens every call is the inner executor's, in the same turn. */
+/** Without observers every call goes to the inner executor unchanged. */
 export class ToldExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
 
@@ -57,7 +57,7 @@ export class ToldExecutor implements ChangeExecutor {
     });
   }
 
-  /** Puts that need no change sets, told as those that do. */
+  /** Reports puts that need no change sets. */
   puts<T>(puts: readonly Put[], write: () => Promise<T>): Promise<T> {
     const rows = puts.map(({ row }) => row);
     return this.beginAt('put', rows).follow(async (running) => {
@@ -81,7 +81,7 @@ export class ToldExecutor implements ChangeExecutor {
   }
 }
 
-/** Begins an operation on rows that are named by their keys. */
+/** Begins the report of an operation on rows that are given by key. */
 export function beginOfRows(
   operations: Operations,
   schema: EntitySchema,
@@ -98,7 +98,7 @@ export function beginOfRows(
   });
 }
 
-/** The first key, and how many others there are. */
+/** The first key, and the number of the others. */
 function keysText(schema: EntitySchema, rows: readonly Uint8Array[], literal: Literal): string {
   const [row] = rows;
   if (row === undefined) return '';
@@ -107,14 +107,14 @@ function keysText(schema: EntitySchema, rows: readonly Uint8Array[], literal: Li
     const key = schema.key.decode(row);
     text = schema.key.parts.map(({ name }) => `${name} = ${literal(key[name])}`).join(' and ');
   } catch {
-    // Texts whose ids are not loaded, or a row of another type.
+    // A text whose id is not loaded, or a row of another type.
     text = `row = ${literal(toStringBinary(row))}`;
   }
   const others = rows.length - 1;
   return others === 0 ? text : `${text} and ${others} other key${others === 1 ? '' : 's'}`;
 }
 
-/** The change, counting what it writes into the operation. */
+/** The change; counts its mutations in the report. */
 function counted(change: Change, running: RunningOperation): Change {
   let attempts = 0;
   let bytes = 0;

@@ -5,14 +5,17 @@ import type { Expectation } from './change.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
 
-/** The condition did not hold. Callers get an outcome in its place. */
+/**
+ * Thrown inside the executor when the predicate of a conditional write is false. The repository turns it into `{ ok:
+ * false }`.
+ */
 export class ConditionFailed extends RowanError {
   constructor() {
     super('ERR_CONFLICT', 'The condition of a check did not hold.');
   }
 }
 
-/** Optimistic locking: a property that each write counts up, and that a write must know. */
+/** Optimistic locking: a version property that each write increments and must know. */
 
 /** The `@Version` column of one entity. */
 export class VersionLock {
@@ -32,7 +35,7 @@ export class VersionLock {
     return this.column.property;
   }
 
-  /** The version after this one; of a new entity 1, in the codec's type. */
+  /** The version after this one, in the codec's type. 1 for a new entity. */
   next(version: unknown): unknown {
     if (typeof version === 'bigint') return version + 1n;
     if (typeof version === 'number') return version + 1;
@@ -40,14 +43,14 @@ export class VersionLock {
       this.column.codec.encode(1);
       return 1;
     } catch {
-      // The codec takes no number: the property is a bigint.
+      // The codec takes no number, so the property is a bigint.
       return 1n;
     }
   }
 
   /**
-   * The mutations of an entity with its version counted up. The entity itself is left as it was; `commit` counts it up
-   * when the write has taken effect.
+   * The mutations of an entity with the next version. The entity itself is unchanged; `commit` increments its
+   * property after the write.
    */
   mutationsOf(
     entity: Record<string, unknown>,
@@ -63,7 +66,7 @@ export class VersionLock {
     }
   }
 
-  /** Only while the stored version is `version`; undefined or null: while there is none. */
+  /** The expectation that the stored version is `version`; undefined or null: that none is stored. */
   expect(version: unknown): Expectation {
     const { family, qualifier, codec } = this.column;
     return version === undefined || version === null
@@ -71,7 +74,7 @@ export class VersionLock {
       : { kind: 'equal', family, qualifier, value: codec.encode(version) };
   }
 
-  /** Has the version read too. */
+  /** Adds the version to a get. */
   addTo(get: Get): void {
     if (get.families.get(this.column.family) !== null)
       get.addColumn(this.column.family, this.column.qualifier);
@@ -82,7 +85,7 @@ export class VersionLock {
     return value === undefined ? undefined : this.column.codec.decode(value);
   }
 
-  /** The mutations, which also count the version up. */
+  /** The mutations, with an increment of the version. */
   counted(mutations: readonly RowMutation[], stored: unknown): RowMutation[] {
     const { family, qualifier, codec } = this.column;
     const value = codec.encode(this.next(stored));

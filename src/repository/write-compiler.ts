@@ -24,11 +24,11 @@ import type { RowImage } from './row-image.js';
 import { type Counted, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
-/** Finds the columns that a `replace` deletes. */
+/** The columns that a `replace` deletes. */
 
 type Entity = Record<string, unknown>;
 
-/** Whether the entity says nothing of the column, so that a replacement has none. */
+/** Whether the entity has no value for the column, so that a replacement deletes it. */
 export function isMissing(source: Readonly<Entity>, column: ColumnSchema): boolean {
   let value: unknown = source;
   for (const step of column.path) {
@@ -38,7 +38,7 @@ export function isMissing(source: Readonly<Entity>, column: ColumnSchema): boole
   return value === undefined;
 }
 
-/** Adds the stored columns that are `droppable` and that the new entity does not have: compared by the bytes of their names. */
+/** Adds the stored columns that are `droppable` and absent in the new entity. Compares the bytes of their names. */
 export function dropStored(
   droppable: (family: string, qualifier: Uint8Array) => boolean,
   before: RowImage,
@@ -56,7 +56,7 @@ export function dropStored(
   }
 }
 
-/** The mutations with one delete in place of two; what was to be written anew and is deleted is not written. */
+/** Joins the deletes of the mutations into one, and drops rewrites of deleted cells. */
 export function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
   const gone = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
   for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
@@ -71,12 +71,14 @@ export function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Del
   return { mutations: [...rest.filter((m) => m.kind !== 'put' || m.cells.length > 0), del], ...resolved };
 }
 
-/** The one place where writes become change sets: versions, times to live, stamps, hooks, checks, markers. */
+/**
+ * Compiles every way of writing to change sets: the one place for versions, TTLs, stamps, hooks, checks and markers.
+ */
 
-/** What a check asks of the row, and what is thrown when it is not so. */
+/** A condition on the row, and the error when it is not satisfied. */
 export type Condition = Pick<Change, 'expects' | 'mismatch'>;
 
-/** An entity made ready: what the hooks left, and what puts the caller's object back if nothing is written. */
+/** An entity after its hooks, with a function that restores the caller's object if nothing is written. */
 export interface Prepared {
   readonly entity: Entity;
   readonly undo: (() => void) | undefined;
@@ -84,15 +86,15 @@ export interface Prepared {
 
 export class WriteCompiler {
   readonly lock: VersionLock | undefined;
-  /** Of entities whose puts are nothing but cells: no check, no hook, nothing to be read first. */
+  /** Set for entities whose puts are cells only: no checks, no hooks, no reads. */
   readonly plain: PlainPuts | undefined;
-  /** The key's layout, if it keeps texts as ids. */
+  /** The key's layout, if it has dictionary parts. */
   readonly dictionaries: KeyDictionaries | undefined;
   private readonly expiry: Expiry | undefined;
   private readonly readSet: ReadSet;
   private readonly dynamic: readonly ColumnSchema[];
   private readonly required: readonly ColumnSchema[];
-  /** Properties that the repository sets, and puts back when a write fails. */
+  /** Properties that the repository sets, and restores when a write fails. */
   private readonly stamped: readonly string[];
   private readonly presence: RowMarker;
   private readonly sequel: AfterCommit;
@@ -101,7 +103,7 @@ export class WriteCompiler {
     private readonly schema: EntitySchema,
     /** The engine's time, ms. */
     private readonly now: () => number,
-    /** Where what follows a write waits; undefined: it does not. */
+    /** Set in a transaction: delays hooks until its end. */
     deferred?: Deferred,
   ) {
     const { lifecycle } = schema;
@@ -110,7 +112,7 @@ export class WriteCompiler {
     this.readSet = readAll(schema);
     this.dictionaries = schema.key.dictionaries;
     this.dynamic = schema.columns.filter(({ kind }) => kind === 'columns');
-    // The version of a new entity is not known yet.
+    // The version of a new entity is not set yet.
     this.required = schema.columns.filter(
       ({ required, property }) => required && property !== schema.versionProperty,
     );
@@ -124,9 +126,9 @@ export class WriteCompiler {
   }
 
   /**
-   * Runs the hooks and checks that come before the write of a whole entity, and gives ids to the texts of its key. A
-   * promise only when one of them needs it.
-   * @throws InvalidArgumentError on what is no object, or lacks a required column.
+   * Runs the hooks and checks before the write of an entity, and assigns dictionary ids to texts of its key. Returns
+   * a promise only when one of them is asynchronous.
+   * @throws InvalidArgumentError on values that are no object, or lack a required column.
    */
   prepare(given: unknown, operation: 'put' | 'insert' | 'replace'): Prepared | Promise<Prepared> {
     checkEntity(this.schema, given, operation);
@@ -166,12 +168,12 @@ export class WriteCompiler {
     }
   }
 
-  /** A copy of the patch, prepared by the hooks and checks of an update. */
+  /** A copy of the patch, after the hooks and checks of an update. */
   preparePatch<P extends object>(key: object, patch: P): Promise<P> {
     return preparedPatch(this.schema, key, patch, this.now);
   }
 
-  /** Runs the hooks that come before a delete. */
+  /** Runs the hooks before a delete. */
   beforeDelete(key: object): void | Promise<void> {
     return this.schema.lifecycle.beforeDelete?.(draftOf(this.schema, key as Entity, {}));
   }
@@ -199,7 +201,7 @@ export class WriteCompiler {
     });
   }
 
-  /** @throws UnsupportedError when the entity has no marker by which the engine could tell that there is none yet. */
+  /** @throws UnsupportedError when the entity has no marker, so that the engine could not check that it is new. */
   insert({ entity, undo }: Prepared, options: WriteOptions | undefined): Change {
     const { schema } = this;
     const { marker } = schema;
@@ -221,7 +223,9 @@ export class WriteCompiler {
     });
   }
 
-  /** As put, and everything that the entity does not have is deleted; what it does not know where that is asked. */
+  /**
+   * As `put`, and deletes everything that the entity does not have; with `unknown: 'remove'` undeclared columns too.
+   */
   replace(prepared: Prepared, given: ReplaceOptions | undefined): Change {
     const { removes, rest: options } = replaceOptions(given);
     const row = rowOfKey(this.schema, prepared.entity, 'replace');
@@ -258,15 +262,15 @@ export class WriteCompiler {
     };
   }
 
-  /** Brings back an entity that was deleted and left; one that is there stays as it is. */
+  /** Restores a soft-deleted entity. One that is not deleted stays unchanged. */
   restore(row: Uint8Array, key: Readonly<Entity>, options: WriteOptions | undefined): Change {
     const patch = { [this.presence.deletedAt!.property]: null };
     return this.update(row, key, patch, options, undefined, 'deleted too');
   }
 
   /**
-   * @param condition of a check, whose mismatch goes before that of an entity that is not there
-   * @throws what the patch says wrong
+   * @param condition of a `check`; its mismatch takes precedence over that of a missing entity. @throws errors of
+   * compiling the patch.
    */
   update(
     row: Uint8Array,
@@ -327,7 +331,7 @@ export class WriteCompiler {
     };
   }
 
-  /** Deletes the row; of an entity with `@DeletedAt` only says so in it. */
+  /** Deletes the row; with `@DeletedAt` stores the time of deletion instead. */
   delete(
     row: Uint8Array,
     key: Readonly<Entity>,
@@ -345,14 +349,14 @@ export class WriteCompiler {
       expects: condition?.expects ?? NOTHING,
       mismatch: condition?.mismatch,
       reads: update.reads ?? this.readsOf(row, undefined),
-      // What is not there, or was deleted before, stays as it is.
+      // A missing or soft-deleted entity stays unchanged.
       resolve: (before) =>
         presence.isIn(before!, 'living') ? update.resolve(before) : { mutations: NOTHING, seen: NOTHING },
       settled: this.sequel.hook('delete', afterDelete && (() => afterDelete(draftOf(schema, key, patch)))),
     };
   }
 
-  /** Deletes the row, whatever it holds. */
+  /** Deletes the row with all of its cells. */
   purge(
     row: Uint8Array,
     key: Readonly<Entity>,
@@ -374,7 +378,7 @@ export class WriteCompiler {
     };
   }
 
-  /** Any mutations of a row, below hooks and versions; they live as long as the row. */
+  /** Any mutations of a row, without hooks and versions. They get the row's TTL. */
   mutate(
     row: Uint8Array,
     mutations: readonly RowMutation[],
@@ -398,8 +402,8 @@ export class WriteCompiler {
   }
 
   /**
-   * The marker, where it stands in a family that the mutations do not write otherwise, and a row keeps it for good: it does not
-   * end by itself, and is of now.
+   * The marker, if the mutations write nothing else in its family, and it has neither TTL nor explicit timestamp, so
+   * that an existing one can be kept.
    */
   private markerApart(
     mutations: readonly RowMutation[],
@@ -421,12 +425,12 @@ export class WriteCompiler {
     return marked ? marker : undefined;
   }
 
-  /** The same change of an entity, under a condition of the caller's. */
+  /** The same change with a condition of the caller. */
   onlyIf(change: Change, expects: readonly Expectation[], mismatch: NonNullable<Change['mismatch']>): Change {
     return { ...change, expects: [...expects, ...change.expects], mismatch };
   }
 
-  /** The columns that an update must read where it depends on stored values. */
+  /** The columns that an update must read because it depends on stored values. */
   private readsOf(row: Uint8Array, life: Life | undefined): Get {
     const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
     this.lock?.addTo(reads);
@@ -468,7 +472,7 @@ export class WriteCompiler {
     };
   }
 
-  /** A get of everything the entity stores. */
+  /** A get of all columns of the entity. */
   get(row: Uint8Array): Get {
     const get = new Get(row);
     applyReadSet(get, this.readSet);

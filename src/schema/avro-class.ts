@@ -22,13 +22,13 @@ import { RowanError } from '../errors.js';
 import { transformer } from './transformer.js';
 import type { EntitySchema } from './types.js';
 
-/** Classes with `@AvroRecord` -> Avro schemas and the codecs of their columns. */
+/** Compiles classes with `@AvroRecord` to Avro schemas, and the codecs of their columns. */
 
 type Report = (rule: string, mend: string) => void;
 
 /**
- * The codec of an `@Avro` property, or undefined when a class breaks a rule, which is reported.
- * @throws SchemaError when the schema is none.
+ * The codec of an `@Avro` property. Undefined when a class breaks a rule, which is reported. @throws SchemaError on
+ * an invalid schema.
  */
 export function avroColumnCodec(property: AvroDeclaration, report: Report): ValueCodec<unknown> | undefined {
   const { type, options } = property;
@@ -43,7 +43,7 @@ export function avroColumnCodec(property: AvroDeclaration, report: Report): Valu
   return avroCodec(built, { ...options, classes: classes.byName }) as ValueCodec<unknown>;
 }
 
-/** The records of one schema: each is defined where it is met first, and named after that, as Avro has it. */
+/** The records of one schema. Each is defined where it first occurs and named afterwards, as Avro requires. */
 class RecordClassSchemas {
   readonly byName: Record<string, AnyClass> = {};
   private readonly names = new Map<AnyClass, string>();
@@ -94,14 +94,17 @@ class RecordClassSchemas {
   }
 }
 
-/** A column that holds Avro. */
+/** A column with Avro values. */
 export interface AvroColumn {
-  /** What its schemas are registered under: table, record type and column, which outlive the names of classes. */
+  /**
+   * The subject of its registered schemas: table, record type and column, which do not change when classes are
+   * renamed.
+   */
   readonly subject: string;
   readonly codec: AvroCodec<unknown>;
 }
 
-/** The subject of a column. */
+/** The subject of a column's schemas. */
 export function avroSubject(
   table: string,
   recordType: number | undefined,
@@ -111,7 +114,7 @@ export function avroSubject(
   return `${table}${recordType === undefined ? '' : `#${recordType}`}/${family}:${toStringBinary(qualifier)}`;
 }
 
-/** The columns of an entity that hold Avro. */
+/** The Avro columns of an entity. */
 export function avroColumns(entity: EntitySchema): AvroColumn[] {
   const table = entity.table.descriptor.name;
   return entity.columns.flatMap(({ family, qualifier, codec }) =>
@@ -124,8 +127,8 @@ export function avroColumns(entity: EntitySchema): AvroColumn[] {
 type AnyConstructor = new (...args: never[]) => object;
 
 /**
- * JSON whose objects are instances of a class, made and taken apart by class-transformer. The bytes are those of plain
- * JSON. class-transformer calls the constructors of the classes, without arguments.
+ * The codec of JSON whose objects are class instances, converted by class-transformer. The bytes are plain JSON.
+ * class-transformer calls the constructors without arguments.
  */
 export class NestedJsonCodec implements ValueCodec<object> {
   readonly name = 'json';
@@ -163,7 +166,7 @@ export class NestedJsonCodec implements ValueCodec<object> {
   }
 }
 
-/** Gives objects the properties that class-transformer passes over, since every object has methods of these names. */
+/** Restores properties that class-transformer skips because every object has a method of the same name. */
 function keepShadowing(plain: unknown, made: unknown): void {
   if (typeof plain !== 'object' || plain === null || typeof made !== 'object' || made === null) return;
   for (const [name, value] of Object.entries(plain)) {
@@ -175,14 +178,14 @@ function keepShadowing(plain: unknown, made: unknown): void {
 }
 
 /**
- * class-transformer calls functions that it finds among properties, and makes plain objects of Maps and Sets: what would
- * come back as something else is refused before it gets there.
+ * Refuses values that would not survive: class-transformer calls functions among properties, and makes plain objects
+ * of Maps and Sets.
  */
 function refuseLosses(value: unknown, path: string, above: Set<object>): void {
   const refuse = (why: string): never => {
     throw new RowanError('ERR_CODEC', `json${path === '' ? '' : ` at "${path}"`}: ${why}.`);
   };
-  // A bigint may have a @Transform; one that has none is refused when it is written.
+  // A bigint may have a @Transform. Without one it is refused when it is written.
   if (typeof value === 'function' || typeof value === 'symbol') {
     refuse(`a ${typeof value} is no value of JSON`);
   }

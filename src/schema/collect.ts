@@ -1,4 +1,4 @@
-/** Puts together what was declared on a class and on the classes it extends. */
+/** Merges the declarations of a class and of the classes it extends. */
 
 import {
   type AnyClass,
@@ -24,16 +24,16 @@ import type { KeyElement } from '../key/index.js';
 import { describe } from '../table/checks.js';
 import type { Problems } from './problems.js';
 
-/** Everything declared for one entity. */
+/** All declarations of one entity. */
 export interface CollectedEntity {
   readonly target: AnyClass;
   readonly name: string;
   readonly declaration: EntityDeclaration;
   readonly table: TableDeclaration;
   readonly elements: readonly KeyElement[];
-  /** The names in `static key`, or undefined when the class lists none. */
+  /** The names in `static key`. Undefined when the class lists none. */
   readonly keyNames: readonly string[] | undefined;
-  /** In the order of declaration, those of base classes first. */
+  /** In order of declaration, those of base classes first. */
   readonly properties: readonly PropertyDeclaration[];
   /** Those of base classes first. */
   readonly hooks: readonly HookDeclaration[];
@@ -50,7 +50,7 @@ export interface CollectedEntity {
   readonly upgrades: readonly UpgradeDeclaration[];
 }
 
-/** The declarations of `target`, or undefined when they lack what makes it an entity; the problems say what. */
+/** The declarations of `target`. Undefined, with problems, when it is no entity. */
 export function collectEntity(target: AnyClass, problems: Problems): CollectedEntity | undefined {
   const className = target.name === '' ? 'An anonymous class' : target.name;
   const inherited = classChain(target).flatMap(ownDeclarations);
@@ -97,7 +97,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
   };
 }
 
-/** The `@Entity` of the class itself, or of the nearest class above it that shares its entity. */
+/** The `@Entity` of the class itself, or of the nearest base class that shares its entity. */
 export function entityDeclarations(target: AnyClass): EntityDeclaration[] {
   for (const owner of classChain(target).reverse()) {
     const found = ownDeclarations(owner).flatMap((declaration) => declaration.entities);
@@ -173,13 +173,13 @@ function rowKeyOf(target: AnyClass, name: string, problems: Problems): readonly 
   return undefined;
 }
 
-/** `declare static` leaves nothing at run time; a static with a value is checked. */
+/** `declare static` leaves nothing at run time. A static with a value is checked. */
 function keyNamesOf(target: AnyClass): readonly string[] | undefined {
   const key: unknown = Reflect.get(target, 'key');
   return Array.isArray(key) ? key.map(String) : undefined;
 }
 
-/** The properties of a class, those of its bases first; one that is declared again takes the place of its base's. */
+/** The properties of a class, those of its bases first. A redeclared property replaces that of the base. */
 export function propertiesOf(target: AnyClass, name: string, problems: Problems): PropertyDeclaration[] {
   const byName = new Map<string, PropertyDeclaration>();
   for (const declaration of classChain(target).flatMap(ownDeclarations)) {

@@ -1,4 +1,4 @@
-/** Declared properties -> columns, with every rule that they can break. */
+/** Compiles declared properties to columns. */
 
 import {
   type AnyClass,
@@ -26,15 +26,15 @@ export interface CompiledColumns {
   readonly embedded: readonly EmbeddedSchema[];
 }
 
-/** Where properties stand: in the entity, or in an object embedded in it. */
+/** The object in which properties are declared: the entity, or an embedded object. */
 interface Scope {
-  /** The class that declares them. */
+  /** The declaring class. */
   readonly target: AnyClass;
   readonly path: readonly string[];
-  /** The family of an embedded object; undefined in the entity, whose columns name theirs. */
+  /** The family of an embedded object. Undefined for the entity, whose columns name their own. */
   readonly family: string | undefined;
   readonly prefix: Uint8Array;
-  /** The classes that this one is embedded in, to find circles. */
+  /** The classes that embed this one, to detect cycles. */
   readonly outer: readonly AnyClass[];
 }
 
@@ -45,10 +45,10 @@ export function compileColumns(entity: CollectedEntity, problems: Problems): Com
   return new ColumnCompiler(entity, problems).compile();
 }
 
-/** What a nested type that is none breaks, and the mend. */
+/** The problem of an invalid nested type, and its mend. */
 const NO_THUNK = ['Its type is not behind a function.', 'Write () => Address, or () => [LineItem].'] as const;
 
-/** Whether it is a function that answers a class, and not the class itself. */
+/** Whether it is a function that returns a class, and not the class itself. */
 function isThunk(type: unknown): type is () => unknown {
   return typeof type === 'function' && !/^class\b/.test(Function.prototype.toString.call(type));
 }
@@ -159,7 +159,7 @@ class ColumnCompiler {
     }
   }
 
-  /** What was given as a codec may be anything where types were cast away, or undefined in a circle of imports. */
+  /** A codec may be any value where types were cast, or undefined in a cycle of imports. */
   private hasCodecs(storage: Storage, property: PropertyDeclaration, scope: Scope): boolean {
     const wrong = [storage.codec, storage.qualifierCodec ?? storage.codec].find(
       (codec) => typeof codec?.encode !== 'function' || typeof codec.decode !== 'function',
@@ -348,7 +348,7 @@ class ColumnCompiler {
   }
 }
 
-/** Families in byte order, then qualifiers: the order of cells in a result. */
+/** The order of cells in a result: families in byte order, then qualifiers. */
 export function compareColumns(a: ColumnSchema, b: ColumnSchema): number {
   if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
   return compareBytes(a.qualifier, b.qualifier);

@@ -1,4 +1,4 @@
-/** One entity's declarations -> its key layout, columns, marker, lifecycle and time to live. */
+/** Compiles one entity: key layout, columns, marker, lifecycle, TTL, indexes, and what features declare. */
 
 import type { IndexDeclaration } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
@@ -41,7 +41,7 @@ export interface CompiledEntity {
   readonly summaries: EntitySchema['summaries'];
 }
 
-/** `markerFamily` is where the marker stands if the declaration leaves it open. */
+/** `markerFamily`: the family of the marker, unless the declaration sets it. */
 export function compileEntity(
   target: EntityClass,
   problems: Problems,
@@ -98,7 +98,7 @@ type Linked = Pick<CompiledEntity, 'indexes'> & FeatureSchemas;
 
 const NO_FEATURES: FeatureSchemas = { copies: [], references: [], summaries: [] };
 
-/** The indexes, declared ones and those that features need, and what the features compile. */
+/** Compiles the indexes (declared ones, and those that features need) and the declarations of features. */
 function compileFeatures(
   source: CollectedEntity,
   key: KeyLayout,
@@ -127,7 +127,7 @@ function compileFeatures(
   return Object.assign({ ...NO_FEATURES, indexes }, ...parts.map((part) => part.schema(indexes)));
 }
 
-/** Defaults are of properties that there are, and are made by functions. */
+/** Defaults belong to existing properties, and are functions. */
 function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, problems: Problems): void {
   const names = new Set([
     ...(key?.parts ?? []).map(({ name }) => name),
@@ -145,13 +145,13 @@ function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, prob
   }
 }
 
-/** Key parts and columns of one value: what other entities can be found by. */
+/** The properties by which relations can find other entities: key parts and single-valued columns. */
 function storedNames(key: KeyLayout | undefined, { columns }: CompiledColumns): ReadonlySet<string> {
   const single = columns.filter(({ kind }) => kind === 'column');
   return new Set([...(key?.parts ?? []).map(({ name }) => name), ...single.map(({ property }) => property)]);
 }
 
-/** The property of a role that at most one may have. */
+/** The property of a role that only one may have. */
 function onlyRole(source: CollectedEntity, role: string, problems: Problems): string | undefined {
   const found = source.properties.filter((property) => property.kind === 'column' && property.role === role);
   for (const { property, decorator } of found.slice(1)) {
@@ -165,7 +165,7 @@ function onlyRole(source: CollectedEntity, role: string, problems: Problems): st
   return found[0]?.property;
 }
 
-/** Where each put makes a row of its own there is no version before it. */
+/** With a random salt each put creates a row, so there is no stored version to compare. */
 function versionOf(
   source: CollectedEntity,
   key: KeyLayout | undefined,
@@ -208,10 +208,7 @@ function checkKeyNames(source: CollectedEntity, key: KeyLayout, problems: Proble
   );
 }
 
-/**
- * A property of this name would be found in every object, whether it has one or not; one with a dot could be that of an
- * embedded object.
- */
+/** Every object has such a name already; a name with a dot could mean a property of an embedded object. */
 function checkNames(
   source: CollectedEntity,
   key: KeyLayout | undefined,
@@ -238,7 +235,7 @@ function checkNames(
   }
 }
 
-/** A part stands in the key or in a column: in both only when the key holds no more than its digest. */
+/** A property is a key part or a column; both only where the key holds just its digest. */
 function checkKeyColumns(
   source: CollectedEntity,
   key: KeyLayout,

@@ -13,7 +13,7 @@ import { checkMarks } from './marker.js';
 import { Problems, schemaSignature } from './problems.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
 
-/** The declarations of one table and its entities -> its descriptor and split points. */
+/** Compiles the declarations of one table: its descriptor, entities and split points. */
 
 export interface CompiledTable {
   readonly descriptor: TableDescriptor;
@@ -81,10 +81,10 @@ function checkRecordTypes(table: string, entities: readonly CompiledEntity[], pr
   }
 }
 
-/** A scan of one entity must not take rows of another for its own. */
+/** Checks that scans of one entity cannot mistake rows of another for its own. */
 function checkApart(table: string, entities: readonly CompiledEntity[], problems: Problems): void {
   entities.forEach(({ source, key }, i) => {
-    // Without a record type, or with one that is taken, the problem has been said.
+    // A missing or duplicate record type has been reported.
     if (key?.recordType === undefined) return;
     const other = entities
       .slice(0, i)
@@ -148,7 +148,7 @@ function splitKeysOf(
   return [];
 }
 
-/** Samples given as objects are keys of the first entity whose layout is asked. */
+/** Samples given as objects are keys of the first entity. */
 function splitOptionsOf(presplit: Exclude<Presplit, { splits: unknown }>, key: KeyLayout): SplitOptions {
   if ('algorithm' in presplit) return { algorithm: presplit.algorithm };
   if ('between' in presplit) return { between: presplit.between };
@@ -167,9 +167,9 @@ export class Schema {
     readonly entities: readonly EntitySchema[],
     /** In the order of their names. */
     readonly tables: readonly TableSchema[],
-    /** What breaks no rule but is likely to cost: each a sentence. */
+    /** Warnings of lint: declarations that are valid but likely costly. Each is a sentence. */
     readonly warnings: readonly string[],
-    /** What is told of writes and reads beside the hooks of the entities, which have it in their lifecycles. */
+    /** Subscribers. Their hooks are in the lifecycles of the entities. */
     readonly subscribers: readonly EntitySubscriber[] = [],
   ) {
     this.byClass = new Map(entities.map((entity) => [entity.target, entity]));
@@ -191,18 +191,18 @@ export class Schema {
     );
   }
 
-  /** The entities whose classes are `base` or extend it: what a polymorphic read is over. */
+  /** The entities whose classes are `base` or extend it, for polymorphic reads. */
   subtypes(base: EntityClass): EntitySchema[] {
     return this.entities.filter(({ target }) => target === base || target.prototype instanceof base);
   }
 
-  /** The entity that a row of a table is of, told by the layouts and record types of keys; undefined when of none. */
+  /** The entity of a row, from the key layouts and record types. Undefined: of none. */
   entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
     const table = this.tables.find(({ descriptor }) => descriptor.name === tableName);
     return table?.entities.find(({ key }) => key.matches(row));
   }
 
-  /** Entities whose rows are to be removed, in the order of their tables. */
+  /** Retired entities, whose rows `apply` removes, in the order of their tables. */
   get retired(): readonly EntitySchema[] {
     return this.tables.flatMap((table) => table.retired);
   }
@@ -213,22 +213,22 @@ export class Schema {
 }
 
 /**
- * Declarations -> the compiled, frozen schema. Every rule is checked for every entity before anything is thrown, so
- * that one run shows all there is to mend.
+ * Compiles declarations to a frozen schema. Every rule is checked for every entity before an error is thrown, so that
+ * one run reports all problems.
  */
 
-/** An entity whose mapper is yet to be made. */
+/** An entity without its mapper. */
 export type UnmappedEntity = Omit<EntitySchema, 'table' | 'mapper'> & { readonly tableName: string };
 
-/** Makes the mapper of an entity. */
+/** Creates the mapper of an entity. */
 export type MapperFactory = (entity: UnmappedEntity) => EntityMapper;
 
-/** The families that the markers of some entities stand in, where their declarations leave it open. */
+/** The families of entities' markers, where the declarations leave them open. */
 export type MarkerFamilies = ReadonlyMap<EntityClass, string>;
 
 /**
- * Compiles the entities' declarations with the given mappers; `compileSchema` of `src/mapper` does it with Rowan's.
- * @throws SchemaError with every problem of every entity, each with the entity, the property, the rule and the mend.
+ * Compiles the declarations with the given mappers. `compileSchema` of `src/mapper` passes Rowan's. @throws
+ * SchemaError with every problem of every entity: entity, property, rule and mend.
  */
 export function compileDeclarations(
   entities: readonly EntityClass[],
@@ -284,21 +284,21 @@ export function compileDeclarations(
 }
 
 /**
- * A schema as it holds for the tables that are there: each entity's marker is in the family in which the table's rows have
- * it. Whatever reads, moves or upgrades rows takes this type, so that a declaration cannot be used before it was held
- * against what is stored.
+ * A schema adapted to the live tables: each marker is in the family in which the table's rows have it. Everything
+ * that reads, moves or upgrades rows requires this type, so that declarations cannot be used before they were
+ * compared with the tables.
  */
 export class AdoptedSchema extends Schema {
-  /** Makes the type nominal; there is no such property at run time. */
+  /** Makes the type nominal. The property does not exist at run time. */
   declare private readonly isAdopted: true;
 
-  /** @param schema declarations whose markers are where the tables have them, or whose tables have no rows yet. */
+  /** @param schema declarations whose markers are where the tables have them, or whose tables have no rows. */
   static of({ entities, tables, warnings, subscribers }: Schema): AdoptedSchema {
     return new AdoptedSchema(entities, tables, warnings, subscribers);
   }
 }
 
-/** What goes with the rows of an entity that is used no more: its indexes do, summaries are others' figures too. */
+/** A retired entity may have indexes, which are removed with it, but no summaries. */
 function checkRetired({ source, summaries }: CompiledEntity, problems: Problems): void {
   const { retired = false } = source.declaration;
   if (typeof retired !== 'boolean') {
@@ -318,7 +318,7 @@ function checkRetired({ source, summaries }: CompiledEntity, problems: Problems)
   }
 }
 
-/** Of what smells, what costs in nearly every program. */
+/** The warnings of lint. */
 function warningsOf(tables: readonly TableSchema[]): string[] {
   return lintTables(tables)
     .filter(({ severity }) => severity === 'warning')

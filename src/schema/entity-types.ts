@@ -1,7 +1,7 @@
 /**
- * The types that repositories take from a class: its key, the conditions on its key, what can be written and selected.
- * All are aliases of the class, so they print short and a consumer can name them; all grow linearly with the number of
- * key parts and columns (a test measures the budget).
+ * The types that repositories derive from a class: its key, conditions on the key, writable and selectable
+ * properties. All are aliases of the class, so they print short and can be named; all grow linearly with the number
+ * of key parts and columns (a test measures the budget).
  */
 
 import type { RelationMark } from '../../decorators/denormalized.js';
@@ -11,10 +11,10 @@ import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
 
 /**
- * An entity class with the names of its key's parts, in order: `static readonly key = rowKey(part('a'), part('b'))`, or
- * `declare static readonly key: ['a', 'b']` beside `@RowKey`.
+ * An entity class with the names of its key's parts, in order: `static readonly key = rowKey(part('a'), part('b'))`,
+ * or `declare static readonly key: ['a', 'b']` beside `@RowKey`.
  *
- * Known as `KeyedClass`. The compiler calls it by this name where an entity was written in place of its class: write
+ * Exported as `KeyedClass`. The compiler shows this name where an entity type was written instead of its class: write
  * `Repository<typeof Order>`, not `Repository<Order>`.
  */
 export interface TypeofClass<E extends object = object> extends EntityClass<E> {
@@ -24,24 +24,27 @@ export interface TypeofClass<E extends object = object> extends EntityClass<E> {
 
 export type { TypeofClass as KeyedClass };
 
-/** A class whose rows have a salt drawn at random (`RandomlySalted`): a key alone means none of them. */
+/** A class whose rows have a random salt (`RandomlySalted`): a key does not identify one row. */
 export interface ScatteredClass<E extends object = object> extends TypeofClass<E> {
   readonly key: readonly string[] & SaltedAtRandom;
 }
 
-/** What the class makes. (Read off `prototype`: inferring it from the constructor costs the compiler three times more.) */
+/**
+ * The instance type. (Read from `prototype`: inferring it from the constructor costs the compiler three times as
+ * much.)
+ */
 export type EntityOf<C extends { readonly prototype: unknown }> = C['prototype'];
 
 /** One whole key: a value for every part. */
 export type KeyOf<C extends TypeofClass> = Whole<C['prototype'], C['key'][number] & keyof C['prototype']>;
 
-/** The properties with these names, which the compiler finds cheaper than with `Pick`. All of them are required. */
+/** The properties with these names, all required. Cheaper for the compiler than `Pick`. */
 type Whole<E, Names extends keyof E> = { [Name in Names]-?: E[Name] };
 
 /**
- * A condition on one key part other than equality: `in` (counts as equality: further parts may follow), one lower and
- * one upper bound, what a text or byte string begins with, or, where the key keeps the text reversed, ends with. What
- * is given together must make sense, else the query throws.
+ * A condition on one key part other than equality: `in` (counts as equality, so further parts may follow), one lower
+ * and one upper bound, the beginning of a string or bytes, or its end where the key stores the string reversed.
+ * Contradictory combinations throw when the query runs.
  */
 export interface PartTest<T> {
   readonly in?: readonly T[];
@@ -55,7 +58,7 @@ export interface PartTest<T> {
 
 type PartOperator = keyof PartTest<unknown>;
 
-/** What a value or an operator object has: one comparison tells an operator object with another key. */
+/** The members of a value or operator object: one comparison finds an operator object with another key. */
 type MemberName =
   | PartOperator
   | keyof string
@@ -65,10 +68,13 @@ type MemberName =
   | keyof Date
   | keyof Uint8Array;
 
-/** Everything that can be asked of a key part of type `T`. */
+/** A condition on a key part of type `T`. */
 export type PartQuery<T> = T | PartTest<T>;
 
-/** Conditions on key parts, without their order. {@link CheckedPrefix} checks that, with readable messages. */
+/**
+ * Conditions on key parts, without regard to their order. {@link CheckedPrefix} checks the order, with readable
+ * messages.
+ */
 export type KeyQuery<C extends TypeofClass> = QueryOf<
   C['prototype'],
   C['key'][number] & keyof C['prototype']
@@ -76,7 +82,7 @@ export type KeyQuery<C extends TypeofClass> = QueryOf<
 
 type QueryOf<E, Names extends keyof E> = { readonly [Part in Names]?: E[Part] | PartTest<E[Part]> };
 
-/** A message of the compiler. No value has this type. */
+/** A compiler message. No value has this type. */
 export interface KeyMistake<Message extends string> {
   readonly __mistake: Message;
 }
@@ -109,8 +115,8 @@ type Checked<C extends TypeofClass, Q> = Q extends unknown
   : never;
 
 /**
- * Whether the query has a value for each of the leading parts, perhaps a condition on the part behind them, and nothing else.
- * Each step looks at what no later one does, else the compiler would take what it has found for each of the later ones.
+ * Whether the query has a value for each leading part, possibly a condition on the next part, and nothing else. Each
+ * step looks at members that no later step looks at; otherwise the compiler would repeat the work.
  */
 type EndsWith<Leading extends string, Last, Q> = keyof Q[Last & keyof Q] extends MemberName
   ? keyof Q extends Leading | Last
@@ -120,10 +126,10 @@ type EndsWith<Leading extends string, Last, Q> = keyof Q[Last & keyof Q] extends
     : false
   : false;
 
-/** What is no range. Other values that a codec may take are looked at by the slow check. */
+/** Types that are no range. Other values of codecs are left to the slow check. */
 type Equality = string | number | bigint | boolean | Date | Uint8Array;
 
-/** Checks one prefix against the keys of several classes: a right one is a {@link CheckedPrefix} of each. */
+/** Checks a prefix against the keys of several classes: it must be a {@link CheckedPrefix} of each. */
 export type CheckedPrefixes<Classes extends readonly TypeofClass[], Q> = Classes extends readonly [
   infer C extends TypeofClass,
   ...infer Rest extends readonly TypeofClass[],
@@ -131,13 +137,13 @@ export type CheckedPrefixes<Classes extends readonly TypeofClass[], Q> = Classes
   ? CheckedPrefix<C, Q> & NoInfer<CheckedTypes<C, Q>> & CheckedPrefixes<Rest, Q>
   : unknown;
 
-/** Which `Q extends KeyQuery<C>` would say of a query on one class. */
+/** The constraint `Q extends KeyQuery<C>` of queries on one class. */
 type CheckedTypes<C extends TypeofClass, Q> = Q extends KeyQuery<C> ? unknown : KeyQuery<C>;
 
 type SlowPrefix<K extends readonly string[], E, Q> = UnknownParts<Names<K>, Q> &
   MisplacedParts<Names<K>, E, Q>;
 
-/** The names alone of a key that `rowKey` made: the compiler takes no tuple apart that is in an intersection. */
+/** The tuple of names of a key made by `rowKey`: the compiler cannot destructure a tuple in an intersection. */
 type Names<K extends readonly string[]> = K extends { readonly elements: infer Elements }
   ? KeyTuple<Extract<Elements, readonly KeyElement[]>>
   : K extends SaltedAtRandom<infer Listed>
@@ -193,7 +199,7 @@ type Undefined<Part extends string> = {
   readonly [Name in Part]: KeyMistake<`"${Name}" may be undefined. Undefined never means "any": leave the part out, or give a value.`>;
 };
 
-/** A mistake at each of the names that has a value: `{ part?: never }` says that the part is absent. */
+/** A mistake at each of the names that has a value. `{ part?: never }` declares the part absent. */
 type Forbidden<Names extends keyof Q, Q, Why extends string> = [Names] extends [never]
   ? unknown
   : {
@@ -213,8 +219,8 @@ export type Joined<Names extends readonly string[]> = Names extends readonly [
   : '';
 
 /**
- * A key prefix as a type of its own, for variables and parameters: equality (or `in`) on leading parts, then at most
- * one range, then nothing.
+ * A key prefix as a type for variables and parameters: equality (or `in`) on leading parts, then at most one range,
+ * then nothing.
  */
 export type KeyPrefix<C extends TypeofClass> = PrefixOf<Names<C['key']>, C['prototype']>;
 
@@ -233,14 +239,14 @@ type PrefixOf<Names extends readonly string[], E> = Names extends readonly [
 
 type Absent<Names extends readonly string[]> = { readonly [Name in Names[number]]?: never };
 
-/** Whether `Related` marks the type. What takes any name, as `any` does, has not the mark for that. */
+/** Whether `Related` marks the type. `any` accepts every name and lacks the mark. */
 export type IsRelation<V> = string extends keyof V
   ? false
   : keyof RelationMark extends keyof V
     ? true
     : false;
 
-/** The names of everything stored: all properties but methods and what `Related` marks. */
+/** The names of everything stored: all properties except methods and relations. */
 export type PropertiesOf<E> = {
   [Name in keyof E]-?: E[Name] extends Method | undefined
     ? never
@@ -250,20 +256,20 @@ export type PropertiesOf<E> = {
 }[keyof E] &
   string;
 
-/** The names of the columns: what can be selected, updated and put into `where`. */
+/** The names of columns: for `select`, `update` and `where`. */
 export type ColumnsOf<C extends TypeofClass> = Exclude<PropertiesOf<C['prototype']>, C['key'][number]>;
 
 /**
- * What `put` and `insert` take: an instance, or an object with the same properties without the methods. An optional
- * property may be left out or undefined (a stored cell stays as it is) or null (the cell is deleted). Maps and histories
- * may be left out too, and so may what is `readonly` and no part of the key: the compiler cannot tell a getter from a
- * readonly column.
+ * The argument of `put` and `insert`: an instance, or an object with the same properties without methods. An optional
+ * property may be omitted or undefined (a stored cell is unchanged) or null (the cell is deleted). Maps and histories
+ * may be omitted, and `readonly` properties outside the key: the compiler cannot tell a getter from a readonly
+ * column.
  */
 export type Input<C extends TypeofClass> = InputOf<C['prototype'], C['key'][number]>;
 
 /**
- * Which the compiler accepts an instance for without looking at its properties one by one. (Of a union it first looks into
- * every intersection, but not into one that is behind `NoInfer`.)
+ * Lets the compiler accept an instance without comparing its properties. (Of a union it looks into every intersection
+ * first, but not behind `NoInfer`.)
  */
 type InputOf<E, Key> = E | NoInfer<PlainInput<E, Key>>;
 
@@ -279,7 +285,7 @@ type PlainInput<E, Key> = {
 
 type Method = (...args: never[]) => unknown;
 
-/** The name of a property that a put may leave out. */
+/** The name of a property that a put may omit. */
 type Omittable<E, Key, Name extends keyof E> = Name extends Key
   ? never
   : undefined extends E[Name]
@@ -290,22 +296,22 @@ type Omittable<E, Key, Name extends keyof E> = Name extends Key
         ? HistoryName<Name, Item>
         : ReadonlyName<E, Name>;
 
-/** The name of a list that is a history: one of `Versioned`, and not of other objects that have a value. */
+/** The name of a list that is a history: one of `Versioned`, not of other objects with a value. */
 type HistoryName<Name, Item> = Item extends { readonly value: unknown; readonly timestamp?: number }
   ? 'timestamp' extends keyof Item
     ? Name
     : never
   : never;
 
-/** The name of a property if it is readonly: only comparing whole types tells. */
+/** The name of a property if it is readonly. Only a comparison of whole types can tell. */
 type ReadonlyName<E, Name extends keyof E> =
   (<T>() => T extends Pick<E, Name> ? 1 : 2) extends <T>() => T extends Readonly<Pick<E, Name>> ? 1 : 2
     ? Name
     : never;
 
 /**
- * What `update` takes: any of the columns; undefined leaves one alone, null deletes an optional one. What is `readonly`
- * (a getter, a column that is set once) cannot be updated.
+ * The argument of `update`: any columns. Undefined leaves one unchanged, null deletes an optional one. `readonly`
+ * properties (getters, columns set once) cannot be updated.
  */
 export type Patch<C extends TypeofClass> = PatchOf<C['prototype'], C['key'][number]>;
 
@@ -321,7 +327,7 @@ type PatchOf<E, Key> = {
 
 type PatchValue<T> = undefined extends T ? T | null : T | undefined;
 
-/** Values of columns, as opposed to methods and relations; cheap to compare with. */
+/** Values of columns, as opposed to methods and relations. Cheap to compare with. */
 type ColumnValue =
   | string
   | number
@@ -332,11 +338,11 @@ type ColumnValue =
   | ({ toString(): string; readonly call?: never } & RelationMark<never>);
 
 /**
- * Checks the names given to `select`: `unknown` when all are columns, else a {@link KeyMistake}. It looks at those names
- * only, where `Names extends ColumnsOf<C>` makes the compiler look at every property of the entity.
+ * Checks the names given to `select`: `unknown` when all are columns, otherwise a {@link KeyMistake}. It looks at
+ * these names only, while `Names extends ColumnsOf<C>` would make the compiler look at every property.
  */
 export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype']> = NoInfer<
-  // Every property, the key's among them; the compiler tries the type at this constraint of Names as well.
+  // Every property: the compiler also evaluates the type at this constraint of Names.
   keyof C['prototype'] & string extends Names
     ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
     : C['prototype'][Names] extends ColumnValue
@@ -350,7 +356,7 @@ type NameMistake<C extends TypeofClass, Names> = [Exclude<Names, ColumnsOf<C>>] 
   ? unknown
   : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;
 
-/** What `select(...names)` leaves of the entity: those columns and the key. */
+/** The type that `select(...names)` returns: these columns and the key. */
 export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = Pick<
   C['prototype'],
   Names | (C['key'][number] & keyof C['prototype'])
@@ -359,7 +365,7 @@ export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> 
 /** The names of the indexes that a class lists: `declare static readonly indexes: { byEmail: ['email'] }`. */
 export type IndexName<C> = C extends { readonly indexes: infer Indexes } ? keyof Indexes & string : never;
 
-/** An index as a class of its own: its parts are the key, and their values are what is asked for. */
+/** An index as a class: its parts are the key. */
 export type IndexOf<C extends TypeofClass, Name> = C extends { readonly indexes: infer Indexes }
   ? Name extends keyof Indexes
     ? Indexes[Name] extends readonly string[]

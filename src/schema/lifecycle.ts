@@ -13,7 +13,7 @@ import type { CollectedEntity } from './collect.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EntityLifecycle, EntitySchema, TimeToLive, WriteOperation } from './types.js';
 
-/** Hooks, timestamps and checks of one entity, compiled to the functions that a repository calls. */
+/** Compiles hooks, timestamps and checks of an entity to the functions that repositories call. */
 
 type Entity = Record<string, unknown>;
 type Hook = (entity: object) => void | Promise<void>;
@@ -43,7 +43,7 @@ function isStamp(property: PropertyDeclaration): boolean {
   return property.kind === 'column' && (property.role === 'createdAt' || property.role === 'updatedAt');
 }
 
-/** The methods of one moment, one after the other; a method is looked up on the class, not on the object. */
+/** The hook methods of one moment, in order. A method is looked up on the class, not on the object. */
 function hooksOf(source: CollectedEntity, moment: HookMoment): Hook | undefined {
   const found = new Set(source.hooks.filter((hook) => hook.moment === moment).map(({ method }) => method));
   const methods = [...found].map((method) => {
@@ -80,7 +80,7 @@ function beforeWriteOf(source: CollectedEntity): EntityLifecycle['beforeWrite'] 
   };
 }
 
-/** Sets the defaults of properties that are undefined: of key parts in every whole entity, of columns in new ones. */
+/** Sets defaults of undefined properties: of key parts in every whole entity, of columns in new ones. */
 function defaultsOf(
   source: CollectedEntity,
 ): ((entity: Entity, operation: WriteOperation) => void) | undefined {
@@ -99,7 +99,7 @@ function defaultsOf(
 
 type Stamp = (entity: Entity, now: number, overwrite: boolean) => void;
 
-/** Sets the property of a role to the time, a Date or, where the codec takes none, milliseconds. */
+/** Sets the property of a role to the time: a Date, or milliseconds where the codec takes numbers. */
 function stampOf(source: CollectedEntity, role: 'createdAt' | 'updatedAt'): Stamp | undefined {
   const declared = source.properties.find((property) => property.kind === 'column' && property.role === role);
   if (declared?.kind !== 'column') return undefined;
@@ -156,7 +156,7 @@ function pathOf(property: string | undefined, issue: ValidatorIssue): string {
   return [...(property === undefined ? [] : [property]), ...inner].join('.');
 }
 
-/** Runs `step` for each item, waiting only for those that answer promises. */
+/** Runs `step` for each item. Awaits only promises. */
 function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Promise<void> {
   for (let i = 0; i < items.length; i++) {
     const done = step(items[i]!);
@@ -164,7 +164,7 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
   }
 }
 
-/** Hooks that stand outside of the entities whose writes and reads they are told of. */
+/** Subscribers: hooks outside of entity classes. */
 
 /**
  * What is told of the writes and reads of entities without being part of their classes: an audit, a cache, a search index.
@@ -183,14 +183,14 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
  * ```
  */
 export interface EntitySubscriber<E extends object = object> {
-  /** The class whose entities, and those of classes that extend it, are told of. Default: all. */
+  /** The class whose entities, and those of its subclasses, the subscriber hears of. Default: all. */
   readonly listensTo?: (abstract new (...args: never[]) => E) | undefined;
   beforePut?(entity: E): void | Promise<void>;
   afterPut?(entity: E): void | Promise<void>;
-  /** On an object with the key and the patch; what is set there is written. */
+  /** Called with an object that has the key and the patch. What it sets is written. */
   beforeUpdate?(entity: E): void | Promise<void>;
   afterUpdate?(entity: E): void | Promise<void>;
-  /** On an object with the key. */
+  /** Called with an object that has the key. */
   beforeDelete?(entity: E): void | Promise<void>;
   afterDelete?(entity: E): void | Promise<void>;
   afterLoad?(entity: E): void | Promise<void>;
@@ -206,7 +206,7 @@ const MOMENTS: readonly HookMoment[] = Object.keys({
   afterLoad: true,
 } satisfies Record<HookMoment, true>) as HookMoment[];
 
-/** What subscribers add to the hooks of a class. */
+/** The hooks of a class that subscribers add. */
 export function subscribedHooks(
   target: abstract new (...args: never[]) => object,
   subscribers: readonly EntitySubscriber[],
@@ -225,7 +225,7 @@ function isTold({ listensTo }: EntitySubscriber, target: object): boolean {
   return listensTo === undefined || (classChain(target as never) as readonly object[]).includes(listensTo);
 }
 
-/** Adds what is wrong with subscribers, and which are told of nothing. */
+/** Reports invalid subscribers, and those that match no entity. */
 export function checkSubscribers(
   subscribers: readonly EntitySubscriber[],
   targets: readonly object[],
@@ -261,9 +261,9 @@ function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, m
   ];
 }
 
-/** Ids that rise with the time at which they are made: for `@Default` of key parts. */
+/** Ids that rise with time, for `@Default` of key parts. */
 
-/** Ids of one millisecond count on from each other, so that those of one process always rise. */
+/** The random bits of an id. Within a millisecond they are incremented, so that ids of one process always rise. */
 class RisingBits {
   private time = -1;
   private low: bigint = 0n;
@@ -273,7 +273,7 @@ class RisingBits {
   next(now: number): { readonly time: number; readonly low: bigint } {
     if (now > this.time) {
       this.time = now;
-      // The highest bit is free, so that counting on does not overflow.
+      // The highest bit is 0, so that increments do not overflow.
       this.low = BigInt(`0x${randomBytes(10).toString('hex')}`) & ((1n << (this.bits - 1n)) - 1n);
     } else {
       this.low += 1n;
@@ -312,11 +312,11 @@ export function newUlid(): string {
   return out;
 }
 
-/** What programs give of an entity. */
+/** Properties that programs set. */
 
 /**
- * The columns whose values whoever puts an entity may give: none of what Rowan sets itself (versions, times of deletion, copies), no
- * counters, histories or packed columns.
+ * The columns that a put may set: not those that Rowan sets (versions, times of deletion, copies), nor counters,
+ * histories and packed columns.
  */
 export function givenColumns(schema: EntitySchema): ColumnSchema[] {
   const copied = new Set(schema.copies.flatMap(({ fields }) => fields.map(({ column }) => column)));
@@ -330,7 +330,7 @@ export function givenColumns(schema: EntitySchema): ColumnSchema[] {
   );
 }
 
-/** `@Entity({ ttl, renewTtl })` and `@Ttl` -> how long rows live, with every rule that they can break. */
+/** Compiles `@Entity({ ttl, renewTtl })` and `@Ttl`. */
 
 export function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
   const { ttl } = source.declaration;

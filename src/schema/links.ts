@@ -15,28 +15,29 @@ import type {
 } from './types.js';
 
 /**
- * How rows of one entity name a row of another: by holding its key. Copies and referential rules stand on it; both must
- * find the rows that name one, so each link has an index, unless keys begin with what is held.
+ * Links: a row of one entity names a row of another by holding its key. Copies and referential rules use them, and
+ * must find the rows that name a row. So each link has an index, unless the key of the naming entity begins with the
+ * link.
  */
 
-/** A link as it was declared, with what its decorator is called in messages. */
+/** A declared link, with the name of its decorator for messages. */
 export interface DeclaredLink {
   readonly decorator: string;
   readonly property: string | undefined;
   readonly via: unknown;
 }
 
-/** A link whose index is not known yet. */
+/** A link before its index is chosen. */
 export type UnindexedLink<T extends LinkSchema = LinkSchema> = Omit<T, 'index'>;
 
-/** What the own half of a link is held against. */
+/** The entity that declares a link. */
 export interface LinkOwner {
   readonly name: string;
   readonly key: KeyLayout;
   readonly columns: readonly ColumnSchema[];
 }
 
-/** The properties of `via`, each with the part that it holds; undefined, and problems, when they are none. */
+/** The properties of `via`, each with the key part that it holds. Undefined, with problems, when they are invalid. */
 export function compileVia(
   owner: LinkOwner,
   { decorator, property, via }: DeclaredLink,
@@ -77,7 +78,7 @@ export function compileVia(
     : undefined;
 }
 
-/** The index that finds the rows by the properties; undefined: their keys begin so. `'missing'`: there is none yet. */
+/** The index that finds rows by the properties. Undefined: the key does. `'missing'`: there is none. */
 export function findBackReference(
   { key }: LinkOwner,
   indexes: readonly IndexSchema[],
@@ -87,7 +88,8 @@ export function findBackReference(
   const leads = (parts: readonly string[]): boolean =>
     parts.length >= held.size && parts.slice(0, held.size).every((name) => held.has(name));
   if (leads(key.parts.map(({ name }) => name))) return { index: undefined };
-  // A row has no entry where a part of it is absent: behind the properties only those serve that each row has.
+  // A row without a value for a part has no entry. So behind the properties only key parts may follow, which every
+  // row has.
   const always = new Set(key.parts.map(({ name }) => name));
   const serves = ({ parts, where, several, eventual }: IndexSchema): boolean =>
     !eventual &&
@@ -99,7 +101,7 @@ export function findBackReference(
   return found === undefined ? 'missing' : { index: found.name };
 }
 
-/** The index that a link makes where none is declared that would serve. */
+/** The index that a link adds where no declared one serves. */
 export function backReferenceIndex(via: LinkSchema['via']): IndexDeclaration {
   const properties = via.map(([, property]) => property);
   return {
@@ -109,7 +111,7 @@ export function backReferenceIndex(via: LinkSchema['via']): IndexDeclaration {
   };
 }
 
-/** The parts of the other's key, and the properties that hold them; undefined when they are not those of the key. */
+/** The parts of the other key and the properties that hold them. Undefined when they are not all parts of that key. */
 export function linkParts(
   link: LinkSchema,
   other: EntitySchema,
@@ -120,7 +122,10 @@ export function linkParts(
   return all ? named : undefined;
 }
 
-/** Holds a link against the entity that it names. False, and problems, when it is not of its key, or cannot be followed. */
+/**
+ * Checks a link against the entity that it names. False, with problems, when it does not match the key or cannot be
+ * followed.
+ */
 export function checkLink(
   entity: EntitySchema,
   link: LinkSchema,
@@ -155,12 +160,12 @@ export function checkLink(
   return problems.count === before;
 }
 
-/** Relations: properties that stand for other entities. */
+/** Relations: properties for related entities. */
 
-/** Related entities of one that are read at most, where the declaration does not say. */
+/** The default limit of related entities. */
 const DEFAULT_MAX = 1000;
 
-/** What an entity's own declaration says of its relations; the other half is checked by `checkRelations`. */
+/** Compiles the relations that one entity declares. `checkRelations` then checks them against the other entities. */
 export function compileRelations(
   source: CollectedEntity,
   own: ReadonlySet<string>,
@@ -205,7 +210,7 @@ export function compileRelations(
   return relations;
 }
 
-/** Holds the relations of entities against the keys of those that they name, as far as these are in the schema. */
+/** Checks relations against the keys of the entities they name, if these are in the schema. */
 export function checkRelations(entities: readonly EntitySchema[], problems: Problems): void {
   const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
   for (const entity of entities) {

@@ -5,15 +5,15 @@ import type { Problems } from './problems.js';
 import { MARKER_VALUE, type Marker } from './types.js';
 
 /**
- * The values of marker cells: one byte, the version that the row was written as, and of an entity that ends 8 bytes more,
- * big-endian, the time of its end in ms.
+ * The values of marker cells: one byte, the version as which the row was written; for an entity with a TTL, 8 more
+ * bytes, big-endian: the time of expiry in ms.
  */
 
 export const LAST_VERSION = 255;
 
 const VALUES = new Map<number, Uint8Array>([[1, MARKER_VALUE]]);
 
-/** The marker of a version, the same object at each call. */
+/** The marker value of a version, the same object at each call. */
 export function markerValue(version: number): Uint8Array {
   let value = VALUES.get(version);
   if (value === undefined) {
@@ -23,7 +23,7 @@ export function markerValue(version: number): Uint8Array {
   return value;
 }
 
-/** The marker of a version and of a row that ends then (ms); undefined: it does not end. */
+/** The marker value of a version, for a row that expires at `end` (ms). Undefined: it does not expire. */
 export function markerUntil(version: number, end: number | undefined): Uint8Array {
   if (end === undefined) return markerValue(version);
   const value = Buffer.alloc(9);
@@ -32,7 +32,7 @@ export function markerUntil(version: number, end: number | undefined): Uint8Arra
   return new Uint8Array(value);
 }
 
-/** The end that a marker tells (ms); of one written before ends were kept, that of its own cell. */
+/** The expiry in a marker (ms). Markers of earlier releases have none: then that of the cell. */
 export function endOf(
   marker: Uint8Array,
   timestamp: number,
@@ -43,29 +43,29 @@ export function endOf(
   return timestamp + fallback;
 }
 
-/** The version that a marker tells; undefined when it is none that Rowan wrote, or was read without its value. */
+/** The version in a marker. Undefined when Rowan did not write it, or it was read without its value. */
 export function versionOf(marker: Uint8Array): number | undefined {
   return marker.length === 1 || marker.length === 9 ? marker[0] : undefined;
 }
 
-/** `@Entity({ changes })` -> for how long changes are kept, and where rows are marked, with every rule that they can break. */
+/** Compiles `@Entity({ changes })`: the retention time of changes, and the family of row marks. */
 
-/** What is declared of an entity's changes. */
+/** The declared recording of changes. */
 export interface DeclaredChanges {
-  /** Milliseconds; undefined: nothing is kept. */
+  /** Milliseconds. Undefined: changes are not recorded. */
   readonly changesKept: number | undefined;
-  /** The family in which rows are marked; undefined: none is named. */
+  /** The family that holds the marks of rows. Undefined: none is declared. */
   readonly changeMarks: string | undefined;
 }
 
-/** An entity of a table, as far as marks ask. */
+/** An entity, as far as marks are concerned. */
 interface MarkedEntity extends Pick<DeclaredChanges, 'changeMarks'> {
   readonly source: { readonly name: string };
   readonly columns: { readonly columns: readonly { readonly family: string }[] };
   readonly marker: Marker | undefined;
 }
 
-/** The longest that a cell can live, ms. */
+/** The longest TTL of a cell, ms. */
 const LONGEST_KEPT = 2 ** 52 - 1;
 const NOT_KEPT: DeclaredChanges = { changesKept: undefined, changeMarks: undefined };
 
@@ -98,7 +98,7 @@ function describeKeep(keep: unknown): string {
   return typeof keep === 'number' ? String(keep) : describe(keep);
 }
 
-/** Rows that are gone keep their mark for a while: so it must be nothing that is read with an entity. */
+/** Deleted rows keep their mark for a while, so it must not be a cell that is read with an entity. */
 export function checkMarks(
   { families }: TableDescriptor,
   entities: readonly MarkedEntity[],

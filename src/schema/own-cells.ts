@@ -8,14 +8,14 @@ interface Place {
 }
 
 /**
- * Which cells of an entity's rows its declaration speaks of: those of its columns, at the places where they stand and stood before,
- * those that its upgrades read, the marker, and what the repository notes beside it. All others are unknown to it.
+ * Tells which cells of a row belong to an entity's declaration: its columns at present and former places, the columns
+ * that its upgrades read, the marker, and the cells that the repository stores beside it. All others are unknown.
  */
 export class OwnCells {
   private readonly places: readonly Place[];
   /** The marker, and the shadow beside it. */
   private readonly noted: readonly Place[];
-  /** Each is what the qualifiers of a Map begin with. */
+  /** Prefixes of the qualifiers of Maps. */
   private readonly prefixes: readonly Place[];
   private readonly marks: string | undefined;
 
@@ -42,7 +42,7 @@ export class OwnCells {
     return this.isOfMap(family, qualifier) || isAmong(this.places, family, qualifier);
   }
 
-  /** Whether every cell whose qualifier begins so is one of the entity's. */
+  /** Whether every cell with this prefix belongs to the entity. */
   hasAllBehind(family: string, prefix: Uint8Array): boolean {
     return family === this.marks || this.isOfMap(family, prefix);
   }

@@ -11,7 +11,7 @@ export interface Problem {
   readonly mend: string;
 }
 
-/** Gathers every problem of a schema, so that all are reported at once. */
+/** Collects every problem of a schema, so that all are reported at once. */
 export class Problems {
   private readonly found: Problem[] = [];
 
@@ -23,7 +23,7 @@ export class Problems {
     this.found.push({ entity, property, rule, mend });
   }
 
-  /** Runs `work`; the SchemaError it may throw becomes problems of this entity. */
+  /** Runs `work`, and turns its SchemaError into problems of this entity. */
   catching<T>(entity: string, mend: string, work: () => T): T | undefined {
     try {
       return work();
@@ -51,8 +51,8 @@ function sentence({ entity, property, rule, mend }: Problem): string {
 }
 
 /**
- * A text of everything that decides which bytes the table's entities write and read: layouts, record types, columns,
- * codecs, markers. Names of classes and properties are not in it: they can be changed without touching a byte.
+ * A text of everything that affects the bytes of the table's entities: layouts, record types, columns, codecs,
+ * markers. Names of classes and properties are not in it: they may change without affecting a byte.
  */
 export function schemaSignature({ entities }: Pick<TableSchema, 'entities'>): string {
   return entities

@@ -1,10 +1,10 @@
 import type { SumKind, ValueCodec } from './types.js';
 
-/** Which codecs keep numbers, and how these are added without losing digits. */
+/** Which codecs have values that can be summed exactly, and in which unit. */
 
 type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
 
-/** Zero as the codec gives it back; undefined when its values cannot be added. */
+/** Zero as the codec decodes it. Undefined when its values cannot be summed. */
 export function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
   for (const zero of codec.name.includes('decimal') ? ['0'] : [0, 0n]) {
     const back = throughCodec(codec, zero);
@@ -13,7 +13,7 @@ export function zeroOf(codec: AnyCodec): number | bigint | string | undefined {
   return undefined;
 }
 
-/** Undefined when the codec's values cannot be added, or have no unit in common: decimals that each have a scale. */
+/** Undefined when the codec's values cannot be summed, or have no common unit: decimals with individual scales. */
 export function sumKindOf(codec: AnyCodec): SumKind | undefined {
   const zero = zeroOf(codec);
   switch (typeof zero) {
@@ -31,7 +31,7 @@ export function sumKindOf(codec: AnyCodec): SumKind | undefined {
   }
 }
 
-/** A value as it comes back; undefined when it is none of the codec's. */
+/** The value after encoding and decoding. Undefined when the codec refuses it. */
 function throughCodec(codec: AnyCodec, value: unknown): unknown {
   try {
     return codec.decode?.(codec.encode!(value));

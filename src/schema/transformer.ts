@@ -16,7 +16,7 @@ type Transformer = typeof import('class-transformer');
 
 let loaded: Transformer | undefined;
 
-/** To be awaited before {@link transformer} is called. Loads nothing where that can load it on demand. */
+/** Must be awaited before {@link transformer} is called. Does nothing where that can load it on demand. */
 export async function prepareTransformer(): Promise<void> {
   if (!isOwnFile()) loaded ??= await import('class-transformer');
 }
@@ -26,7 +26,7 @@ export function transformer(): Transformer {
   return loaded;
 }
 
-/** Whether this code is a file of the package itself, and not part of a bundled program. */
+/** Whether this code is a file of the package, and not part of a bundled program. */
 function isOwnFile(): boolean {
   // Undefined in a bundle for CommonJS.
   const here = import.meta.url as string | undefined;

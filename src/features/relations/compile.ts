@@ -48,7 +48,7 @@ function isOptional({ columns }: LinkOwner, held: string, required: ReadonlySet<
   return column !== undefined && !column.required && !required.has(held);
 }
 
-/** Undefined where there is no rule. */
+/** Undefined where the relation has no rule. */
 function ruleOf(
   entity: string,
   { decorator, property, rule }: RelationDeclaration,
@@ -74,7 +74,7 @@ function ruleOf(
   return { onDelete: onDelete as ReferenceRule['onDelete'], exists: must };
 }
 
-/** Holds rules against the entities that they are about, which must be in the schema. */
+/** Checks rules against the entities that they name, which must be in the schema. */
 function checkReferences(entities: readonly EntitySchema[], problems: Problems): void {
   const byTarget = new Map<EntityClass, EntitySchema>(entities.map((entity) => [entity.target, entity]));
   for (const entity of entities) {
@@ -97,7 +97,7 @@ function checkReferences(entities: readonly EntitySchema[], problems: Problems):
   }
 }
 
-/** What is deleted and kept (`@DeletedAt`) can be restored: what it took along could not. */
+/** A soft-deleted row (`@DeletedAt`) can be restored, but the rows that its delete removed or changed could not. */
 function checkKept(entity: EntitySchema, rule: ReferenceRule, other: EntitySchema, problems: Problems): void {
   const { onDelete, property } = rule;
   if (onDelete === undefined || onDelete === 'restrict') return;

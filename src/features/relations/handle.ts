@@ -9,7 +9,7 @@ import type { DrainOptions, Outbox } from '../outbox.js';
 import type { ReferenceRepairReport, ReferenceReport, ReferenceTargetRows } from './jobs.js';
 import { ReferenceHolder, ReferencePlan, ReferenceTarget } from './maintain.js';
 
-/** The rules of the relations of one entity. Made by `Database.references`. */
+/** The referential rules of one entity. Made by `Database.references`. */
 export class ReferenceHandle {
   constructor(
     private readonly target: ReferenceTargetRows,
@@ -17,7 +17,7 @@ export class ReferenceHandle {
     private readonly outbox: Outbox,
   ) {}
 
-  /** Counts the rows that name what is not there. Changes nothing. */
+  /** Counts the references to rows that do not exist. Changes nothing. */
   async check(run?: JobRunOptions): Promise<ReferenceReport> {
     const { checkReferences } = await import('./jobs.js');
     const { rows, valid, dangling } = await checkReferences(this.target, false, run);
@@ -25,8 +25,8 @@ export class ReferenceHandle {
   }
 
   /**
-   * As `check`, and does with them what their rules say: `cascade` deletes them, `setNull` has them name nothing. What
-   * `restrict` or `exists` say nothing of stays; it is for the application to decide.
+   * As `check`, and applies the rules to dangling references: `cascade` deletes their rows, `setNull` clears them.
+   * Those of `restrict` and `exists` are left to the application.
    */
   async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
     await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });
@@ -34,31 +34,31 @@ export class ReferenceHandle {
     return checkReferences(this.target, true, run);
   }
 
-  /** Builds the indexes by which deletes find the rows, where they lack rows, and checks. */
+  /** Builds the indexes by which deletes find rows, where they are incomplete, and checks. */
   async backfill(run?: JobRunOptions): Promise<ReferenceReport> {
     for (const index of this.indexes) if (index.state !== 'active') await index.build(run);
     return this.check(run);
   }
 }
 
-/** Rows that name one by a relation with rules, as `Database.explainWrite` answers them. */
+/** The rows that name a row by a relation with rules, as `Database.explainWrite` lists them. */
 export interface ExplainedReference {
   readonly entity: string;
   readonly property: string;
   readonly onDelete: 'restrict' | 'cascade' | 'setNull';
   /** How the rows are found: `key`, or the name of an index. */
   readonly foundBy: string;
-  /** Rows that name this one, counted up to 10,000. */
+  /** The rows that name this one, counted up to 10,000. */
   readonly rows: number;
 }
 
-/** The references that a delete of a row touches. */
+/** The references that a delete of a row affects. */
 export interface ExplainedReferring {
-  /** Rows that name this one, and what a delete of it does to them. */
+  /** The rows that name this one, and what a delete of it does to them. */
   readonly referredBy: readonly ExplainedReference[];
 }
 
-/** The referential rules of an open database. */
+/** The relations feature of an open database: its referential rules. */
 export class Referencing implements Feature {
   private byHolder = new Map<EntityClass, readonly ReferencePlan[]>();
   private byTarget = new Map<EntityClass, readonly ReferencePlan[]>();

@@ -5,30 +5,30 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { ReferencePlan } from './maintain.js';
 
-/** Counts the rows that name what is not there, and does with them what their rules say. */
+/** Jobs that count dangling references, and apply the rules to them. */
 
-/** What a check of references found. Each row counts once for each relation that has rules. */
+/** The result of a check. A row counts once for each relation with rules. */
 export interface ReferenceReport {
-  /** Rows that were looked at. */
+  /** Rows that were read. */
   readonly rows: number;
-  /** References to what is there, and rows that name nothing. */
+  /** References to existing rows, and rows without a reference. */
   readonly valid: number;
-  /** References to what is not there. */
+  /** References to rows that do not exist. */
   readonly dangling: number;
 }
 
-/** What a repair of references found and did. */
+/** The result of a repair. */
 export interface ReferenceRepairReport extends ReferenceReport {
-  /** References that were put right, as their rules say: rows deleted (`cascade`) and properties taken away (`setNull`). */
+  /** References that were corrected by their rules: rows deleted (`cascade`) and properties cleared (`setNull`). */
   readonly repaired: number;
 }
 
-/** The rules of the relations of an entity. */
+/** The entity whose references are checked. */
 export interface ReferenceTargetRows {
   readonly engine: Engine;
   readonly schema: EntitySchema;
   readonly plans: readonly ReferencePlan[];
-  /** What mends rows in a step; undefined where there is none. */
+  /** The driver that corrects rows in a step. Undefined where the engine has no steps. */
   readonly driver?: StepDriver;
   readonly remote?: RemoteRows;
 }

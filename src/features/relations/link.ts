@@ -1,4 +1,6 @@
-/** Follows a link both ways: from a row to the row of another entity whose key it holds, and back to the rows that hold it. */
+/**
+ * Follows a link in both directions: from a row to the row whose key it holds, and back to the rows that hold a key.
+ */
 
 import { equalBytes } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
@@ -11,30 +13,30 @@ import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } f
 import { type Result, Scan } from '../../table/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../indexes/entry.js';
 
-/** How far a search has come. */
+/** The position of a search. */
 export interface LinkPosition {
   readonly range: number;
-  /** The last row of the range that was read; undefined: none yet. */
+  /** The last row of the range that was read. Undefined: none yet. */
   readonly row: Uint8Array | undefined;
 }
 
-/** Rows that hold a key, as far as they were asked for. They may hold another by now: hold each against its row. */
+/** Rows that held a key when the index was read. They may hold another by now: test each with `names`. */
 export interface LinkedRows {
   readonly rows: readonly Uint8Array[];
-  /** Where the next ones begin; undefined: there are none. */
+  /** The position of the next ones. Undefined: there are none. */
   readonly next: LinkPosition | undefined;
 }
 
 export class Link {
-  /** Columns that hold parts of the other's key. */
+  /** Columns that hold parts of the other entity's key. */
   readonly columns: readonly ColumnSchema[];
   private readonly parts: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly properties: readonly string[];
   private readonly reader: RowReader;
-  /** By which the rows are found; undefined: by their keys. */
+  /** The index that finds the rows. Undefined: their key does. */
   readonly index: IndexSchema | undefined;
   private entry: EntryReader | undefined;
-  /** What says that a row of `schema`, or of `other`, is there. */
+  /** The markers that tell whether a row of `schema` or of `other` exists. */
   readonly own: RowMarker;
   readonly named: RowMarker;
 
@@ -42,7 +44,7 @@ export class Link {
     /** The entity whose rows hold the key. */
     readonly schema: EntitySchema,
     link: LinkSchema,
-    /** The entity whose key it is. */
+    /** The entity whose key they hold. */
     readonly other: EntitySchema,
   ) {
     const parts = linkParts(link, other)!;
@@ -58,12 +60,12 @@ export class Link {
     this.index = schema.indexes.find(({ name }) => name === link.index);
   }
 
-  /** How the rows are found, as text. */
+  /** How the rows are found: `key` or the name of an index. */
   get foundBy(): string {
     return this.index === undefined ? 'key' : `index ${this.index.name}`;
   }
 
-  /** The key of the other that a row names; undefined when it names none. */
+  /** The key that a row holds. Undefined when it holds none. */
   keyOf(row: Result): Record<string, unknown> | undefined {
     const entity = row.isEmpty ? null : this.reader.read(row);
     if (entity === null) return undefined;
@@ -78,7 +80,7 @@ export class Link {
     return key;
   }
 
-  /** The row of a key of the other; undefined for values that no key can have. */
+  /** The row of a key of `other`. Undefined for values that no key can have. */
   rowOfKey(key: Readonly<Record<string, unknown>>): Uint8Array | undefined {
     try {
       return this.other.mapper.rowOf(key);
@@ -88,21 +90,21 @@ export class Link {
     }
   }
 
-  /** The row of the other that a row names; undefined when it names none. */
+  /** The row of `other` that a row names. Undefined when it names none. */
   targetOf(row: Result): Uint8Array | undefined {
     const key = this.keyOf(row);
     return key && this.rowOfKey(key);
   }
 
-  /** Whether a row names that of the other. */
+  /** Whether a row names this row of `other`. */
   names(image: RowImage, target: Uint8Array): boolean {
     const named = this.targetOf(image.toResult());
     return named !== undefined && equalBytes(named, target);
   }
 
   /**
-   * As `names`, for many rows of which most name the same target: rows whose cells of the link are as those of one that names it
-   * name it too, and are not decoded.
+   * As `names`, for many rows of which most name the same target: rows whose link cells equal those of a row that
+   * names it are not decoded.
    */
   naming(target: Uint8Array): (image: RowImage) => boolean {
     const { columns } = this;
@@ -116,7 +118,7 @@ export class Link {
     };
   }
 
-  /** Whether nothing but cells says which row of the other a row names. */
+  /** Whether cells alone determine the row of `other`. */
   private get isByCells(): boolean {
     const { columns, properties } = this;
     return (
@@ -181,12 +183,12 @@ export class Link {
   }
 }
 
-/** Rows of a link that are fenced together. */
+/** Rows fenced in one batch. */
 const FENCED_TOGETHER = 256;
 
 /**
- * Fences every row that holds the key of `target` by one of the links, before its effects are settled in another writer's place.
- * @returns whether it has; false where others were changing some of them.
+ * Fences every row that holds the key of `target` by one of the links, before effects are applied in place of another
+ * writer. @returns false where others were changing some of them.
  */
 export async function fenceLinked(
   { reading, fence }: MaintainerContext,

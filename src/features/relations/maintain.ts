@@ -21,17 +21,20 @@ import type { IndexState } from '../indexes/query/access.js';
 import { fenceLinked, Link, type LinkPosition } from './link.js';
 
 /**
- * Keeps referential rules: at the rows that name others, and at those that are named (docs/relations.md). Where one step of the
- * engine is one row, what a write names is looked for before it, and who names a deleted row is looked for behind the delete. The
- * writer of a name looks again behind its write, so one of them sees the other. What is refused is looked for before only.
+ * The maintainers of referential rules: one for rows that name others, one for rows that are named
+ * (docs/relations.md).
+ *
+ * On engines whose atomic step is one row, a write looks for the rows it names before it writes, and a delete looks
+ * for the rows that name it afterwards. The write looks again afterwards, so one of the two sees the other. A refusal
+ * is decided before the write only.
  */
 
-/** Rows that a writer waits for who deletes what they name; the outbox does the rest. */
+/** Rows that a deleting writer waits for. The outbox does the rest. */
 const AWAITED = 1000;
-/** Rows changed together. */
+/** Rows changed in one batch. */
 const TOGETHER = 256;
 
-/** A rule with what follows its link. */
+/** A rule with its link. */
 export class ReferencePlan {
   readonly link: Link;
 
@@ -47,7 +50,7 @@ export class ReferencePlan {
     return `${this.entity.name}.${this.rule.property}`;
   }
 
-  /** The key that a row names, if nothing has it. */
+  /** The key that a row names and no row has. Undefined: none is missing. */
   missing(row: RowImage, own: EntitySchema, step: ChangeStep): Record<string, unknown> | undefined {
     const key = this.link.keyOf(row.toResult());
     if (key === undefined) return undefined;
@@ -61,7 +64,10 @@ export class ReferencePlan {
     return named.isIn(found, 'living') ? undefined : key;
   }
 
-  /** What the rule does with a row that names what is not there; undefined: it does not, or nothing can be done by the rule. */
+  /**
+   * The change that the rule makes to a row with a dangling reference. Undefined: the reference is valid, or the rule
+   * changes nothing.
+   */
   orphaned(row: RowImage, own: EntitySchema, step: ChangeStep, now: () => number): EntityChange | undefined {
     const { onDelete } = this.rule;
     if (onDelete !== 'cascade' && onDelete !== 'setNull') return undefined;
@@ -71,7 +77,7 @@ export class ReferencePlan {
   }
 }
 
-/** Refuses rows that name what is not there; does with a row what its rules say when what it names has gone meanwhile. */
+/** Refuses rows that name missing rows. Afterwards applies the rules if a named row was deleted meanwhile. */
 export class ReferenceHolder implements RowMaintainer {
   readonly name = 'references';
   private readonly marker: RowMarker;
@@ -84,7 +90,7 @@ export class ReferenceHolder implements RowMaintainer {
     this.marker = new RowMarker(schema);
   }
 
-  /** The rules by which the change names a row that it did not name before, or none now. */
+  /** The rules by which the change names another row than before. */
   private newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
     if (!this.marker.isIn(after, 'living')) return NOTHING;
     const isNew = !this.marker.isIn(before, 'living');
@@ -124,7 +130,7 @@ export class ReferenceHolder implements RowMaintainer {
     return true;
   }
 
-  /** Does with a row what the rules say of such that name what is not there; how many had something to change. */
+  /** Applies the rules to the dangling references of a row. @returns how many rules changed it. */
   async mend(row: Uint8Array): Promise<number> {
     const { reading, applyChanges, now } = this.context;
     const changes = await reading((step) => {
@@ -137,10 +143,10 @@ export class ReferenceHolder implements RowMaintainer {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** Candidates looked at together before a delete is found to be allowed. */
+/** Candidates tested in one batch before a delete is allowed. */
 const LOOKED_AT = 64;
 
-/** Refuses the delete of what is named, or has those that name it follow. */
+/** Refuses the delete of a named row, or changes the rows that name it. */
 export class ReferenceTarget implements RowMaintainer {
   readonly name = 'referred';
   private readonly marker: RowMarker;
@@ -157,7 +163,7 @@ export class ReferenceTarget implements RowMaintainer {
     this.changing = plans.filter(({ rule }) => rule.onDelete !== 'restrict');
   }
 
-  /** Whether the change deletes the row, and may. @throws RowanError `ERR_REFERENCE` when it may not. */
+  /** Whether the change is a delete that the rules allow. @throws RowanError `ERR_REFERENCE` when they refuse it. */
   private allows(change: ChangeImage, step: ChangeStep): boolean {
     refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.context.now);
     const { before, after, row } = change;
@@ -174,7 +180,7 @@ export class ReferenceTarget implements RowMaintainer {
     const { row } = change;
     const out: EntityChange[] = [];
     for (const plan of this.changing) {
-      // One more than may follow, so that it is told when there are too many.
+      // One more than the limit, to report when there are too many.
       const { rows } = plan.link.find(step, row, MOST_EFFECTS + 1);
       for (const own of rows) out.push(ruledChange(plan, own, row, this.context.now));
     }
@@ -197,7 +203,7 @@ export class ReferenceTarget implements RowMaintainer {
       do {
         if (left <= 0) return false;
         const start = from;
-        // Who has written the row again meanwhile has taken over what names it.
+        // If the row was written again meanwhile, its references are valid again.
         const found = await reading((step) =>
           this.isThere(row, step) ? undefined : plan.link.find(step, row, TOGETHER, start),
         );
@@ -251,7 +257,7 @@ export class ReferenceTarget implements RowMaintainer {
   }
 }
 
-/** What a rule does with a row when the one that it names is deleted. */
+/** The change that a rule makes to a row when the row that it names is deleted. */
 export function ruledChange(
   { entity, link, rule }: ReferencePlan,
   row: Uint8Array,
@@ -270,7 +276,7 @@ export function ruledChange(
   };
 }
 
-/** The row without what names another, and a version further. */
+/** Clears the reference of a row, and increments its version. */
 function unnamed(
   entity: EntitySchema,
   { columns }: Link,

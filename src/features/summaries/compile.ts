@@ -26,7 +26,7 @@ import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '
 
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
-/** A qualifier numbers them in one byte. */
+/** The limit of a one-byte number in the qualifier. */
 const MOST_MEASURED = 250;
 /** What the indexes are for, in messages. */
 const PURPOSE = 'holds the least and greatest values of a summary';
@@ -122,7 +122,7 @@ class SummaryCompiler {
     });
   }
 
-  /** Who was deleted and left does not count. */
+  /** Adds the condition that soft-deleted rows do not count. */
   private conditionOf(where: SummarySchema['where']): SummarySchema['where'] {
     if (this.owner.deletedProperty === undefined) return where && Object.freeze({ ...where });
     if (where !== undefined && Object.hasOwn(where, this.owner.deletedProperty))
@@ -219,7 +219,7 @@ class SummaryCompiler {
     return { ...figure, index: undefined };
   }
 
-  /** The index that the least and greatest values of a group stand in. */
+  /** The index that holds the least and greatest values of a group. */
   private indexOf(property: string, by: readonly string[], where: SummarySchema['where']): string {
     const codec = this.valueCodec(property);
     if (!(codec instanceof BaseCodec) || !codec.hasRanges) {
@@ -239,7 +239,7 @@ class SummaryCompiler {
     return name;
   }
 
-  /** Whether a property is one value that stays until somebody writes. */
+  /** Whether a property is a single value that changes by writes only. */
   private checkProperty(property: unknown): property is string {
     const { key, columns } = this.owner;
     const before = this.problems.count;
@@ -274,7 +274,7 @@ class SummaryCompiler {
   }
 }
 
-/** Holds summaries against the families that their columns stand in. */
+/** Checks summaries against the families of their columns. */
 function checkSummaries(entities: readonly EntitySchema[], problems: Problems): void {
   for (const { name, summaries, table, columnsByProperty, marker, timeToLive } of entities) {
     if (summaries.length === 0) continue;
@@ -308,7 +308,7 @@ function checkSummaries(entities: readonly EntitySchema[], problems: Problems): 
   }
 }
 
-/** The types of summaries, which a class lists as `@Summary` declares them. */
+/** Types of summaries, inferred from what a class lists beside `@Summary`. */
 
 /** The names of the summaries that a class lists: `declare static readonly summaries: { byStatus: { by: ['status']; … } }`. */
 export type SummaryName<C> = C extends { readonly summaries: infer Summaries }
@@ -326,13 +326,13 @@ type ListedOf<C, Name> = C extends { readonly summaries: infer Summaries }
     : never
   : never;
 
-/** The groups of a summary as a class of its own, whose key they are. */
+/** The groups of a summary as a class, whose key they are. */
 export type SummaryTargetOf<C extends KeyedClass, Name> = IndexTarget<
   SummaryGroup<C, Name>,
   ListedOf<C, Name>['by']
 >;
 
-/** What tells a group from others. */
+/** The properties that identify a group. */
 export type SummaryGroup<C extends KeyedClass, Name> = {
   [P in ListedOf<C, Name>['by'][number]]: IndexedValue<C['prototype'], P>;
 };
@@ -347,7 +347,7 @@ export type SummaryResult<C extends KeyedClass, Name> = Shown<
   }
 >;
 
-/** The properties themselves, which editors show in place of the name of a type: `infer` takes the name away. */
+/** Resolves a type to its properties, so that editors show these: `infer` drops the name. */
 type Shown<T> = T extends infer Each ? { [P in keyof Each]: Each[P] } : never;
 
 type FigureValue<E, Figure> = Figure extends 'count' | { readonly count: string }
@@ -360,5 +360,5 @@ type FigureValue<E, Figure> = Figure extends 'count' | { readonly count: string 
         ? IndexedValue<E, P> | null
         : never;
 
-/** The type of a sum: texts are decimals. */
+/** The type of a sum. Strings are decimals. */
 type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;

@@ -1,4 +1,7 @@
-/** One count of the rows of a summary: how rows are added to it and taken away, by writes, by their end, and one by one. */
+/**
+ * A count of a summary's rows on the embedded engine: adds and subtracts rows, for writes, for expired rows, and one
+ * by one.
+ */
 
 import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
@@ -21,13 +24,13 @@ import {
   type SummaryStanding,
 } from './rows.js';
 
-/** Of what a row adds at one moment, and how long. */
+/** The contribution of a row at one moment, with its expiry. */
 export interface Counted extends Contribution {
-  /** Milliseconds; 0: without end. */
+  /** Milliseconds since 1970; 0: it does not expire. */
   readonly end: number;
 }
 
-/** The counts that hold a row, as a summary stands. */
+/** The counts that include a row, in this state of the summary. */
 export function countsWith(standing: SummaryStanding, row: Uint8Array): number[] {
   const { active, building, cursor } = standing;
   const counts = active === null ? [] : [active];
@@ -37,7 +40,7 @@ export function countsWith(standing: SummaryStanding, row: Uint8Array): number[]
   return counts;
 }
 
-/** The cursor of a count that has come to this row. */
+/** The cursor of a count that has reached this row. */
 export function cursorAt(row: Uint8Array): string {
   return toHex(row);
 }
@@ -52,13 +55,15 @@ export class SummaryCount {
     this.table = plan.tableName;
   }
 
-  /** What a row adds, as it is. @throws KeyError. */
+  /** The contribution of a row. @throws KeyError. */
   countedOf(image: RowImage): Counted | undefined {
     const contribution = this.plan.contributionOf(image);
     return contribution && { ...contribution, end: this.plan.ends ? this.plan.endOf(image) : 0 };
   }
 
-  /** What takes `was` away and adds `is`. Where rows end, what was added is what the row's life says. */
+  /**
+   * The mutations that subtract `was` and add `is`. Where rows expire, the expiry tells whether `was` had been added.
+   */
   replace(
     row: Uint8Array,
     was: Contribution | undefined,
@@ -78,7 +83,7 @@ export class SummaryCount {
     return out;
   }
 
-  /** Adds amounts to a group, which is gone when it has no rows any more. */
+  /** Adds amounts to a group. A group without rows is deleted. */
   add(group: Uint8Array, amounts: Amounts, step: ChangeStep, out: RowMutation[]): void {
     const row = groupRow(this.generation, group);
     const rows = this.plan.rowsIn(amounts);
@@ -113,7 +118,7 @@ export class SummaryCount {
     if (is.end !== 0 && before?.end !== is.end) out.push(putEnd(endRow(generation, id, is.end, row)));
   }
 
-  /** Takes away up to `limit` rows that have ended; whether there may be more. */
+  /** Subtracts up to `limit` expired rows. @returns whether there may be more. */
   bury(step: AtomicStep, now: number, limit: number): boolean {
     const { generation, plan } = this;
     if (!plan.ends) return false;
@@ -129,7 +134,7 @@ export class SummaryCount {
     for (const { row } of ends) {
       const own = endedRow(row, id);
       const image = RowImage.of(own, step.read(new Get(own), plan.schema.table.descriptor.name));
-      // Its cells may outlive what its marker says by the difference of two clocks.
+      // Cells may outlive the time in the marker by the difference of two clocks.
       if (plan.contributionOf(image) !== undefined) continue;
       buried++;
       this.applyAll(this.replace(own, undefined, undefined, step), step);
@@ -141,7 +146,7 @@ export class SummaryCount {
     for (const change of mutations) step.apply({ table: this.table, change });
   }
 
-  /** Adds rows that are not in the count yet. */
+  /** Adds rows that the count does not include yet. */
   addRows(images: readonly RowImage[], step: AtomicStep): void {
     const groups = new Map<string, { readonly group: Uint8Array; amounts: Map<string, bigint> }>();
     for (const image of images) {

@@ -30,42 +30,44 @@ import {
   summaryTableName,
 } from './rows.js';
 
-/** One summary of an entity: what it says, and the jobs that count it. */
+/** The handle of a summary (`db.summary(…)`): its figures and jobs. */
 
-/** What a check of a summary found, and a repair mended. */
+/** The result of a check or repair. */
 export interface SummaryReport extends GroupsReport {
   /** Rows of the entity that were counted. */
   readonly rows: number;
-  /** What is off in the indexes of least and greatest values. */
+  /** Wrong or missing entries in the indexes of least and greatest values. */
   readonly entries: number;
-  /** Groups and entries that were put right. */
+  /** Groups and entries that were corrected. */
   readonly repaired: number;
 }
 
-/** `active`: it is asked; `building`: it is being counted; `disabled`: it is to be built. */
+/**
+ * The state of a summary. `active`: it can be read. `building`: it is being counted. `disabled`: it has to be built.
+ */
 export type SummaryState = 'active' | 'building' | 'disabled';
 
-/** How many groups `find` answers. */
+/** Options of `find`. */
 export interface SummaryFindOptions {
-  /** Groups at most. Default: all, up to 100,000; more are an error. */
+  /** The most groups. Default: all, up to 100,000; more are an error. */
   readonly limit?: number;
 }
 
-/** Groups that `find` answers without a limit. */
+/** The most groups that `find` returns without a limit. */
 const MOST_GROUPS = 100_000;
-/** Groups read in one step, and where each of their values is a call. */
+/** Groups read in one step; and in one batch, where each value is a call. */
 const PAGE = 256;
 const REMOTE_PAGE = 32;
 
-/** What a handle takes from its database. */
+/** The parts of a database that a handle uses. */
 export interface SummarySource extends SummaryTarget {
   readonly reading: StepReading;
-  /** HBase: where changes wait whose figures are still to follow. */
+  /** HBase: the outbox with changes that are not in the figures yet. */
   readonly outbox: Outbox | undefined;
   readonly reader: SummaryReader;
-  /** The indexes that least and greatest values stand in. */
+  /** The indexes that hold least and greatest values. */
   readonly indexes: readonly IndexHandle[];
-  /** Runs what must not overlap with its like. */
+  /** Runs jobs one after another. */
   alone<T>(run: () => Promise<T>): Promise<T>;
 }
 
@@ -73,7 +75,10 @@ export interface SummarySource extends SummaryTarget {
 export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   constructor(private readonly source: SummarySource) {}
 
-  /** The figures of one group, of one moment; null: it has no rows. @throws QueryError when it is to be built; KeyError. */
+  /**
+   * The figures of one group at one moment. Null: the group has no rows. @throws QueryError when the summary is not
+   * built; KeyError.
+   */
   get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
     const { reader } = this.source;
     const values = { ...(group as Readonly<Record<string, unknown>>) };
@@ -81,8 +86,9 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   }
 
   /**
-   * The groups that meet the conditions on leading properties of `by`, as `find` on a repository takes them, in their order.
-   * @throws QueryError on more groups than it answers; as `get`.
+   * The groups that satisfy conditions on leading properties of `by`, in their order. The conditions are those of
+   * `find` on a repository.
+   * @throws QueryError on more groups than the limit; as `get`.
    */
   async find<Q extends KeyQuery<SummaryTargetOf<C, Name>>>(
     prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
@@ -103,7 +109,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     return out;
   }
 
-  /** As `find`, one group after the other: those of a page are of one moment. */
+  /** As `find`, one group at a time. The groups of a page are of one moment. */
   each<Q extends KeyQuery<SummaryTargetOf<C, Name>>>(
     prefix: Q & CheckedPrefix<SummaryTargetOf<C, Name>, Q>,
   ): AsyncGenerator<SummaryResult<C, Name>, void, undefined> {
@@ -128,7 +134,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     } while (from !== undefined);
   }
 
-  /** Where it stands. */
+  /** The state of the summary. */
   async state(): Promise<SummaryState> {
     const { schema, summary } = this.source.plan;
     const standing = await this.source.reading((step) => standingOf(step, schema, summary));
@@ -137,27 +143,29 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     return this.source.indexes.every(({ state }) => state === 'active') ? 'active' : 'building';
   }
 
-  /** Counts all rows, and builds the indexes of least and greatest values where they lack rows. */
+  /** Counts all rows, and builds the indexes of least and greatest values where they are incomplete. */
   async build(run?: JobRunOptions): Promise<SummaryReport> {
     for (const index of this.source.indexes) if (index.state !== 'active') await index.build(run);
     return this.source.alone(() => this.counted(true, run));
   }
 
-  /** Counts all rows beside what is there, and holds both against each other. Changes nothing that is asked. */
+  /** Counts all rows separately, and compares the result with the figures. Changes nothing that is read. */
   async check(run?: JobRunOptions): Promise<SummaryReport> {
     return this.source.alone(() => this.counted(false, run));
   }
 
   /**
-   * As `check`, and puts the new count in the place of the other. A second repair finds nothing. HBase: `settledAfter` is for the
-   * outbox and for unverified entries of its indexes alike.
+   * As `check`, and replaces the figures by the new count. A second repair changes nothing. HBase: `settledAfter`
+   * applies to the outbox and to unverified entries of its indexes.
    */
   async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<SummaryReport> {
     await this.drain(settledAfter === undefined ? {} : { settledAfter });
     return this.source.alone(() => this.counted(true, run, settledAfter));
   }
 
-  /** HBase: resolves when every change that was made before the call is in the figures. Elsewhere they are with the change. */
+  /**
+   * HBase: resolves when every change made before the call is in the figures. On the embedded engine they always are.
+   */
   async drain(options?: DrainOptions): Promise<void> {
     await this.source.outbox?.drain(options);
     await this.source.remote?.rest();
@@ -212,7 +220,7 @@ function overtaken(): RowanError {
   );
 }
 
-/** The summaries of an open database: what keeps them, and where they stand. */
+/** The summaries feature of an open database. */
 
 interface Stored extends SummaryStanding {
   readonly id: Uint8Array;
@@ -220,12 +228,12 @@ interface Stored extends SummaryStanding {
 
 export class Summarizing implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
-  /** HBase: the counts of each plan. */
+  /** HBase: the counts of each summary. */
   private readonly counts = new Map<SummaryPlan, RemoteCount>();
 
   constructor(private readonly context: FeatureContext) {}
 
-  /** @throws SchemaError naming every condition that is none; UnsupportedError on rows that end, on HBase. */
+  /** @throws SchemaError naming every invalid condition; UnsupportedError on rows that expire, on HBase. */
   adopt({ entities }: AdoptedSchema): void {
     const problems: string[] = [];
     this.byEntity = new Map();
@@ -275,7 +283,7 @@ export class Summarizing implements Feature {
     const inUse = stored.filter(
       ({ entity, active, building }) => entity === name && (active !== null || building !== null),
     );
-    // Where rows have come to end by themselves, or do no more, what each of them has added is not known, or not kept.
+    // Where rows have started or stopped to expire, the contribution of each row is unknown or not stored.
     const undeclared = inUse.filter(
       ({ id, ends }) =>
         !plans.some((plan) => equalBytes(plan.summary.id, id) && (ends ?? plan.ends) === plan.ends),
@@ -301,7 +309,9 @@ export class Summarizing implements Feature {
       await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
   }
 
-  /** Completes what earlier releases have kept. On HBase rows of entities with summaries do not end. */
+  /**
+   * Adds the expiry of summaries stored by earlier releases. On HBase rows of entities with summaries do not expire.
+   */
   private async noteEnds(plans: readonly SummaryPlan[], inUse: readonly Stored[]): Promise<void> {
     if (this.context.isRemote) return;
     for (const plan of plans) {
@@ -390,7 +400,7 @@ export class Summarizing implements Feature {
 
 const NO_ID = new Uint8Array(0);
 
-/** @throws UnsupportedError on an entity whose rows end by themselves: nobody writes on HBase when a row ends. */
+/** @throws UnsupportedError on an entity whose rows expire: on HBase no write happens when a row expires. */
 function checkRemote({ name, timeToLive, marker }: EntitySchema): void {
   const what = timeToLive.lifelong ? 'a ttl' : marker === undefined ? 'no marker (marker: false)' : undefined;
   if (what === undefined) return;

@@ -25,17 +25,19 @@ import {
   standingOf,
 } from './rows.js';
 
-/** Counts rows into a summary, and looks at groups of two counts, where one step of the engine is one row. */
+/** Counts rows and compares groups on engines whose atomic step is one row. */
 
-/** Rows counted together. */
+/** Rows counted in one batch. */
 const TOGETHER = 32;
-/** Looks at a group that is being written, and milliseconds between two. */
+/** The most attempts to compare a group that is being written, and the pause between two, ms. */
 const LOOKS = 40;
 const PAUSE = 50;
-/** So many looks in a row find what differs unchanged before it is said to differ. */
+/** Attempts in a row that must find the difference unchanged before the group counts as different. */
 const UNCHANGED = 3;
 
-/** Rows are counted in any order, beside writers, and again: what each has added stands beside the groups. */
+/**
+ * Counts rows in any order, beside writers, and repeatedly: the contribution of each row is stored beside the groups.
+ */
 export class RemoteCountWork implements SplitWork {
   constructor(
     private readonly count: RemoteCount,
@@ -48,20 +50,23 @@ export class RemoteCountWork implements SplitWork {
     const own = rows.filter(({ row }) => schema.key.matches(row));
     for (let at = 0; at < own.length; at += TOGETHER)
       await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
-    // Of a deleted row what it had added may stand there still.
+    // A deleted row's contribution may still be stored.
     this.context.count('rows', own.filter((result) => !withoutMarks(schema, result).isEmpty).length);
   }
 
-  /** What a writer has begun that has ended since is taken over when its time has come. */
+  /** A transfer of a dead writer is finished once it counts as abandoned. */
   private async one(row: Uint8Array): Promise<void> {
     while (!(await this.count.settle(row, this.generation, SETTLED))) this.context.signal.throwIfAborted();
   }
 }
 
-/** The figures of a group in the count that is asked, and in the one that was made. */
+/** The figures of a group in the count in use, and in the new one. */
 export type IdentityPair = readonly [GroupIdentity, GroupIdentity];
 
-/** The two are not read at one moment: what differs is looked at again until they agree, or nobody changes them. */
+/**
+ * The two cannot be read at one moment. Reads them again until they agree, or until they differ while nobody changes
+ * them.
+ */
 export async function lookAgain(
   count: RemoteCount,
   generations: readonly [number, number],
@@ -80,37 +85,37 @@ export async function lookAgain(
   return pair;
 }
 
-/** Counts the rows of a summary anew while the application writes, and holds one count against another. */
+/** Counts the rows of a summary anew while the application writes, and compares two counts. */
 
-/** A summary that is to be counted. */
+/** The summary to be counted. */
 export interface SummaryTarget {
   readonly engine: Engine;
   readonly plan: SummaryPlan;
-  /** Where one step is one row. */
+  /** Set where the engine's atomic step is one row. */
   readonly remote?: RemoteCount;
 }
 
-/** What two counts of a summary differ in. */
+/** The differences between two counts. */
 export interface GroupsReport {
-  /** Groups of either count. */
+  /** Groups in either count. */
   readonly groups: number;
   readonly valid: number;
-  /** Groups whose figures are others. */
+  /** Groups with wrong figures. */
   readonly stale: number;
-  /** Groups that were not there. */
+  /** Groups that were missing. */
   readonly missing: number;
   /** Groups that have no rows. */
   readonly extra: number;
 }
 
-/** Rows, groups, or what is to be removed, of one step: writers wait for it. */
+/** Rows, groups or deletes of one step: writers wait for it. */
 const STEP_ROWS = 512;
 
 function tableOf({ engine, plan }: SummaryTarget): CommittingTable {
   return engine.table(plan.schema.table.descriptor.name) as CommittingTable;
 }
 
-/** Changes where a summary stands, in one step. `change` is asked again when another has changed it meanwhile. */
+/** Updates the state of a summary in one step. `change` is called again if another program has updated it meanwhile. */
 export function changeStanding(
   target: SummaryTarget,
   change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
@@ -142,7 +147,7 @@ function standingAfter(
   return { entity: schema.name, summary: name, signature, ...fresh, ...before, ends, ...change(before) };
 }
 
-/** Counts every row into the count that is being made, from where it stands; the rows that were looked at. */
+/** Counts every row into the new count, from its cursor on. @returns the rows read. */
 export async function countRows(
   target: SummaryTarget,
   fresh: boolean,
@@ -151,7 +156,7 @@ export async function countRows(
   const { plan, engine, remote } = target;
   const { schema, summary } = plan;
   const building = remote && ((await remote.standing())?.building ?? null);
-  // Another has ended it.
+  // Another program has ended it.
   if (building === null) return 0;
   const table = schema.table.descriptor.name;
   const { counters } = await runJob(
@@ -162,7 +167,8 @@ export async function countRows(
       phases: [
         {
           table,
-          // One split: writers know by one row how far the count has come. Without steps they add to it from its beginning.
+          // One split: a cursor tells writers how far the count has come. On engines without steps writers add to it
+          // from its beginning.
           ...(remote === undefined ? { ranges: [WHOLE], oneSplitEach: true } : { ranges: [] }),
           scan: () => new Scan().setCacheBlocks(false),
           open: (context) =>
@@ -187,7 +193,7 @@ class CountWork implements SplitWork {
     private readonly count: (rows: number) => void,
   ) {}
 
-  /** What was read says how far to go; what stands there is read in the step. */
+  /** The rows read give the next cursor position; their contents are read again in the step. */
   async rows(rows: readonly Result[]): Promise<void> {
     const last = rows.at(-1)?.row;
     if (last !== undefined) await this.upTo(last);
@@ -197,7 +203,7 @@ class CountWork implements SplitWork {
     await this.upTo(undefined);
   }
 
-  /** Adds the rows behind the cursor up to this one, or all. */
+  /** Adds the rows from the cursor up to this one, or to the end. */
   private async upTo(last: Uint8Array | undefined): Promise<void> {
     while (!(await tableOf(this.target).atomic((step) => this.step(step, last))));
   }
@@ -227,7 +233,7 @@ class CountWork implements SplitWork {
   }
 }
 
-/** Holds the groups of two counts against each other, those of each step at one moment; without steps what differs, again. */
+/** Compares the groups of two counts, each page at one moment. On engines without steps differences are read again. */
 export async function compareCounts(
   target: SummaryTarget,
   asked: number,
@@ -264,7 +270,7 @@ export async function compareCounts(
 
 type CountPages = [CountPage, CountPage];
 
-/** Some groups of a count behind one, in their order. */
+/** A page of groups of a count, in their order. */
 interface CountPage {
   readonly isFull: boolean;
   readonly groups: readonly { readonly group: Uint8Array; readonly identity: GroupIdentity }[];
@@ -287,12 +293,12 @@ function readPage(
   return { isFull: groups.length === STEP_ROWS, groups };
 }
 
-/** The groups of either page that the other has been read up to, and the last of them where there may be more. */
+/** The groups that both pages have reached, and the last of them if there may be more. */
 function holdPages(...pages: CountPages): {
   readonly groups: Map<string, IdentityPair>;
   readonly bound: Uint8Array | undefined;
 } {
-  // Behind the last group of a full page the other may have groups that this one has too.
+  // After the last group of a full page, the other page may have groups that the full one has not reached.
   const bounds = pages.filter(({ isFull }) => isFull).map((page) => page.groups.at(-1)!.group);
   const bound = bounds.sort(compareBytes)[0];
   const groups = new Map<string, [GroupIdentity, GroupIdentity]>();
@@ -327,7 +333,8 @@ export async function purgeCounts(target: SummaryTarget): Promise<void> {
   }
   const inUse = [active, building].filter((one) => one !== null);
   const oldest = Math.min(next, ...inUse);
-  // Without steps a writer may add to a count that was in use when it looked: it is removed once more at the next time.
+  // On engines without steps a writer may still add to a count that was in use when it read the state. So it is
+  // removed once more the next time.
   await changeStanding(target, (now) => ({
     purged: remote === undefined ? oldest : Math.max(now!.purged, oldest - LINGERING),
   }));

@@ -12,14 +12,14 @@ import { addTheSame, type SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
 import { standingOf } from './rows.js';
 
-/** Maintains the figures of groups: in one step with the rows that they are of, or, where one step is one row, behind them. */
+/** The maintainer of summary figures: in one step with the rows, or after them where the atomic step is one row. */
 export class SummaryMaintainer implements RowMaintainer {
   readonly name = 'summaries';
 
   constructor(
     private readonly plans: readonly SummaryPlan[],
     private readonly now: () => number,
-    /** The counts of the plans where one step is one row. */
+    /** The counts of each plan, where the atomic step is one row. */
     private readonly counts: readonly RemoteCount[],
   ) {}
 
@@ -57,7 +57,7 @@ export class SummaryMaintainer implements RowMaintainer {
   hasEffects(change: ChangeImage): boolean {
     this.refuse(change);
     const { before, after } = change;
-    // Each is asked: any of them may refuse the change.
+    // Call each: any of them may refuse the change.
     const same = this.plans.map((plan) =>
       addTheSame(plan.contributionOf(before), plan.contributionOf(after)),
     );

@@ -18,17 +18,17 @@ import { compileKeptWhere } from '../indexes/query/access.js';
 import { type Amounts, summaryTableName } from './rows.js';
 
 /**
- * Numbers as whole multiples of a unit, and those as limbs of 32 bits that are added to one by one. Adding limbs needs no
- * carry, so sums are kept by increments alone, in any order, and lose nothing.
+ * Exact sums: numbers as whole multiples of a unit, split into limbs of 32 bits. Limbs are incremented independently,
+ * without carry, so sums need increments only, in any order, and are exact.
  */
 
 const LIMB_BITS = 32n;
 const LIMB_MASK = (1n << LIMB_BITS) - 1n;
-/** The unit of doubles is 2 to the minus so much. */
+/** The unit of doubles is 2 to the power of minus this. */
 const DOUBLE_SHIFT = 1074;
 const MANTISSA_BITS = 53;
 
-/** What has no place among the multiples of a unit. */
+/** Values that are no multiple of a unit. */
 export type Beyond = 'negative infinity' | 'infinity' | 'NaN';
 
 /** A value of the codec in units. */
@@ -56,7 +56,7 @@ function doubleUnits(value: number): bigint | Beyond {
   return value < 0 ? -units : units;
 }
 
-/** Calls `each` with the limbs that are not zero, the lowest is number 0. All of them have the sign of the number. */
+/** Calls `each` with the nonzero limbs, the lowest is number 0. All have the sign of the number. */
 export function eachLimb(units: bigint, each: (limb: number, amount: bigint) => void): void {
   const sign = units < 0n ? -1n : 1n;
   let rest = units * sign;
@@ -67,7 +67,7 @@ export function eachLimb(units: bigint, each: (limb: number, amount: bigint) => 
   }
 }
 
-/** What an amount of limb n stands for. */
+/** The units that an amount of limb n represents. */
 export function limbUnits(limb: number, amount: bigint): bigint {
   return amount << (LIMB_BITS * BigInt(limb));
 }
@@ -84,23 +84,23 @@ export function sumOf(units: bigint, kind: SumKind): number | bigint | string {
   }
 }
 
-/** The double that is nearest to the sum of so many values divided by their number. */
+/** The double nearest to the average. */
 export function averageOf(units: bigint, kind: SumKind, count: number): number {
   if (kind.unit === 'double') return toDouble(units, BigInt(count));
   return quotient(units, kind.unit === 'decimal' ? kind.scale : 0, count);
 }
 
-/** The nearest double of units / divisor, in units of doubles; ties go to even, as everywhere. */
+/** The double nearest to units / divisor, in units of doubles. Ties go to even. */
 function toDouble(units: bigint, divisor: bigint): number {
   if (units < 0n) return -toDouble(-units, divisor);
   if (units === 0n) return 0;
-  // As many units together as leave the bits of a mantissa: never less than one, so the smallest doubles are right too.
+  // Shifts out the bits beyond a mantissa; never less than one unit, so that subnormal doubles are right too.
   const step = Math.max(0, bitsOf(units / divisor) - MANTISSA_BITS);
   const bottom = divisor << BigInt(step);
   const whole = units / bottom;
   const twice = 2n * (units - whole * bottom);
   const up = twice > bottom || (twice === bottom && whole % 2n === 1n);
-  // Exact, but where it is more than a double can be.
+  // Exact unless it exceeds the range of doubles.
   return Number(up ? whole + 1n : whole) * 2 ** (step - DOUBLE_SHIFT);
 }
 
@@ -110,31 +110,34 @@ function bitsOf(value: bigint): number {
   return hex.length * 4 - Math.clz32(Number.parseInt(hex[0]!, 16)) + 28;
 }
 
-/** What rows add to a summary, and what its figures are: one owner for writes, reads, counts and checks. */
+/**
+ * Plans the figures of a summary: what a row contributes, and what the figures of a group are. Used by writes, reads,
+ * counts and checks.
+ */
 
-/** Of the cell that counts rows. */
+/** The qualifier of the cell that counts rows. */
 const ROWS = '_';
 const COUNT = 0;
 const FIRST_LIMB = 1;
 const BEYOND: Readonly<Record<Beyond, number>> = { 'negative infinity': 0xfd, infinity: 0xfe, NaN: 0xff };
 
-/** What one row adds. */
+/** The contribution of one row. */
 export interface Contribution {
-  /** As the layout of the summary encodes the group. */
+  /** The group, encoded by the summary's layout. */
   readonly group: Uint8Array;
   readonly amounts: Amounts;
 }
 
 interface Measure extends MeasuredSchema {
   readonly path: readonly string[];
-  /** Of the qualifier of each of its cells. */
+  /** The prefix of the qualifiers of its cells. */
   readonly lead: string;
 }
 
-/** Counts and sums as a text that is the same for the same figures, whatever limbs they stand in. */
+/** Counts and sums as text: equal for equal figures, however their limbs are distributed. */
 export type GroupIdentity = string | undefined;
 
-/** The figures of a group whose cells are these; undefined: it has no rows. */
+/** The figures of a group from its cells. Undefined: it has no rows. */
 export interface GroupFigures {
   readonly rows: bigint;
   readonly values: Readonly<Record<string, unknown>>;
@@ -148,7 +151,7 @@ export class SummaryPlan {
   private readonly groupBy: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly measures: readonly Measure[];
 
-  /** @throws QueryError naming a condition that is none. */
+  /** @throws QueryError naming an invalid condition. */
   constructor(
     readonly schema: EntitySchema,
     readonly summary: SummarySchema,
@@ -167,12 +170,12 @@ export class SummaryPlan {
     }));
   }
 
-  /** Whether its rows end by themselves. */
+  /** Whether its rows expire. */
   get ends(): boolean {
     return this.schema.timeToLive.lifelong;
   }
 
-  /** Undefined of what does not count. @throws KeyError on a value that no group can have. */
+  /** Undefined where the row does not count. @throws KeyError on a value that no group can have. */
   contributionOf(image: RowImage): Contribution | undefined {
     if (image.isEmpty || !this.presence.isIn(image, 'living')) return undefined;
     const row = image.toResult();
@@ -188,7 +191,7 @@ export class SummaryPlan {
     return { group: this.encode(values), amounts: this.amountsOf(entity) };
   }
 
-  /** @throws KeyError when the values are none of a group. */
+  /** @throws KeyError when the values identify no group. */
   encode(values: Readonly<Record<string, unknown>>): Uint8Array {
     const { summary, schema } = this;
     try {
@@ -202,7 +205,7 @@ export class SummaryPlan {
     }
   }
 
-  /** When the row ends by itself, milliseconds; 0: it does not. */
+  /** The expiry of the row, ms since 1970; 0: it does not expire. */
   endOf(image: RowImage): number {
     const { marker, timeToLive } = this.schema;
     const cell = marker && image.cell(marker.family, marker.qualifier);
@@ -228,7 +231,7 @@ export class SummaryPlan {
     return amounts.get(ROWS) ?? 0n;
   }
 
-  /** Undefined: nothing is added to the group, or has been taken away again. */
+  /** Undefined: the group is empty. */
   identityOf(amounts: Amounts): GroupIdentity {
     const figures = [
       this.rowsIn(amounts),
@@ -237,7 +240,7 @@ export class SummaryPlan {
     return figures.every((one) => one === 0n) ? undefined : figures.join(' ');
   }
 
-  /** Figures but least and greatest values. */
+  /** A figure other than least and greatest values. */
   figureOf({ kind, property }: FigureSchema, amounts: Amounts): unknown {
     if (property === undefined) return Number(this.rowsIn(amounts));
     const measure = this.measures.find((one) => one.property === property)!;
@@ -280,7 +283,7 @@ function totalsOf({ lead, sum }: Measure, amounts: Amounts): Totals {
   };
 }
 
-/** The sum where infinities and NaN are among the values; undefined where none are. */
+/** The sum where infinities or NaN are among the values. Undefined where none are. */
 function beyondOf({ negative, positive, nan }: Totals): number | undefined {
   if (nan > 0n || (negative > 0n && positive > 0n)) return Number.NaN;
   if (negative > 0n) return Number.NEGATIVE_INFINITY;
@@ -294,7 +297,7 @@ function valueAt(entity: object, path: readonly string[]): unknown {
   return value ?? undefined;
 }
 
-/** What leads from one contribution to the other; empty: nothing. */
+/** The difference between two contributions. Empty: none. */
 export function differenceOf(was: Amounts | undefined, is: Amounts | undefined): Map<string, bigint> {
   const amounts = new Map<string, bigint>(is);
   for (const [qualifier, amount] of was ?? []) {
@@ -305,7 +308,7 @@ export function differenceOf(was: Amounts | undefined, is: Amounts | undefined):
   return amounts;
 }
 
-/** Whether two rows, or one at two times, add the same to the same group. */
+/** Whether two contributions are equal and of the same group. */
 export function addTheSame(a: Contribution | undefined, b: Contribution | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return toLatin1(a.group) === toLatin1(b.group) && differenceOf(a.amounts, b.amounts).size === 0;

@@ -1,4 +1,4 @@
-/** What a summary says: the figures of one group, and of many in their order. */
+/** Reads the figures of a summary: of one group, or of many in their order. */
 
 import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
@@ -17,15 +17,15 @@ import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, stand
 /** A group with its figures. */
 export type SummaryRow = Record<string, unknown>;
 
-/** Where a reading of groups goes on. */
+/** The position at which a scan of groups continues. */
 export interface GroupPosition {
   readonly range: number;
   readonly after: Uint8Array;
 }
 
-/** Rows that have ended are taken away so many at a time. */
+/** Expired rows subtracted in one step. */
 const BURIED = 256;
-/** Entries looked at together for one that its row bears out. */
+/** Entries tested in one batch for one that its row confirms. */
 const ENTRIES = 16;
 
 export class SummaryReader {
@@ -33,7 +33,7 @@ export class SummaryReader {
     private readonly plan: SummaryPlan,
     private readonly access: IndexAccess | undefined,
     private readonly now: () => number,
-    /** Where groups have other cells than their amounts: what leaves those out. */
+    /** Excludes cells of groups that are no amounts. */
     private readonly sift: Filter | undefined = undefined,
   ) {}
 
@@ -47,7 +47,7 @@ export class SummaryReader {
     return this.rowOf(step, group, amounts);
   }
 
-  /** Some groups that meet the conditions, from a position on, in their order. @throws as `get`. */
+  /** A page of groups that satisfy the conditions, from a position on. @throws as `get`. */
   page(
     step: ChangeStep,
     conditions: KeyConditions,
@@ -72,7 +72,7 @@ export class SummaryReader {
     return { rows, next: undefined };
   }
 
-  /** The count that is asked, without what has ended. */
+  /** The number of the count in use, after subtracting expired rows. */
   private counted(step: ChangeStep): number {
     const { schema, summary } = this.plan;
     const standing = standingOf(step, schema, summary);
@@ -117,7 +117,7 @@ export class SummaryReader {
     return row;
   }
 
-  /** The least or greatest value of a group: that of the first or last entry which its row bears out. */
+  /** The least or greatest value of a group: that of the first or last entry that its row confirms. */
   private extremeOf(
     step: ChangeStep,
     { kind, property, index: name }: FigureSchema,

@@ -38,8 +38,9 @@ import {
 } from './rows.js';
 
 /**
- * What each row has added to a count, where one step of the engine is one row. docs/summaries.md has the bytes. A change of it is
- * written down before the groups are changed and closed behind them, so it is made once, whoever ends it.
+ * The stored contribution of each row to a count, on engines whose atomic step is one row. docs/summaries.md has the
+ * bytes. A change of it is recorded before the groups are changed and closed afterwards, so it is applied exactly
+ * once, whoever finishes it.
  */
 
 /** FROZEN. */
@@ -48,27 +49,27 @@ export const ADDITION: Uint8Array = toBytes('a');
 const COUNTED = 0;
 const UNDER_WAY = 1;
 const TOKEN_LENGTH = newToken().length;
-/** State, token, owner, length of what it was. */
+/** Bytes of state, token, owner, and length of the former contribution. */
 const HEAD = 1 + 2 * TOKEN_LENGTH + 4;
 
-/** A change of what a row adds, which groups may have taken already. */
+/** A change of a row's contribution. Some groups may have applied it already. */
 export interface Transfer {
-  /** The groups know by it what they have taken. */
+  /** The token by which groups recognize what they have applied. */
   readonly token: Uint8Array;
-  /** Who is at it. */
+  /** The writer at work. */
   readonly owner: Uint8Array;
   readonly was: Contribution | undefined;
   readonly is: Contribution | undefined;
 }
 
-/** What a row has added, as it stands. */
+/** The stored contribution of a row. */
 export interface Addition {
   readonly value: Uint8Array;
-  /** When it was written, by the engine's time. */
+  /** When it was written, by the engine's clock. */
   readonly since: number;
-  /** What was added, once the transfer is closed. */
+  /** The contribution, once the transfer is closed. */
   readonly is: Contribution | undefined;
-  /** Undefined: it is closed. */
+  /** The transfer in progress. Undefined: it is closed. */
   readonly transfer: Transfer | undefined;
 }
 
@@ -87,7 +88,7 @@ export function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array 
   return concatBytes(Uint8Array.of(UNDER_WAY), token, owner, new Uint8Array(length), before, encoded(is));
 }
 
-/** Undefined: nothing. @throws CorruptionError. */
+/** Undefined: none is stored. @throws CorruptionError. */
 export function readAddition(result: Result): Addition | undefined {
   const cell = result.getLatest(SUMMARY_FAMILY, ADDITION);
   if (cell === undefined) return undefined;
@@ -130,43 +131,44 @@ function unreadable({ row }: Result): CorruptionError {
 }
 
 /**
- * A count of the rows of a summary where one step of the engine is one row. Beside the groups stands what each row has added
- * to them. To bring that in line with the row is one transfer:
+ * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
+ * the groups. A transfer updates it:
  *
- * 1. It is written down what the row has added and what it is to add, if nobody has changed that since it was read.
- * 2. Each group takes the difference, and with it, in the same step, a token: so it takes it once, whoever hands it over.
- * 3. It is written down that the row has added that; then the tokens
- *    end by time, after {@link FENCED}: a request that comes late finds that the group has taken it.
+ * 1. The row's old and new contribution are recorded, on condition that the old one is as it was read.
+ * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whoever
+ * sends it.
+ * 3. The new contribution is recorded as closed. Then the tokens get a TTL, longer than {@link FENCED}: until then a
+ * late request finds that the group has applied it.
  *
- * Who does this reads the row once more while the groups take the difference, and begins anew until both agree: a change that was
- * made before the transfer was written down is seen then, and who changes the row later finds the transfer and waits for its end. So
- * at rest they agree, whoever was faster, and any number may be at it. A transfer belongs to the one who has begun it, who makes each step within
- * {@link WINDOW}; what nobody has ended after a longer time another takes over, with the same token.
+ * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
+ * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
+ * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WINDOW};
+ * after a longer time another one takes the transfer over, with the same token.
  */
 
-/** How often a row is looked at while others change it, or are about to end what they have begun. */
+/** The most attempts on a row that others change, or whose transfer others are about to finish. */
 const ATTEMPTS = 64;
-/** The longest wait between two looks, ms. */
+/** The longest pause between two attempts, ms. */
 const LONGEST_WAIT = 100;
-/** Milliseconds before a delete: it hides what is written in the millisecond of what it deletes (R32). */
+/** Milliseconds before a delete: a delete hides cells written in the same millisecond as the deleted one (R32). */
 const TICK = 2;
 
-/** What it takes from its database. */
+/** The parts of a database that it uses. */
 export interface RemoteCountSource {
   table(name: string): Table;
   now(): number;
-  /** Whether cells have lives of their own, by which tokens end. */
+  /** Whether cells have TTLs, by which tokens expire. */
   readonly cellTtl: boolean;
 }
 
-/** A row, and what it has added. */
+/** A row and its stored contribution. */
 interface Look {
   readonly added: Addition | undefined;
   readonly is: Contribution | undefined;
 }
 
 export class RemoteCount {
-  /** The counts that were in use when the summary was looked at last. */
+  /** The counts in use when the state was last read. */
   private inUse: readonly number[] = [];
   private readonly ending = new Set<Promise<void>>();
 
@@ -175,12 +177,12 @@ export class RemoteCount {
     private readonly source: RemoteCountSource,
   ) {}
 
-  /** Where the summary stands; undefined: it was never counted. */
+  /** The state of the summary. Undefined: it was never counted. */
   async standing(): Promise<SummaryStanding | undefined> {
     return readStanding(await this.table.get(new Get(stateRow(this.plan.summary.id))));
   }
 
-  /** Changes where it stands; `next` is asked again when others have changed it meanwhile. @throws ConflictError. */
+  /** Updates the state; `next` is called again if others have updated it meanwhile. @throws ConflictError. */
   async changeStanding(
     next: (standing: SummaryStanding | undefined) => SummaryStanding,
   ): Promise<SummaryStanding> {
@@ -204,13 +206,13 @@ export class RemoteCount {
     );
   }
 
-  /** The amounts of a group, `group` as the layout of the summary encodes it, in some counts. */
+  /** The amounts of a group in some counts. `group`: as encoded by the summary's layout. */
   async amounts(group: Uint8Array, generations: readonly number[]): Promise<Amounts[]> {
     const gets = generations.map((generation) => new Get(groupRow(generation, group)).setFilter(AMOUNTS));
     return (await this.table.getAll(gets)).map(amountsOf);
   }
 
-  /** Removes what a scan of its table finds; how many rows. */
+  /** Deletes the rows that a scan of its table finds. @returns their number. */
   async remove(scan: Scan): Promise<number> {
     const rows: Uint8Array[] = [];
     for await (const { row } of this.table.scan(scan)) rows.push(row);
@@ -218,9 +220,9 @@ export class RemoteCount {
     return rows.length;
   }
 
-  /** Has the counts in use agree with a row. @returns whether they do; else others are at it. */
+  /** Updates the counts in use from a row. @returns false while other writers are doing so. */
   async settleAll(row: Uint8Array, settledAfter: number): Promise<boolean> {
-    // The counts in use are rarely others than they were: the row is looked at beside.
+    // The counts in use seldom change: assume the last known ones and read the state in parallel.
     const looks = new Map(this.inUse.map((generation) => [generation, this.look(row, generation)]));
     const [standing] = await Promise.all([this.standing(), ...looks.values()]);
     this.inUse = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
@@ -229,9 +231,8 @@ export class RemoteCount {
   }
 
   /**
-   * Has one count agree with a row.
-   * @param settledAfter milliseconds after which a transfer is nobody's.
-   * @param first how the row was found.
+   * Updates one count from a row. @param settledAfter age in milliseconds from which a transfer is abandoned. @param
+   * first the row, if it was read already.
    */
   async settle(
     row: Uint8Array,
@@ -240,7 +241,7 @@ export class RemoteCount {
     first: Promise<Look> | undefined = undefined,
   ): Promise<boolean> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      // At once behind a transfer of one's own: that it agrees is what is found nearly always.
+      // At once after a transfer of its own, which nearly always leaves both in agreement.
       if (attempt > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       const found = attempt === 0 && first !== undefined ? first : this.look(row, generation);
       const { added, is } = await found;
@@ -267,7 +268,10 @@ export class RemoteCount {
     return this.plan.contributionOf(RowImage.of(row, stored));
   }
 
-  /** Steps 1 to 3. @returns whether they were made, and the row adds just this; false when another was faster. */
+  /**
+   * Steps 1 to 3. @returns whether they were made and the row still contributes just this; false when another writer
+   * was faster.
+   */
   private async transfer(
     row: Uint8Array,
     generation: number,
@@ -281,9 +285,10 @@ export class RemoteCount {
     const taken = this.differences(generation, was, is);
     const steps = taken.map(([group, amounts]) => takeOnce(group, amounts, token));
     const timeout = ends - performance.now();
-    // Too late: another may have taken it over before the groups are changed. It is taken over in the next round, or by others.
+    // Too late: another writer may take over the transfer before the groups are changed. The next round, or another
+    // writer, does.
     if (timeout < WINDOW / 2) return false;
-    // Whoever changes the row from here on finds the transfer, and brings the count in line behind it.
+    // Whoever changes the row from here on finds the transfer, and updates the count after it.
     const [now] = await Promise.all([this.contribution(row), this.batch(steps, timeout)]);
     if (!(await this.close(own, value, is))) return false;
     this.endLater(
@@ -293,7 +298,7 @@ export class RemoteCount {
     return addTheSame(is, now);
   }
 
-  /** What goes from group to group, by the row of the group. */
+  /** The difference for each group, by the group's row. */
   private differences(
     generation: number,
     was: Contribution | undefined,
@@ -315,7 +320,7 @@ export class RemoteCount {
     return this.change(value, new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, found.since));
   }
 
-  /** Whether what the row has added was still as it was found. */
+  /** Writes a row's contribution on condition that it is as it was read. */
   private async change(found: Uint8Array | undefined, mutation: RowMutation): Promise<boolean> {
     const check =
       found === undefined
@@ -325,7 +330,7 @@ export class RemoteCount {
     return success;
   }
 
-  /** Nobody waits for the end of a token: where it is never ended, the group keeps a small cell. */
+  /** In the background: if the token never expires, the group keeps one small cell. */
   private endLater(groups: readonly Uint8Array[], token: Uint8Array): void {
     const ending = this.end(groups, token)
       .catch((error: unknown) => {
@@ -335,12 +340,12 @@ export class RemoteCount {
     this.ending.add(ending);
   }
 
-  /** Resolves when all tokens of transfers that were closed have been ended. */
+  /** Resolves when all tokens of closed transfers have got their expiry. */
   async rest(): Promise<void> {
     await Promise.all(this.ending);
   }
 
-  /** What the groups have taken is closed; a request that comes late is to find it so. */
+  /** Sets the expiry of a token. Until then it shows late requests that the group has applied the transfer. */
   private async end(groups: readonly Uint8Array[], token: Uint8Array): Promise<void> {
     await sleep(TICK);
     const found = await this.table.getAll(groups.map((group) => getToken(group, token)));
@@ -351,7 +356,7 @@ export class RemoteCount {
     if (!this.source.cellTtl) await this.removeEnded(groups);
   }
 
-  /** Removes what would have ended by time. A request that could find it has failed long ago. */
+  /** Deletes expired tokens on engines without cell TTLs. Requests that could still need them have failed long ago. */
   private async removeEnded(groups: readonly Uint8Array[]): Promise<void> {
     const before = this.source.now() - FENCED;
     const found = await this.table.getAll(groups.map((group) => getEnded(group, before)));

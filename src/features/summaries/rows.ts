@@ -25,7 +25,7 @@ const STATE = toBytes('s');
 const LIFE = toBytes('l');
 const END = toBytes('e');
 
-/** The name of the table that the summaries of a table stand in. */
+/** The name of the table that holds a table's summaries. */
 export function summaryTableName(table: string): string {
   return `${table}_sum`;
 }
@@ -34,26 +34,29 @@ export function summaryTableDescriptor(table: string): TableDescriptor {
   return tableDescriptor(summaryTableName(table), { [SUMMARY_FAMILY]: {} });
 }
 
-/** What rows begin with. FROZEN. */
+/** The first byte of rows. FROZEN. */
 export const RowKind = { state: 0, group: 1, life: 2, end: 3 } as const;
 type CountRowKind = 1 | 2 | 3;
 
-/** Where a summary stands. */
+/** The stored state of a summary. */
 export interface SummaryStanding {
   readonly entity: string;
   readonly summary: string;
   readonly signature: string;
-  /** The count that is asked; null: none yet. */
+  /** The number of the count in use. Null: none yet. */
   readonly active: number | null;
-  /** The count that is being made beside it. */
+  /** The number of the count being made. */
   readonly building: number | null;
-  /** Rows up to this one, in hex, are in the count that is being made; null: none. `end`: all of them. */
+  /** The count being made includes the rows up to this one (hex). Null: none. `end`: all. */
   readonly cursor: string | null;
   /** The number of the next count. */
   readonly next: number;
-  /** Counts below this number have been removed, but for those in use. */
+  /** Counts below this number have been deleted, except those in use. */
   readonly purged: number;
-  /** Whether rows ended by themselves when it was counted: what each has added stands beside the groups then. Earlier releases left it out. */
+  /**
+   * Whether rows expired when it was counted. Then the contribution of each row is stored beside the groups. Absent
+   * in records of earlier releases.
+   */
   readonly ends?: boolean;
 }
 
@@ -68,7 +71,7 @@ export function putStanding(id: Uint8Array, standing: SummaryStanding): Put {
   return new Put(stateRow(id)).addColumn(SUMMARY_FAMILY, STATE, JSON.stringify(standing));
 }
 
-/** Undefined when there is none. @throws CorruptionError on what is none. */
+/** Undefined when none is stored. @throws CorruptionError. */
 export function readStanding(result: Result): SummaryStanding | undefined {
   const value = result.getValue(SUMMARY_FAMILY, STATE);
   if (value === undefined) return undefined;
@@ -78,7 +81,7 @@ export function readStanding(result: Result): SummaryStanding | undefined {
     if (numbers.every((one) => Number.isSafeInteger(one)) && typeof read.signature === 'string')
       return read as SummaryStanding;
   } catch {
-    // Said below.
+    // Thrown below.
   }
   throw new CorruptionError(
     'What is kept of a summary cannot be read. Delete its row, and build it anew: rowan summary build.',
@@ -95,7 +98,7 @@ export function standingOf(
   return readStanding(step.read(new Get(stateRow(id)), table));
 }
 
-/** What the rows of a count begin with. */
+/** The prefix of a count's rows. */
 export function countPrefix(kind: CountRowKind, generation: number, id: Uint8Array): Uint8Array {
   const prefix = Buffer.alloc(5);
   prefix[0] = kind;
@@ -103,31 +106,31 @@ export function countPrefix(kind: CountRowKind, generation: number, id: Uint8Arr
   return concatBytes(new Uint8Array(prefix), id);
 }
 
-/** The bytes before the id: those of a group's layout begin with it. */
+/** The bytes before the id, with which a group's encoded key begins. */
 const BEFORE_ID = 5;
 
-/** `group`: as the layout of the summary encodes it, the id in front. */
+/** `group`: as encoded by the summary's layout, which begins with the id. */
 export function groupRow(generation: number, group: Uint8Array): Uint8Array {
   return concatBytes(countPrefix(RowKind.group, generation, EMPTY_BYTES), group);
 }
 
-/** As the layout of the summary decodes it. */
+/** The group as the summary's layout decodes it. */
 export function groupOf(row: Uint8Array): Uint8Array {
   return copyBytes(row, BEFORE_ID);
 }
 
-/** What rows add to a group: amounts by the qualifier (latin1) of their cells. */
+/** The amounts that rows contribute to a group, by the qualifier (latin1) of their cells. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** What the columns of tokens begin with. FROZEN. */
+/** The prefix of the columns of tokens. FROZEN. */
 const TOKENS = Uint8Array.of(0xff, 0xff, 0xff);
-/** What stands in the column of a token. */
+/** The value in the column of a token. */
 const TAKEN = new Uint8Array(8);
 
-/** Of an amount; longer ones are the tokens of what a group has taken. */
+/** The longest qualifier of an amount. Longer ones are tokens. */
 const LONGEST_QUALIFIER = 2;
 
-/** The amounts of a group's row. @throws CorruptionError when a cell is none. */
+/** The amounts of a group's row. @throws CorruptionError on an invalid cell. */
 export function amountsOf(result: Result): Map<string, bigint> {
   const amounts = new Map<string, bigint>();
   for (const { qualifier, value, row } of result.cells) {
@@ -142,7 +145,7 @@ export function amountsOf(result: Result): Map<string, bigint> {
   return amounts;
 }
 
-/** What adds amounts to a group; undefined: nothing. */
+/** The increment that adds amounts to a group. Undefined: nothing to add. */
 export function incrementOf(row: Uint8Array, amounts: Amounts): Increment | undefined {
   const increment = additionTo(row, amounts);
   return increment.columns.length === 0 ? undefined : increment;
@@ -156,21 +159,21 @@ function additionTo(row: Uint8Array, amounts: Amounts): Increment {
   return increment;
 }
 
-/** The same where the group may have taken it already: then it has the token. */
+/** The same increment, on condition that the group does not have the token yet. */
 export function takeOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
   const column = tokenColumn(token);
   const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, column, 1n);
   return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
 }
 
-/** Reads when the group has taken what has the token. */
+/** Reads the time at which the group got the token. */
 export function getToken(row: Uint8Array, token: Uint8Array): Get {
   return new Get(row).addColumn(SUMMARY_FAMILY, tokenColumn(token));
 }
 
 /**
- * Has a token end by time, when no request can come any more that would give the same once more. `since`: when it was taken; what
- * was written then would show itself again behind what ends.
+ * Gives a token a TTL, longer than any request with it can still arrive. `since`: when the token was written; the new
+ * cell must hide that one.
  */
 export function endToken(row: Uint8Array, token: Uint8Array, since: number): RowMutations {
   const column = tokenColumn(token);
@@ -179,7 +182,7 @@ export function endToken(row: Uint8Array, token: Uint8Array, since: number): Row
     .add(new Put(row).addColumn(SUMMARY_FAMILY, column, TAKEN).setTtl(FENCED, { optional: true }));
 }
 
-/** Reads the tokens of a group that ended before this time: where cells have no lives they are still there. */
+/** Reads the tokens of a group that expired before this time, on engines without cell TTLs. */
 export function getEnded(row: Uint8Array, before: number): Get {
   return new Get(row)
     .addFamily(SUMMARY_FAMILY)
@@ -187,17 +190,17 @@ export function getEnded(row: Uint8Array, before: number): Get {
     .setFilter(filters.all(filters.columnRange(TOKENS, true, null, false), filters.value('EQUAL', TAKEN)));
 }
 
-/** Behind all amounts, so that these are read without what was taken. */
+/** After all amounts, so that these are read without tokens. */
 function tokenColumn(token: Uint8Array): Uint8Array {
   return concatBytes(TOKENS, token);
 }
 
-/** What is read of a group: no tokens, of which there may be many. */
+/** Reads a group without its tokens, of which there may be many. */
 export const AMOUNTS: Filter = filters.columnRange(null, false, TOKENS, false);
 
-/** What a row of the entity has added, and when it ends. */
+/** The contribution of a row of the entity, and its expiry. */
 export interface Life {
-  /** Milliseconds; 0: it does not. */
+  /** Milliseconds since 1970; 0: it does not expire. */
   readonly end: number;
   readonly group: Uint8Array;
   readonly amounts: Amounts;
@@ -211,14 +214,14 @@ export function endRow(generation: number, id: Uint8Array, end: number, row: Uin
   return concatBytes(endsUpTo(generation, id, end), row);
 }
 
-/** What the ends of that moment begin with. */
+/** The prefix of the rows that expire at that moment. */
 export function endsUpTo(generation: number, id: Uint8Array, end: number): Uint8Array {
   const time = Buffer.alloc(8);
   time.writeBigUInt64BE(BigInt(end));
   return concatBytes(countPrefix(RowKind.end, generation, id), new Uint8Array(time));
 }
 
-/** The row of the entity that an end is of. */
+/** The row of the entity that an expiry record is about. */
 export function endedRow(row: Uint8Array, id: Uint8Array): Uint8Array {
   return copyBytes(row, BEFORE_ID + id.length + 8);
 }
@@ -246,7 +249,7 @@ export function putEnd(row: Uint8Array): Put {
   return new Put(row).addColumn(SUMMARY_FAMILY, END, EMPTY_BYTES);
 }
 
-/** Undefined when there is none. @throws CorruptionError. */
+/** Undefined when none is stored. @throws CorruptionError. */
 export function readLife(result: Result): Life | undefined {
   const value = result.getValue(SUMMARY_FAMILY, LIFE);
   if (value === undefined) return undefined;
@@ -260,7 +263,7 @@ export function readLife(result: Result): Life | undefined {
   );
 }
 
-/** Undefined of what is none. */
+/** Undefined on malformed bytes. */
 export function decodeLife(value: Uint8Array): Life | undefined {
   const bytes = Buffer.from(value);
   try {

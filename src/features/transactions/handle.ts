@@ -1,4 +1,4 @@
-/** Entities inside of a transaction. */
+/** The repositories and queries of a transaction (`db.transaction`). */
 
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../../errors.js';
 import { type KeyDictionary, TableDictionary } from '../../key/index.js';
@@ -18,8 +18,8 @@ import { describe } from '../../table/checks.js';
 import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../../table/index.js';
 
 /**
- * What the function of `db.transaction` is given: repositories and queries that see one moment of the database and what the
- * transaction has written itself. Nothing of it is of use behind the function's end (`ERR_TRANSACTION_ENDED`).
+ * The argument of the function given to `db.transaction`: repositories and queries that see one snapshot of the
+ * database and the transaction's own writes. Unusable once the function has ended (`ERR_TRANSACTION_ENDED`).
  */
 export class Transaction implements Deferred {
   private readonly schemas = new Map<EntityClass, EntitySchema>();
@@ -48,14 +48,17 @@ export class Transaction implements Deferred {
     });
   }
 
-  /** The repository of an entity class, inside of this transaction. @throws SchemaError on a class not opened with. */
+  /**
+   * The repository of an entity class in this transaction. @throws SchemaError on a class that the database was not
+   * opened with.
+   */
   repository<C extends ScatteredClass>(target: C): ScatteredRepository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C>;
   repository<C extends KeyedClass>(target: C): Repository<C> {
     return this.contexts.repository(target);
   }
 
-  /** As `Database.collection`, inside of this transaction. */
+  /** As `Database.collection`, in this transaction. */
   collection<
     const Classes extends readonly [KeyedClass, ...KeyedClass[]],
     const Q extends KeyQuery<Classes[0]>,
@@ -67,12 +70,12 @@ export class Transaction implements Deferred {
     return this.contexts.collection(classes, prefix, options);
   }
 
-  /** A table below the entities, inside of this transaction. */
+  /** A table below the entities, in this transaction. */
   table(name: string): SyncTable {
     return this.tables.table(name);
   }
 
-  /** There are no transactions in transactions. @throws RowanError `ERR_TRANSACTION_ENDED`, always. */
+  /** Transactions cannot be nested. @throws RowanError `ERR_TRANSACTION_ENDED`, always. */
   transaction(): never {
     throw new RowanError(
       'ERR_TRANSACTION_ENDED',
@@ -80,18 +83,21 @@ export class Transaction implements Deferred {
     );
   }
 
-  /** For the writes of its repositories. */
+  /** Registers work for the end of the transaction. Called by writes of its repositories. */
   add(ending: Ending): void {
     this.endings.push(ending);
   }
 
-  /** It has failed: puts back what was set on the caller's objects, the last first. */
+  /** After a failure: restores the caller's objects, the last write first. */
   rollback(): void {
     for (const { undo } of this.endings.reverse()) undo?.();
     this.endings.length = 0;
   }
 
-  /** It was committed: runs the hooks that follow its writes, in order. @throws RowanError `ERR_HOOK` for the first that throws. */
+  /**
+   * After the commit: runs the hooks of its writes, in order. @throws RowanError `ERR_HOOK` for the first that
+   * throws.
+   */
   async settle(): Promise<void> {
     let failure: unknown;
     for (const ending of this.endings) {
@@ -124,8 +130,8 @@ export class Transaction implements Deferred {
 }
 
 /**
- * Ids are given outside of transactions, for good. But that a text has none is something that a transaction has read: its
- * row counts among those that must not change.
+ * Dictionary ids are assigned outside of transactions, for good. A missing id counts as read by the transaction: its
+ * row must not change before the commit.
  */
 class LookedUpDictionary implements KeyDictionary {
   constructor(
@@ -158,8 +164,7 @@ class LookedUpDictionary implements KeyDictionary {
 }
 
 /**
- * Runs `run` in transactions of the engine until one is committed; what the writes of the others have left on the caller's
- * objects is put back.
+ * Runs `run` in engine transactions until one is committed. Restores the caller's objects after each failed attempt.
  */
 export async function runTransaction<T>(
   engine: Engine,

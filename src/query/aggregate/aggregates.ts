@@ -5,22 +5,22 @@ import { describe, isInstance, isRecord } from '../../table/checks.js';
 import { type ValueComparator, valueComparator } from '../evaluate.js';
 import { type RunningSum, sumFor } from './exact-sum.js';
 
-/** Works on the values of one group. */
+/** The running state of a figure over one group. */
 export interface Fold<T> {
   add(entity: Readonly<Record<string, unknown>>): void;
   result(): T;
 }
 
-/** One figure to be worked out. Made by the functions of {@link Aggregates}. */
+/** A figure to be computed. Made by the methods of {@link Aggregates}. */
 export class Aggregate<T> {
   constructor(
-    /** The property that is read; undefined: only the row itself. */
+    /** The property that is read. Undefined: only the row. */
     readonly property: string | undefined,
     readonly start: () => Fold<T>,
   ) {}
 }
 
-/** Aggregates over the rows of a query: counts, sums, averages, least and greatest values. */
+/** Figures over the rows of a query: counts, sums, averages, minima and maxima. */
 
 /** Properties that have an order. */
 export type OrderedOf<E> = {
@@ -29,15 +29,15 @@ export type OrderedOf<E> = {
     : never;
 }[keyof E & string];
 
-/** Properties that can be added: numbers, bigints, and texts that a decimal codec keeps. */
+/** Properties that can be summed: numbers, bigints, and strings of a decimal codec. */
 export type SummableOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends number | bigint | string ? P : never;
 }[keyof E & string];
 
-/** The type of a sum: texts are decimals. */
+/** The type of a sum. Strings are decimals. */
 export type SumOf<V> = V extends bigint ? bigint : V extends number ? number : string;
 
-/** Adds up the values that are there; undefined for none. */
+/** Sums the present values. Undefined if there are none. */
 function foldedSum<T>(
   property: string,
   read: ValueReader,
@@ -57,22 +57,22 @@ function foldedSum<T>(
   };
 }
 
-/** Figures by name. */
+/** Figures, by name. */
 export type AggregateSet = Readonly<Record<string, Aggregate<unknown>>>;
 
-/** What the figures come to. */
+/** The results of figures. */
 export type AggregateResults<A extends AggregateSet> = {
   -readonly [Name in keyof A]: A[Name] extends Aggregate<infer T> ? T : never;
 };
 
 /**
- * The figures that there are. Absent values take no part: the sum of none is zero, and their least, greatest and average
- * value is null.
+ * The available figures. Absent values are ignored: without any value a sum is 0, and minimum, maximum and average
+ * are null.
  */
 export class Aggregates<E> {
   constructor(private readonly schema: EntitySchema) {}
 
-  /** How many rows there are; with a property, how many have a value. */
+  /** The number of rows; with a property, of those with a value. */
   count(property?: keyof E & string): Aggregate<number> {
     const read = property === undefined ? undefined : this.value(property, 'count');
     return new Aggregate(property, () => {
@@ -86,7 +86,7 @@ export class Aggregates<E> {
     });
   }
 
-  /** Exact for bigints and decimals; numbers are added with compensated rounding. */
+  /** The sum: exact for bigints and decimals, with compensated rounding for numbers. */
   sum<P extends SummableOf<E>>(property: P): Aggregate<SumOf<NonNullable<E[P]>>> {
     const read = this.number(property, 'sum');
     const zero = zeroOf(codecOf(this.schema, property)!);
@@ -95,7 +95,7 @@ export class Aggregates<E> {
     );
   }
 
-  /** The double that is nearest to the exact average; null of no values. */
+  /** The average, rounded to the nearest double. Null without values. */
   avg<P extends SummableOf<E>>(property: P): Aggregate<number | null> {
     const read = this.number(property, 'avg');
     return new Aggregate(property, () =>
@@ -103,12 +103,12 @@ export class Aggregates<E> {
     );
   }
 
-  /** The least value, in the order of `orderBy`; null of no values. */
+  /** The minimum, in the order of `orderBy`. Null without values. */
   min<P extends OrderedOf<E>>(property: P): Aggregate<NonNullable<E[P]> | null> {
     return this.extreme(property, 'min', -1);
   }
 
-  /** The greatest value, in the order of `orderBy`; null of no values. */
+  /** The maximum, in the order of `orderBy`. Null without values. */
   max<P extends OrderedOf<E>>(property: P): Aggregate<NonNullable<E[P]> | null> {
     return this.extreme(property, 'max', 1);
   }
@@ -136,7 +136,7 @@ export class Aggregates<E> {
     return readerOf(this.schema, property, doing);
   }
 
-  /** @throws QueryError when the property's values cannot be added. */
+  /** @throws QueryError when the property's values cannot be summed. */
   private number(property: string, doing: string): ValueReader {
     const read = this.value(property, doing);
     if (zeroOf(codecOf(this.schema, property)!) === undefined) {
@@ -152,10 +152,10 @@ export class Aggregates<E> {
 
 type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
 
-/** The value of one property of a loaded entity; undefined when it is absent. */
+/** Reads one property of a loaded entity. Undefined when absent. */
 export type ValueReader = (entity: Readonly<Record<string, unknown>>) => unknown;
 
-/** @throws QueryError when the entity has no such property of one value. */
+/** @throws QueryError when the entity has no such single-valued property. */
 export function readerOf(schema: EntitySchema, property: string, doing: string): ValueReader {
   if (codecOf(schema, property) === undefined) {
     throw new QueryError(
@@ -178,13 +178,13 @@ export function readerOf(schema: EntitySchema, property: string, doing: string):
   };
 }
 
-/** The order of a property's values. @throws QueryError when it has none. */
+/** Compares values of a property. @throws QueryError when they have no order. */
 export function comparatorOf(schema: EntitySchema, property: string, doing: string): ValueComparator {
   readerOf(schema, property, doing);
   return valueComparator(property, codecOf(schema, property) as ValueCodec<unknown>);
 }
 
-/** The codec of a property of one value; undefined when there is none. */
+/** The codec of a single-valued property. Undefined when there is none. */
 export function codecOf(schema: EntitySchema, property: string): AnyCodec | undefined {
   const column = schema.columnsByProperty.get(property);
   if (column !== undefined) {
@@ -193,7 +193,7 @@ export function codecOf(schema: EntitySchema, property: string): AnyCodec | unde
   return schema.key.parts.find(({ name, recoverable }) => name === property && recoverable)?.codec;
 }
 
-/** @throws QueryError when what was given is no set of figures. */
+/** @throws QueryError on an argument that is no set of figures. */
 export function checkAggregates(given: unknown): AggregateSet {
   if (!isRecord(given) || Object.keys(given).length === 0) {
     throw new QueryError(

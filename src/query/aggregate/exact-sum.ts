@@ -1,16 +1,16 @@
 import { QueryError } from '../../errors.js';
 import { typeName } from '../evaluate.js';
 
-/** A sum of one kind of number. */
+/** A running sum of numbers of one kind. */
 export interface RunningSum {
   add(value: unknown): void;
-  /** In the type of the values. */
+  /** The sum, in the type of the values. */
   readonly total: number | bigint | string;
-  /** The nearest double of total / count. */
+  /** total / count, rounded to the nearest double. */
   average(count: number): number;
 }
 
-/** The error of a value that cannot be added. */
+/** The error of a value that cannot be summed. */
 export function notSummable(property: string, value: unknown): QueryError {
   return new QueryError(
     `sum and avg take numbers, bigints and decimals: ${property} holds a ${typeName(value)}.`,
@@ -18,16 +18,16 @@ export function notSummable(property: string, value: unknown): QueryError {
   );
 }
 
-/** Digits that the quotient of an average is worked out to: more than a double holds. */
+/** Decimal digits computed of an average: more than a double holds. */
 const QUOTIENT_DIGITS = 40;
 
-/** The nearest double of (unscaled / 10^scale) / count. */
+/** (unscaled / 10^scale) / count, rounded to the nearest double. */
 export function quotient(unscaled: bigint, scale: number, count: number): number {
   const digits = (unscaled * 10n ** BigInt(QUOTIENT_DIGITS)) / BigInt(count);
   return Number(`${digits}e-${QUOTIENT_DIGITS + scale}`);
 }
 
-/** unscaled / 10^scale, with that many digits behind the point. */
+/** unscaled / 10^scale as text, with `scale` digits after the point. */
 export function decimalText(unscaled: bigint, scale: number): string {
   const sign = unscaled < 0n ? '-' : '';
   const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
@@ -36,7 +36,7 @@ export function decimalText(unscaled: bigint, scale: number): string {
   return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }
 
-/** The sum of bigints, exact. */
+/** An exact sum of bigints. */
 export class BigintSum implements RunningSum {
   total = 0n;
 
@@ -54,7 +54,7 @@ export class BigintSum implements RunningSum {
 
 const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
-/** The sum of decimals, exact. */
+/** An exact sum of decimals. */
 export class DecimalSum implements RunningSum {
   private unscaled = 0n;
   private scale = 0;
@@ -73,7 +73,7 @@ export class DecimalSum implements RunningSum {
     this.unscaled += scale === this.scale ? digits : digits * 10n ** BigInt(this.scale - scale);
   }
 
-  /** With as many digits behind the point as the value that had most. */
+  /** With as many digits after the point as the longest of the values. */
   get total(): string {
     return decimalText(this.unscaled, this.scale);
   }
@@ -90,7 +90,7 @@ export class DecimalSum implements RunningSum {
 export class DoubleSum implements RunningSum {
   private sum = 0;
   private lost = 0;
-  /** The plain sum, without compensation: right where infinities and NaN are among the values. */
+  /** The uncompensated sum: correct where infinities or NaN are among the values. */
   private plain = 0;
 
   constructor(private readonly property: string) {}
@@ -113,9 +113,9 @@ export class DoubleSum implements RunningSum {
   }
 }
 
-/** Sums without lost digits: whole numbers and decimals are added as bigints, doubles with what rounding loses. */
+/** Sums without lost digits: integers and decimals as bigints, doubles with compensation. */
 
-/** @throws QueryError when the value is no number: the property is named. */
+/** @throws QueryError naming the property when the value is no number. */
 export function sumFor(property: string, first: unknown): RunningSum {
   switch (typeof first) {
     case 'number':

@@ -18,14 +18,14 @@ import {
   type ValueReader,
 } from './aggregates.js';
 
-/** Figures for each group of rows, worked out in one pass. */
+/** Figures by group, computed in one pass. */
 
-/** Groups held in memory unless more are allowed. */
+/** The default limit of groups in memory. */
 export const DEFAULT_MAX_GROUPS = 100_000;
 
 /** Options of grouped figures. */
 export interface GroupOptions {
-  /** Groups that may be held in memory; more are an error. Default 100,000. */
+  /** The most groups held in memory; more are an error. Default 100,000. */
   readonly maxGroups?: number;
 }
 
@@ -34,7 +34,7 @@ interface Group {
   readonly folds: readonly Fold<unknown>[];
 }
 
-/** Told apart by the values of some properties. */
+/** Groups by the values of their properties, one level for each property. */
 interface Level extends Map<unknown, Level | Group> {}
 
 /** Collects the groups of a query's rows. */
@@ -46,7 +46,7 @@ export class Grouping {
   private readonly root: Level = new Map();
   private readonly groups: Group[] = [];
 
-  /** @throws QueryError when a property has no order, or two results have one name. */
+  /** @throws QueryError when a property has no order, or two results have the same name. */
   constructor(
     private readonly schema: EntitySchema,
     private readonly properties: readonly string[],
@@ -106,12 +106,12 @@ export class Grouping {
     return this.starts.map(([, start]) => start());
   }
 
-  /** The figures of all rows, in one group that is there even when no row is. */
+  /** The figures of all rows, also when there are none. */
   single(): Record<string, unknown> {
     return this.resultOf(this.groups[0] ?? { values: [], folds: this.folds() });
   }
 
-  /** A result for each group, in the order of the values; absent ones come last. */
+  /** The results in the order of the groups' values. Absent values come last. */
   results(): Record<string, unknown>[] {
     this.groups.sort((a, b) => this.compareGroups(a, b));
     return this.groups.map((group) => this.resultOf(group));
@@ -138,7 +138,7 @@ export class Grouping {
   }
 }
 
-/** Equal values have one identity in a Map: 1.5 and 1.50 too. */
+/** A Map key that is equal for equal values, such as 1.5 and 1.50. */
 function identityOf(codecName: string): (value: unknown) => unknown {
   const decimals = codecName.includes('decimal');
   return (value) => {
@@ -152,7 +152,7 @@ function withoutTrailingZeros(decimal: string): string {
   return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal;
 }
 
-/** @throws QueryError on properties or options that are none. */
+/** @throws QueryError on invalid properties or options. */
 export function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
   if (properties.length === 0)
     throw new QueryError('groupBy names no property. Use aggregate() for all rows.');
@@ -169,9 +169,9 @@ export function checkGrouping(properties: readonly unknown[], options: GroupOpti
   return maxGroups;
 }
 
-/** Rows by the values of some properties: what `groupBy` gives. */
+/** The result of `groupBy`: rows grouped by the values of some properties. */
 
-/** The value that tells a group apart; null where it is absent. */
+/** The values that identify a group. Null where absent. */
 export type GroupKey<E, P extends keyof E> = {
   -readonly [Name in P]-?: NonNullable<E[Name]> | (undefined extends E[Name] ? null : Extract<E[Name], null>);
 };
@@ -206,7 +206,7 @@ export class GroupedQuery<E, P extends keyof E & string> {
     return grouping.results() as Flat<GroupKey<E, P> & AggregateResults<A>>[];
   }
 
-  /** How many rows each group has. */
+  /** The number of rows of each group. */
   count(options: GroupOptions = {}): Promise<Flat<GroupKey<E, P> & { count: number }>[]> {
     return this.aggregate((on) => ({ count: on.count() }), options) as Promise<
       Flat<GroupKey<E, P> & { count: number }>[]
@@ -214,7 +214,7 @@ export class GroupedQuery<E, P extends keyof E & string> {
   }
 }
 
-/** Figures of the rows of a query. */
+/** Figures of all rows of a query. */
 
 /** Reads these properties of every row of the query. */
 type ReadEach = (
@@ -222,7 +222,7 @@ type ReadEach = (
   each: (entity: Record<string, unknown>) => void,
 ) => Promise<void>;
 
-/** Works out figures of a query on entities of type `E`. (Its methods stand on the query: a base class costs compilers more.) */
+/** Computes the figures of a query. (The query has its methods: a base class would slow compilers down.) */
 export class Figures<E> {
   constructor(
     private readonly spec: QuerySpec,

@@ -1,4 +1,4 @@
-/** A query whose rows come with the entities that they refer to. */
+/** A query whose rows are returned with related entities (`with`). */
 
 import type { RelationMark } from '../../../decorators/index.js';
 import { QueryError } from '../../errors.js';
@@ -18,7 +18,7 @@ import {
   RelationLoader,
 } from './relation-loader.js';
 
-/** Properties that may be relations: those of other entities, or lists of them. */
+/** Properties that may be relations: other entities, or lists of them. */
 export type RelationsOf<E> = {
   [P in keyof E & string]: undefined extends E[P]
     ? NonNullable<E[P]> extends Date | Uint8Array | ReadonlyMap<unknown, unknown>
@@ -34,12 +34,12 @@ export type WithRelations<T, E, Names extends keyof E> = Omit<T, Names> & {
   -readonly [Name in Names]-?: Loaded<NonNullable<E[Name]>>;
 };
 
-/** What is loaded for a property, without the mark of `Related`. */
+/** The loaded type of a property, without the mark of `Related`. */
 type Loaded<V> = IsRelation<V> extends true ? Found<V extends RelationMark<infer T> ? T : never> : Found<V>;
 
 type Found<V> = V extends readonly unknown[] ? V : V | null;
 
-/** Rows that are given their relations at once while they are streamed. */
+/** Rows of a stream whose relations are read in one batch. */
 const ROWS_AT_ONCE = 256;
 
 /** The part of the underlying query that a related query uses. */
@@ -50,18 +50,18 @@ export interface PlainQuery<T> extends AsyncIterable<T> {
   explain(): Explanation;
 }
 
-/** What `with` was asked. */
+/** The arguments of `with`. */
 export interface RelatedSpec {
   readonly schema: EntitySchema;
   readonly relations: readonly RelationSchema[];
   readonly join: JoinStrategy;
   readonly readers: RelatedReaders;
   readonly view: ReadView;
-  /** Properties that were read for the relations only. */
+  /** Properties that were read only to find the relations. */
   readonly extra: readonly string[];
 }
 
-/** The rows of a query with the entities that they refer to, read in batches. Immutable, as every query. */
+/** The rows of a query with their related entities, read in batches. Immutable. */
 export class RelatedQuery<T> implements AsyncIterable<T> {
   constructor(
     private readonly query: PlainQuery<object>,
@@ -88,7 +88,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
     });
   }
 
-  /** One page; its cursors are those of the query without relations. */
+  /** A page. Its cursors are those of the query without relations. */
   async page(options: PageOptions): Promise<Page<T>> {
     return this.inTime(async () => {
       const page = await this.query.page(options);
@@ -112,7 +112,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
     yield* items as T[];
   }
 
-  /** What the query reads, and how the relations of its rows are found. */
+  /** The explanation of the query, with how its relations are read. */
   explain(): Explanation {
     const { relations, join, readers } = this.spec;
     return explainedWith(
@@ -131,7 +131,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
     );
   }
 
-  /** Rows and relations have one time. */
+  /** Rows and relations share one timeout. */
   private inTime<R>(run: () => Promise<R>): Promise<R> {
     const { timeout } = this.spec.view.options;
     return timeout === undefined ? run() : new Deadline(timeout, false).within(run());
@@ -149,7 +149,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
   }
 }
 
-/** Takes a property out, and what is left of the embedded object that it stood in. */
+/** Removes a property, and the embedded object around it if it becomes empty. */
 function remove(item: object, name: string): void {
   const [head, ...rest] = name.split('.') as [string, ...string[]];
   const inner: unknown = rest.length === 0 ? undefined : Reflect.get(item, head);
@@ -158,7 +158,7 @@ function remove(item: object, name: string): void {
   if (left.every((value) => value === undefined)) Reflect.deleteProperty(item, head);
 }
 
-/** The relations of these names. @throws QueryError on a name that is none. */
+/** The relations of these names. @throws QueryError on an unknown name. */
 export function relationsNamed(schema: EntitySchema, names: readonly unknown[]): RelationSchema[] {
   if (names.length === 0) {
     throw new QueryError(`with() names no relation. ${schema.name} has ${listed(schema)}.`);
@@ -173,7 +173,7 @@ export function relationsNamed(schema: EntitySchema, names: readonly unknown[]):
   });
 }
 
-/** The columns that relations are found by and that were not selected. */
+/** The columns that relations need and that are not selected. */
 export function neededFor(
   schema: EntitySchema,
   relations: readonly RelationSchema[],

@@ -1,4 +1,4 @@
-/** Finds the entities that relations stand for: many at once, never one query for each row. */
+/** Reads related entities in batches: never one query for each row. */
 
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
@@ -8,7 +8,7 @@ import type { JoinStrategy, ReadOptionsOf } from '../find-options.js';
 
 type Item = Record<string, unknown>;
 
-/** Reads the other entities: their repository. */
+/** Reads the related entities: their repository. */
 export interface RelatedReader {
   readonly schema: EntitySchema;
   getMany(keys: readonly never[]): Promise<(object | null)[]>;
@@ -20,7 +20,7 @@ export interface RelatedRows extends AsyncIterable<object> {
   all(options: { readonly max: number }): Promise<object[]>;
 }
 
-/** How a query reads: what it reads beside its own rows is of the same time, and read in the same way. */
+/** How related rows are read: at the time of the query's own rows, and with its options. */
 export interface ReadView {
   /** Undefined: the present. */
   readonly timeRange: TimeRange | undefined;
@@ -28,25 +28,25 @@ export interface ReadView {
 }
 
 /**
- * What reads another entity; without a view as the present is.
- * @throws SchemaError on a class that the database was not opened with.
+ * Returns the reader of an entity, for a view or for the present. @throws SchemaError on a class that the database
+ * was not opened with.
  */
 export type RelatedReaders = (target: EntityClass, view?: ReadView) => RelatedReader;
 
-/** Keys looked up in one call. */
+/** Keys read in one call. */
 export const KEYS_AT_ONCE = 1000;
 
-/** Lists read at the same time. */
+/** Lists read concurrently. */
 export const LISTS_AT_ONCE = 16;
 
-/** Entities that a hash join holds; where there are more it goes on with lookups. */
+/** The most entities of a hash join. With more it continues with lookups. */
 export const MAX_HASHED = 200_000;
 
-/** Sets one relation of entities. */
+/** Reads one relation of some entities. */
 export class RelationLoader {
   private readonly reader: RelatedReader;
   private readonly signal: AbortSignal | undefined;
-  /** All of the others by row key, when they are hashed and are not too many. */
+  /** All related entities by row key, for a hash join. */
   private hashed: Promise<ReadonlyMap<string, object> | undefined> | undefined;
 
   constructor(
@@ -157,7 +157,7 @@ export class RelationLoader {
     );
   }
 
-  /** The other's key, or what it begins with; undefined where a value is absent. */
+  /** The key of the related entity, or its prefix. Undefined where a value is absent. */
   private keyOf(item: Item): Item | undefined {
     const key: Item = {};
     for (const [part, property] of this.relation.via) {
@@ -182,7 +182,7 @@ function valueAt(item: Item, property: string): unknown {
   return value;
 }
 
-/** Values of keys, told apart as texts. */
+/** Key values as texts that distinguish them. */
 function asText(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   return value instanceof Uint8Array ? toLatin1(value) : value;

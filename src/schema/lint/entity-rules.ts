@@ -4,17 +4,17 @@ import { FOREVER } from '../../table/index.js';
 import type { EntitySchema, TableSchema } from '../types.js';
 import type { LintRule, Smell } from './types.js';
 
-/** Bytes of a qualifier that every cell repeats. */
+/** Bytes from which a qualifier is long: every cell repeats it. */
 const LONG_QUALIFIER = 16;
-/** Bytes of a row that every cell repeats. */
+/** Bytes from which a row key is long: every cell repeats it. */
 const LONG_KEY = 100;
-/** Codecs whose values rise with the time of writing. */
+/** Codecs whose values usually rise with the time of writing. */
 const TIMES = /^(desc\()?(date|ulid|reverseTimestamp|timestamp)\b/;
-/** Codecs whose values often are numbers given one after the other. */
+/** Codecs whose values are often consecutive numbers. */
 const COUNTERS = /^(desc\()?(u?int(16|32|53|64)|textNumber|bigint)\b/;
-/** Codecs of few values. */
+/** Codecs with few values. */
 const FEW_VALUES = /^(boolean|u?int8|enumeration)\b/;
-/** Elements that spread what stands behind them. */
+/** Elements that spread the keys behind them. */
 const SPREADING = /^(salt|hash|bucket)\b/;
 const TIME_BUCKET = /^(desc\()?timeBucket\b/;
 
@@ -22,12 +22,12 @@ function ofEntities(check: (entity: EntitySchema) => readonly Smell[]): LintRule
   return (table: TableSchema) => table.entities.flatMap(check);
 }
 
-/** Whether something that spreads writes stands at the beginning of the key. */
+/** Whether the key begins with an element that spreads writes. */
 function isSpread({ signature }: EntitySchema['key']): boolean {
   return SPREADING.test(signature) || /^\S+:(reverse|reverseDomain|reverseDigits)\b/.test(signature);
 }
 
-/** The salt of a key: how many, and over which parts. */
+/** The salt of a key: its number of buckets, and its parts. */
 export function saltOf({
   signature,
 }: EntitySchema['key']): { count: number; over: readonly string[] } | undefined {
@@ -36,7 +36,7 @@ export function saltOf({
   return { count: Number(found[1]), over: found[2]?.split(/[,+ ]+/).filter(Boolean) ?? [] };
 }
 
-/** Whether the name of a part is the first that stands in the key. */
+/** Whether the name of the first part matches. */
 function leads({ key }: EntitySchema, test: RegExp): boolean {
   const [lead] = key.parts;
   return lead !== undefined && !isSpread(key) && test.test(lead.codec.name);

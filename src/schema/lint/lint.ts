@@ -1,4 +1,4 @@
-/** Declarations against rules of thumb. Nothing is refused for what only smells. */
+/** Lint: checks declarations against rules of thumb. Findings refuse nothing. */
 
 import { InvalidArgumentError } from '../../errors.js';
 import type { TableSchema } from '../types.js';
@@ -9,31 +9,31 @@ import type { LintFinding } from './types.js';
 
 const RULES = [...TABLE_RULES, ...ENTITY_RULES];
 
-/** Every code that a finding may have; docs/lint.md has a section of each. */
+/** The codes of all findings. docs/lint.md has a section for each. */
 export const LINT_CODES: readonly string[] = [
   ...RULES.map(({ code }) => code),
   ...SAMPLE_CODES,
   'unused-suppression',
 ];
 
-/** A finding that is known and meant. */
+/** A finding that is accepted. */
 export interface LintSuppression {
   readonly code: string;
-  /** As in the finding; left out: wherever it is found. */
+  /** The place, as in the finding. Omitted: everywhere. */
   readonly place?: string;
-  /** Why it is meant; must not be empty. */
+  /** Why it is accepted. Must not be empty. */
   readonly reason: string;
 }
 
 export interface LintOptions {
   readonly suppressions?: readonly LintSuppression[];
-  /** Real rows by the name of their entity, in the order in which they are written. */
+  /** Sample rows by entity name, in the order of writing. */
   readonly samples?: ReadonlyMap<string, readonly Readonly<Record<string, unknown>>[]>;
 }
 
 /**
- * What the declarations smell of, warnings first.
- * @throws InvalidArgumentError on a suppression without a reason or of an unknown code; KeyError and CodecError on samples.
+ * The findings, warnings first. @throws InvalidArgumentError on a suppression without a reason or with an unknown
+ * code; KeyError and CodecError on samples.
  */
 export function lintTables(tables: readonly TableSchema[], options: LintOptions = {}): LintFinding[] {
   const suppressions = checked(options.suppressions ?? []);
@@ -85,7 +85,7 @@ function unusedFinding({ code, place }: LintSuppression): LintFinding {
   };
 }
 
-/** A finding on a line: "Order key: … Put salt(16) … [time-leads-key]". */
+/** A finding as one line: "Order key: … Put salt(16) … [time-leads-key]". */
 export function describeFinding({ place, message, advice, code }: LintFinding): string {
   return `${place}: ${message} ${advice} [${code}]`;
 }

@@ -1,19 +1,19 @@
-/** Rules of thumb that need real rows: what cells weigh, and where keys would land. */
+/** Rules of thumb that need sample rows: the size of cells, and the distribution of keys. */
 
 import { hotspots } from '../../key/index.js';
 import type { EntitySchema } from '../types.js';
 import { saltOf } from './entity-rules.js';
 import type { LintFinding, LintSeverity } from './types.js';
 
-/** "Table schema rules of thumb": cells up to 10 MB; what is larger belongs into files of its own. */
+/** "Table schema rules of thumb": cells up to 10 MB. Store larger values as files. */
 const LARGE_CELL = 10 * 2 ** 20;
 const BIG_CELL = 100 * 1024;
 const LONG_KEY = 100;
-/** Fewer samples tell nothing of shares. */
+/** Fewer samples are not significant. */
 const ENOUGH = 50;
 const FEW_ROWS = 0.1;
 
-/** The codes of the findings, for docs/lint.md. */
+/** The codes of these findings, for docs/lint.md. */
 export const SAMPLE_CODES = [
   'hot-keys',
   'large-cell',
@@ -23,7 +23,7 @@ export const SAMPLE_CODES = [
   'uneven-families',
 ];
 
-/** What a sample of an entity's rows tells; the entities in the order in which they are written. */
+/** The findings from a sample of rows. The entities are in the order of writing. */
 export function lintSample(
   entity: EntitySchema,
   samples: readonly Readonly<Record<string, unknown>>[],
@@ -53,7 +53,7 @@ function hotKeys(entity: EntitySchema, rows: readonly Uint8Array[]): LintFinding
   );
 }
 
-/** What rows and cells weigh, by column and family. */
+/** The sizes of rows and cells, by column and family. */
 class Sums {
   readonly rows: Uint8Array[] = [];
   private readonly largest = new Map<string, number>();

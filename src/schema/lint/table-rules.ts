@@ -5,11 +5,11 @@ import { type FamilyDescriptor, FOREVER } from '../../table/index.js';
 import type { TableSchema } from '../types.js';
 import type { LintRule, Smell } from './types.js';
 
-/** "On the number of column families": flushes and compactions of all suffer from the largest. */
+/** "On the number of column families": the largest family determines flushes and compactions of all. */
 const MANY_FAMILIES = 3;
 /** "Try to minimize row and column sizes": each cell repeats the name. */
 const LONG_FAMILY = 4;
-/** "Number of versions": hundreds of them make the files of a few rows large. */
+/** "Number of versions": hundreds of versions make files large. */
 const MANY_VERSIONS = 100;
 /** "Table schema rules of thumb": regions of 10 to 50 GB, 50 to 100 of them for one or two families. */
 const GIB = 2 ** 30;
@@ -19,7 +19,7 @@ const MANY_REGIONS = 200;
 const SMALL_BLOCK = 8 * 1024;
 const LARGE_BLOCK = 1024 * 1024;
 
-/** One smell of a family, or undefined. */
+/** A finding about a family. Undefined: none. */
 function ofFamilies(
   check: (family: FamilyDescriptor, table: TableSchema) => Omit<Smell, 'place'> | undefined,
 ): LintRule['check'] {

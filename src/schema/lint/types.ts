@@ -1,8 +1,8 @@
-/** What a rule of thumb says of a declaration. */
+/** The types of lint's findings. */
 
 import type { TableSchema } from '../types.js';
 
-/** `warning`: it costs in nearly every program; `hint`: it may be meant. Nothing is refused for either. */
+/** `warning`: costly in nearly every program. `hint`: may be intended. Neither is refused. */
 export type LintSeverity = 'warning' | 'hint';
 
 export interface LintFinding {
@@ -12,13 +12,13 @@ export interface LintFinding {
   readonly table: string;
   /** Where in the declaration: `shop:crm`, `shop:crm/d`, `Order.note`, `Order key`. */
   readonly place: string;
-  /** What was found: a sentence. */
+  /** The problem, as a sentence. */
   readonly message: string;
-  /** What to write: a sentence. */
+  /** The remedy, as a sentence. */
   readonly advice: string;
 }
 
-/** What a rule answers; code and severity are the rule's. */
+/** The result of a rule. Its code and severity are added. */
 export type Smell = Pick<LintFinding, 'place' | 'message' | 'advice'>;
 
 export interface LintRule {

@@ -16,20 +16,20 @@ import {
 import { IndexMaintainer } from '../../indexes/embedded.js';
 import type { EntityIndexes } from '../../indexes/entity-indexes.js';
 
-/** Rows and cells of an entity under one key layout -> those of the same entity under another. */
+/** Translates rows and cells of an entity between two key layouts. */
 
-/** Looks a column's newest value up in the row that is mapped. */
+/** Reads the newest value of a column in the row being translated. */
 export type ValueOf = (column: ColumnSchema) => Uint8Array | undefined;
 
-/** One direction. Whether it can be is said by `mappingProblems`. */
+/** The translation in one direction. `mappingProblems` tells whether it is possible. */
 export class RowMapping {
-  /** Columns of the source that the target's key is made of: without their values there is no row. */
+  /** Columns of the source that become parts of the target's key. A row without their values has no counterpart. */
   readonly needed: readonly ColumnSchema[];
-  /** Columns that the target has for parts which its key cannot give back, and the source has in its key. */
+  /** Columns of the target for key parts that its key cannot give back, which the source has in its key. */
   private readonly added: readonly { readonly column: ColumnSchema; readonly part: string }[];
-  /** Columns of the source that stand in the target's key. */
+  /** Columns of the source that become parts of the target's key. */
   private readonly dropped: readonly ColumnSchema[];
-  /** Nothing but the row differs. */
+  /** Whether only the row key differs. */
   private readonly straight: boolean;
 
   constructor(
@@ -54,7 +54,7 @@ export class RowMapping {
     return this.source.key.matches(row);
   }
 
-  /** The target's row; undefined while the source's lacks a column that the target's key is made of. */
+  /** The target's row key. Undefined while the source's row lacks a column of the target's key. */
   rowOf(row: Uint8Array, stored: ValueOf): Uint8Array | undefined {
     const values = this.source.key.decode(row);
     for (const column of this.needed) {
@@ -66,8 +66,8 @@ export class RowMapping {
   }
 
   /**
-   * Cells of a source's row, deletes among them, as those of the target's; whose row they name does not matter. `withParts`: the parts
-   * of the source's key that the target stores among them, as often as the row was marked.
+   * Translates cells of a source's row, deletes included; the row named in the cells is ignored. `withParts`: adds a
+   * cell for each key part that the target stores as a column, at the timestamp of each marker.
    */
   cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[], withParts = true): readonly Cell[] {
     const { dropped, added, straight } = this;
@@ -116,7 +116,7 @@ function recoverableParts({ key }: EntitySchema): string[] {
   return key.parts.filter(({ recoverable }) => recoverable).map(({ name }) => name);
 }
 
-/** Why rows of one entity cannot be kept as rows of the other, each a sentence; empty when they can. */
+/** Why rows of one entity cannot be translated to the other, each a sentence. Empty when they can. */
 export function mappingProblems(
   source: EntitySchema,
   target: EntitySchema,
@@ -176,7 +176,7 @@ export function mappingProblems(
   return [...new Set(problems)];
 }
 
-/** Entities that follow the writes of this one, and would not see those of its copies. */
+/** Entities that depend on writes of this one, and would not see writes of its mirrored rows. */
 function followers({ name, target }: EntitySchema, declared: readonly EntitySchema[]): string[] {
   return declared
     .filter(({ copies, references }) => [...copies, ...references].some((link) => link.target() === target))
@@ -236,9 +236,9 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
   );
 }
 
-/** The entries of an entity's indexes, kept with rows that are written below its repository: copies from another layout. */
+/** Index entries of rows that are written below their repository: copies from another layout. */
 
-/** Each answers the changes of entries that belong into the step in which the row changes. */
+/** Computes the changes of entries that belong into the step of a row's change. */
 export class RowEntries {
   private readonly maintainer: IndexMaintainer;
   private readonly columns;
@@ -251,19 +251,22 @@ export class RowEntries {
     this.table = schema.table.descriptor.name;
   }
 
-  /** What entries are made of, as the row is at this point of a step. */
+  /** The columns of the row that entries depend on, at this point of the step. */
   imageOf(row: Uint8Array, read: RowRead): RowImage {
     const get = new Get(row);
     applyReadSet(get, this.columns);
     return RowImage.of(row, read(get, this.table));
   }
 
-  /** Behind a change of a row whose entries were right before. @throws ConflictError on a value of a unique index that another row has. */
+  /**
+   * The effects of a change of a row whose entries were correct. @throws ConflictError on a unique value that another
+   * row has.
+   */
   changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
     return this.follow(row, before, this.imageOf(row, read), durability, read);
   }
 
-  /** With the end of a row. */
+  /** The effects of the row's removal. */
   removed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
     return this.follow(row, before, RowImage.of(row, Result.EMPTY), durability, read);
   }
