@@ -1,6 +1,6 @@
 /** Compiles one entity: key layout, columns, marker, lifecycle, TTL, indexes, and what features declare. */
 
-import type { IndexDeclaration } from '../../decorators/index.js';
+import type { IndexDeclaration, Validator } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
 import { compileUpgrades, versionOfEntity } from '../features/evolution/compile.js';
 import { compileIndexes, partCodec } from '../features/indexes/compile.js';
@@ -63,6 +63,7 @@ export function compileEntity(
   );
   checkNames(source, key, columns, problems);
   checkDefaults(source, key, problems);
+  checkValidators(source, problems);
   if (key !== undefined) {
     checkKeyNames(source, key, problems);
     checkKeyColumns(source, key, columns, problems);
@@ -142,6 +143,20 @@ function checkDefaults(source: CollectedEntity, key: KeyLayout | undefined, prob
       const rule = 'It has a default, but is no column and no part of the key.';
       problems.add(source.name, property, rule, 'Declare its column, or take the default away.');
     }
+  }
+}
+
+/** Reports validators that are no Standard Schema: JavaScript and casts pass the compiler by. */
+function checkValidators(source: CollectedEntity, problems: Problems): void {
+  for (const { property, validator } of source.checks) {
+    const standard = (validator as Partial<Validator> | null | undefined)?.['~standard'];
+    if (isCallable((standard as Partial<Validator['~standard']> | undefined)?.validate)) continue;
+    problems.add(
+      source.name,
+      property,
+      `Its validator is ${describe(validator)}, which is no Standard Schema: it has no "~standard".validate.`,
+      'Give a schema of zod, valibot, arktype or the like.',
+    );
   }
 }
 

@@ -219,7 +219,7 @@ describe('declarations', () => {
       'table',
       'key',
       'columns',
-      'check',
+      'validate',
       'hooks',
       'recordType',
       'marker',

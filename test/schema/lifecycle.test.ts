@@ -6,6 +6,7 @@ import {
   BeforePut,
   Column,
   CreatedAt,
+  defineEntity,
   defineTable,
   Entity,
   part,
@@ -144,3 +145,22 @@ it('an entity without hooks, checks and timestamps has an empty lifecycle', () =
     stamped: [],
   });
 });
+
+it.each([undefined, null, 7, 'z.string()', (value: unknown) => value, {}, { '~standard': {} }])(
+  'a validator that is no Standard Schema (%s) is refused when the schema is compiled',
+  (wrong) => {
+    const given = { name: 'Wrong', table, key: [part('id')] as const };
+    const above = (): unknown =>
+      compileSchema([
+        defineEntity({
+          ...given,
+          columns: (c) => ({ note: c.column('d:n', text).validate(wrong as never) }),
+        }),
+      ]);
+    expect(above).toThrow(/Wrong\.note: Its validator is .*no Standard Schema/);
+    if (wrong === undefined) return;
+    const whole = (): unknown =>
+      compileSchema([defineEntity({ ...given, columns: () => ({}), validate: wrong as never })]);
+    expect(whole).toThrow(/Wrong: Its validator is .*no Standard Schema/);
+  },
+);
