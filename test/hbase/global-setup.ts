@@ -1,9 +1,13 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { openEmbedded, serve } from '../../src/public/server.js';
 import { classPath } from './server/class-path.js';
 import { type ServerState, startHBase } from './server/hbase-server.js';
 import { InstanceLayout } from './server/layout.js';
 import { HBASE_VERSIONS, type HBaseVersion } from './server/options.js';
+import { writeConfiguration } from './server/settings.js';
 
 /** What the suites are told of the server that they share. */
 export interface SharedHBase {
@@ -25,10 +29,11 @@ declare module 'vitest' {
  * Starts one HBase for all suites (three region servers, so that calls are spread over servers) and stops it at the
  * end, whatever became of the tests. With ROWAN_HBASE=NAME they use the instance of that name that `npm run
  * hbase:start` has started, which saves the start when one test is run again and again. ROWAN_HBASE_VERSION=2.4 takes
- * another HBase.
+ * another HBase. ROWAN_HBASE=served takes an embedded store behind `rowan serve`.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const instance = process.env['ROWAN_HBASE'];
+  if (instance === SERVED) return setUpServed(project);
   if (instance !== undefined) {
     const text = await readFile(new InstanceLayout(instance).stateFile, 'utf8').catch(() => {
       throw new Error(`ROWAN_HBASE is "${instance}", but no such HBase runs. Start it: npm run hbase:start.`);
@@ -44,6 +49,34 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const { masters, zooKeeperAddress: zooKeeper } = server;
   project.provide('hbase', { instance: server.options.name, masters, zooKeeper });
   return () => server.stop();
+}
+
+/** The value of ROWAN_HBASE that takes `rowan serve` in place of HBase. */
+const SERVED = 'served';
+
+/** It compacts when it is asked to, as the suites ask HBase: what a merge of its own drops is not to be seen any more. */
+async function setUpServed(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-served-'));
+  const store = await openEmbedded(folder, { automatic: false });
+  const server = await serve(store, {
+    listen: '127.0.0.1:0',
+    announce: 'localhost',
+    zookeeper: '127.0.0.1:0',
+  });
+  const zooKeeper = server.zookeeperEndpoint!;
+  const layout = new InstanceLayout(`served-${process.pid}`);
+  await mkdir(layout.tmp, { recursive: true });
+  await writeConfiguration(layout, {
+    'hbase.zookeeper.quorum': '127.0.0.1',
+    'hbase.zookeeper.property.clientPort': zooKeeper.split(':')[1]!,
+    'hadoop.tmp.dir': layout.tmp,
+  });
+  project.provide('hbase', { instance: layout.name, masters: [server.endpoint], zooKeeper });
+  return async () => {
+    await server.close();
+    await store.close();
+    await rm(folder, { recursive: true });
+  };
 }
 
 function versionAsked(): HBaseVersion {
