@@ -1,6 +1,6 @@
 /**
- * Adds sorted cells to a table as files of their own, past the log and the memstores (HBase's bulk load, R83): all of
- * them become visible at one moment, or none.
+ * Loads sorted cells into a table as files, past the log and the memstores (HBase's bulk load, R83). All cells become visible at
+ * one moment, or none.
  */
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
@@ -35,7 +35,7 @@ interface LoadedFile {
 
 const CELL_TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 
-/** Cells between two turns of the event loop. */
+/** Cells after which other events may run. */
 const CELLS_PER_TURN = 4096;
 
 interface OpenFile {
@@ -58,22 +58,22 @@ export class BulkLoad implements Interruptible {
 
   /**
    * Loads cells that come in order: row, family, qualifier, newest timestamp first.
-   * @throws RowanError `ERR_INVALID_ARGUMENT` when they do not, `ERR_NO_SUCH_FAMILY`; nothing is loaded then.
+   * @throws RowanError `ERR_INVALID_ARGUMENT` when they are out of order, `ERR_NO_SUCH_FAMILY`; then nothing is loaded.
    */
   run(cells: CellStream): Promise<BulkLoadResult> {
     const { lifecycle } = this.core;
     return new Promise((resolve, reject) => {
       this.interrupted = reject;
-      lifecycle.begun(this);
+      lifecycle.interruptible(this);
       this.load(cells).then(resolve, (error) => {
-        lifecycle.settled(this);
+        lifecycle.uninterruptible(this);
         this.discard();
         reject(error);
       });
     });
   }
 
-  /** The store closes: whoever waits is told now, however long the next cell may take to come. */
+  /** Called when the store closes: rejects the call at once, however long the next cell may take to come. */
   interrupt(): void {
     this.interrupted?.(new ClosedError('The store was closed during this bulk load: nothing was loaded.'));
     this.discard();
@@ -101,8 +101,8 @@ export class BulkLoad implements Interruptible {
     }
     this.checkRunning();
     this.finishRegion();
-    // From here on the end of the store waits for the load.
-    core.lifecycle.settled(this);
+    // From here on the store's close waits for the load instead of interrupting it.
+    core.lifecycle.uninterruptible(this);
     if (this.loaded.length > 0) {
       await core.lifecycle.track(state.changes.run(() => this.publish()));
       for (const { region, store } of this.places()) core.maintenance.filesChanged({ state, region, store });
@@ -160,16 +160,16 @@ export class BulkLoad implements Interruptible {
     }
   }
 
-  /** As one change: whatever a split or an alteration has made of the regions meanwhile is seen here. */
+  /** Publishes the files as one change of the table, so that it sees splits and alterations that happened during the load. */
   private async publish(): Promise<void> {
     const { core, state } = this;
     if (core.catalog.writableTable(state.name) !== state) throw wasReplaced(state.name);
-    // What is in memory is older than what is loaded, and has to be in files as old (HBase does the same).
+    // Cells in memory are older than those loaded, so they must be in older files (HBase does the same).
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
     await core.pressure.holdingWrites(() => this.commit());
   }
 
-  /** While nobody writes: who has written has not seen the load, and who writes behind it sees all of it. */
+  /** Runs while no write is in progress: writes before it have not seen the load, and writes after it see all of it. */
   private async commit(): Promise<void> {
     const { commits, journal, ledger } = this.core;
     await commits.awaitDecided();
@@ -193,7 +193,7 @@ export class BulkLoad implements Interruptible {
     await visible;
   }
 
-  /** The MANIFEST edits of the load, and the files that each family takes. */
+  /** The MANIFEST edits of the load, and the files that each family receives. */
   private publication(seq: number): {
     readonly files: readonly CompleteFile[];
     readonly edits: readonly Edit[];
@@ -211,7 +211,7 @@ export class BulkLoad implements Interruptible {
     return { files, edits, places };
   }
 
-  /** Where the files go: into more than one region only where one was split while they were written. */
+  /** The regions that each file belongs to: more than one only if a region was split during the load. */
   private places(): { region: Region; store: FamilyStore; written: WrittenFile }[] {
     const { state } = this;
     return this.loaded.flatMap(({ family, written }) =>
@@ -233,7 +233,7 @@ function overlaps(region: Region, { meta }: WrittenFile): boolean {
   );
 }
 
-/** Of mutations the same is known since they were made. */
+/** Checks what the constructors of mutations check of their cells. */
 function checkCell({ row, timestamp, type }: Cell): void {
   checkRow(row);
   checkTimestamp(timestamp);
@@ -247,12 +247,12 @@ function checkCell({ row, timestamp, type }: Cell): void {
 
 function outOfOrder(cell: Cell): InvalidArgumentError {
   return new InvalidArgumentError(
-    `The cell of row ${toStringBinary(cell.row)} comes after a greater row. Sort the cells by row, family, qualifier ` +
+    `The cell of row ${toStringBinary(cell.row)} comes after a greater row: the cells are out of order. Sort the cells by row, family, qualifier ` +
       'and newest timestamp first; nothing was loaded.',
   );
 }
 
-/** A cell object as a cursor's position. */
+/** A cursor that stands on one cell object. */
 class LoadedCellCursor extends CellCursor {
   load(cell: Cell): void {
     const { row, qualifier, value } = cell;

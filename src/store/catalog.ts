@@ -1,4 +1,4 @@
-/** The tables and namespaces of an open store, and how they change: each change is one edit of the manifest. */
+/** The tables and namespaces of an open store, and their changes. Each change is one edit of the MANIFEST. */
 
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { prepareCodecs } from '../compression/index.js';
@@ -16,7 +16,7 @@ import { noSuchNamespace, SNAPSHOTS, type StoredNamespaces, StoredTables } from 
 import { TableState } from './table-state.js';
 import type { WriteThrottle } from './write-throttle.js';
 
-/** The parts of the store that changes of tables have to do with. */
+/** The parts of the store that changes of tables use. */
 export interface CatalogParts {
   readonly journal: Journal;
   readonly lifecycle: Lifecycle;
@@ -28,13 +28,14 @@ export interface CatalogParts {
 
 export class Catalog extends StoredTables {
   private readonly byId = new Map<number, TableState>();
-  /** Names that a change under way has taken. */
+  /** Names of tables that are being changed. */
   private readonly reserved = new Set<string>();
-  /** Namespaces come and go one after the other. */
+  /** Changes of namespaces run one after the other. */
   private readonly namespaceChanges = new SerialQueue();
+  /** Namespaces that are being deleted: no table may be created in them. */
   private readonly dropping = new Set<string>();
 
-  /** With the tables that were found when the store was opened. */
+  /** Starts with the tables that were found when the store was opened. */
   constructor(
     private readonly parts: CatalogParts,
     tables: readonly TableState[],
@@ -43,7 +44,7 @@ export class Catalog extends StoredTables {
     for (const state of tables) this.add(state);
   }
 
-  /** As `openTable`, of a table that takes writes. */
+  /** Like `openTable`, for a table that accepts writes. @throws RowanError `ERR_READONLY` for a read-only table. */
   writableTable(name: string): TableState {
     const state = this.openTable(name);
     if (!state.descriptor.readOnly) return state;
@@ -64,7 +65,9 @@ export class Catalog extends StoredTables {
   addNamespace(name: string, properties: NamespaceProperties): Promise<void> {
     return this.changeNamespaces(async () => {
       if (name === SNAPSHOTS) {
-        throw new InvalidArgumentError(`The namespace "${name}" is that of snapshots. Choose another name.`);
+        throw new InvalidArgumentError(
+          `The namespace "${name}" is reserved for snapshots. Choose another name.`,
+        );
       }
       if (this.hasNamespace(name)) throw namespaceExists(name);
       const edits: Edit[] = [{ type: 'namespaceAdd', name }];
@@ -81,7 +84,7 @@ export class Catalog extends StoredTables {
     });
   }
 
-  /** @throws RowanError when it is not there, or has tables, one that is being made among them. */
+  /** @throws RowanError when it does not exist, or has tables, including tables that are being created. */
   removeNamespace(name: string): Promise<void> {
     return this.changeNamespaces(async () => {
       if (!this.hasNamespace(name)) throw noSuchNamespace(name);
@@ -93,7 +96,7 @@ export class Catalog extends StoredTables {
           `The namespace "${name}" still has tables: ${tables.sort().join(', ')}. Delete them first.`,
         );
       }
-      // Whoever makes a table of it from now on is refused.
+      // From now on nobody can create a table in it.
       this.dropping.add(name);
       try {
         await this.parts.journal.record([{ type: 'namespaceRemove', name }]);
@@ -108,7 +111,7 @@ export class Catalog extends StoredTables {
   }
 
   async createTable(descriptor: TableDescriptor, splitKeys: readonly Uint8Array[]): Promise<void> {
-    await this.exclusively(descriptor.name, async () => {
+    await this.asOnlyChange(descriptor.name, async () => {
       const { namespace } = parseTableName(descriptor.name);
       if (this.dropping.has(namespace) || !this.hasNamespace(namespace)) throw noSuchNamespace(namespace);
       if (this.byName.has(descriptor.name)) throw tableExists(descriptor.name);
@@ -116,19 +119,19 @@ export class Catalog extends StoredTables {
       const { state, edits } = this.newTable(descriptor, splitKeys, true);
       await this.parts.journal.record(edits);
       this.add(state);
-      this.tellOfCopies(descriptor);
+      this.reportSingleCopy(descriptor);
     });
   }
 
-  /** There is one copy of every region, which answers reads of replicas as well. */
-  private tellOfCopies({ name: table, regionReplication }: TableDescriptor): void {
+  /** Reports that the store keeps one copy of each region, whatever `regionReplication` says; it also answers reads of replicas. */
+  private reportSingleCopy({ name: table, regionReplication }: TableDescriptor): void {
     if (regionReplication > 1) this.parts.environment.emit({ kind: 'singleCopy', table, regionReplication });
   }
 
   /**
-   * Makes a table of the files of another, which both have from then on. `before` is awaited while no compaction runs, and
-   * answers the number of the last write that the copy is to have; without it the other has no writes in memory. The table
-   * that is `replaced` goes in the same step.
+   * Creates a table that shares the files of `source`. `before` is awaited while no compaction runs, and returns the sequence number
+   * of the last write that the copy is to have; without `before` the source must have nothing in its memstores. `replaced` is
+   * dropped by the same MANIFEST edit.
    * @throws RowanError `ERR_TABLE_EXISTS`.
    */
   async copyTable(
@@ -159,7 +162,7 @@ export class Catalog extends StoredTables {
     };
     const alone = (): Promise<void> =>
       source.changes.run(() => this.parts.work.withoutCompactions([...source.stores()], copy));
-    await this.exclusively(name, () => (replaced === undefined ? alone() : this.alone(replaced, alone)));
+    await this.asOnlyChange(name, () => (replaced === undefined ? alone() : this.alone(replaced, alone)));
   }
 
   private copyOf(
@@ -190,7 +193,7 @@ export class Catalog extends StoredTables {
   }
 
   async deleteTable(state: TableState): Promise<void> {
-    await this.exclusively(state.name, () =>
+    await this.asOnlyChange(state.name, () =>
       this.alone(state, async () => {
         await this.parts.journal.record([{ type: 'tableDrop', id: state.id }]);
         this.remove(state);
@@ -198,9 +201,9 @@ export class Catalog extends StoredTables {
     );
   }
 
-  /** Another table of the same name and families, enabled. */
+  /** Replaces the table by an empty one with the same name and families, enabled. */
   async truncateTable(state: TableState, splitKeys: readonly Uint8Array[]): Promise<void> {
-    await this.exclusively(state.name, () =>
+    await this.asOnlyChange(state.name, () =>
       this.alone(state, async () => {
         const { state: fresh, edits } = this.newTable(state.descriptor, splitKeys, true);
         await this.parts.journal.record([{ type: 'tableDrop', id: state.id }, ...edits]);
@@ -213,12 +216,12 @@ export class Catalog extends StoredTables {
   async modifyTable(state: TableState, descriptor: TableDescriptor): Promise<void> {
     await prepareCodecs(descriptor.families.map((family) => family.compression));
     const { regionReplication } = state.descriptor;
-    await this.exclusively(state.name, () => state.changes.run(() => this.alter(state, descriptor)));
-    if (descriptor.regionReplication !== regionReplication) this.tellOfCopies(descriptor);
+    await this.asOnlyChange(state.name, () => state.changes.run(() => this.alter(state, descriptor)));
+    if (descriptor.regionReplication !== regionReplication) this.reportSingleCopy(descriptor);
   }
 
   private async alter(state: TableState, descriptor: TableDescriptor): Promise<void> {
-    // It may have been dropped while the codecs were looked for.
+    // It may have been dropped while the codecs were loaded.
     if (this.get(state.name) !== state) throw wasReplaced(state.name);
     const familyNumbers = new Map(
       descriptor.families.map((family) => [
@@ -250,7 +253,7 @@ export class Catalog extends StoredTables {
   }
 
   async setEnabled(state: TableState, enabled: boolean): Promise<void> {
-    await this.exclusively(state.name, async () => {
+    await this.asOnlyChange(state.name, async () => {
       await this.parts.journal.record([{ type: 'tableAlter', id: state.id, enabled }]);
       state.enabled = enabled;
     });
@@ -299,12 +302,12 @@ export class Catalog extends StoredTables {
     return state.changes.run(() => this.parts.work.exclude([...state.stores()], change));
   }
 
-  /** One change of a table at a time. */
-  private async exclusively(name: string, change: () => Promise<void>): Promise<void> {
+  /** Runs a change of a table. Only one change of a table may run at a time. */
+  private async asOnlyChange(name: string, change: () => Promise<void>): Promise<void> {
     if (this.reserved.has(name)) {
       throw new RowanError(
         'ERR_BUSY',
-        `Another change of table "${name}" is under way. Try again when it is done.`,
+        `Another change of table "${name}" is in progress. Try again when it has ended.`,
         {
           retryable: true,
           details: { table: name },
@@ -320,7 +323,7 @@ export class Catalog extends StoredTables {
   }
 }
 
-/** The error for work on a table that must be disabled for it. */
+/** The error for an operation that requires a disabled table. */
 export function disabledTable(table: string, action: string): RowanError {
   return new RowanError(
     'ERR_TABLE_ENABLED',
@@ -330,23 +333,23 @@ export function disabledTable(table: string, action: string): RowanError {
 }
 
 function namespaceExists(namespace: string): RowanError {
-  return new RowanError('ERR_NAMESPACE_EXISTS', `There is a namespace "${namespace}" already.`, {
+  return new RowanError('ERR_NAMESPACE_EXISTS', `The namespace "${namespace}" exists already.`, {
     details: { namespace },
   });
 }
 
-/** The error for a table that cannot be made because there is one of its name. */
+/** The error for a table that cannot be created because its name exists. */
 export function tableExists(name: string): RowanError {
-  return new RowanError('ERR_TABLE_EXISTS', `There is a table "${name}" already.`, {
+  return new RowanError('ERR_TABLE_EXISTS', `The table "${name}" exists already.`, {
     details: { table: name },
   });
 }
 
-/** The error for work on a table that was dropped meanwhile, though there is another of its name. */
+/** The error for an operation on a table that was dropped meanwhile, even if another table has its name now. */
 export function wasReplaced(name: string): RowanError {
   return new RowanError(
     'ERR_TABLE_NOT_FOUND',
-    `The table "${name}" was dropped and made anew during this call. Nothing was changed; make the call again.`,
+    `The table "${name}" was dropped, and perhaps created again, during this call. Nothing was changed; call again.`,
     { retryable: true, details: { table: name } },
   );
 }

@@ -1,4 +1,4 @@
-/** An openable copy of a store at one moment, made of hard links while writes go on. */
+/** Creates a copy of a store as of one moment that opens as a store, made of hard links while writes continue. */
 
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
@@ -19,11 +19,11 @@ import type { StoreCore } from './store-core.js';
 const COPY_BYTES = 1 << 20;
 
 /**
- * Makes a store in `target`, a folder that is not there yet, with every write acknowledged so far, but for those of
- * `SKIP_WAL` that are in no file; of writes that are not answered yet it may have some. Sorted files and closed log
- * segments are linked (copied where the disk has no links), the open segment is copied. It is made in `target.partial`,
- * which a file CHECKPOINT marks as such, and renamed when it is whole.
- * @throws InvalidArgumentError when `target` exists, or `target.partial` and it is not what a checkpoint left; RowanError
+ * Creates a store in `target`, a folder that must not exist. It holds every write acknowledged so far, except writes with
+ * `SKIP_WAL` that are in no file; it may hold some writes that are not acknowledged yet. Sorted files and closed log segments are
+ * linked (copied where the file system has no links), the open segment is copied. The copy is made in `target.partial`, which a
+ * file CHECKPOINT marks as incomplete, and is renamed when it is complete.
+ * @throws InvalidArgumentError when `target` exists, or `target.partial` exists and is not from a checkpoint; RowanError
  *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */
 export async function checkpoint(core: StoreCore, target: string): Promise<void> {
@@ -35,7 +35,7 @@ export async function checkpoint(core: StoreCore, target: string): Promise<void>
   fileSystem.mkdir(partial);
   const lock = await fileSystem.lock(partial);
   try {
-    // Nothing is awaited while it is made: the files that the state names stay until it is done.
+    // No await until the copy is made: the files that the state names are not removed before it is done.
     checkFree(fileSystem, target);
     makeCopy(core, partial);
     fileSystem.rename(partial, target);
@@ -54,10 +54,12 @@ export async function checkpoint(core: StoreCore, target: string): Promise<void>
 
 function checkFree(files: FileSystem, target: string): void {
   if (!files.exists(target)) return;
-  throw new InvalidArgumentError(`"${target}" exists already. Give the path of a folder that is to be made.`);
+  throw new InvalidArgumentError(
+    `"${target}" exists already. Give the path of a folder that does not exist yet.`,
+  );
 }
 
-/** Only what an interrupted checkpoint has left may be taken away. */
+/** Only what an interrupted checkpoint left behind may be removed. */
 function checkLeftover(files: FileSystem, partial: string): void {
   if (!files.exists(partial)) return;
   const names = files.isDirectory(partial) ? files.readdir(partial) : [];
@@ -67,7 +69,7 @@ function checkLeftover(files: FileSystem, partial: string): void {
   const stranger = names.find((name) => parseStoreFileName(name) === undefined);
   if (ours && stranger === undefined) return;
   throw new InvalidArgumentError(
-    `A checkpoint is made in "${partial}" and then renamed, and there is something else of that name` +
+    `A checkpoint is made in "${partial}" and then renamed, but that name is in use by something else` +
       `${stranger === undefined ? '' : ` ("${stranger}" in it)`}. Move it away, or give another path.`,
     { details: { file: partial } },
   );
@@ -110,7 +112,7 @@ function mark(files: FileSystem, partial: string): void {
   files.syncDirectory(partial);
 }
 
-/** The lock was of the making: the store in `target` is nobody's yet. */
+/** Releases the lock and removes its file: no process has the store in `target` open yet. */
 async function release(files: FileSystem, lock: DirectoryLock, target: string): Promise<void> {
   await lock.release();
   const file = joinPath(target, LOCK_FILE);
@@ -140,11 +142,11 @@ function copyFile(fileSystem: FileSystem, from: string, to: string): void {
 
 function removeFolder(files: FileSystem, folder: string): void {
   try {
-    // The mark last: what is left without it is nobody's.
+    // The mark last: a folder without it is not recognized as an incomplete checkpoint.
     const names = files.readdir(folder).filter((name) => name !== CHECKPOINT_FILE);
     for (const name of [...names, CHECKPOINT_FILE]) files.unlink(joinPath(folder, name));
     files.rmdir(folder);
   } catch {
-    // Whatever led here is what is to be reported; the next checkpoint takes the rest away.
+    // The first failure is the one to report; the next checkpoint removes the rest.
   }
 }

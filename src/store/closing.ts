@@ -2,7 +2,7 @@ import type { Maintenance } from './background/maintenance.js';
 import type { FileHandleCache } from './cache/index.js';
 import type { Catalog } from './catalog.js';
 import type { StoreEnvironment } from './environment.js';
-import type { ReaderDesk } from './follow/reader-desk.js';
+import type { ReaderRegistry } from './follow/reader-registry.js';
 import type { DirectoryLock } from './fs/index.js';
 import type { Journal } from './ledger/journal.js';
 import type { LogCollector, LogRoller } from './ledger/log-roller.js';
@@ -24,23 +24,23 @@ export interface ClosingParts {
   readonly roller: LogRoller;
   readonly collector: LogCollector;
   readonly files: FileHandleCache;
-  readonly desk: ReaderDesk;
+  readonly readers: ReaderRegistry;
   readonly lock: DirectoryLock;
 }
 
-/** Closes a store: ends its work, makes every write durable, flushes (`flushOnClose`), and lets go of the folder. */
+/** Closes a store: ends background work, makes every write durable, flushes (`flushOnClose`), and unlocks the folder. */
 export class StoreClosing {
   private done: Promise<void> | undefined;
 
   constructor(private readonly parts: ClosingParts) {}
 
-  /** Calling it again waits for the same end. */
+  /** Further calls wait for the same end. */
   close(): Promise<void> {
     this.done ??= this.closeOnce();
     return this.done;
   }
 
-  /** Writes memory to files, the largest first, as far as the option says: what is left is replayed at the next opening. */
+  /** Flushes memstores, the largest first, within the limits of the option. What stays in memory is replayed at the next opening. */
   private async flushBeforeEnd(): Promise<void> {
     const { environment, journal, memory, maintenance } = this.parts;
     const bounds = environment.settings.flushOnClose;
@@ -48,7 +48,7 @@ export class StoreClosing {
     const end = performance.now() + bounds.maxMilliseconds;
     for (const place of memory.bySize()) {
       if (performance.now() >= end) return;
-      // What fails is told as every flush of the store's own is; the log has the writes.
+      // A failure is reported as for every automatic flush; the log still has the writes.
       await maintenance.flushQuietly(place);
     }
   }
@@ -74,7 +74,7 @@ export class StoreClosing {
       try {
         this.parts.journal.manifest.close();
       } finally {
-        await this.parts.desk.close();
+        await this.parts.readers.close();
         await lock.release();
         fileSystem.letGo?.();
       }

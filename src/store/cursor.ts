@@ -1,8 +1,8 @@
 /**
- * How the storage core looks at a cell inside: a mutable position, not an object for each cell. Memstores, blocks and
- * merges are all cursors; a `Cell` is made only of what a reader is given.
+ * How the store represents a cell internally: as the position of a mutable cursor, so that no cell costs an object. Memstores,
+ * blocks and merges are all cursors; a `Cell` is created only for results.
  *
- * A cursor's bytes stay as they are until its next `next`, `seek…` or `close`. The family is that of the store.
+ * A cursor's bytes stay valid until its next `next`, `seek…` or `close`. The family is that of the store.
  */
 
 import { compareSlices, EMPTY_BYTES } from '../bytes/index.js';
@@ -12,7 +12,7 @@ export const TYPE_MAXIMUM = 255;
 /** Sorts after every type at the same timestamp. */
 export const TYPE_MINIMUM = 0;
 
-/** Where to seek: the first cell at or after (row, qualifier, timestamp descending, type descending), whatever its seq. */
+/** A seek target: the first cell at or after (row, qualifier, timestamp descending, type descending), whatever its seq. */
 export class SeekKey {
   row: Uint8Array = EMPTY_BYTES;
   rowOffset = 0;
@@ -24,7 +24,7 @@ export class SeekKey {
   timestamp = 0;
   type: number = TYPE_MAXIMUM;
 
-  /** The start of a row. The key's bytes must stay as they are while it is used. */
+  /** The start of a row. The bytes of the row must not change while the key is used. */
   setRow(row: Uint8Array, offset = 0, length: number = row.length): this {
     this.row = row;
     this.rowOffset = offset;
@@ -35,7 +35,7 @@ export class SeekKey {
     return this;
   }
 
-  /** A place in a column; by default its start. */
+  /** A position within a column; by default its start. */
   setColumn(
     row: Uint8Array,
     qualifier: Uint8Array,
@@ -52,15 +52,15 @@ export class SeekKey {
   }
 }
 
-/** Takes the cells of a row from their bytes. */
-export interface PutTaker {
-  /** Cells of later writes are passed over. */
+/** Receives the cells of a row directly from their encoded bytes. */
+export interface PutVisitor {
+  /** Cells with a higher sequence number are skipped. */
   readonly readPoint: number;
   /**
-   * Takes the next put, which has no time to live of its own, and whose value stands behind its qualifier. False: it takes no
-   * more, and none of the row.
+   * Receives the next put. It has no time to live of its own, and its value follows its qualifier in `bytes`. False: the visitor
+   * cannot handle this row, and discards what it received of it.
    */
-  take(
+  visit(
     bytes: Uint8Array,
     qualifierOffset: number,
     qualifierLength: number,
@@ -70,12 +70,12 @@ export interface PutTaker {
 }
 
 /**
- * A position in a sorted run of cells of one family, in HBase's order (R2): row, qualifier, timestamp descending, type
+ * A position in a sorted sequence of cells of one family, in HBase's order (R2): row, qualifier, timestamp descending, type
  * code descending, seq descending. Every field but `valid` is meaningful only while `valid` is true.
  */
 export abstract class CellCursor {
   valid = false;
-  /** Holds the row and the qualifier. */
+  /** The bytes that hold row and qualifier. */
   key: Uint8Array = EMPTY_BYTES;
   rowOffset = 0;
   rowLength = 0;
@@ -83,43 +83,44 @@ export abstract class CellCursor {
   qualifierLength = 0;
   timestamp = 0;
   type = 0;
-  /** The number of the write that made the cell: 0..2^53-1. */
+  /** The sequence number of the write that made the cell: 0..2^53-1. */
   seq = 0;
-  /** Holds the value. */
+  /** The bytes that hold the value. */
   value: Uint8Array = EMPTY_BYTES;
   valueOffset = 0;
   valueLength = 0;
   /** The cell's own time to live in milliseconds, 0 for none. */
   ttl = 0;
-  /** Ties of equal cells with equal seq (bulk loads): the higher is newer. Set by whoever merges cursors. */
+  /** Orders equal cells with equal seq (bulk loads): the higher is newer. Set by whoever merges cursors. */
   order = 0;
 
-  /** To the first cell. */
+  /** Moves to the first cell. */
   abstract seekToFirst(): boolean;
-  /** To the first cell at or after `target`; never moves backwards only if told so by `reseek`. */
+  /** Moves to the first cell at or after `target`, forwards or backwards. */
   abstract seek(target: SeekKey): boolean;
-  /** As `seek`, for a target known to be at or after the present position: may walk instead of searching. */
+  /** Like `seek`, for a target at or after the present position: may step forward instead of searching. */
   abstract reseek(target: SeekKey): boolean;
-  /** To the next cell; false at the end. */
+  /** Moves to the next cell; false at the end. */
   abstract next(): boolean;
-  /** As `next`, of a cursor that stands in `row`: false also when the cell it has come to is of another row. */
+  /** Like `next`, for a cursor that stands in `row`: also false when the next cell is of another row. */
   nextInRow(row: Uint8Array): boolean {
     return this.next() && isInRow(this, row);
   }
   /**
-   * Gives the cells of the row, at whose first it stands, to `taker`, and goes on to the row behind. False: there are others
-   * than it takes, or the cursor cannot give them so; it is where it was, and some may have been taken.
+   * Passes the cells of the row, at whose first cell the cursor stands, to `visitor`, and moves to the next row. False: the row has
+   * cells other than puts, the visitor refused, or the cursor has no such path. Then the cursor stands where it stood, though the
+   * visitor may have received some cells.
    */
-  visitRow(_taker: PutTaker): boolean {
+  visitRow(_visitor: PutVisitor): boolean {
     return false;
   }
-  /** To the first cell of the greatest row that is less than `row`, or of the last row when `row` is null. */
+  /** Moves to the first cell of the greatest row below `row`, or of the last row when `row` is null. */
   abstract seekToPreviousRow(row: Uint8Array | null): boolean;
-  /** Gives back what it holds (blocks, file references). */
+  /** Releases what the cursor retains (blocks, files). */
   abstract close(): void;
 }
 
-/** Rows next to each other differ mostly at their ends. */
+/** Whether a cell is of this row. Compares from the end: adjacent rows mostly differ in their last bytes. */
 export function isInRow(cell: CellCursor, row: Uint8Array): boolean {
   const length = row.length;
   if (cell.rowLength !== length) return false;
@@ -137,18 +138,18 @@ export function isInColumn(cell: CellCursor, qualifier: Uint8Array): boolean {
   return true;
 }
 
-/** R2 for two cursors at valid positions; the same cell written twice sorts the newer first. */
+/** Compares two cursors at valid positions (R2). Of a cell that was written twice, the newer sorts first. */
 export function compareCursors(a: CellCursor, b: CellCursor): number {
   const difference = compareRows(a, b);
   return difference !== 0 ? difference : compareInRow(a, b);
 }
 
-/** The order of the rows that two cursors stand in. */
+/** Compares the rows of two cursors. */
 export function compareRows(a: CellCursor, b: CellCursor): number {
   return compareSlices(a.key, a.rowOffset, a.rowLength, b.key, b.rowOffset, b.rowLength);
 }
 
-/** R2 for two cursors that stand in one row. */
+/** R2 for two cursors that stand in the same row. */
 export function compareInRow(a: CellCursor, b: CellCursor): number {
   const difference = compareSlices(
     a.key,
@@ -165,7 +166,7 @@ export function compareInRow(a: CellCursor, b: CellCursor): number {
   return b.order - a.order;
 }
 
-/** Where a cursor stands in relation to a seek key: negative when its cell sorts before the key. */
+/** Compares a cursor with a seek key: negative when its cell sorts before the key. */
 export function compareToSeekKey(cursor: CellCursor, key: SeekKey): number {
   let difference = compareSlices(
     cursor.key,

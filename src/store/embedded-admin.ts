@@ -21,7 +21,7 @@ import type { StoreCore } from './store-core.js';
 import { disabledError, noSuchNamespace } from './stored-tables.js';
 import type { TableState } from './table-state.js';
 
-/** HBase's system namespace: it cannot be made or deleted. */
+/** HBase's system namespace: it cannot be created or deleted. */
 const SYSTEM_NAMESPACE = 'hbase';
 
 export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
@@ -33,8 +33,8 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
   }
 
   /**
-   * Takes a snapshot of a table: what it holds at one moment, every acknowledged write included. Files are shared, not copied.
-   * @throws InvalidArgumentError when there is one of this name; RowanError `ERR_TABLE_NOT_FOUND`.
+   * Takes a snapshot of a table as of one moment, with every write acknowledged before the call. Files are shared, not copied.
+   * @throws InvalidArgumentError when a snapshot of this name exists; RowanError `ERR_TABLE_NOT_FOUND`.
    */
   async snapshot(name: string, table: string): Promise<void> {
     await this.snapshots.take(name, this.stateOf(table));
@@ -45,14 +45,14 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
     await this.snapshots.delete(name);
   }
 
-  /** Makes a new table of a snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
+  /** Creates a table from a snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
   async cloneSnapshot(name: string, newTable: string): Promise<void> {
     const { namespace } = parseTableName(newTable);
     this.checkNamespace(namespace);
     await this.snapshots.clone(name, canonicalTableName(newTable));
   }
 
-  /** Puts a snapshot's table, which must be disabled, back to what it was. @throws RowanError `ERR_TABLE_ENABLED`. */
+  /** Restores the table of a snapshot, which must be disabled, to the snapshot's contents. @throws RowanError `ERR_TABLE_ENABLED`. */
   async restoreSnapshot(name: string): Promise<void> {
     this.core.lifecycle.checkOpen();
     await this.snapshots.restore(name);
@@ -74,7 +74,10 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
     parseTableName(namespaced(namespace));
     this.checkNamespace(namespace);
     if (namespace === DEFAULT_NAMESPACE || namespace === SYSTEM_NAMESPACE) {
-      throw new RowanError('ERR_INVALID_ARGUMENT', `The namespace "${namespace}" is always there.`);
+      throw new RowanError(
+        'ERR_INVALID_ARGUMENT',
+        `The namespace "${namespace}" always exists and cannot be deleted.`,
+      );
     }
     await this.core.catalog.removeNamespace(namespace);
   }
@@ -140,8 +143,8 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
   }
 
   /**
-   * Makes one region of neighbors, which `getRegions` names.
-   * @throws InvalidArgumentError unless they are two or more of one table that stand one beside the other, each given once.
+   * Merges adjacent regions of a table into one. `regions`: their names, as `getRegions` lists them.
+   * @throws InvalidArgumentError unless they are two or more regions of one table, adjacent, each named once.
    */
   async mergeRegions(regions: readonly string[]): Promise<void> {
     if (!Array.isArray(regions) || regions.length < 2 || regions.some((name) => typeof name !== 'string')) {
@@ -195,7 +198,7 @@ export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
   }
 }
 
-/** A copy. @throws InvalidArgumentError when it is no object of texts. */
+/** Returns a copy. @throws InvalidArgumentError unless the properties are an object with string values. */
 function checkedProperties(namespace: string, given: unknown): NamespaceProperties {
   const wrong = isRecord(given)
     ? Object.entries(given).find(([name, value]) => name === '' || typeof value !== 'string')
@@ -205,6 +208,6 @@ function checkedProperties(namespace: string, given: unknown): NamespaceProperti
     return Object.fromEntries(names.map((name) => [name, given[name] as string]));
   }
   throw new InvalidArgumentError(
-    `The properties of the namespace "${namespace}" are an object of texts, not ${wrong === undefined ? describe(given) : `with "${wrong[0]}" of ${describe(wrong[1])}`}.`,
+    `The properties of the namespace "${namespace}" are an object with string values, not ${wrong === undefined ? describe(given) : `with "${wrong[0]}" of ${describe(wrong[1])}`}.`,
   );
 }

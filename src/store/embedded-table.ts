@@ -68,9 +68,9 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
 
   async batch(given: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
     checkEach('batch', given, checkAction);
-    // Reads alone ask for neither room in memory nor a table that takes writes.
+    // A batch of reads needs neither memory nor a writable table.
     let waits = given.every(isGet) ? undefined : this.admission(options);
-    // What is not written in the turn of the call must not change until it is.
+    // Actions that are not written in the turn of this call are copied: the caller may reuse its buffers after it.
     const actions = waits || (!options?.atomic && given.some(isGet)) ? given.map(ownCopy) : given;
     for (; waits; waits = this.admission(options)) await waits;
     if (options?.atomic) return this.atomicBatch(actions);
@@ -80,7 +80,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
     }
     const outcomes: Promise<BatchOutcome>[] = [];
     for (const action of actions) {
-      // A read sees what stands before it in the batch.
+      // A read sees the actions before it in the batch.
       if (isGet(action) && outcomes.length > 0) await Promise.all(outcomes);
       outcomes.push(this.outcomeOf(action, options));
     }
@@ -98,7 +98,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
       table === this.name ? state : this.core.catalog.writableTable(table);
     const read: RowRead = (get, table = this.name) =>
       this.core.reads.rowReader(stateOf(table), get.row).read(get);
-    // From here to the append of the record nothing is awaited.
+    // From here until the record is appended there is no await.
     const groups = decide(read).map((group) =>
       group.map(({ table, change, settled }) => ({ state: stateOf(table), change, settled })),
     );
@@ -111,10 +111,10 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
     return this.core.writer.step(this.core.catalog.writableTable(this.name), decide);
   }
 
-  /** Many puts at the price of one write: they share a record of the log. */
+  /** Writes many puts with one record of the log. */
   private async putEach(state: TableState, puts: readonly Put[]): Promise<BatchOutcome[]> {
     const errors = await this.core.writer.putEach(state, puts);
-    // Not `map`: it passes over the holes, which stand for success.
+    // Not `map`: it skips holes, which stand for success.
     return Array.from(errors, (error) =>
       error === undefined ? { ok: true, result: Result.EMPTY } : { ok: false, error: asRowanError(error) },
     );
@@ -124,7 +124,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
   private async outcomeOf(action: BatchAction, options: OperationOptions | undefined): Promise<BatchOutcome> {
     try {
       if (isGet(action)) return { ok: true, result: await this.get(action, options) };
-      // What stands before it in the batch may have been waited for.
+      // An earlier read of the batch may have been awaited since.
       for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
       const state = this.core.catalog.writableTable(this.name);
       if (action.kind === 'checkAndMutate') {
@@ -152,7 +152,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
     return results.map((result) => ({ ok: true, result }));
   }
 
-  /** Writes one change in the turn of the call, so that its bytes are the caller's again after it. */
+  /** Writes one change in the turn of the call, so that the caller may reuse its buffers after it. */
   private async mutate(change: RowMutation | RowMutations, options?: OperationOptions): Promise<Result> {
     checkChange(change);
     let waits = this.admission(options);
@@ -161,7 +161,7 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
     return this.core.writer.mutate(this.core.catalog.writableTable(this.name), own);
   }
 
-  /** Resolves when a write may begin, which is to ask again in the turn in which it does; undefined when it may. */
+  /** Undefined when a write may begin now; else resolves when it is worth asking again, which must be done in the turn of the write. */
   private admission(options: OperationOptions | undefined): Promise<void> | undefined {
     if (options?.signal) throwIfAborted(options.signal);
     if (!this.core.pressure.full) return undefined;

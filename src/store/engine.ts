@@ -79,7 +79,7 @@ export class EmbeddedEngine implements Engine {
     return runTransaction(this.core, run, options);
   }
 
-  /** Resolves when no flush, compaction or split that the store began by itself is under way. */
+  /** Resolves when no flush, compaction or split that the store started by itself is in progress. */
   async quiet(): Promise<void> {
     await this.core.maintenance.drain();
   }
@@ -99,14 +99,14 @@ export class EmbeddedEngine implements Engine {
     });
   }
 
-  /** Figures of the whole store for monitors: memory, cache, files, flushes, compactions, stalls, log (docs/observing.md). */
+  /** Metrics of the whole store for monitoring: memory, cache, files, flushes, compactions, stalls, log (docs/observing.md). */
   metrics(): StoreMetric[] {
     return storeMetrics(this.stats(), this.core.memory.stalls);
   }
 
   /**
-   * Reads every file of the store whole and checks what it must keep to.
-   * @throws CorruptionError for the first thing that is wrong, naming file and offset.
+   * Reads every file of the store and checks its contents.
+   * @throws CorruptionError for the first fault, naming file and offset.
    */
   async verify(): Promise<VerifyReport> {
     this.core.lifecycle.checkOpen();
@@ -114,8 +114,8 @@ export class EmbeddedEngine implements Engine {
   }
 
   /**
-   * Loads sorted cells as files, past the log: by row, family, qualifier, newest timestamp first. All of them become
-   * visible at one moment; they win over earlier writes of the same cells and lose to later ones (R83).
+   * Loads sorted cells as files, past the log. They come ordered by row, family, qualifier, newest timestamp first, and become
+   * visible at one moment. They win over earlier writes of the same cells and lose to later ones (R83).
    * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order: nothing is loaded then.
    */
   async bulkLoad(table: string, cells: CellStream): Promise<BulkLoadResult> {
@@ -123,8 +123,8 @@ export class EmbeddedEngine implements Engine {
   }
 
   /**
-   * Makes a copy of the store, as it is now, in the new folder `path`, which can be opened while this one goes on. Files
-   * are linked where the disk has links.
+   * Creates a copy of the store as of now in the new folder `path`, which can be opened while this store stays open. Files are
+   * linked where the file system has links.
    */
   async checkpoint(path: string): Promise<void> {
     this.core.lifecycle.checkOpen();
@@ -142,13 +142,13 @@ export class EmbeddedEngine implements Engine {
   }
 }
 
-/** What stands behind an engine: for what serves it to other programs. */
+/** The store behind an engine, for the server, which serves it to other programs. */
 export function coreOf(engine: EmbeddedEngine): StoreCore {
   return engine['core'];
 }
 
 /**
- * Opens the embedded store in the folder `path`, or makes one in a new or empty folder.
+ * Opens the embedded store in the folder `path`, or creates one in a new or empty folder.
  * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_UNSUPPORTED`, `ERR_CORRUPTION`,
  * `ERR_IO`: each names the file and what to do.
  */

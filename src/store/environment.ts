@@ -1,4 +1,4 @@
-/** The folder, settings, clock and listener of an open store. Every part of it is given these. */
+/** The folder, settings, clock and listener of an open store, shared by all its parts. */
 
 import { InvalidArgumentError } from '../errors.js';
 import type { StoreEvent } from './events.js';
@@ -12,12 +12,12 @@ export class StoreEnvironment {
     readonly settings: StoreSettings,
   ) {}
 
-  /** @throws InvalidArgumentError when the clock that was given tells no time. */
+  /** @throws InvalidArgumentError when the `clock` option returns anything but a time. */
   now(): number {
     const now = this.settings.clock();
     if (Number.isSafeInteger(now) && now >= 0) return now;
     throw new InvalidArgumentError(
-      `The clock of the store told ${now}. It must give whole milliseconds since 1970 (option "clock").`,
+      `The clock of the store returned ${now}. It must return whole milliseconds since 1970 (option "clock").`,
     );
   }
 
@@ -25,7 +25,7 @@ export class StoreEnvironment {
     try {
       this.settings.onEvent(event);
     } catch {
-      // A listener's failure is its own: the store's work goes on.
+      // A failing listener must not stop the store's work.
     }
   }
 }

@@ -1,8 +1,8 @@
-/** Events that a store hands to its `onEvent` listener. */
+/** The events that a store passes to its `onEvent` listener. */
 
 import type { RowanError } from '../errors.js';
 
-/** Whose files an event is about. */
+/** The files that an event concerns. */
 export interface StoreLocation {
   readonly table: string;
   /** The number of the region. */
@@ -12,7 +12,7 @@ export interface StoreLocation {
 
 export type StoreEvent =
   | ({ readonly kind: 'flushBegin'; readonly bytes: number } & StoreLocation)
-  /** `file` is undefined when nothing was left to write. */
+  /** `file` is undefined when there was nothing to write. */
   | ({
       readonly kind: 'flushEnd';
       readonly file: number | undefined;
@@ -34,7 +34,7 @@ export type StoreEvent =
       readonly bytesWritten: number;
       readonly milliseconds: number;
     } & StoreLocation)
-  /** Files whose every cell had expired were dropped without reading them. */
+  /** Files in which every cell had expired were dropped without being read. */
   | ({ readonly kind: 'filesExpired'; readonly files: readonly number[] } & StoreLocation)
   | {
       readonly kind: 'split';
@@ -42,27 +42,27 @@ export type StoreEvent =
       readonly region: number;
       readonly daughters: readonly [number, number];
     }
-  /** Neighboring regions were made one. */
+  /** Adjacent regions were merged into one. */
   | {
       readonly kind: 'regionsMerged';
       readonly table: string;
       readonly regions: readonly number[];
       readonly region: number;
     }
-  /** A table that asks for several copies of its regions was made, or came to ask for them: the store keeps one. */
+  /** A table was created with, or changed to, a `regionReplication` above 1. The store keeps one copy of each region. */
   | { readonly kind: 'singleCopy'; readonly table: string; readonly regionReplication: number }
   /**
-   * The store was opened, and has given times further ahead of its clock than `maxClockSkew` allows: writes without a timestamp
-   * of their own get `clock`, and nothing ends by its time to live as it should, until the clock has caught up or
-   * `rowan store repair --clock` has mended the store.
+   * The store was opened, and has assigned timestamps further ahead of its clock than `maxClockSkew` allows. Until the clock has
+   * caught up, or `rowan store repair --clock` has repaired the store, writes without a timestamp get the time `clock`, and times
+   * to live do not expire as they should.
    */
   | { readonly kind: 'clockAhead'; readonly clock: number; readonly milliseconds: number }
-  /** Writers waited for memory. */
+  /** A writer waited for memory. */
   | { readonly kind: 'stall'; readonly milliseconds: number; readonly memstoreBytes: number }
-  /** No thread for flushes and compactions could be had: they run in the calling one, in small steps. */
+  /** No worker thread could be started: flushes and compactions run in the calling thread, in small steps. */
   | { readonly kind: 'inlineWork'; readonly error: RowanError }
   | { readonly kind: 'corruption'; readonly error: RowanError }
-  /** A flush, compaction or split failed, or a look of a read-only store at what is new; it is tried again at the next occasion. */
+  /** An automatic flush, compaction or split failed, or a refresh of a read-only store. It is retried at the next occasion. */
   | {
       readonly kind: 'backgroundError';
       readonly work: 'flush' | 'compaction' | 'split' | 'refresh';

@@ -1,8 +1,8 @@
 import { UnsupportedError } from '../errors.js';
 
-/** Labels that nobody keeps to would show everybody what they are to hide. */
+/** Refused rather than ignored: an ignored label would show everybody what it is meant to hide. */
 export function noLabels(what: string): UnsupportedError {
   return new UnsupportedError(
-    `${what} needs visibility labels, which the embedded engine does not have: it would keep nothing from anybody. Use HBase, or leave it out.`,
+    `${what} needs visibility labels, which the embedded engine does not support. Use HBase, or leave it out.`,
   );
 }

@@ -1,19 +1,19 @@
 import { ClosedError } from '../errors.js';
 
-/** Whether a store is open, and what its end waits for. */
+/** Whether a store is open, and the operations that its close waits for. */
 
-/** Work whose length is somebody else's to say: a load that reads its cells from elsewhere. */
+/** An operation that closing the store interrupts, because its length depends on the caller: a bulk load that reads its cells. */
 export interface Interruptible {
-  /** Ends the work at once, with whatever it holds. It may be called in any turn, and once. */
+  /** Ends the operation at once and releases what it holds. It may be called in any turn, once. */
   interrupt(): void;
 }
 
 export class Lifecycle {
   private ended = false;
   private readonly operations = new Set<Promise<unknown>>();
-  private readonly interruptible = new Set<Interruptible>();
+  private readonly interruptibles = new Set<Interruptible>();
 
-  /** No operation begins any more. */
+  /** The store is closing or closed: no operation may begin. */
   get closed(): boolean {
     return this.ended;
   }
@@ -22,45 +22,45 @@ export class Lifecycle {
     if (this.ended) throw closedStore();
   }
 
-  /** Has the end wait for an operation that somebody asked for. */
+  /** Makes the close wait for an operation. */
   track<T>(operation: Promise<T>): Promise<T> {
     const ended: Promise<unknown> = operation.catch(() => {}).then(() => this.operations.delete(ended));
     this.operations.add(ended);
     return operation;
   }
 
-  /** Has the end interrupt `work`, unless {@link settled} is called before. */
-  begun(work: Interruptible): void {
-    this.interruptible.add(work);
+  /** Makes the close interrupt `work`, unless {@link uninterruptible} is called first. */
+  interruptible(work: Interruptible): void {
+    this.interruptibles.add(work);
   }
 
-  settled(work: Interruptible): void {
-    this.interruptible.delete(work);
+  uninterruptible(work: Interruptible): void {
+    this.interruptibles.delete(work);
   }
 
-  /** Lets nothing begin any more, and interrupts what would have no end. */
+  /** Refuses new operations from now on, and interrupts those that may not end by themselves. */
   end(): void {
     this.ended = true;
-    for (const work of [...this.interruptible]) work.interrupt();
-    this.interruptible.clear();
+    for (const work of [...this.interruptibles]) work.interrupt();
+    this.interruptibles.clear();
   }
 
-  /** Resolves when everything tracked has ended. */
+  /** Resolves when every tracked operation has ended. */
   async ending(): Promise<void> {
     while (this.operations.size > 0) await Promise.all(this.operations);
   }
 }
 
-/** The error for what is asked of a store that was closed. */
+/** The error for an operation on a closed store. */
 export function closedStore(): ClosedError {
-  return new ClosedError('The store is closed. Open it again to go on.');
+  return new ClosedError('The store is closed. Open it again first.');
 }
 
-/** Runs pieces of work one after the other, in the order in which they came. */
+/** Runs pieces of work one at a time, in the order in which they were added. */
 export class SerialQueue {
   private tail: Promise<unknown> = Promise.resolve();
 
-  /** Resolves or rejects as `work` does; what fails does not stop what comes after it. */
+  /** Resolves or rejects as `work` does. A failure does not stop the work after it. */
   run<T>(work: () => Promise<T>): Promise<T> {
     const result = this.tail.then(work);
     this.tail = result.catch(() => {});

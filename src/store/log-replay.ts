@@ -13,7 +13,7 @@ import { regionOf } from './region/region.js';
 import type { TableState } from './table-state.js';
 import type { WalRecord } from './wal/index.js';
 
-/** Puts the writes of the log into the memstores of the tables they belong to. */
+/** Applies the writes of the log to the memstores of their tables. */
 export class Replay implements WriteRecordSink {
   private firstSeq = 0;
   private table: TableState | undefined;
@@ -22,30 +22,30 @@ export class Replay implements WriteRecordSink {
   private readonly tables: ReadonlyMap<number, TableState>;
   private unknown = false;
   private readonly reader = new WriteRecordReader();
-  /** Of the last cell. */
+  /** The table and family of the last cell. */
   private tableId = 0;
   private family = 0;
   private store: FamilyStore | undefined;
-  /** It takes every row of its table. */
-  private alone = false;
+  /** The table has one region, so every row of it goes to `store`. */
+  private singleRegion = false;
   private readonly filled = new Set<Memstore>();
 
   constructor(
     private readonly directory: string,
     tables: readonly TableState[],
     private readonly rowClock: RowClock,
-    /** The first number that no table or family has been given yet. */
+    /** The first number that was never assigned to a table or family. */
     private readonly nextId: number,
-    /** The greatest number seen. */
+    /** The greatest sequence number seen. */
     public lastSeq: number,
-    /** The memstores have cells already, and are read. */
-    private readonly goesOn = false,
+    /** The memstores hold cells already, and are being read. */
+    private readonly continues = false,
   ) {
     this.tables = new Map(tables.map((table) => [table.id, table]));
   }
 
-  /** @throws CorruptionError when the record is of another making, or of a table that was never made. */
-  take(record: WalRecord): void {
+  /** @throws CorruptionError when the record cannot be decoded, or names a table that was never created. */
+  apply(record: WalRecord): void {
     this.firstSeq = record.firstSeq;
     let mutations: number;
     try {
@@ -54,21 +54,21 @@ export class Replay implements WriteRecordSink {
     } catch (cause) {
       throw this.corruption(
         record,
-        'has a right checksum but wrong content. Nothing was changed. Restore the store from a copy, and report this.',
+        'has a valid checksum but invalid content. Nothing was changed. Restore the store from a copy, and report this.',
         cause,
       );
     }
     if (this.unknown) {
       throw this.corruption(
         record,
-        'is of a table or family that the MANIFEST never named: the MANIFEST has lost its end. Nothing was changed. ' +
+        'is of a table or family that the MANIFEST never named: the end of the MANIFEST is lost. Nothing was changed. ' +
           'Restore the store from a copy, or save what is sound with `rowan store repair`.',
       );
     }
     this.lastSeq = Math.max(this.lastSeq, record.firstSeq + mutations - 1);
   }
 
-  /** All records were taken. */
+  /** Called after the last record. */
   finish(): void {
     for (const memstore of this.filled) memstore.settle();
   }
@@ -87,10 +87,10 @@ export class Replay implements WriteRecordSink {
       this.rowClock.restore(cell.timestamp);
       return;
     }
-    // The cells of a row come one after the other, and mostly all of one family.
+    // The cells of a row are adjacent, and mostly of one family.
     const sameStore = family === this.family && table === this.tableId;
     const sameRow = sameStore && cell.sameRow;
-    if (!sameRow && !(sameStore && this.alone)) {
+    if (!sameRow && !(sameStore && this.singleRegion)) {
       this.tableId = table;
       this.family = family;
       this.store = this.storeOf(table, cell);
@@ -99,7 +99,7 @@ export class Replay implements WriteRecordSink {
     const seq = this.firstSeq + cell.mutation;
     if (store === undefined || seq <= store.flushedSeq) return;
     const { active } = store.version;
-    if (this.goesOn) this.addTo(store, cell, seq);
+    if (this.continues) this.addTo(store, cell, seq);
     else if (active.load(cell, seq, sameRow)) this.filled.add(active);
   }
 
@@ -109,15 +109,15 @@ export class Replay implements WriteRecordSink {
     store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value);
   }
 
-  /** Where a cell goes; undefined for a table or family that was deleted after the write. */
+  /** The family that a cell belongs to; undefined if its table or family was deleted after the write. */
   private storeOf(tableId: number, cell: RecordedCell): FamilyStore | undefined {
-    this.alone = false;
+    this.singleRegion = false;
     if (this.table?.id !== tableId) this.table = this.tables.get(tableId);
     this.unknown ||= tableId >= this.nextId || cell.family >= this.nextId;
     const family = this.table && this.familyName(this.table, cell.family);
     if (!this.table || family === undefined) return undefined;
     const { regions } = this.table;
-    this.alone = regions.length === 1;
+    this.singleRegion = regions.length === 1;
     return regionOf(regions, cell.row).byFamily.get(family);
   }
 

@@ -6,20 +6,20 @@ import type { Region } from './region/region.js';
 import type { TableState } from './table-state.js';
 import type { WriteThrottleActions } from './write-throttle.js';
 
-/** A family of a region of a table. */
+/** A family of one region of a table. */
 export interface MemoryPlace {
   readonly state: TableState;
   readonly region: Region;
   readonly store: FamilyStore;
 }
 
-/** Counts the bytes of a store's memstores, and has families flushed: what the write throttle acts by. */
+/** Counts the bytes of a store's memstores and requests flushes, for the write throttle. */
 export class MemoryUse implements WriteThrottleActions {
-  /** Waits of writers for memory, so far. */
+  /** How often and how long writers have waited for memory. */
   readonly stalls = { count: 0, milliseconds: 0 };
 
   constructor(
-    /** Its parts are asked for when they are needed: they are made after this one. */
+    /** Its parts are read when needed: they are created after this object. */
     private readonly owner: {
       readonly environment: StoreEnvironment;
       readonly catalog: Catalog;
@@ -58,7 +58,7 @@ export class MemoryUse implements WriteThrottleActions {
     return found;
   }
 
-  /** The families that hold anything in memory, the largest first. */
+  /** The families that have cells in memory, the largest first. */
   bySize(): MemoryPlace[] {
     const places = [...this.owner.catalog.tables()].flatMap((state) =>
       state.regions.flatMap((region) => region.stores.map((store) => ({ state, region, store }))),

@@ -1,20 +1,20 @@
-/** Figures of a store for monitors: names, units and values, none of them of single tables. */
+/** Metrics of a store for monitoring: name, unit and value of each. They cover the whole store, not single tables. */
 
 import type { StoreStats } from './stats.js';
 
-/** One figure. */
+/** One metric. */
 export interface StoreMetric {
-  /** As OpenTelemetry writes names; Prometheus has `_` in the place of dots. */
+  /** In OpenTelemetry's form; Prometheus writes `_` for dots. */
   readonly name: string;
-  /** What only grows while the store is open, or what goes up and down. */
+  /** A counter only grows while the store is open; a gauge goes up and down. */
   readonly kind: 'counter' | 'gauge';
-  /** `By`, `ms`, or what is counted: `{file}`. */
+  /** `By` (bytes), `ms`, or what is counted: `{file}`. */
   readonly unit: string;
   readonly description: string;
   readonly value: number;
 }
 
-/** Waits of writers for memory. */
+/** How often and how long writers waited for memory. */
 export interface Stalls {
   readonly count: number;
   readonly milliseconds: number;

@@ -7,93 +7,93 @@ import { type CompactionSettings, DEFAULT_COMPACTION } from './background/compac
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 
-/** How much `close` does so that the next opening need not replay the log. */
+/** How much `close` flushes, so that the next opening need not replay the log. */
 export interface FlushOnClose {
-  /** Bytes in memory below which nothing is flushed; default 1: whatever is there. */
+  /** Below this many bytes in memory nothing is flushed; default 1: everything is. */
   readonly minBytes?: number;
-  /** Milliseconds after which no further family is flushed, and the rest is left to the log; default 10,000. */
+  /** Milliseconds after which no further family is flushed; the log keeps the rest. Default 10,000. */
   readonly maxMilliseconds?: number;
 }
 
 export interface EmbeddedOptions {
-  /** Default: the real disk. Others work only with `background: 'inline'`. */
+  /** Default: the real disk. Any other works only with `background: 'inline'`. */
   readonly fileSystem?: FileSystem;
-  /** False: a folder without a store is refused with `ERR_NOT_A_STORE`; default true: one is made there. */
+  /** False: a folder without a store is refused with `ERR_NOT_A_STORE`; default true: a store is created there. */
   readonly createIfMissing?: boolean;
-  /** Milliseconds since 1970; default `Date.now`. Timestamps, TTL and statistics use nothing else. */
+  /** Milliseconds since 1970; default `Date.now`. Timestamps, TTL and statistics use no other clock. */
   readonly clock?: () => number;
   /**
-   * Milliseconds that the times given by this store may be ahead of its clock when it is opened; default 60,000. Further ahead,
-   * the clock was wrong once, or is now: `onEvent` is told (`clockAhead`), and `rowan store repair --clock` mends it.
+   * Milliseconds that the timestamps assigned by this store may be ahead of its clock when it is opened; default 60,000. Beyond
+   * that the clock was wrong once, or is now: `onEvent` receives `clockAhead`, and `rowan store repair --clock` repairs the store.
    */
   readonly maxClockSkew?: number;
-  /** 0 <= random() < 1; default `Math.random`. Only the random filter uses it. */
+  /** 0 <= random() < 1; default `Math.random`. Used only by the random filter. */
   readonly random?: () => number;
-  /** Durability of writes to tables that say `USE_DEFAULT` themselves; default `FSYNC_WAL`. */
+  /** Durability of writes to tables whose own durability is `USE_DEFAULT`; default `FSYNC_WAL`. */
   readonly durability?: Exclude<Durability, 'USE_DEFAULT'>;
-  /** `worker`: flushes and compactions run in threads of their own (default); `inline`: in this one, in small steps. */
+  /** `worker`: flushes and compactions run in worker threads (default); `inline`: in the calling thread, in small steps. */
   readonly background?: 'worker' | 'inline';
   /**
-   * The file of the worker, for programs that are bundled: a bundle of `rowan-orm/worker`. Default: the package's own, else
-   * `rowan-worker.js`, `.mjs` or `.cjs` beside the running file.
+   * The worker's file, for bundled programs: a bundle of `rowan-orm/worker`. Default: the package's own, else `rowan-worker.js`,
+   * `.mjs` or `.cjs` beside the running file.
    */
   readonly workerPath?: string;
-  /** Bytes at which a family's memstore is written to a file; default 64 MiB. A table's `memstoreFlushSize` goes before. */
+  /** Bytes at which a family's memstore is flushed; default 64 MiB. A table's `memstoreFlushSize` takes precedence. */
   readonly memstoreFlushSize?: number;
-  /** Bytes of all memstores, those being written included, above which writers wait; default 256 MiB. */
+  /** Bytes of all memstores, those being flushed included, above which writers wait; default 256 MiB. */
   readonly memstoreLimit?: number;
   /** Bytes of decoded blocks kept in memory; default 128 MiB. */
   readonly blockCacheSize?: number;
-  /** Files held open at once; default 512. */
+  /** Files kept open at once; default 512. */
   readonly maxOpenFiles?: number;
-  /** Bytes of a family in one region above which the region is split; default 10 GiB. A table's `maxFileSize` goes before. */
+  /** Bytes of a family in one region above which the region is split; default 10 GiB. A table's `maxFileSize` takes precedence. */
   readonly maxFileSize?: number;
-  /** Bytes after which the write-ahead log goes on in a new segment, at most 1 GiB; default 64 MiB. */
+  /** Bytes after which the write-ahead log continues in a new segment, at most 1 GiB; default 64 MiB. */
   readonly walSegmentSize?: number;
-  /** Segments of the log above which the families that hold the oldest are flushed; default 8. */
+  /** Number of log segments above which the families with writes in the oldest segment are flushed; default 8. */
   readonly maxWalSegments?: number;
   /**
-   * Bytes of the log that are written as zeros ahead of need, at most a segment, once small synced writes follow one another;
+   * Bytes of zeros that are preallocated in a log segment, at most a segment, while writers sync small writes one after another;
    * 0 for none; default 16 MiB.
    */
   readonly walPreparedSize?: number;
   /**
-   * Bytes of the largest cell that is taken, row, qualifier and value together, at most 256 MiB; default 10 MiB, as
-   * `hbase.client.keyvalue.maxsize`. Cells that are stored are read whatever it is.
+   * The greatest size of a cell in bytes, row, qualifier and value together, at most 256 MiB; default 10 MiB, as
+   * `hbase.client.keyvalue.maxsize`. Larger cells that are stored already can still be read.
    */
   readonly maxCellSize?: number;
   readonly compaction?: Partial<CompactionSettings>;
-  /** Milliseconds that major compactions keep delete markers after their timestamp; default 0 (R61). */
+  /** Milliseconds after its timestamp for which major compactions keep a delete marker; default 0 (R61). */
   readonly timeToPurgeDeletes?: number;
   /**
-   * Milliseconds after which a scan that nobody reads on is ended with `ERR_SCANNER_EXPIRED`, and gives back the files and the
-   * memory that it holds; default 300,000.
+   * Milliseconds after which an unread scan is ended with `ERR_SCANNER_EXPIRED`, and the files and memory that it holds are
+   * released; default 300,000.
    */
   readonly scannerIdleTimeout?: number;
-  /** False: flushes and compactions happen only when asked for; default true. */
+  /** False: flushes and compactions run only when requested; default true. */
   readonly automatic?: boolean;
-  /** Whether and how far `close` writes memory to files; default true where `automatic` is. */
+  /** Whether and how far `close` flushes memstores; default true if `automatic` is. */
   readonly flushOnClose?: boolean | FlushOnClose;
-  /** Told of flushes, compactions, splits, stalls and corruption. What it throws is dropped. */
+  /** Called with flushes, compactions, splits, stalls and corruption. What it throws is ignored. */
   readonly onEvent?: (event: StoreEvent) => void;
 }
 
-/** The options with every default filled in, all but the file system. */
+/** The options with all defaults applied, except the file system. */
 export interface StoreSettings
   extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath'>> {
   readonly compaction: CompactionSettings;
-  /** Undefined: memory is left to the log. */
+  /** Undefined: `close` does not flush. */
   readonly flushOnClose: Required<FlushOnClose> | undefined;
-  /** Undefined: the worker is looked for. */
+  /** Undefined: the worker's file is searched for. */
   readonly workerPath: string | undefined;
 }
 
 const MiB = 1024 * 1024;
 const GiB = 1024 * MiB;
-/** In milliseconds. */
+/** Milliseconds. */
 export const DEFAULT_CLOCK_SKEW = 60_000;
 
-/** @throws InvalidArgumentError naming the option, what it was given and what it takes. */
+/** @throws InvalidArgumentError naming the option, its value and the accepted values. */
 export function storeSettings(options: EmbeddedOptions): StoreSettings {
   checkOptions(options);
   const memstoreFlushSize = options.memstoreFlushSize ?? 64 * MiB;
@@ -130,7 +130,7 @@ function flushOnClose(given: boolean | FlushOnClose): Required<FlushOnClose> | u
   return { minBytes, maxMilliseconds };
 }
 
-/** Says what a value ought to be; undefined when it is right. */
+/** Describes the accepted values; undefined when the value is accepted. */
 type Check = (value: unknown) => string | undefined;
 
 const integer =
@@ -166,11 +166,11 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   blockCacheSize: integer(0, MANY),
   maxOpenFiles: integer(1, 1_000_000),
   maxFileSize: integer(1, MANY),
-  // A segment, with the record that fills it up, is read as a whole.
+  // A segment, with the record that exceeds its size, is read into one buffer.
   walSegmentSize: integer(1, GiB),
   maxWalSegments: integer(1, 1_000_000),
   walPreparedSize: integer(0, GiB),
-  // What the log and files take in one piece has room for several.
+  // Buffers of log and files must have room for several cells.
   maxCellSize: integer(1, 256 * MiB),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
@@ -206,8 +206,8 @@ function checkOptions(options: EmbeddedOptions): void {
   const { minFiles, maxFiles } = { ...DEFAULT_COMPACTION, ...options.compaction };
   if (minFiles > maxFiles) {
     throw new InvalidArgumentError(
-      `Option "compaction.minFiles" is ${minFiles}, above "compaction.maxFiles" of ${maxFiles}: nothing would ever be ` +
-        'merged. Give it a value up to that.',
+      `Option "compaction.minFiles" is ${minFiles}, above "compaction.maxFiles" of ${maxFiles}: no files would ever be ` +
+        'compacted. Give it a value up to compaction.maxFiles.',
     );
   }
 }

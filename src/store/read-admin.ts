@@ -1,4 +1,4 @@
-/** Namespaces, tables and regions of a store, for those who look. */
+/** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
 
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
@@ -15,7 +15,7 @@ import { listSnapshots, type TableSnapshot } from './snapshots.js';
 import type { OpenCheck, StoredTables } from './stored-tables.js';
 import type { TableState } from './table-state.js';
 
-/** What it asks of a store. */
+/** The parts of a store that it uses. */
 export interface AdminCore {
   readonly catalog: StoredTables;
   readonly lifecycle: OpenCheck;
@@ -24,7 +24,7 @@ export interface AdminCore {
 export class ReadAdmin<Core extends AdminCore = AdminCore> {
   constructor(protected readonly core: Core) {}
 
-  /** In the order of their names. */
+  /** Sorted by name. */
   async listSnapshots(): Promise<TableSnapshot[]> {
     this.core.lifecycle.checkOpen();
     return listSnapshots(this.core.catalog.tables());
@@ -86,13 +86,13 @@ export class ReadAdmin<Core extends AdminCore = AdminCore> {
   }
 }
 
-/** By which `getRegions` and `mergeRegions` name a region. */
+/** The name of a region in `getRegions` and `mergeRegions`. */
 export function regionName({ name }: TableState, { startKey, id }: Region): string {
   return `${name},${toStringBinary(startKey)},${id}`;
 }
 
-/** A table's name in the namespace. @throws InvalidArgumentError when it is no text. */
+/** The name of some table in the namespace, for checks. @throws InvalidArgumentError unless it is a string. */
 export function namespaced(namespace: string): string {
   if (typeof namespace === 'string') return `${namespace}:t`;
-  throw new InvalidArgumentError(`A namespace is a text, not ${describe(namespace)}.`);
+  throw new InvalidArgumentError(`A namespace is a string, not ${describe(namespace)}.`);
 }

@@ -32,23 +32,23 @@ import { StoreCore } from './store-core.js';
 import { TableState } from './table-state.js';
 import { type ReplayResult, repairSegment, replayWal, Wal } from './wal/index.js';
 
-/** What is in memory already of the tables that are loaded. */
-export interface KeptMemory {
-  /** Of a family of a region: the writes behind `flushedSeq`; undefined for none. */
+/** Provides memstores for tables that are loaded: a follower carries its own over. */
+export interface MemstoreSource {
+  /** The memstores of a family of a region, with its writes after `flushedSeq`; undefined to start with an empty one. */
   of(region: RegionEntry, family: number, flushedSeq: number): FamilyMemory | undefined;
 }
 
 /**
- * The tables that the MANIFEST names, with their files open for reading, and nothing in memory but what is kept.
- * `maxCellSize`: bytes of the largest cell that they take.
- * @throws CorruptionError when a file is not what was written.
+ * Loads the tables that the MANIFEST names: opens their files for reading, with empty memstores, or those that `memory` provides.
+ * `maxCellSize`: bytes of the largest cell that they accept.
+ * @throws CorruptionError when a file differs from what was written.
  */
 export function loadTables(
   state: VersionState,
   ledger: FileLedger,
   pool: ChunkPool,
   maxCellSize: number,
-  memory?: KeptMemory,
+  memory?: MemstoreSource,
 ): TableState[] {
   const regionsOf = new Map<number, RegionEntry[]>();
   for (const region of state.regions.values()) {
@@ -76,7 +76,7 @@ function loadRegion(
   entry: RegionEntry,
   ledger: FileLedger,
   pool: ChunkPool,
-  memory: KeptMemory | undefined,
+  memory: MemstoreSource | undefined,
 ): Region {
   const stores = table.descriptor.families.map((family) => {
     const number = table.familyNumbers.get(family.name)!;
@@ -91,18 +91,18 @@ function loadRegion(
   return new Region(entry.id, table.id, entry.startKey, entry.endKey, stores);
 }
 
-/** Opening a store: its lock, its manifest, its files, and the writes of the log that are in no file yet. */
+/** Opening a store: takes its lock, reads its MANIFEST and files, and replays the writes of the log that are in no file yet. */
 
 /**
- * Opens the store in `directory`, or makes one in a new or empty folder.
+ * Opens the store in `directory`, or creates one in a new or empty folder.
  * @throws RowanError `ERR_LOCKED` when another opener has it, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_UNSUPPORTED`
- * when a codec's package is missing; CorruptionError naming file and offset. The store is as it was then.
+ * when a codec's package is missing; CorruptionError naming file and offset. On an error the store is unchanged.
  */
 export async function openStore(directory: string, options: EmbeddedOptions = {}): Promise<StoreCore> {
   const settings = storeSettings(options);
   const named = options.fileSystem ?? new NodeFileSystem();
   const path = named.absolute?.(directory) ?? directory;
-  // Before the lock, which writes a file: a folder that is no store is left as it is.
+  // Before the lock, which writes a file: a folder that is not a store is left as it is.
   if (inspectDirectory(named, path) === 'new' && !settings.createIfMissing) throw noStore(path);
   makeDirectory(named, path);
   const fileSystem = named.hold?.(path) ?? named;
@@ -111,8 +111,8 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   let lock: DirectoryLock | undefined;
   try {
     lock = await fileSystem.lock(path);
-    const core = begin(environment, lock, await readStore(environment, files));
-    await core.desk.open();
+    const core = openForWriting(environment, lock, await readStore(environment, files));
+    await core.readers.open();
     return core;
   } catch (error) {
     files.closeAll();
@@ -122,23 +122,23 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   }
 }
 
-/** The refusal to look into a folder that has no store. */
+/** The error for a folder without a store. */
 export function noStore(path: string): RowanError {
   return new RowanError(
     'ERR_NOT_A_STORE',
-    `There is no store in "${path}". Look at the path: nothing was made there.`,
+    `There is no store in "${path}". Check the path: nothing was created there.`,
     { details: { file: path } },
   );
 }
 
-/** A store as it was found: read whole, and nothing in its folder changed. */
+/** A store as it was found, read completely; nothing in its folder was changed. */
 export interface ReadStore {
   readonly found: FoundStore;
   readonly files: FileHandleCache;
   readonly cache: BlockCache;
   readonly ledger: FileLedger;
   readonly chunkPool: ChunkPool;
-  /** With the writes of the log that are in no file in their memstores. */
+  /** Their memstores hold the writes of the log that are in no file. */
   readonly tables: readonly TableState[];
   readonly rowClock: RowClock;
   readonly lastSeq: number;
@@ -162,12 +162,12 @@ export async function readStore(environment: StoreEnvironment, files: FileHandle
   rowClock.restore(state.clock);
   const replay = new Replay(directory, tables, rowClock, state.nextId, state.lastSeq);
   const segments = [...state.walSegments.values()];
-  const log = replayWal(fileSystem, directory, segments, (record) => replay.take(record), { repair: false });
+  const log = replayWal(fileSystem, directory, segments, (record) => replay.apply(record), { repair: false });
   replay.finish();
   return { found, files, cache, ledger, chunkPool, tables, rowClock, lastSeq: replay.lastSeq, log };
 }
 
-/** Those that writing and reading take: files keep the codec they were written with after their family was given another. */
+/** The codecs that reading and writing need: files keep the codec they were written with when the family's codec changes. */
 export function codecsOf(tables: readonly TableState[]): Set<Compression> {
   const names = new Set<Compression>();
   for (const table of tables) {
@@ -179,10 +179,10 @@ export function codecsOf(tables: readonly TableState[]): Set<Compression> {
   return names;
 }
 
-/** Goes on where the store was left. Everything was read and found sound: what fails from here on is the disk. */
-function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
+/** Opens for writing. Everything was read and is intact, so only the disk can fail from here on. */
+function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
   const { fileSystem, directory, settings } = environment;
-  // The log was read whole: nobody is to hold it from here on.
+  // Drops the reference to the log's bytes, which are no longer needed.
   const { log, ...parts } = read;
   const { found, ledger, rowClock, lastSeq } = parts;
   const { closed, repairs } = log;
@@ -198,12 +198,12 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
       preparedSize: settings.walPreparedSize,
     });
     manifest.log([{ type: 'walAdd', number }]);
-    removeMark(environment);
+    removeCheckpointMark(environment);
     const journal = new Journal(wal, manifest, rowClock);
     ledger.start(journal);
     const [flushExecutor, compactionExecutor] = executors(environment);
     const core = new StoreCore({ ...parts, environment, lock, journal, flushExecutor, compactionExecutor });
-    // Else a store that is opened often and written to little would replay ever more segments.
+    // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
     core.maintenance.requestLogCollection();
     core.maintenance.allFilesChanged(core.catalog.tables());
     const { highest } = rowClock;
@@ -218,27 +218,27 @@ function begin(environment: StoreEnvironment, lock: DirectoryLock, read: ReadSto
   }
 }
 
-/** A checkpoint that was cut short when it was whole still has it. */
-function removeMark({ fileSystem, directory }: StoreEnvironment): void {
+/** Removes the mark of a checkpoint that was complete when it was interrupted. */
+function removeCheckpointMark({ fileSystem, directory }: StoreEnvironment): void {
   const mark = joinPath(directory, CHECKPOINT_FILE);
   if (fileSystem.exists(mark)) fileSystem.unlink(mark);
 }
 
-/** Two, so that a long compaction never keeps a flush, and with it writers, waiting. */
+/** Two executors, so that a long compaction never delays a flush, on which writers may wait. */
 function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
   const { fileSystem, settings } = environment;
   const inline = (): InlineExecutor => new InlineExecutor(fileSystem);
   if (settings.background !== 'worker' || !(fileSystem instanceof NodeFileSystem))
     return [inline(), inline()];
-  const told = { already: false };
-  const tell = (error: RowanError): void => {
-    if (!told.already) environment.emit({ kind: 'inlineWork', error });
-    told.already = true;
+  const reported = { already: false };
+  const report = (error: RowanError): void => {
+    if (!reported.already) environment.emit({ kind: 'inlineWork', error });
+    reported.already = true;
   };
   const { workerPath } = settings;
   const file = workerPath === undefined ? threadFile('rowan-worker') : pathToFileURL(workerPath);
   if (file === undefined) {
-    tell(
+    report(
       new RowanError(
         'ERR_IO',
         'The file of the worker was not found, so flushes and compactions run in the calling thread, in small steps. Bundle ' +
@@ -247,6 +247,6 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
     );
     return [inline(), inline()];
   }
-  const executor = (): WorkerExecutor => new WorkerExecutor(file, fileSystem.held, inline(), tell);
+  const executor = (): WorkerExecutor => new WorkerExecutor(file, fileSystem.held, inline(), report);
   return [executor(), executor()];
 }

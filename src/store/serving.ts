@@ -1,4 +1,4 @@
-/** The store's tables region by region, as a server shows them to clients that ask each region by itself. */
+/** Access to a store's tables by region, for the server: HBase clients address each region by itself. */
 
 import type { NamespaceProperties, Scan } from '../table/index.js';
 import { coreOf, type EmbeddedEngine } from './engine.js';
@@ -19,45 +19,45 @@ export class ServedStore {
     this.core = coreOf(engine);
   }
 
-  /** In their order. */
+  /** In sorted order. */
   tableNames(): string[] {
     this.core.lifecycle.checkOpen();
     return this.core.catalog.tableNames();
   }
 
-  /** The table of this canonical name as it is now; its `regions` are another list when one of them is split or merged. */
+  /** The table of this canonical name. A split or merge replaces its `regions` by another list. */
   table(name: string): TableState | undefined {
     return this.core.catalog.find(name);
   }
 
-  /** Namespaces with their properties. */
+  /** The namespaces with their properties. */
   namespaces(): { readonly name: string; readonly properties: NamespaceProperties }[] {
     const { catalog } = this.core;
     return catalog.namespaces().map((name) => ({ name, properties: catalog.namespaceProperties(name) }));
   }
 
-  /** Scans one region of a table as it is now: what else is asked for is not looked at. */
+  /** Scans one region of a table as it is now; the scan's range is limited to the region. */
   scanRegion(state: TableState, region: Region, scan: Scan): TableScanner {
     this.core.lifecycle.checkOpen();
     return new TableScanner(this.core.reads, state, scan, undefined, region);
   }
 
-  /** Splits a region at a key, or at its middle; false when it has none. @throws InvalidArgumentError for a key outside of it. */
+  /** Splits a region at a key, or at its middle; false when it has no middle. @throws InvalidArgumentError for a key outside of it. */
   split(state: TableState, region: Region, splitKey: Uint8Array | undefined): Promise<boolean> {
     return this.core.lifecycle.track(this.core.maintenance.split(state, region, splitKey));
   }
 
-  /** Makes one region of neighbors. @throws InvalidArgumentError when they are none, or one of them is gone. */
+  /** Merges adjacent regions. @throws InvalidArgumentError when they are not adjacent, or one no longer exists. */
   async mergeRegions(state: TableState, regions: readonly Region[]): Promise<void> {
     await this.core.lifecycle.track(this.core.maintenance.mergeRegions(state, regions));
   }
 
-  /** Where a region would be split; undefined: it has nothing in files, or one row. */
+  /** The row at which the region would be split; undefined if its files hold fewer than two rows. */
   middleOf(region: Region): Uint8Array | undefined {
     return middleRow(region);
   }
 
-  /** Writes what a region has in memory to files, of one family or of all. */
+  /** Flushes one family of a region, or all. */
   async flush(state: TableState, region: Region, family: string | undefined): Promise<void> {
     for (const store of region.stores) {
       if (family !== undefined && store.descriptor.name !== family) continue;
@@ -65,7 +65,7 @@ export class ServedStore {
     }
   }
 
-  /** Merges files of a region, some as the policy finds or all, of one family or of all. */
+  /** Compacts one family of a region, or all: the files that the policy selects, or all files (major). */
   async compact(
     state: TableState,
     region: Region,
@@ -81,7 +81,7 @@ export class ServedStore {
     }
   }
 
-  /** A number that no later write has: what is read now is of the writes up to it. */
+  /** The sequence number up to which reads that begin now see writes. */
   get readPoint(): number {
     return this.core.commits.readPoint;
   }
@@ -91,7 +91,7 @@ export class ServedStore {
     return this.core.environment.now();
   }
 
-  /** Bytes in memory that are in no file yet. */
+  /** Bytes in memstores. */
   memstoreBytes(): number {
     return this.core.memory.memstoreBytes();
   }

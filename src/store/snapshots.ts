@@ -1,7 +1,7 @@
 /**
- * Snapshots of tables. One is a table that nobody sees, disabled, whose regions share the files of the table that it was taken
- * of, as the daughters of a split share their parent's: nothing is copied, and a file stays as long as anybody has it. So
- * checkpoints, checks and repairs of a store have its snapshots too.
+ * Snapshots of tables. A snapshot is a hidden, disabled table whose regions share the files of the original table, as the
+ * daughters of a split share their parent's files: nothing is copied, and a file is removed when no table uses it. So checkpoints,
+ * verification and repair of a store cover its snapshots too.
  */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -12,7 +12,7 @@ import type { StoreCore } from './store-core.js';
 import { SNAPSHOTS } from './stored-tables.js';
 import type { TableState } from './table-state.js';
 
-/** A snapshot, as `listSnapshots` tells of it. */
+/** A snapshot, as `listSnapshots` returns it. */
 export interface TableSnapshot {
   readonly name: string;
   /** The table that it was taken of. */
@@ -21,22 +21,23 @@ export interface TableSnapshot {
   readonly creationTime: number;
 }
 
-/** Where the metadata of the hidden table says what it is. */
+/** The metadata key of the hidden table that marks it as a snapshot. */
 const MARK = 'ROWAN_SNAPSHOT';
 
 export class Snapshots {
   constructor(private readonly core: StoreCore) {}
 
   /**
-   * Of the table as it is at one moment of the call: every write that was acknowledged before, and each atomic step whole.
-   * @throws InvalidArgumentError when there is one of this name, or the name is none.
+   * Takes a snapshot of the table as of one moment during the call: with every write acknowledged before, and each atomic step
+   * whole.
+   * @throws InvalidArgumentError when a snapshot of this name exists, or the name is invalid.
    */
   async take(name: string, state: TableState): Promise<void> {
     const hidden = hiddenName(name);
     const { catalog, commits, maintenance } = this.core;
     if (catalog.hidden(hidden) !== undefined) {
       throw new InvalidArgumentError(
-        `There is a snapshot "${name}" already. Delete it first, or choose another name.`,
+        `The snapshot "${name}" exists already. Delete it first, or choose another name.`,
       );
     }
     const mark = JSON.stringify({ table: state.name, creationTime: this.core.environment.now() });
@@ -45,7 +46,7 @@ export class Snapshots {
       () => renamed(state.descriptor, hidden, { ...state.descriptor.metadata, [MARK]: mark }),
       {
         enabled: false,
-        // All memory is frozen in one turn: what is written from here on has higher numbers, and comes into other files.
+        // All memstores are frozen in one turn: later writes have higher sequence numbers, and are flushed to other files.
         before: async () => {
           const last = commits.lastSeq;
           const flushes = state.regions.flatMap((region) =>
@@ -58,7 +59,7 @@ export class Snapshots {
     );
   }
 
-  /** Makes a table of the snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
+  /** Creates a table from the snapshot, enabled. @throws RowanError `ERR_TABLE_EXISTS`. */
   async clone(name: string, newTable: string): Promise<void> {
     const snapshot = this.find(name);
     await this.core.catalog.copyTable(snapshot, () => unmarked(snapshot.descriptor, newTable), {
@@ -66,7 +67,7 @@ export class Snapshots {
     });
   }
 
-  /** Puts the table of the snapshot, which must be disabled, back to what it was; it stays disabled. */
+  /** Restores the table of the snapshot, which must be disabled, to the snapshot's contents. It stays disabled. */
   async restore(name: string): Promise<void> {
     const snapshot = this.find(name);
     const { table } = listSnapshots(this.core.catalog.tables()).find((each) => each.name === name)!;
@@ -93,7 +94,7 @@ export class Snapshots {
   }
 }
 
-/** The snapshots among all tables of a store, in the order of their names. */
+/** The snapshots among all tables of a store, sorted by name. */
 export function listSnapshots(tables: Iterable<TableState>): TableSnapshot[] {
   const found = [...tables].flatMap(({ descriptor }) => {
     const mark = isHidden(descriptor.name) ? descriptor.metadata[MARK] : undefined;
@@ -108,12 +109,12 @@ function isHidden(table: string): boolean {
   return table.startsWith(`${SNAPSHOTS}:`);
 }
 
-/** @throws InvalidArgumentError when it is no name. */
+/** @throws InvalidArgumentError for an invalid name. */
 function hiddenName(name: string): string {
   if (typeof name === 'string' && /^[\w.-]{1,200}$/.test(name))
     return canonicalTableName(`${SNAPSHOTS}:${name}`);
   throw new InvalidArgumentError(
-    `A snapshot's name is ${describe(name)}. Give it letters, digits, _, - and ., 200 at most.`,
+    `A snapshot cannot be named ${describe(name)}. Use up to 200 letters, digits, _, - and dots.`,
   );
 }
 

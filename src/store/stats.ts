@@ -1,4 +1,4 @@
-/** Statistics of a store, for people and monitors. */
+/** Statistics of a store by table, region and family. */
 
 import type { BlockCache, BlockCacheStats } from './cache/index.js';
 import type { RowClock } from './commit/row-clock.js';
@@ -11,7 +11,7 @@ export interface FamilyStats {
   readonly memstoreBytes: number;
   readonly memstoreCells: number;
   readonly files: number;
-  /** Bytes on the disk. */
+  /** Bytes on disk. */
   readonly fileBytes: number;
   /** Bytes of the cells in files before encoding and compression. */
   readonly rawBytes: number;
@@ -44,12 +44,12 @@ export interface StoreStats {
   readonly walSegments: number;
   readonly walBytes: number;
   readonly lastSeq: number;
-  /** No write to come is given a lower time: milliseconds since 1970. */
+  /** The store's clock: later writes get no lower timestamp. Milliseconds since 1970. */
   readonly clock: number;
   readonly openScanners: number;
 }
 
-/** The parts of a store that are counted. */
+/** The parts of a store that statistics are taken of. */
 export interface CountedStore {
   readonly tables: Iterable<TableState>;
   readonly state: VersionState;

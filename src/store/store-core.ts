@@ -9,7 +9,7 @@ import { CommitQueue } from './commit/commit-queue.js';
 import type { RowClock } from './commit/row-clock.js';
 import { TableWriter } from './commit/table-writer.js';
 import type { StoreEnvironment } from './environment.js';
-import { ReaderDesk } from './follow/reader-desk.js';
+import { ReaderRegistry } from './follow/reader-registry.js';
 import type { DirectoryLock } from './fs/index.js';
 import type { FileLedger } from './ledger/file-ledger.js';
 import type { Journal } from './ledger/journal.js';
@@ -24,7 +24,7 @@ import type { TableState } from './table-state.js';
 import { Contention } from './transaction/contention.js';
 import { WriteThrottle } from './write-throttle.js';
 
-/** The parts that recovery has opened for the store. */
+/** The parts that recovery has opened. */
 export interface StoreParts {
   readonly environment: StoreEnvironment;
   readonly lock: DirectoryLock;
@@ -40,25 +40,25 @@ export interface StoreParts {
   readonly compactionExecutor: JobExecutor;
 }
 
-/** An open embedded store: its parts, each with one job, put together. Made by `openStore` (`recovery.ts`). */
+/** An open embedded store: creates its parts and connects them, and does nothing else. Created by `openStore` (`recovery.ts`). */
 export class StoreCore {
   readonly environment: StoreEnvironment;
   readonly settings: StoreSettings;
-  /** Whether the store is open, and what its end waits for. */
+  /** Whether the store is open, and the operations that its close waits for. */
   readonly lifecycle = new Lifecycle();
   /** The tables and namespaces. */
   readonly catalog: Catalog;
-  /** The parts of the store that reads use. */
+  /** The parts that reads use. */
   readonly reads: StoreReads;
   readonly scanners: ScannerRegistry;
-  /** How changes enter the store. */
+  /** Applies changes to tables. */
   readonly writer: TableWriter;
   /** The order of commits, and the read point. */
   readonly commits: CommitQueue;
   readonly rowClock: RowClock;
   /** WAL and MANIFEST. */
   readonly journal: Journal;
-  /** Appends to the WAL, and has its next segment ready. */
+  /** Appends to the WAL, and prepares its next segment. */
   readonly log: LogRoller;
   readonly observers = new WriteObservers();
   readonly recorders = new CommitRecorders();
@@ -72,8 +72,8 @@ export class StoreCore {
   readonly ledger: FileLedger;
   readonly cache: BlockCache;
   readonly chunkPool: ChunkPool;
-  /** Where readers in other processes are answered. */
-  readonly desk: ReaderDesk;
+  /** Readers in other processes. */
+  readonly readers: ReaderRegistry;
   private readonly closing: StoreClosing;
 
   constructor(parts: StoreParts) {
@@ -102,12 +102,12 @@ export class StoreCore {
     );
     this.log = new LogRoller(environment, journal, () => this.maintenance.requestLogCollection());
     this.writer = new TableWriter(this);
-    this.desk = new ReaderDesk(this);
-    const { catalog, maintenance, memory, desk, log: roller } = this;
-    this.closing = new StoreClosing({ ...shared, catalog, maintenance, memory, desk, roller, collector });
+    this.readers = new ReaderRegistry(this);
+    const { catalog, maintenance, memory, readers, log: roller } = this;
+    this.closing = new StoreClosing({ ...shared, catalog, maintenance, memory, readers, roller, collector });
   }
 
-  /** Ends background work, makes every write durable, flushes (`flushOnClose`), and lets go of the folder. */
+  /** Ends background work, makes every write durable, flushes (`flushOnClose`), and unlocks the folder. */
   close(): Promise<void> {
     return this.closing.close();
   }

@@ -1,11 +1,11 @@
-/** The tables and namespaces that a store has, for those who look. */
+/** The tables and namespaces of a store, read-only. */
 
 import { RowanError } from '../errors.js';
 import { canonicalTableName, DEFAULT_NAMESPACE, type NamespaceProperties } from '../table/index.js';
 import type { VersionState } from './manifest/index.js';
 import type { TableState } from './table-state.js';
 
-/** What is kept of a store's namespaces. */
+/** The part of the MANIFEST's state that concerns namespaces. */
 export type StoredNamespaces = Pick<VersionState, 'namespaces' | 'namespaceProperties'>;
 
 export interface OpenCheck {
@@ -20,7 +20,7 @@ export abstract class StoredTables {
 
   protected abstract get stored(): StoredNamespaces;
 
-  /** The table of this canonical name. */
+  /** The table of this canonical name, unless it is hidden. */
   find(name: string): TableState | undefined {
     return isSeen(name) ? this.byName.get(name) : undefined;
   }
@@ -37,7 +37,7 @@ export abstract class StoredTables {
     );
   }
 
-  /** The table of this name, which may be read. @throws RowanError when the store is closed, or the table is not there or disabled. */
+  /** The table of this name, for reading. @throws RowanError when the store is closed, or the table does not exist or is disabled. */
   openTable(name: string): TableState {
     this.opened.checkOpen();
     const state = this.find(name) ?? this.get(canonicalTableName(name));
@@ -45,7 +45,7 @@ export abstract class StoredTables {
     return state;
   }
 
-  /** Those that nobody sees, too. */
+  /** All tables, the hidden ones included. */
   tables(): IterableIterator<TableState> {
     return this.byName.values();
   }
@@ -54,7 +54,7 @@ export abstract class StoredTables {
     return [...this.byName.keys()].filter(isSeen).sort();
   }
 
-  /** A table that nobody sees, of its full name. */
+  /** A hidden table, by its full name. */
   hidden(name: string): TableState | undefined {
     return this.byName.get(name);
   }
@@ -74,14 +74,14 @@ export abstract class StoredTables {
   }
 }
 
-/** The namespace of the tables that snapshots are; it is no namespace to anybody. */
+/** The namespace of the hidden tables that hold snapshots. It is not listed as a namespace. */
 export const SNAPSHOTS = 'rowan_snapshots';
 
 function isSeen(table: string): boolean {
   return !table.startsWith(`${SNAPSHOTS}:`);
 }
 
-/** The error for a table whose namespace is not there. */
+/** The error for a table whose namespace does not exist. */
 export function noSuchNamespace(namespace: string): RowanError {
   return new RowanError(
     'ERR_NAMESPACE_NOT_FOUND',
@@ -90,7 +90,7 @@ export function noSuchNamespace(namespace: string): RowanError {
   );
 }
 
-/** The error for reads and writes of a table that is set out of use. */
+/** The error for reads and writes of a disabled table. */
 export function disabledError(table: string): RowanError {
   return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
     details: { table },

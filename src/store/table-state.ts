@@ -1,4 +1,4 @@
-/** The state of one table in an open store. */
+/** The state of one table of an open store. */
 
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -10,19 +10,19 @@ import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 
 export class TableState {
-  /** Changes of its regions and families, and of the files they have from outside, which come one after the other. */
+  /** Serializes changes of the table's regions and families, and bulk loads. */
   readonly changes = new SerialQueue();
 
   constructor(
-    /** The table's number in the log and the manifest; a table made anew has another. */
+    /** The table's number in the log and the MANIFEST. A table that is dropped and created again gets another. */
     readonly id: number,
     public descriptor: TableDescriptor,
-    /** The number of each family in the log; a family made anew has another. */
+    /** The number of each family in the log. A family that is dropped and created again gets another. */
     public familyNumbers: ReadonlyMap<string, number>,
     public enabled: boolean,
-    /** In key order, without gaps. Replaced as a whole when one is split, or some are merged. */
+    /** In key order, without gaps. A split or merge replaces the whole list. */
     public regions: readonly Region[],
-    /** Bytes of the largest cell that is taken. */
+    /** Bytes of the largest accepted cell. */
     private readonly maxCellSize: number,
   ) {}
 
@@ -39,12 +39,12 @@ export class TableState {
     const known = this.descriptor.families.map((each) => each.name).join(', ');
     return new RowanError(
       'ERR_NO_SUCH_FAMILY',
-      `Table "${this.name}" has no family ${typeof family === 'string' ? `"${family}"` : describe(family)}. It has: ${known}. Alter the table, or mend the name.`,
+      `Table "${this.name}" has no family ${typeof family === 'string' ? `"${family}"` : describe(family)}. It has: ${known}. Alter the table, or correct the name.`,
       { details: { table: this.name, family } },
     );
   }
 
-  /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names a family that the table has not; UnsupportedError with labels. */
+  /** @throws RowanError `ERR_NO_SUCH_FAMILY` when a read names an unknown family; UnsupportedError for visibility labels. */
   checkQuery(query: Query): void {
     if (query.authorizations !== undefined) throw noLabels('A read with authorizations');
     if (query.onlyFamily !== undefined) {
@@ -57,7 +57,7 @@ export class TableState {
     }
   }
 
-  /** @throws RowanError when a cell is of a family that the table has not, or too large. */
+  /** @throws RowanError when a cell is of an unknown family, or too large. */
   checkCells(row: Uint8Array, cells: readonly MutationCell[]): void {
     let last: string | undefined;
     for (let i = 0; i < cells.length; i++) {

@@ -1,28 +1,31 @@
 /**
- * Lets writers wait before they begin. For memory: it counts the bytes of memstores, asks for flushes when a family has
- * enough, and lets writers wait when flushes do not keep up (HBase's memstore limits and `RegionTooBusyException`, here a
- * wait instead). And while files are put before readers that are one commit, as bulk loads are.
+ * Makes writers wait before they begin.
+ *
+ * - For memory: it counts the bytes of memstores, requests flushes of families that have reached their flush size, and stops
+ *   writers while flushes do not keep up. (HBase rejects such writes with `RegionTooBusyException`; here they wait.)
+ * - For publication of files that must be one commit, as bulk loads are.
  */
 
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { FamilyStore } from './region/family-store.js';
 import type { Region } from './region/region.js';
 
+/** What the throttle asks of the store. */
 export interface WriteThrottleActions {
   /** The bytes at which a family of the region is flushed. */
   flushSizeOf(region: Region): number;
   requestFlush(region: Region, store: FamilyStore): void;
   /** The bytes of all memstores, those being flushed included. */
   memstoreBytes(): number;
-  /** The family that holds most in memory, to be flushed when the limit is reached. */
+  /** The family with the most bytes in memory, to be flushed when the limit is reached. */
   largest(): { readonly region: Region; readonly store: FamilyStore } | undefined;
   onStall(milliseconds: number, memstoreBytes: number): void;
   clock(): number;
 }
 
-/** Writes, or bytes, between two checks of the totals, so that a put costs two additions. */
-const LOOK_EVERY_WRITES = 64;
-const LOOK_EVERY_BYTES = 1 << 20;
+/** The totals are checked once in so many writes or bytes, so that a put costs two additions. */
+const CHECK_EVERY_WRITES = 64;
+const CHECK_EVERY_BYTES = 1 << 20;
 
 interface Waiter {
   readonly resolve: () => void;
@@ -36,9 +39,9 @@ export class WriteThrottle {
   private closed = false;
   /** Memory is at its limit. */
   private crowded = false;
-  /** How many hold writers back. */
+  /** How many callers of `holdingWrites` are running. */
   private holds = 0;
-  /** Writers must wait, and look again in the turn in which they write. */
+  /** Writers must wait, and check again in the turn in which they write. */
   full = false;
 
   constructor(
@@ -47,33 +50,33 @@ export class WriteThrottle {
     private readonly automatic: boolean,
   ) {}
 
-  /** Called after every write to a region, with the number of its rows and the bytes of their values. */
+  /** Called after every write to a region, with its number of rows and the bytes of their values. */
   wrote(region: Region, rows: number, bytes: number): void {
     if (!this.automatic) return;
     this.bytes += bytes;
     this.writes += rows;
-    if (this.writes < LOOK_EVERY_WRITES && this.bytes < LOOK_EVERY_BYTES) return;
+    if (this.writes < CHECK_EVERY_WRITES && this.bytes < CHECK_EVERY_BYTES) return;
     this.writes = 0;
     this.bytes = 0;
     const flushSize = this.actions.flushSizeOf(region);
     for (const store of region.stores) {
       if (store.version.active.bytes >= flushSize) this.actions.requestFlush(region, store);
     }
-    this.look();
+    this.checkMemory();
   }
 
-  /** Called when memory may have become free: after flushes, splits, and the end of tables. */
+  /** Called when memory may have been freed: after flushes, splits, and drops of tables. */
   relieved(): void {
-    if (this.full) this.look();
+    if (this.full) this.checkMemory();
   }
 
-  /** Called when a flush failed: those who wait for it are told, and the next writer tries again. */
+  /** Called when a flush failed: rejects the writers that wait for it. The next writer requests another flush. */
   failed(cause: RowanError): void {
     if (!this.crowded) return;
     const waiting = this.waiting;
     this.waiting = [];
     for (const { reject } of waiting) {
-      // Nothing that the writer could wait for.
+      // Waiting longer would not help.
       if (cause.code === 'ERR_READONLY') {
         reject(cause);
         continue;
@@ -81,14 +84,14 @@ export class WriteThrottle {
       reject(
         new RowanError(
           'ERR_BUSY',
-          `The store's memory is full, and writing it to a file failed: ${cause.message} Mend that and write again.`,
+          `The store's memory is full, and writing it to a file failed: ${cause.message} Fix that and write again.`,
           { cause, retryable: true, details: cause.details },
         ),
       );
     }
   }
 
-  /** The store closes: writers need not wait, for their writes fail. */
+  /** The store closes: writers stop waiting, and their writes fail. */
   close(): void {
     this.closed = true;
     this.crowded = false;
@@ -96,7 +99,7 @@ export class WriteThrottle {
     this.release();
   }
 
-  /** Runs `work` while no write begins. It waits for none that has not begun. */
+  /** Runs `work` while no write begins. Writes that have begun are not waited for. */
   async holdingWrites<T>(work: () => Promise<T>): Promise<T> {
     this.holds++;
     this.full = true;
@@ -104,14 +107,14 @@ export class WriteThrottle {
       return await work();
     } finally {
       this.holds--;
-      this.look();
+      this.checkMemory();
     }
   }
 
   /**
-   * Resolves when there is room again.
-   * @throws RowanError `ERR_BUSY` when memory is full and cannot be flushed for now, `ERR_READONLY` when it cannot
-   *   before the store is opened again, `ERR_ABORTED`.
+   * Resolves when there is memory again.
+   * @throws RowanError `ERR_BUSY` when memory is full and a flush failed, `ERR_READONLY` when the store must be opened again
+   *   first, `ERR_ABORTED`.
    */
   async admit(signal: AbortSignal | undefined): Promise<void> {
     const start = this.actions.clock();
@@ -138,7 +141,7 @@ export class WriteThrottle {
     }
   }
 
-  private look(): void {
+  private checkMemory(): void {
     const bytes = this.actions.memstoreBytes();
     this.crowded = !this.closed && bytes > 0 && bytes >= this.limit;
     this.full = this.crowded || this.holds > 0;

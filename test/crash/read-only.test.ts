@@ -134,14 +134,14 @@ it('a reader that is killed is forgotten, and its files go', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-reader-'));
   try {
     await using writer = await openEmbedded(folder, { background: 'inline', automatic: false });
-    const { desk } = coreOf(writer);
+    const { readers } = coreOf(writer);
     const reader = runScript('test/crash/follow-reader.ts', [folder]);
     await reader.line((line) => line === 'open');
-    expect(desk.counts().readers).toBe(1);
+    expect(readers.counts().readers).toBe(1);
     reader.kill();
     await reader.exit;
-    while (desk.counts().readers > 0) await new Promise((resolve) => setImmediate(resolve));
-    expect(desk.counts().files).toBe(0);
+    while (readers.counts().readers > 0) await new Promise((resolve) => setImmediate(resolve));
+    expect(readers.counts().files).toBe(0);
   } finally {
     rmSync(folder, { recursive: true });
   }

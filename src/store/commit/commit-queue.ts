@@ -1,26 +1,29 @@
 /**
- * When writes become visible and are acknowledged (HBase `MultiVersionConcurrencyControl`, R78, R87): the one owner of
- * writes that are in the memstores and not acknowledged yet.
+ * The commit queue decides when writes become visible and when they are acknowledged (HBase's
+ * `MultiVersionConcurrencyControl`, R78, R87). It owns all writes that are in the memstores and not acknowledged yet.
  *
- * A write enters the queue before its first cell is in a memstore ({@link CommitQueue.begin}); it is put into the memstores,
- * numbered, appended to the log and handed to what acknowledges it ({@link CommitQueue.commit}) in one turn of the event
- * loop. The log tells the queue, in the turn in which it learns it, what has reached the operating system and the disk, and
- * what is lost. It holds that:
+ * A write passes these steps, all in one turn of the event loop:
  *
- * C1. Writes are numbered in the order in which they enter the log, and wait here in that order.
- * C2. The read point never passes a write that waits. So nobody reads what a crash could take back, and no write of a
- *     lower durability is seen before an earlier one of a higher.
- * C3. A write is acknowledged after the read point has reached it: who was told of a write sees it.
- * C4. When the log loses a write, that write and all behind it are taken back from memory, exactly their cells, the last
- *     first, in the turn in which it is lost and before any of their promises settles. For what came behind may have been
- *     computed on it: the next increment of a counter, a check that looked at the row. A write whose own append has cost
- *     those before it is not appended.
- * C5. Whatever waited is told why in the order of the writes; an answer that rests on a write that is taken back (a check
- *     that did not match) is an error with it.
+ *     begin         it enters the queue, before its first cell is in a memstore
+ *     (the writer)  its cells are added to the memstores; it is numbered and appended to the log
+ *     commit        it waits in the queue for the durability that it requested
+ *
+ * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants:
+ *
+ * C1. Writes get sequence numbers in the order in which they enter the log, and stand in the queue in that order.
+ * C2. The read point never passes a waiting write. So no reader sees a write that a crash could undo, or a write of lower
+ *     durability before an earlier one of higher durability.
+ * C3. A write is acknowledged after the read point has reached it: who has the acknowledgement sees the write.
+ * C4. When the log loses a write, exactly the cells of that write and of all later ones are removed from memory, the newest
+ *     first, in the turn of the loss and before any of their promises is rejected. Later writes go too because they may depend on
+ *     the lost one: an increment of its counter, a check of its row. A write whose own append lost earlier writes is
+ *     not appended.
+ * C5. Waiting writes are rejected with the cause, in their order. An answer that depends on a write that is rolled back (a check
+ *     that did not match) is rejected with it.
  * C6. After a failed sync nothing is acknowledged any more.
- * C8. A bulk load has one place in the order of commits: from when it is numbered until its files are with the readers it
- *     waits here ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So what has a lower number has not
- *     seen it, and what has a higher one has.
+ * C8. A bulk load has one place in the order of commits: it waits in the queue from its numbering until its files are visible
+ *     ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So writes with a lower number have not seen the load,
+ *     and writes with a higher number have.
  */
 
 import type { RowanError } from '../../errors.js';
@@ -30,19 +33,19 @@ import type { Memstore } from '../memstore/memstore.js';
 import type { LogObserver } from '../wal/index.js';
 import type { MovedCells, WrittenCells } from './written-cells.js';
 
-/** The part of the write-ahead log that the queue needs. */
+/** The part of the write-ahead log that the queue uses. */
 export interface CommitLog {
-  /** Told of everything that happens to the records. */
+  /** Called with everything that happens to the records. */
   observer: LogObserver | undefined;
-  /** Has what is staged written soon. Callers of a turn share one write. */
+  /** Schedules a write of the staged records. Callers of one turn share it. */
   requestWrite(): void;
-  /** Has what is staged synced soon. Callers share what they can. */
+  /** Schedules a sync of the staged records. Callers share it where possible. */
   requestSync(): void;
-  /** Why nothing can be written any more. */
+  /** Why the log can write nothing any more; undefined while it can. */
   readonly poisoned: RowanError | undefined;
 }
 
-/** Knows whether the store takes changes: the journal. */
+/** Whether the store accepts changes. */
 export interface CommitHealth {
   /** @throws RowanError `ERR_READONLY`. */
   checkWritable(): void;
@@ -51,48 +54,48 @@ export interface CommitHealth {
 export type SettledDurability = Exclude<Durability, 'USE_DEFAULT'>;
 
 /**
- * What becomes of those who wait when an earlier write is lost, or when it is unknown what is on the disk. `reject`: the
- * same; a write, or an answer that rests on earlier ones. `settle`: they wait until nothing before them is undecided, and
- * go on waiting for what is not lost, unless nothing is acknowledged any more. `stay`: the same, with a number of their own.
+ * What happens to an entry of the queue when an earlier write is lost. `reject`: it fails too; for writes, and for answers that
+ * depend on earlier writes. `settle`: it goes on waiting until every remaining write before it is decided. `stay`: the same, and
+ * it keeps its own number. When the log has failed for good, all of them are rejected.
  */
 type OnLoss = 'reject' | 'settle' | 'stay';
 
 class Waiting {
-  resolve: () => void = nobodyWaits;
-  reject: (error: unknown) => void = nobodyWaits;
+  resolve: () => void = noOperation;
+  reject: (error: unknown) => void = noOperation;
 
   constructor(
-    /** No lower than that of those before it. Of a write that is being made: the first number that it may be given. */
+    /** At least the number of the entries before it. Of a write in progress: the first number that it may get. */
     public seq: number,
-    /** Undefined: it is being made in this turn and not in the log yet, or it is a load whose files are not recorded yet. */
+    /** Undefined for a write in progress, which is not in the log yet, and for a load whose files are not recorded yet. */
     public durability: SettledDurability | undefined,
     readonly onLoss: OnLoss,
     readonly cells: WrittenCells | undefined,
-    /** Cells whose older versions are dropped once they are visible. */
+    /** Cells whose older versions are dropped once the write is visible. */
     readonly upserts: WrittenCells | undefined,
   ) {}
 }
 
-/** A write, or a load, that has begun: it was put into the queue, and is not committed yet. */
+/** A write or bulk load that has entered the queue and is not committed yet. */
 export type BegunWrite = Waiting;
 
-function nobodyWaits(): void {}
+function noOperation(): void {}
 
 export class CommitQueue implements LogObserver {
-  /** The number of the last write. */
+  /** The sequence number of the last write. */
   lastSeq: number;
   /** Readers see writes up to this number. */
   readPoint: number;
-  /** How often the log has lost records. */
+  /** How many times the log has lost records. */
   losses = 0;
   private waiting: Waiting[] = [];
-  /** The write that is being made in this turn. */
+  /** The write that is in progress in this turn. */
   private begun: BegunWrite | undefined;
-  /** How many loads are being recorded. */
+  /** How many bulk loads are being recorded. */
   private loads = 0;
-  /** The first of `waiting` that is not acknowledged. */
+  /** The index in `waiting` of the first entry that is not acknowledged. */
   private head = 0;
-  /** What was appended up to this number is with the operating system; the sync under way covers it; is on the disk. */
+  /** Records up to these numbers have reached the operating system, are covered by the running sync, and are on the disk. */
   private writtenSeq: number;
   private syncingSeq: number;
   private syncedSeq: number;
@@ -101,7 +104,7 @@ export class CommitQueue implements LogObserver {
     private readonly log: CommitLog,
     private readonly health: CommitHealth,
     lastSeq: number,
-    /** The oldest read point of those that read a memstore. */
+    /** The smallest read point among the open reads of a memstore. */
     private readonly smallestIn: (memstore: Memstore) => number,
   ) {
     this.lastSeq = lastSeq;
@@ -118,12 +121,12 @@ export class CommitQueue implements LogObserver {
     this.readPoint = lastSeq;
   }
 
-  /** Whether a write is being made in this turn: its numbers are not given yet, another would take them. */
+  /** Whether a write is in progress in this turn. Its numbers are not assigned yet, so no other write may begin. */
   get isWriting(): boolean {
     return this.begun !== undefined;
   }
 
-  /** Numbers for `count` writes; the first of them. */
+  /** Assigns the numbers of `count` writes, and returns the first. */
   allocate(count: number): number {
     invariant(this.loads === 0, 'C8');
     return this.number(count);
@@ -136,7 +139,7 @@ export class CommitQueue implements LogObserver {
   }
 
   /**
-   * Puts a write into the queue that is made in this turn: before any of its cells is in memory. `cells` and `upserts`
+   * Adds a write to the queue, in the turn in which it is made and before any of its cells is in memory. `cells` and `upserts`
    * are filled while it is made. It ends with {@link commit} or {@link abort}.
    */
   begin(cells: WrittenCells, upserts: WrittenCells | undefined): BegunWrite {
@@ -147,14 +150,14 @@ export class CommitQueue implements LogObserver {
   }
 
   /**
-   * Resolves when the write that ends with number `seq`, in the log and the memstores by now, is visible; one that wrote
-   * nothing, when all before it are.
-   * @throws what the log says when it is lost: then it was taken back.
+   * Commits a write whose last number is `seq` and which is in the log and the memstores. Resolves when the write is visible; for
+   * a write without cells, when all writes before it are.
+   * @throws the log's error when the write is lost: then it was rolled back.
    */
   commit(write: BegunWrite, seq: number, durability: SettledDurability): Promise<void> {
     invariant(this.begun === write, 'C4');
     const { waiting } = this;
-    // Whoever began to wait while it was made waits for all of it.
+    // Entries that were added while the write was made wait for all of it.
     for (let i = waiting.length - 1; waiting[i] !== write; i--) waiting[i]!.seq = seq;
     write.seq = seq;
     write.durability = durability;
@@ -163,38 +166,38 @@ export class CommitQueue implements LogObserver {
       write.resolve = resolve;
       write.reject = reject;
     });
-    // The log may have written it at once, to have room for the next.
+    // The log may have written the record already, to make room in its buffer.
     if (durability !== 'FSYNC_WAL' && durability !== 'SYNC_WAL' && this.isDone(write)) this.advance();
     else if (durability === 'ASYNC_WAL') this.log.requestWrite();
     else this.log.requestSync();
     return done;
   }
 
-  /** Takes a write back that is not in the log, or had nothing to write; answers that rest on it get `error`. */
+  /** Removes a write that is not in the log. Entries behind it, which depend on it, are rejected with `error`. */
   abort(write: BegunWrite, error: unknown): void {
     if (this.begun !== write) return;
-    // Its numbers will be given to others, unless the log has refused them.
+    // Its numbers are assigned again, unless the log refused them.
     write.cells!.rollbackTo(0, write.seq - 1);
     this.rollback(this.waiting.lastIndexOf(write), error, false);
   }
 
-  /** Resolves when every write so far is acknowledged: for an answer that rests on them. @throws when one is lost. */
+  /** Resolves when every write so far is acknowledged: for an answer that depends on them. @throws when one is lost. */
   async awaitPrior(): Promise<void> {
     if (this.head < this.waiting.length) await this.barrier('reject');
   }
 
-  /** Resolves when every write so far is acknowledged or taken back. @throws when that will never be known. */
+  /** Resolves when every write so far is acknowledged or rolled back. @throws when that will never be known. */
   async awaitDecided(): Promise<void> {
     this.health.checkWritable();
     if (this.head === this.waiting.length) return;
-    // Somebody waits for memory, a file or a copy: those with a lower durability need not be hurried for themselves.
+    // The caller waits to free memory or to copy files, so writes of lower durability are synced now, too.
     this.log.requestSync();
     await this.barrier('settle');
   }
 
   /**
-   * Numbers a bulk load, whose files are about to be recorded; nothing behind it is visible before it is. It ends with
-   * {@link commitLoad} or {@link abortLoad}, and until then nobody may write.
+   * Assigns a number to a bulk load whose files are about to be recorded. No later write is visible before it. It ends with
+   * {@link commitLoad} or {@link abortLoad}; until then no write may be numbered.
    */
   beginLoad(): BegunWrite {
     const load = new Waiting(this.number(1), undefined, 'stay', undefined, undefined);
@@ -203,7 +206,7 @@ export class CommitQueue implements LogObserver {
     return load;
   }
 
-  /** Its files are recorded, and with the readers since this turn. Resolves when they see what is in them. */
+  /** Called in the turn in which the load's files become part of the store. Resolves when readers see them. */
   commitLoad(load: BegunWrite): Promise<void> {
     invariant(this.waiting.includes(load), 'C8');
     this.loads--;
@@ -216,7 +219,7 @@ export class CommitQueue implements LogObserver {
     return done;
   }
 
-  /** Its files are not recorded, or nobody knows whether they are. */
+  /** The files were not recorded, or it is unknown whether they were. */
   abortLoad(load: BegunWrite): void {
     this.loads--;
     const at = this.waiting.lastIndexOf(load);
@@ -224,7 +227,7 @@ export class CommitQueue implements LogObserver {
     if (!this.log.poisoned) this.advance();
   }
 
-  /** A split or merge of regions has copied cells elsewhere. */
+  /** Called when a split or merge of regions has copied cells to other memstores. */
   moved(cells: MovedCells): void {
     for (let i = this.head; i < this.waiting.length; i++) {
       this.waiting[i]!.cells?.relocate(cells);
@@ -244,25 +247,25 @@ export class CommitQueue implements LogObserver {
     this.syncingSeq = this.writtenSeq;
   }
 
-  /** From the log: the sync has ended; `everything` that was written meanwhile is on the disk, too. */
+  /** From the log: the sync has ended. `everything`: it also covers what was written while it ran. */
   syncEnded(everything: boolean): void {
     this.syncedSeq = Math.max(this.syncedSeq, everything ? this.writtenSeq : this.syncingSeq);
     this.advance();
   }
 
-  /** From the log: the records that were staged are gone; what was written stays. */
+  /** From the log: the staged records are lost; written ones are not. */
   onBatchFailed(error: unknown): void {
     this.losses++;
     const { waiting } = this;
     let first = waiting.length;
     while (first > this.head && waiting[first - 1]!.seq > this.writtenSeq) first--;
     while (first < waiting.length && waiting[first]!.durability === 'SKIP_WAL') first++;
-    // What is being made is not in the log: whoever makes it learns from its own append whether it can be.
+    // A write in progress is not in the log: the writer learns from its own append whether it can be.
     if (this.begun !== undefined && waiting[first] === this.begun) return;
     this.rollback(first, error, false);
   }
 
-  /** From the log: nobody knows what is on the disk, or nobody ever will write there again. */
+  /** From the log: it is unknown what is on the disk, or nothing can be written there any more. */
   onLogFailed(error: unknown): void {
     this.rollback(this.head, error, true);
   }
@@ -295,7 +298,7 @@ export class CommitQueue implements LogObserver {
     return seq <= (durability === 'ASYNC_WAL' ? this.writtenSeq : this.syncedSeq);
   }
 
-  /** Acknowledges those at the front that are as durable as they ask to be. */
+  /** Acknowledges the entries at the front that have reached their durability. */
   private advance(): void {
     const { waiting, head } = this;
     let end = head;
@@ -322,15 +325,15 @@ export class CommitQueue implements LogObserver {
     }
   }
 
-  /** Takes back everything from `first` on; `forEver`: nothing will be known of it. */
-  private rollback(first: number, error: unknown, forEver: boolean): void {
+  /** Rolls back all entries from `first` on. `forGood`: the log has failed for good. */
+  private rollback(first: number, error: unknown, forGood: boolean): void {
     const lost = this.waiting.splice(first);
     if (this.begun !== undefined && lost.includes(this.begun)) this.begun = undefined;
     for (let i = lost.length - 1; i >= 0; i--) lost[i]!.cells?.rollback();
     let before = 0;
     for (const entry of lost) {
-      if (entry.onLoss !== 'reject' && !forEver) {
-        // Writes that are not lost may still be before it; the numbers of those that are must not be passed.
+      if (entry.onLoss !== 'reject' && !forGood) {
+        // Earlier writes may still be waiting; the numbers of the lost ones must not be passed.
         if (entry.onLoss === 'settle') entry.seq = this.inOrder(this.readPoint);
         this.waiting.push(entry);
         continue;

@@ -9,8 +9,8 @@ import type { Preparation, PreparedRow, SortedPutBatch } from './preparation.js'
 import type { WrittenCells } from './written-cells.js';
 
 /**
- * Puts of one cell each that wait for the end of a step. Cells of many rows that stand apart, as the entries of an index
- * do, are put into a memstore in half the time when they come in its order; and nothing is kept of each but its bytes.
+ * Puts of one cell each that a step collects and applies at its end. Adding scattered cells (index entries) to a memstore costs
+ * half the time when they come in its order, and each deferred put costs nothing but its row and value.
  */
 
 export class DeferredPuts {
@@ -18,10 +18,10 @@ export class DeferredPuts {
   private qualifier: Uint8Array = EMPTY;
   private durability: Durability = 'USE_DEFAULT';
   private readonly rows: Uint8Array[] = [];
-  /** The value of each. */
+  /** Index i belongs to row i. */
   private readonly values: Uint8Array[] = [];
-  /** How many of them were made. */
-  made = 0;
+  /** How many of them are applied. */
+  applied = 0;
 
   constructor(readonly state: TableState) {}
 
@@ -29,7 +29,7 @@ export class DeferredPuts {
     return this.rows.length;
   }
 
-  /** False: it is of another column, or is to be as durable as others are not. @throws RowanError when it is refused. */
+  /** False: the put is of another column, or has another durability, than those collected. @throws RowanError when it is invalid. */
   add({ row, family, qualifier, value, durability }: WaitingPut): boolean {
     if (this.rows.length === 0) {
       this.family = family;
@@ -45,32 +45,32 @@ export class DeferredPuts {
     return true;
   }
 
-  /** Those that were not made, in the order of their rows. */
-  take(preparation: Preparation): SortedPutBatch {
-    const order = orderOfRows(this.rows, this.made);
+  /** Prepares the puts that are not applied yet, sorted by row. */
+  prepareRest(preparation: Preparation): SortedPutBatch {
+    const order = orderOfRows(this.rows, this.applied);
     const rows: Uint8Array[] = [];
     const values: Uint8Array[] = [];
     for (let i = 0; i < order.length; i++) {
       rows.push(this.rows[order[i]!]!);
       values.push(this.values[order[i]!]!);
     }
-    this.made = this.rows.length;
-    return preparation.run(this.state, this.family, this.qualifier, this.durability, rows, values);
+    this.applied = this.rows.length;
+    return preparation.prepareBatch(this.state, this.family, this.qualifier, this.durability, rows, values);
   }
 
-  /** Forgets those behind the first `count`; of those that are left the first `made` were made. */
-  backTo(count: number, made: number): void {
+  /** Removes the puts after the first `count`; of the rest, the first `applied` are applied. */
+  rollbackTo(count: number, applied: number): void {
     this.rows.length = count;
     this.values.length = count;
-    this.made = made;
+    this.applied = applied;
   }
 }
 
 const EMPTY = new Uint8Array(0);
 
-/** Puts the cells of prepared rows into the memstores of their families. */
+/** Adds the cells of prepared rows to the memstores of their families. */
 
-/** `superseding`: takes the cells that are to take the place of older ones. */
+/** `superseding` collects the cells that replace older ones. */
 export function applyToMemstore(
   prepared: PreparedRow,
   seq: number,
@@ -103,7 +103,7 @@ export function applyToMemstore(
   prepared.bytes = bytes;
 }
 
-/** `seq`: the number of its first row. */
+/** `seq`: the sequence number of the first row. */
 export function applyBatchToMemstore(run: SortedPutBatch, seq: number, written: WrittenCells): void {
   const { state, family, qualifier, rows, values, times, parts } = run;
   let end: Uint8Array | undefined;
@@ -126,7 +126,7 @@ export function applyBatchToMemstore(run: SortedPutBatch, seq: number, written: 
 }
 
 function memstoreFor(store: FamilyStore): Memstore {
-  // What cannot be named by a place in it goes to the next.
+  // A memstore addresses its cells by 32-bit numbers; a full one is frozen, and the next begins.
   if (store.version.active.crowded) store.freeze();
   return store.version.active;
 }

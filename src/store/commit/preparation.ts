@@ -32,9 +32,9 @@ import {
   type RowReader,
 } from './row-operations.js';
 
-/** Copies of what a caller has given, for writes that cannot be made in the turn of the call. */
+/** Copies of a caller's actions, for writes that cannot be made in the turn of the call. */
 
-/** The same action in bytes of its own: the caller may reuse the buffer. Gets are kept: a read changes nothing. */
+/** A copy with its own bytes, so that the caller may reuse its buffers. Gets are not copied. */
 export function ownCopy<T extends BatchAction>(action: T): T {
   return copyOf(action) as T;
 }
@@ -84,39 +84,39 @@ function copyOfCell(cell: MutationCell): MutationCell {
 }
 
 /**
- * Puts of one column of many rows, as so many rows of a step: what they have in common is kept once, and of each only its
- * row, its value and its time.
+ * Puts to one column of many rows, as rows of a step. What they have in common is stored once; each put adds only its
+ * row, value and timestamp.
  */
 
-/** The part of a batch of puts that falls into one region. */
-interface RunPart {
+/** The rows of a batch that belong to one region. */
+interface BatchPart {
   readonly region: Region;
   rows: number;
-  /** Of their values. */
+  /** Bytes of their values. */
   bytes: number;
 }
 
 export class SortedPutBatch {
-  /** Filled when its cells are put into the memstores. */
-  readonly parts: RunPart[] = [];
+  /** Filled when the cells are added to the memstores. */
+  readonly parts: BatchPart[] = [];
 
   constructor(
     readonly state: TableState,
     readonly family: string,
     readonly qualifier: Uint8Array,
     readonly durability: SettledDurability,
-    /** In their order; of equal ones the later was given later. */
+    /** Sorted; of equal rows the one that was put later comes later. */
     readonly rows: readonly Uint8Array[],
     readonly values: readonly Uint8Array[],
     readonly times: readonly number[],
   ) {}
 }
 
-/** From a change that somebody asks for to cells that can be written: all that may refuse a change happens here. */
+/** Turns changes into cells that can be written. Every reason to refuse a change is found here, before anything is written. */
 
-/** One row's cells, ready to be written. They are the caller's own until they are copied, in the same turn. */
+/** The cells of one row, ready to be written. They use the caller's bytes until they are copied in the same turn. */
 export class PreparedRow {
-  /** Of its values; known when its cells are in the memstores. */
+  /** Bytes of its values; set when its cells are in the memstores. */
   bytes = 0;
 
   constructor(
@@ -124,13 +124,13 @@ export class PreparedRow {
     readonly region: Region,
     readonly row: Uint8Array,
     readonly cells: readonly MutationCell[],
-    /** Takes the place of LATEST_TIMESTAMP. */
+    /** Replaces LATEST_TIMESTAMP. */
     readonly now: number,
     readonly durability: SettledDurability,
     /** The time to live of all cells, unless each has its own in `ttls`. */
     readonly ttl: number,
     readonly ttls: readonly number[] | undefined,
-    /** Which cells take the place of older ones in memory, for their families have one version (R70). */
+    /** Which cells replace older ones in memory, because their families keep one version (R70). */
     readonly upserts: readonly boolean[] | undefined,
     readonly result: Result,
   ) {}
@@ -143,20 +143,20 @@ const RANK: Readonly<Record<SettledDurability, number>> = {
   FSYNC_WAL: 3,
 };
 
-/** The strictest of some mutations' durabilities (R87). */
+/** The strictest of several durabilities (R87). */
 export function strictest(a: SettledDurability, b: SettledDurability): SettledDurability {
   return RANK[a] >= RANK[b] ? a : b;
 }
 
-/** How far counters with several versions may run ahead of the clock: milliseconds. */
+/** Milliseconds that counters with several versions may be ahead of the clock. */
 const MAX_AHEAD = 1_000;
 
-/** The store, or a transaction's view of it, as far as changes are prepared against it. */
+/** What changes are prepared against: the store, or a transaction's view of it. */
 export interface PreparationCore {
   readonly rowClock: RowClock;
   readonly settings: { readonly durability: SettledDurability };
   readonly reads: {
-    /** Reads the row with every write so far. */
+    /** Reads the row with every write so far, acknowledged or not. */
     rowReader(state: TableState, row: Uint8Array): RowReader;
   };
 }
@@ -165,9 +165,9 @@ export class Preparation {
   constructor(private readonly core: PreparationCore) {}
 
   /**
-   * Checks a change and settles its cells, with every write so far in view. A put without a timestamp gets none below
-   * `notBefore`; `settled`: as {@link TableChange.settled}.
-   * @throws RowanError when it cannot be applied; nothing has happened then.
+   * Checks a change and determines its cells, based on every write so far. A put without a timestamp gets none below `notBefore`;
+   * `settled`: as {@link TableChange.settled}.
+   * @throws RowanError when it cannot be applied; then nothing has happened.
    */
   prepare(
     state: TableState,
@@ -183,19 +183,19 @@ export class Preparation {
     return prepared;
   }
 
-  /** The times of its cells count for the row as if they had been given to it now. */
+  /** Registers the timestamps of its cells as if they had been assigned to the row now. */
   private noteTimes({ state, row, cells }: PreparedRow): void {
     const { rowClock } = this.core;
     const { highest } = rowClock;
     for (const { type, timestamp } of cells) {
-      // Of a later time than the store has given: somebody else has given it, and it counts for nobody.
+      // Later than any time the store has assigned, so it was given by a user: it does not count for other writes.
       if (timestamp > highest) continue;
       if (type === CellType.Put) rowClock.written(state.id, row, timestamp);
       else rowClock.deleted(state.id, row, timestamp);
     }
   }
 
-  /** `time`: that of the row mutations it is part of. */
+  /** `time`: the timestamp of the row mutations that the change is part of. */
   private mutation(state: TableState, change: RowMutation, notBefore: number, time?: number): PreparedRow {
     if (change.visibility !== undefined) throw noLabels('A cell visibility');
     if (change.kind === 'increment' || change.kind === 'append') return this.delta(state, change, time);
@@ -229,8 +229,8 @@ export class Preparation {
     );
   }
 
-  /** Puts of one cell each, which the table has taken already: one of the column, without a time of its own. */
-  run(
+  /** Prepares puts of one cell each to one column, without timestamps. `add` of the deferred puts has checked them. */
+  prepareBatch(
     state: TableState,
     family: string,
     qualifier: Uint8Array,
@@ -249,7 +249,7 @@ export class Preparation {
     const cells = prepareDelete(del, this.core.reads.rowReader(state, del.row), now);
     for (let i = 0; i < cells.length; i++) {
       const { timestamp } = cells[i]!;
-      // A version that was found in the future has a timestamp that was given to it: it counts for nobody else.
+      // The timestamp of a version in the future was given by a user: it does not count for other writes.
       if ((del.cells[i] ?? del).timestamp === LATEST_TIMESTAMP && timestamp <= now)
         this.core.rowClock.deleted(state.id, del.row, timestamp);
     }
@@ -279,9 +279,9 @@ export class Preparation {
   }
 
   /**
-   * The time of a new value of `cell`'s column: later than `cell`, as in HBase (R67). But of cells with times of this
-   * store only as far as the family keeps more than one version, and within {@link MAX_AHEAD}: of two values of one
-   * time the later stands, and a counter must not run away from the clock.
+   * The timestamp of a new value of `cell`'s column: later than `cell`, as in HBase (R67). If this store assigned the timestamp of
+   * `cell`, that holds only where the family keeps more than one version, and within {@link MAX_AHEAD}: of two values with one
+   * timestamp the later write wins, and a counter must not run ahead of the clock.
    */
   private timeAfter(state: TableState, region: Region, cell: Cell, now: number): number {
     if (cell.timestamp < now) return now;
@@ -334,10 +334,10 @@ export class Preparation {
 }
 
 function empty(what: string, call: string): RowanError {
-  return new InvalidArgumentError(`The ${what} has nothing in it. Call ${call} at least once.`);
+  return new InvalidArgumentError(`The ${what} is empty. Call ${call} at least once.`);
 }
 
-/** The new cells as an increment or append answers them: in the order of families and qualifiers, in bytes of its own. */
+/** The new cells as the result of an increment or append: in the order of families and qualifiers, with bytes of its own. */
 function resultOf(state: TableState, row: Uint8Array, cells: readonly PreparedCell[]): Result {
   const own = copyBytes(row);
   const answers = cells.map(

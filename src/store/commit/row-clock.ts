@@ -1,43 +1,43 @@
 /**
- * The times of writes that have none of their own. HBase gives each the time of the server's clock, and a delete hides
- * what has its timestamp or an older one, whatever came first (R32): a put in the millisecond of a delete vanishes. Here
- * such a write always comes after what it follows in its row:
+ * Assigns the timestamps of writes that have none of their own. HBase assigns the server's time, and a delete hides everything
+ * with its timestamp or an older one, also puts that come after it (R32): a put in the same millisecond as a delete is lost.
+ * Here such a write is always ordered after earlier writes of its row:
  *
- * 1. The clock of the store never goes back: where the one it was given does, it stands still until that has caught up;
- *    across reopenings too, for the log and the MANIFEST carry {@link RowClock.highest}.
- * 2. A put of a row is later than every delete of the row before it, and no earlier than every put; a delete is no
- *    earlier than every write of the row before it. A row that needs it is given times ahead of the clock.
- * 3. Only times given here count. A write with a timestamp of its own changes nothing for others, as in HBase.
+ * 1. The store's clock never goes back. If the system clock does, the store's clock stands still until that has caught up; also
+ *    across openings, because log and MANIFEST record {@link RowClock.highest}.
+ * 2. A put is later than every earlier delete of its row, and not before any earlier put. A delete is not before any earlier
+ *    write of its row. Where necessary a row gets timestamps ahead of the clock.
+ * 3. Only timestamps assigned here count. A write with a timestamp of its own affects no other, as in HBase.
  */
 
 import { toLatin1 } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 
-/** What the rows that are remembered may hold of memory before the clock is set past them. */
-const MAX_HELD_BYTES = 8 << 20;
-const BYTES_OF_ENTRY = 64;
-/** Times end at half of the greatest number, so that a half can be told beside each. */
+/** Memory for rows ahead of the clock; above it the clock is moved past all of them. */
+const MAX_ROWS_BYTES = 8 << 20;
+const ENTRY_BYTES = 64;
+/** Timestamps end at half of the greatest integer, so that a half can be added to each exactly. */
 const MAX_TIME = 2 ** 52 - 1;
 
 export class RowClock {
-  /** The time of the store. */
+  /** The store's time. */
   time = 0;
-  /** The time of the last write of rows that are not behind the clock; a half more when it was a delete. */
+  /** The timestamp of the last write of rows that are not behind the clock; plus a half if it was a delete. */
   private readonly rows = new Map<string, number>();
-  private heldBytes = 0;
-  /** No write to come may have a lower time, whatever its row. */
+  private rowsBytes = 0;
+  /** Later writes, of whatever row, get no lower timestamp after the next opening. */
   highest = 0;
 
   constructor(private readonly clock: () => number) {}
 
-  /** Goes on from where the store stood when it was open last. */
+  /** Continues from the clock that the store recorded. */
   restore(highest: number): void {
     if (highest <= this.highest) return;
     this.time = highest;
     this.highest = highest;
   }
 
-  /** The time of the store, to be asked for once before the writes of a call. @throws InvalidArgumentError for a broken clock. */
+  /** The store's time, read once before the writes of a call. @throws InvalidArgumentError when the `clock` option returns no time. */
   now(): number {
     const now = this.clock();
     if (!(Number.isSafeInteger(now) && now >= 0 && now <= MAX_TIME)) throw brokenClock(now);
@@ -45,7 +45,7 @@ export class RowClock {
     return this.time;
   }
 
-  /** The time of a put of the row, or of an increment, append or row mutations. */
+  /** The timestamp of a put of the row, or of an increment, append or row mutations. */
   ofPut(table: number, row: Uint8Array): number {
     if (this.rows.size === 0) return this.time;
     const key = keyOf(table, row);
@@ -56,20 +56,20 @@ export class RowClock {
     return Math.max(time, this.time);
   }
 
-  /** The time of a delete of the row. */
+  /** The timestamp of a delete of the row. */
   ofDelete(table: number, row: Uint8Array): number {
     const last = this.rows.size === 0 ? undefined : this.rows.get(keyOf(table, row));
     return last === undefined ? this.time : Math.max(Math.floor(last), this.time);
   }
 
-  /** The row has been deleted up to `time`, or one version of it at `time`. */
+  /** Records that the row was deleted up to `time`, or one version of it at `time`. */
   deleted(table: number, row: Uint8Array, time: number): void {
     if (time < this.time) return;
     const key = keyOf(table, row);
     this.remember(key, Math.max(time + 0.5, this.rows.get(key) ?? 0));
   }
 
-  /** The row was written at `time`, which may be ahead of the clock. */
+  /** Records that the row was written at `time`, which may be ahead of the clock. */
   written(table: number, row: Uint8Array, time: number): void {
     if (time <= this.time) return;
     const key = keyOf(table, row);
@@ -77,10 +77,10 @@ export class RowClock {
   }
 
   private remember(key: string, last: number): void {
-    if (!this.rows.has(key)) this.heldBytes += key.length + BYTES_OF_ENTRY;
+    if (!this.rows.has(key)) this.rowsBytes += key.length + ENTRY_BYTES;
     this.rows.set(key, last);
     if (last > this.highest) this.highest = Math.ceil(last);
-    if (this.heldBytes > MAX_HELD_BYTES) this.advance(this.highest);
+    if (this.rowsBytes > MAX_ROWS_BYTES) this.advance(this.highest);
   }
 
   private advance(time: number): void {
@@ -89,7 +89,7 @@ export class RowClock {
     this.highest = time;
     if (this.rows.size === 0) return;
     this.rows.clear();
-    this.heldBytes = 0;
+    this.rowsBytes = 0;
   }
 }
 
@@ -99,6 +99,6 @@ function keyOf(table: number, row: Uint8Array): string {
 
 function brokenClock(now: number): InvalidArgumentError {
   return new InvalidArgumentError(
-    `The clock of the store told ${now}. It must give whole milliseconds since 1970 (option "clock").`,
+    `The clock of the store returned ${now}. It must return whole milliseconds since 1970 (option "clock").`,
   );
 }

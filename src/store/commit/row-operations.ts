@@ -1,5 +1,5 @@
 /**
- * What increments, appends, deletes and checks do to a row, worked out against its present cells: HBase's
+ * Computes the cells of increments, appends and deletes, and the outcome of checks, from the present cells of a row: HBase's
  * `HRegion.reckonDeltas`, `prepareDeleteTimestamps` and `checkAndMutateInternal` (R28-R31, R67-R75).
  */
 
@@ -20,12 +20,12 @@ import {
   type RowMutation,
 } from '../../table/index.js';
 
-/** A cell of an increment or append: its time to live is its own, or carried over from the value it replaces. */
+/** A cell of an increment or append. Its time to live is the mutation's, or carried over from the value it replaces. */
 export interface PreparedCell extends MutationCell {
   readonly ttl: number;
 }
 
-/** Reads a row as it is with every write so far, acknowledged or not, and knows the ttl of the cells it gave. */
+/** Reads a row with every write so far, acknowledged or not, and knows the times to live of the cells it returned. */
 export interface RowReader {
   read(get: Get): Result;
   /** The time to live of a cell of the last result, 0 for none. */
@@ -33,7 +33,7 @@ export interface RowReader {
   readonly families: readonly string[];
 }
 
-/** The markers of a delete with their timestamps settled; `now` is that of those which are given none. */
+/** The delete markers of a delete with their final timestamps; `now` replaces LATEST_TIMESTAMP. */
 export function prepareDelete(del: Delete, reader: RowReader, now: number): MutationCell[] {
   if (del.cells.length === 0) {
     const timestamp = del.timestamp === LATEST_TIMESTAMP ? now : del.timestamp;
@@ -60,8 +60,8 @@ export function prepareDelete(del: Delete, reader: RowReader, now: number): Muta
 }
 
 /**
- * The new cells of an increment or append. `timeAfter` gives the timestamp of a cell that takes the place of another.
- * @throws InvalidArgumentError when an incremented value has not 8 bytes.
+ * The new cells of an increment or append. `timeAfter` returns the timestamp of a cell that replaces another.
+ * @throws InvalidArgumentError when an incremented value is not 8 bytes long.
  */
 export function prepareDelta(
   mutation: Increment | Append,
@@ -91,7 +91,7 @@ export function prepareDelta(
   return out;
 }
 
-/** The cell that takes the place of `cell`, with its time to live or the mutation's (R69). */
+/** The cell that replaces `cell`, with its time to live or the mutation's (R69). */
 function successor(
   column: { readonly family: string; readonly qualifier: Uint8Array },
   cell: Cell | undefined,
@@ -111,12 +111,12 @@ function successor(
   };
 }
 
-/** @throws InvalidArgumentError behind the greatest timestamp: a value written there would not be the newest. */
+/** @throws InvalidArgumentError at the greatest timestamp: a value written there would not be the newest. */
 export function nextTimestamp(cell: Cell): number {
   if (cell.timestamp + 1 < LATEST_TIMESTAMP) return cell.timestamp + 1;
   throw new InvalidArgumentError(
     `Cannot increment or append to ${cell.family}:${Buffer.from(cell.qualifier).toString('latin1')}: its value has ` +
-      'the greatest timestamp there is, so none can come after it. Delete that version first.',
+      'the greatest possible timestamp, so no later value can be written. Delete that version first.',
     { details: { family: cell.family } },
   );
 }
@@ -148,11 +148,11 @@ function addInt64(
 /** The outcome of a check. */
 export interface CheckOutcome {
   readonly matches: boolean;
-  /** The timestamp of the cell that was compared, 0 without one (R75). */
+  /** The timestamp of the compared cell, 0 if there was none (R75). */
   readonly timestamp: number;
 }
 
-/** Compares the row with the condition (R72-R74). */
+/** Evaluates a condition on a row (R72-R74). */
 export function checkRow(row: Uint8Array, condition: CheckCondition, reader: RowReader): CheckOutcome {
   const get = new Get(row);
   get.timeRange = condition.timeRange;

@@ -23,9 +23,9 @@ import { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
 import { WrittenCells } from './written-cells.js';
 
-/** Checks of changes that share a record of the log. */
+/** The changes that share a log record must not depend on each other. */
 
-/** A change of one row, with its table. */
+/** A change of one row of a table. */
 export interface StateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
@@ -60,11 +60,12 @@ function readsItsRow(mutation: RowMutation | RowMutations): boolean {
 }
 
 /**
- * How changes enter a store: checked, numbered, appended to the log, put into the memstores, and acknowledged when the
- * commit queue says so. Between the look at the row and the append there is no `await`, so a row needs no lock.
+ * Applies changes to the store: checks them, adds their cells to the memstores, numbers them and appends them to the log.
+ * They are acknowledged when the commit queue says so. Everything up to the append happens in one turn of the event loop,
+ * without an `await`, so rows need no lock.
  */
 
-/** The longest record, in bytes, that the log can write and read again. */
+/** The longest record, in bytes, that the log can write and read back. */
 const MAX_RECORD_BYTES = 2 ** 30;
 
 /** The parts of the store that the writer uses. */
@@ -72,7 +73,7 @@ export interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
   readonly pressure: WriteThrottle;
   readonly log: {
-    /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot take it. */
+    /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot accept it. */
     append(first: number, count: number, record: WriteRecordBuilder): void;
   };
 }
@@ -80,7 +81,7 @@ export interface WriterCore extends StepCore {
 export class TableWriter {
   private readonly preparation: Preparation;
   private readonly recordBuilder = new WriteRecordBuilder();
-  /** The clock of the store as the log has it, unless records were lost since. */
+  /** The greatest clock that the log has recorded, unless it lost records since. */
   private clockInLog = 0;
   private losses = 0;
 
@@ -88,7 +89,7 @@ export class TableWriter {
     this.preparation = new Preparation(core);
   }
 
-  /** Applies one change; resolves when it is as durable as it asks to be. */
+  /** Applies one change; resolves when it has reached its durability. */
   async mutate(state: TableState, change: RowMutation | RowMutations): Promise<Result> {
     if (this.isObserved(state)) return this.step(state, (step) => step.applyTo(state, change));
     this.core.rowClock.now();
@@ -104,7 +105,7 @@ export class TableWriter {
     }
     const outcome = checkRow(check.row, check.condition, reader);
     if (!outcome.matches) {
-      // What was compared may not be durable yet; the answer must not outlive it.
+      // The compared value may not be durable yet, and the answer must not survive a crash that the value does not.
       await this.core.commits.awaitPrior();
       return { success: false, result: undefined };
     }
@@ -120,7 +121,7 @@ export class TableWriter {
     return { success: true, result: result.isEmpty ? undefined : result };
   }
 
-  /** Puts, each for itself, in one record of the log: what became of each, undefined when it was written. */
+  /** Applies independent puts with one log record. Returns the error of each, undefined for success. */
   async putEach(state: TableState, puts: readonly Put[]): Promise<(unknown | undefined)[]> {
     if (this.isObserved(state)) {
       const outcomes = await this.commitInStep(puts.map((change) => [{ state, change }]));
@@ -146,8 +147,8 @@ export class TableWriter {
   }
 
   /**
-   * Changes of several rows in one record of the log: all of them are applied, or none.
-   * @throws InvalidArgumentError when one reads what another of them writes: it would not see it.
+   * Applies changes of several rows with one log record: all of them, or none.
+   * @throws InvalidArgumentError when one reads a row that another one writes, because it would not see that write.
    */
   async mutateAll(state: TableState, changes: readonly (RowMutation | RowMutations)[]): Promise<Result[]> {
     checkIndependent(changes.map((change) => ({ state, change })));
@@ -161,9 +162,9 @@ export class TableWriter {
   }
 
   /**
-   * Groups of changes, of any tables, in one record of the log: a group is applied whole or, when one of its changes is
-   * refused, not at all.
-   * @throws InvalidArgumentError as {@link mutateAll}; what the log throws: nothing was written.
+   * Applies groups of changes, of any tables, with one log record. A group is applied whole, or not at all if one of its changes
+   * is refused.
+   * @throws InvalidArgumentError as {@link mutateAll}; the log's error, when nothing was written.
    */
   async commit(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
     checkIndependent(groups.flat());
@@ -183,26 +184,26 @@ export class TableWriter {
         return { ok: false, error: asRowanError(error) };
       }
     });
-    // What was decided on may not be durable yet; the answer must not outlive it.
+    // What the changes were decided on may not be durable yet, and the answer must not survive a crash that it does not.
     if (rows.length === 0) await this.core.commits.awaitPrior();
     else await this.write(rows);
     return outcomes;
   }
 
   /**
-   * Runs `decide` in this turn: what it applies is one record of the log, whole or not at all. What it throws is thrown
-   * when what it may have read is durable, and nothing was written then.
+   * Runs `decide` in this turn. All that it applies becomes one log record, whole or not at all. If it throws, nothing is written,
+   * and its error is passed on once everything that it may have read is durable.
    */
   async step<T>(state: TableState, decide: (step: WriteStep) => T): Promise<T> {
     const { core } = this;
     core.journal.checkWritable();
-    this.checkAlone();
+    this.checkNoStep();
     core.rowClock.now();
     const step = new WriteStep(core, this.preparation, state);
     let answer: T;
     try {
       answer = decide(step);
-      if (answer instanceof Promise) throw stepWaits(answer);
+      if (answer instanceof Promise) throw stepIsAsync(answer);
       step.record();
     } catch (error) {
       core.commits.abort(step.begun, error);
@@ -216,7 +217,7 @@ export class TableWriter {
     return answer;
   }
 
-  /** Groups of changes, each whole or not at all, with what observers add to them. */
+  /** Applies groups of changes, each whole or not at all, together with what observers add to them. */
   private commitInStep(groups: readonly (readonly StateChange[])[]): Promise<CommitOutcome[]> {
     const own = groups.find((group) => group.length > 0)?.[0]?.state;
     if (own === undefined) return Promise.resolve(groups.map(() => ({ ok: true, results: [] })));
@@ -227,7 +228,7 @@ export class TableWriter {
           const results = group.map(({ state, change, settled }) => step.applyTo(state, change, 0, settled));
           return { ok: true, results };
         } catch (error) {
-          step.backTo(before);
+          step.rollbackTo(before);
           return { ok: false, error: asRowanError(error) };
         }
       }),
@@ -241,12 +242,12 @@ export class TableWriter {
 
   /**
    * Writes the rows in this turn; resolves when they are acknowledged.
-   * @throws RowanError when the log cannot take them: nothing was written.
+   * @throws RowanError when the log cannot accept them: nothing was written.
    */
   private write(rows: readonly PreparedRow[]): Promise<void> {
     const { commits, journal } = this.core;
     journal.checkWritable();
-    this.checkAlone();
+    this.checkNoStep();
     const cells = new WrittenCells();
     const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
     const begun = commits.begin(cells, upserts);
@@ -259,7 +260,7 @@ export class TableWriter {
     return this.finish(begun, rows, rows.length);
   }
 
-  /** Has the log take what stands in memory already, and then looks at how much that is. */
+  /** Logs what is in the memstores already, then updates counters and the write throttle. */
   private finish(
     begun: BegunWrite,
     prepared: readonly (PreparedRow | SortedPutBatch)[],
@@ -287,7 +288,7 @@ export class TableWriter {
     this.core.pressure.wrote(region, rows, bytes);
   }
 
-  /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot take them. */
+  /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot accept them. */
   private log(
     begun: BegunWrite,
     prepared: readonly (PreparedRow | SortedPutBatch)[],
@@ -297,19 +298,19 @@ export class TableWriter {
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
     const { highest } = rowClock;
-    const tellsClock =
+    const recordsClock =
       durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < commits.losses);
-    const count = tellsClock ? rows + 1 : rows;
+    const count = recordsClock ? rows + 1 : rows;
     const first = commits.allocate(count);
-    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, tellsClock ? highest : undefined);
+    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, recordsClock ? highest : undefined);
     return commits.commit(begun, first + count - 1, durability);
   }
 
-  /** The numbers of a step's rows are not given yet: another write would take them. */
-  private checkAlone(): void {
+  /** The numbers of a running step are not assigned yet: another write would take them. */
+  private checkNoStep(): void {
     if (!this.core.commits.isWriting) return;
     throw new InvalidArgumentError(
-      'A write was begun inside a step of writes. Apply it to the step (`apply`), or answer it from the observer.',
+      'A write was started inside an atomic step. Apply it to the step (`apply`), or return it from the observer.',
     );
   }
 
@@ -323,7 +324,7 @@ export class TableWriter {
     builder.reset();
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
-      if (each instanceof SortedPutBatch) recordRun(builder, each);
+      if (each instanceof SortedPutBatch) recordBatch(builder, each);
       else recordRow(builder, each);
     }
     if (clock !== undefined) builder.clock(clock);
@@ -350,7 +351,7 @@ function recordRow(builder: WriteRecordBuilder, { state, row, cells, now, ttls, 
   }
 }
 
-function recordRun(
+function recordBatch(
   builder: WriteRecordBuilder,
   { state, family, qualifier, rows, values, times }: SortedPutBatch,
 ): void {
@@ -361,15 +362,15 @@ function recordRun(
   }
 }
 
-function stepWaits(answer: Promise<unknown>): InvalidArgumentError {
+function stepIsAsync(answer: Promise<unknown>): InvalidArgumentError {
   answer.catch(() => undefined);
   return new InvalidArgumentError(
-    'The function of an atomic step answered a promise. It runs in one turn: read and apply in it without waiting.',
+    'The function of an atomic step returned a promise. It must run in one turn: read and apply without await.',
   );
 }
 
 function tooLarge(bytes: number): InvalidArgumentError {
   return new InvalidArgumentError(
-    `The changes have ${bytes} bytes together; one write may have ${MAX_RECORD_BYTES}. Send them in several batches.`,
+    `The changes have ${bytes} bytes in total; one write may have ${MAX_RECORD_BYTES}. Send them in several batches.`,
   );
 }

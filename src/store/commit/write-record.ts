@@ -1,13 +1,13 @@
 /**
- * What the write-ahead log holds of a write (docs/formats.md, "Write records"): row mutations one after the other, each
- * with the number of its table. The seq of mutation i is that of the record + i.
+ * The payload of a log record (docs/formats.md, "Write records"): row mutations, one after the other, each with the number of its
+ * table. The seq of mutation i is that of the record + i.
  *
  *     mutation   table number varint | row length varint | row | cell count varint | cells
  *     cell       family number varint | type uint8, 80 set when a ttl follows | timestamp varint
  *                | qualifier length varint | qualifier | value length varint | value | ttl varint
  *
- * All the mutations of a record take effect or none does. The last may be one of table 0, which no table has, with an
- * empty row and one cell: its timestamp is the clock of the store (`RowClock.highest`) at the time of the record.
+ * All mutations of a record take effect or none does. The last may be of table 0, which no table has, with an empty row and one
+ * cell: its timestamp is the store's clock (`RowClock.highest`) at the time of the record.
  */
 
 import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
@@ -16,13 +16,13 @@ import { CellType, MAX_ROW_LENGTH } from '../../table/index.js';
 
 const FLAG_TTL = 0x80;
 const INITIAL_BYTES = 1 << 16;
-/** A longer buffer is given back after its record, so that one large value does not hold its memory for ever. */
+/** A longer buffer is dropped after its record, so that one large value does not occupy memory for ever. */
 const KEPT_BYTES = 1 << 22;
 
-/** The number of no table: what carries the clock of the store. */
+/** Not the number of a table: marks the mutation that records the store's clock. */
 export const CLOCK_TABLE = 0;
 
-/** Builds one record at a time in a buffer that is used again. */
+/** Builds one record at a time in a reused buffer. */
 export class WriteRecordBuilder {
   buffer: Uint8Array = new Uint8Array(INITIAL_BYTES);
   length = 0;
@@ -61,7 +61,7 @@ export class WriteRecordBuilder {
     this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
   }
 
-  /** The last mutation of a record: the clock of the store. */
+  /** Adds the last mutation of a record: the store's clock. */
   clock(time: number): void {
     this.beginMutation(CLOCK_TABLE, EMPTY_BYTES, 1);
     this.cell(0, EMPTY_BYTES, time, CellType.Put, 0, EMPTY_BYTES);
@@ -75,7 +75,7 @@ export class WriteRecordBuilder {
   }
 }
 
-/** Writes bytes at `offset` and gives the offset after them. */
+/** Writes bytes at `offset` and returns the offset after them. */
 function writeBytes(target: Uint8Array, offset: number, value: Uint8Array): number {
   const length = value.length;
   if (length < 24) for (let i = 0; i < length; i++) target[offset + i] = value[i]!;
@@ -83,12 +83,12 @@ function writeBytes(target: Uint8Array, offset: number, value: Uint8Array): numb
   return offset + length;
 }
 
-/** A cell of a record: its numbers, and where its bytes stand. One object for all cells of a record. */
+/** A decoded cell of a record: its numbers, and the offsets of its bytes. One object is reused for all cells of a record. */
 export class RecordedCell {
   /** The index of the row mutation that it belongs to. */
   mutation = 0;
   table = 0;
-  /** It is not the first cell of its mutation. */
+  /** False for the first cell of a mutation. */
   sameRow = false;
   family = 0;
   type = 0;
@@ -96,7 +96,7 @@ export class RecordedCell {
   ttl = 0;
   /** Holds row, qualifier and value. */
   bytes: Uint8Array = EMPTY_BYTES;
-  /** The same bytes. */
+  /** A view of `bytes`. */
   view = new DataView(EMPTY_BYTES.buffer, 0, 0);
   rowOffset = 0;
   rowLength = 0;
@@ -105,7 +105,7 @@ export class RecordedCell {
   valueOffset = 0;
   valueLength = 0;
 
-  /** To the record that stands in `payload`. */
+  /** Points to the record in `payload`. */
   begin(payload: Uint8Array): void {
     if (payload === this.bytes) return;
     this.bytes = payload;
@@ -128,12 +128,12 @@ export class RecordedCell {
   }
 }
 
-/** Takes the cells of a record one by one; what it is given is filled again for the next. */
+/** Receives the cells of a record one by one. The cell object is reused for the next cell. */
 export interface WriteRecordSink {
   cell(cell: RecordedCell): void;
 }
 
-/** As `WriteRecordReader.read`, for one record. */
+/** Like `WriteRecordReader.read`, for a single record. */
 export function readWriteRecord(
   payload: Uint8Array,
   sink: WriteRecordSink,
@@ -143,7 +143,7 @@ export function readWriteRecord(
   return new WriteRecordReader().read(payload, sink, from, end);
 }
 
-/** Reads records; to be used for many. */
+/** Decodes records; one object serves many. */
 export class WriteRecordReader {
   private readonly cell = new RecordedCell();
   private payload: Uint8Array = EMPTY_BYTES;
@@ -152,10 +152,10 @@ export class WriteRecordReader {
   private end = 0;
 
   /**
-   * Reads the record that stands in `payload` from `from` up to `end`.
+   * Decodes the record in `payload` from `from` up to `end`, and passes its cells to `sink`.
    * @returns the number of row mutations.
-   * @throws CorruptionError when the payload ends early, a number is out of range or a row longer than any, before
-   * which the sink may have been given some cells: read a record into a list first where that matters.
+   * @throws CorruptionError when the payload ends early, a number is out of range, or a row is too long. The sink may have
+   * received some cells by then; where that matters, read the record into a list first.
    */
   read(payload: Uint8Array, sink: WriteRecordSink, from: number, end: number): number {
     this.payload = payload;
@@ -213,7 +213,7 @@ export class WriteRecordReader {
     throw this.outOfRange();
   }
 
-  /** Passes over bytes; where they begin. */
+  /** Skips bytes, and returns the offset where they begin. */
   private skip(length: number): number {
     const start = this.at;
     if (start + length > this.end) throw this.ended();

@@ -29,45 +29,45 @@ import {
 import type { RowReader } from './row-operations.js';
 import { WrittenCells } from './written-cells.js';
 
-/** Rows of recorded tables that a step changes: as they were, and at its end as it leaves them. */
+/** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
 
-interface Touched {
+interface ChangedRow {
   readonly state: TableState;
   readonly row: Uint8Array;
   readonly before: Result;
 }
 
 export class CommitRecording {
-  private readonly touched = new Map<string, Touched>();
-  private readonly told = new Set<CommitRecorder>();
+  private readonly changed = new Map<string, ChangedRow>();
+  private readonly recorders = new Set<CommitRecorder>();
 
   constructor(private readonly rowReader: (state: TableState, row: Uint8Array) => RowReader) {}
 
-  /** Called before each change of a row. What is taken back later leaves the row as it was noted. */
+  /** Called before each change of a row. If the change is rolled back, the row is found unchanged at the end. */
   note(state: TableState, row: Uint8Array, recorders: readonly CommitRecorder[]): void {
     const key = `${state.id} ${toLatin1(row)}`;
-    if (this.touched.has(key) || !recorders.some((recorder) => recorder.wants(state.name, row))) return;
-    for (const recorder of recorders) this.told.add(recorder);
-    this.touched.set(key, { state, row: row.slice(), before: this.read(state, row) });
+    if (this.changed.has(key) || !recorders.some((recorder) => recorder.wants(state.name, row))) return;
+    for (const recorder of recorders) this.recorders.add(recorder);
+    this.changed.set(key, { state, row: row.slice(), before: this.read(state, row) });
   }
 
-  /** Writes that recorders add. */
+  /** The writes that recorders add. */
   *finish(number: number, durability: SettledDurability): Generator<TableChange> {
     const rows: CommittedRow[] = [];
-    for (const { state, row, before } of this.touched.values()) {
+    for (const { state, row, before } of this.changed.values()) {
       const after = this.read(state, row);
       if (!isSame(before, after)) rows.push({ table: state.name, row, before, after });
     }
     if (rows.length === 0) return;
-    for (const recorder of this.told) {
+    for (const recorder of this.recorders) {
       const wanted = rows.filter(({ table, row }) => recorder.wants(table, row));
       if (wanted.length > 0) yield* recorder.record({ number, durability, rows: wanted });
     }
   }
 
-  /** The step can be read. */
+  /** Called when the step is visible to readers. */
   committed(): void {
-    for (const recorder of this.told) recorder.committed();
+    for (const recorder of this.recorders) recorder.committed();
   }
 
   private read(state: TableState, row: Uint8Array): Result {
@@ -75,7 +75,7 @@ export class CommitRecording {
   }
 }
 
-/** Whether both have the same columns and values, whenever they were written. */
+/** Whether both have the same columns and values, whatever their timestamps. */
 function isSame(a: Result, b: Result): boolean {
   return (
     a.cells.length === b.cells.length &&
@@ -91,9 +91,9 @@ function isSame(a: Result, b: Result): boolean {
 }
 
 /**
- * A step of writes: changes of any rows and tables that are made one after the other in one turn of the event loop, each
- * seen by what is read and changed behind it, and that are one record of the log. They stand in the memstores at once,
- * with numbers that no reader's read point has reached; what is taken back leaves nothing behind.
+ * An atomic step: changes of any rows and tables, made one after the other in one turn of the event loop, and written as one log
+ * record. Each change sees those before it. The changes are in the memstores at once, with sequence numbers beyond every read
+ * point, so no other reader sees them; a rollback removes them without a trace.
  */
 
 /** The parts of the store that steps use. */
@@ -102,46 +102,46 @@ export interface StepCore extends PreparationCore {
   readonly observers: WriteObservers;
   readonly recorders: CommitRecorders;
   readonly catalog: {
-    /** @throws RowanError when there is no such table, or none that takes writes now. */
+    /** @throws RowanError when there is no such table, or it does not accept writes. */
     writableTable(name: string): TableState;
   };
   readonly reads: PreparationCore['reads'] & {
-    /** The rows of a scan with every write so far, durable or not. */
+    /** Returns the rows of a scan with every write so far, acknowledged or not. */
     scanUncommitted(state: TableState, scan: Scan): Result[];
   };
 }
 
-/** Observers that answer each other's changes for ever are stopped here. */
-const MOST_NESTED = 16;
+/** Stops observers that add changes in response to each other endlessly. */
+const MAX_DEPTH = 16;
 
-/** How far a step had come. */
+/** A state of the step that it can be rolled back to. */
 interface Savepoint {
   readonly prepared: number;
   readonly rows: number;
   readonly cells: number;
   readonly upserts: number;
-  readonly waiting: number;
-  readonly made: number;
+  readonly deferred: number;
+  readonly applied: number;
 }
 
 export class WriteStep implements AtomicStep {
   readonly prepared: (PreparedRow | SortedPutBatch)[] = [];
-  /** How many rows they are. */
+  /** The number of rows in `prepared`. */
   rows = 0;
   private readonly cells = new WrittenCells();
   private readonly upserts = new WrittenCells();
-  /** The place in the queue of writes, from before its first change. */
+  /** The step's entry in the commit queue, made before its first change. */
   readonly begun: BegunWrite;
   private recording: CommitRecording | undefined;
-  /** Of the table that was asked for last. */
-  private waiting: DeferredPuts | undefined;
+  /** Puts of the table named last that are not applied yet. */
+  private deferred: DeferredPuts | undefined;
   private depth = 0;
   private ended = false;
 
   constructor(
     private readonly core: StepCore,
     private readonly preparation: Preparation,
-    /** The table that is meant where none is named. */
+    /** The default table. */
     private readonly own: TableState,
   ) {
     this.begun = core.commits.begin(this.cells, this.upserts);
@@ -153,17 +153,17 @@ export class WriteStep implements AtomicStep {
 
   readonly read = (get: Get, table?: string): Result => {
     this.checkRunning();
-    return this.core.reads.rowReader(this.lookedAt(table), get.row).read(get);
+    return this.core.reads.rowReader(this.upToDate(table), get.row).read(get);
   };
 
   readonly scan = (scan: Scan, table?: string): readonly Result[] => {
     this.checkRunning();
-    return this.core.reads.scanUncommitted(this.lookedAt(table), scan);
+    return this.core.reads.scanUncommitted(this.upToDate(table), scan);
   };
 
   apply({ table, change, settled }: TableChange): Result {
     this.checkRunning();
-    return this.applyTo(this.lookedAt(table), change, 0, settled);
+    return this.applyTo(this.upToDate(table), change, 0, settled);
   }
 
   putLater(put: WaitingPut): void {
@@ -171,29 +171,29 @@ export class WriteStep implements AtomicStep {
     const { observers, recorders } = this.core;
     const state = this.stateOf(put.table);
     if (observers.of(state.name) === undefined && recorders.of(state.name) === undefined) {
-      this.waiting ??= new DeferredPuts(state);
-      if (this.waiting.state === state && this.waiting.add(put)) return;
+      this.deferred ??= new DeferredPuts(state);
+      if (this.deferred.state === state && this.deferred.add(put)) return;
     }
     const { table, row, family, qualifier, value, durability } = put;
     const change = new Put(row).setDurability(durability).addColumn(family, qualifier, value);
     this.apply({ table, change });
   }
 
-  /** The table, with what waited for somebody to look at it. */
-  private lookedAt(table: string | undefined): TableState {
+  /** The table, for reading or changing: applies its deferred puts first. */
+  private upToDate(table: string | undefined): TableState {
     const state = this.stateOf(table);
-    if (this.waiting?.state === state) this.makeWaiting(this.waiting);
+    if (this.deferred?.state === state) this.applyDeferred(this.deferred);
     return state;
   }
 
-  private makeWaiting(waiting: DeferredPuts): void {
-    if (waiting.made === waiting.count) return;
-    // All of them or none: they would be lost, else, for who goes on behind the error.
+  private applyDeferred(deferred: DeferredPuts): void {
+    if (deferred.applied === deferred.count) return;
+    // All or none: after an error, a caller that continues would otherwise lose some of them.
     this.attempt(() => {
-      const run = waiting.take(this.preparation);
-      this.prepared.push(run);
-      applyBatchToMemstore(run, this.begun.seq + this.rows, this.cells);
-      this.rows += run.rows.length;
+      const batch = deferred.prepareRest(this.preparation);
+      this.prepared.push(batch);
+      applyBatchToMemstore(batch, this.begun.seq + this.rows, this.cells);
+      this.rows += batch.rows.length;
     });
   }
 
@@ -202,19 +202,19 @@ export class WriteStep implements AtomicStep {
     try {
       return work();
     } catch (error) {
-      this.backTo(before);
+      this.rollbackTo(before);
       throw error;
     }
   }
 
   /**
-   * Applies a change, with what the observers of its table add. `notBefore` and `settled`: as `Preparation.prepare` takes
-   * them.
+   * Applies a change, together with what the observers of its table add. `notBefore` and `settled`: as for
+   * `Preparation.prepare`.
    */
   applyTo(state: TableState, change: TableChange['change'], notBefore = 0, settled = false): Result {
     const observers = this.core.observers.told(state.name, change);
     if (observers === undefined) return this.write(state, change, notBefore, settled).result;
-    if (this.depth === MOST_NESTED) throw tooDeep(state.name);
+    if (this.depth === MAX_DEPTH) throw tooDeep(state.name);
     this.depth++;
     const write = {
       table: state.name,
@@ -231,7 +231,7 @@ export class WriteStep implements AtomicStep {
 
   private applyAll(changes: unknown): void {
     if (changes === undefined) return;
-    if (!Array.isArray(changes)) throw asynchronous();
+    if (!Array.isArray(changes)) throw notAList();
     for (const change of changes as readonly TableChange[]) this.apply(change);
   }
 
@@ -263,16 +263,16 @@ export class WriteStep implements AtomicStep {
     this.recording.note(state, row, recorders);
   }
 
-  /** Has what was changed recorded, behind all of it. @throws what recorders throw. */
+  /** Applies deferred puts, then adds what recorders record of all changes. @throws what recorders throw. */
   record(): void {
-    if (this.waiting !== undefined) this.makeWaiting(this.waiting);
+    if (this.deferred !== undefined) this.applyDeferred(this.deferred);
     if (this.recording === undefined) return;
     let durability: SettledDurability = 'SKIP_WAL';
     for (const each of this.prepared) durability = strictest(durability, each.durability);
     for (const change of this.recording.finish(this.begun.seq, durability)) this.apply(change);
   }
 
-  /** Tells recorders that what they added can be read. */
+  /** Notifies recorders that what they added can be read. */
   committed(): void {
     this.recording?.committed();
   }
@@ -283,14 +283,14 @@ export class WriteStep implements AtomicStep {
       rows: this.rows,
       cells: this.cells.count,
       upserts: this.upserts.count,
-      waiting: this.waiting?.count ?? 0,
-      made: this.waiting?.made ?? 0,
+      deferred: this.deferred?.count ?? 0,
+      applied: this.deferred?.applied ?? 0,
     };
   }
 
-  /** Takes back what was applied since. */
-  backTo(point: Savepoint): void {
-    this.waiting?.backTo(point.waiting, point.made);
+  /** Rolls back to a savepoint. */
+  rollbackTo(point: Savepoint): void {
+    this.deferred?.rollbackTo(point.deferred, point.applied);
     this.rollback(point.prepared, point.rows, point.cells, point.upserts);
   }
 
@@ -302,7 +302,7 @@ export class WriteStep implements AtomicStep {
     this.depth = 0;
   }
 
-  /** Nothing more can be read or applied through it. */
+  /** Ends the step: it can no longer be read or changed. */
   end(): void {
     this.ended = true;
   }
@@ -314,12 +314,12 @@ export class WriteStep implements AtomicStep {
   private checkRunning(): void {
     if (!this.ended) return;
     throw new InvalidArgumentError(
-      'This step of writes has ended. Read and apply in the function that it was given to, before it returns.',
+      'This atomic step has ended. Read and apply only inside its function, before that returns.',
     );
   }
 }
 
-/** What a row was given: the caller's own bytes, until the turn has ended. */
+/** The cells written to a row. They use the caller's bytes, and are valid until the turn ends. */
 function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
   return cells.map(({ family, qualifier, timestamp, type, value }, index) => {
     const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
@@ -332,15 +332,15 @@ function storedCells({ row, cells, now, ttl, ttls }: PreparedRow): Cell[] {
 
 function tooDeep(table: string): InvalidArgumentError {
   return new InvalidArgumentError(
-    `Observers of writes have answered each other's changes ${MOST_NESTED} deep, the last of table "${table}". ` +
+    `Observers of writes have responded to each other's changes ${MAX_DEPTH} levels deep, last for table "${table}". ` +
       'An observer must not add changes that lead back to it.',
     { details: { table } },
   );
 }
 
-function asynchronous(): InvalidArgumentError {
+function notAList(): InvalidArgumentError {
   return new InvalidArgumentError(
-    'An observer of writes answers a list of changes, or nothing, and on the embedded engine at once: what it adds is ' +
+    'On the embedded engine an observer of writes must return a list of changes, or undefined, and no promise: what it adds is ' +
       'one step with the write. Do not give it async functions.',
   );
 }

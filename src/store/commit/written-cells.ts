@@ -1,21 +1,21 @@
-/** Where the cells of one write stand in memory, so that they can be taken back, or seen to once they are visible. */
+/** The positions of a write's cells in memory, for rolling them back, or dropping older versions once they are visible. */
 
 import type { CellRef } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 
-/** Cells that a split or merge of regions has copied to the memstores of others. */
+/** Cells that a split or merge of regions has copied to other memstores. */
 export type MovedCells = Map<Memstore, Map<CellRef, { readonly memstore: Memstore; readonly ref: CellRef }>>;
 
-/** Cells in the order in which they were put in: runs of places, each run of one memstore. */
+/** Cells in the order in which they were added, grouped into runs of one memstore. */
 export class WrittenCells {
   private memstores: Memstore[] = [];
-  /** Where the run of each memstore begins. */
+  /** The index in `refs` at which the run of each memstore begins. */
   private starts: number[] = [];
   private refs: CellRef[] = [];
 
   add(memstore: Memstore, ref: CellRef): void {
     if (this.refs.length === 0) {
-      // Most writes have one cell: arrays that grow would take room for many at once, for each of them.
+      // Most writes have one cell; a growing array would reserve space for many.
       this.memstores = [memstore];
       this.starts = [0];
       this.refs = [ref];
@@ -32,12 +32,12 @@ export class WrittenCells {
     return this.refs.length;
   }
 
-  /** Takes all of them out of memory, the last first; of memstores whose table or family was dropped nothing is left. */
+  /** Removes all cells from memory, the newest first. Memstores of dropped tables and families are freed and skipped. */
   rollback(): void {
     this.backwards((memstore, ref) => memstore.rollback(ref));
   }
 
-  /** Takes those behind the first `count` out of memory, the last first: the cells of writes behind `lastSeq`. */
+  /** Removes the cells after the first `count` from memory, the newest first: the cells of writes after `lastSeq`. */
   rollbackTo(count: number, lastSeq: number): void {
     while (this.refs.length > count) {
       const run = this.memstores.length - 1;
@@ -54,7 +54,7 @@ export class WrittenCells {
     }
   }
 
-  /** Forgets those behind the first `count`. */
+  /** Removes the entries after the first `count`, not their cells. */
   forgetTo(count: number): void {
     this.refs.length = count;
     while (this.starts.length > 0 && this.starts[this.starts.length - 1]! >= count) {
@@ -64,8 +64,8 @@ export class WrittenCells {
   }
 
   /**
-   * Drops what each of them has made superfluous (R70), where its memstore is still written to.
-   * @param smallestIn the oldest read point of those that read a memstore
+   * Drops the older versions that each cell has superseded (R70), where its memstore is still active.
+   * @param smallestIn the smallest read point among the open reads of a memstore
    */
   dropOlder(smallestIn: (memstore: Memstore) => number): void {
     this.backwards((memstore, ref) => {
@@ -73,7 +73,7 @@ export class WrittenCells {
     });
   }
 
-  /** Takes the places that a split or merge has given to some of them. */
+  /** Replaces the positions of cells that a split or merge has moved. */
   relocate(moved: MovedCells): void {
     if (!this.memstores.some((memstore) => moved.has(memstore))) return;
     const { memstores, starts, refs } = this;

@@ -1,7 +1,7 @@
 import { compareSlices } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { CacheEntry } from '../cache/block-cache.js';
-import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
+import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
 import { PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /** What a search for a cell of one row comes to: the block has it, */
@@ -44,7 +44,7 @@ export abstract class BlockDecoder {
    * As `CellCursor.visitRow`, of a row that ends in the block and is not the block's last.
    * @param _seq that of every cell; negative: each has its own
    */
-  visitRow(_cursor: CellCursor, _taker: PutTaker, _seq: number): boolean {
+  visitRow(_cursor: CellCursor, _visitor: PutVisitor, _seq: number): boolean {
     return false;
   }
   /** To the last cell whose row is less than `row`; false when the block has none. */

@@ -1,6 +1,6 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
-import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
+import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
 import {
   ABSENT,
   BEHIND,
@@ -255,10 +255,10 @@ export class PlainDecoder extends BlockDecoder {
     return true;
   }
 
-  override visitRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+  override visitRow(cursor: CellCursor, visitor: PutVisitor, seq: number): boolean {
     const { view, bytes, cellsEnd } = this;
     const { rowOffset, rowLength } = cursor;
-    const { readPoint } = taker;
+    const { readPoint } = visitor;
     for (let { at } = this; ; ) {
       const valueLength = view.getUint32(at + 16, true);
       const qualifierLength = view.getUint32(at + 20, true);
@@ -267,7 +267,7 @@ export class PlainDecoder extends BlockDecoder {
       if (view.getUint16(at + 26, true) !== CellType.Put) return false;
       if (
         (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
-        !taker.take(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
+        !visitor.visit(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
       )
         return false;
       at = qualifierAt + qualifierLength + valueLength;

@@ -1,6 +1,6 @@
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
-import type { CellCursor, PutTaker, SeekKey } from '../cursor.js';
+import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
 import {
   ABSENT,
   BEHIND,
@@ -155,9 +155,9 @@ export class RowIndexDecoder extends BlockDecoder {
     return true;
   }
 
-  override visitRow(cursor: CellCursor, taker: PutTaker, seq: number): boolean {
+  override visitRow(cursor: CellCursor, visitor: PutVisitor, seq: number): boolean {
     const { view, bytes, count } = this;
-    const { readPoint } = taker;
+    const { readPoint } = visitor;
     let qualifierAt = cursor.qualifierOffset;
     let { index } = this;
     let at = this.place(index);
@@ -168,7 +168,7 @@ export class RowIndexDecoder extends BlockDecoder {
       if (typeAndFlags !== CellType.Put) return false;
       if (
         (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
-        !taker.take(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
+        !visitor.visit(bytes, qualifierAt, qualifierLength, readU64(view, at), valueLength)
       )
         return false;
       at = qualifierAt + qualifierLength + valueLength;

@@ -1,5 +1,5 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { CellCursor, compareToSeekKey, type PutTaker, SeekKey } from '../cursor.js';
+import { CellCursor, compareToSeekKey, type PutVisitor, SeekKey } from '../cursor.js';
 import {
   ABSENT,
   type BlockDecoder,
@@ -145,8 +145,8 @@ export class SortedFileCursor extends CellCursor {
     return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstBehind();
   }
 
-  override visitRow(taker: PutTaker): boolean {
-    return this.decoder.visitRow(this, taker, this.seqOfAll) && this.settled();
+  override visitRow(visitor: PutVisitor): boolean {
+    return this.decoder.visitRow(this, visitor, this.seqOfAll) && this.settled();
   }
 
   /** To the first cell of the block behind, also behind one that could not be read. */

@@ -1,12 +1,12 @@
 /**
- * A store that is read beside the process that has it open, or without one (docs/storage.md, "A store that others write to").
- * Nothing of it is written.
+ * Reads a store while another process has it open for writing, or while none has (docs/storage.md, "A store that others write to").
+ * The follower never writes to the folder.
  *
- * - What is seen is one moment of the store: files, memory and read point change in one turn of the event loop.
- * - Beside an opener it goes by what that vouches for: bytes of MANIFEST and log, and the read point. So it sees every write that
- *   was acknowledged before it looked, and no other.
- * - Without one it sees what the next opener would find.
- * - The opener keeps the files that it goes by, for as long as the connection lasts.
+ * 1. Readers see one state of the store: files, memstores and read point are replaced together, in one turn of the event loop.
+ * 2. While a writer process has the store open, the follower reads only what that process reports as valid: a length of the
+ *    MANIFEST, a length of the log, and a read point. So a refresh shows every write that was acknowledged before it, and no other.
+ * 3. Without a writer process the follower shows what the next opening would recover.
+ * 4. The writer process keeps the files that the follower reads until the follower releases them or its connection ends.
  */
 
 import { prepareCodecs } from '../../compression/index.js';
@@ -42,25 +42,25 @@ import { type StoreStats, storeStats } from '../stats.js';
 import { type StoredNamespaces, StoredTables } from '../stored-tables.js';
 import type { TableState } from '../table-state.js';
 import { replayWal, type WalRecord } from '../wal/index.js';
-import { KeptCells } from './kept-cells.js';
-import type { Answer, Moment } from './lines.js';
 import { LogTail } from './log-tail.js';
-import { OpenerCall } from './opener-call.js';
+import type { Answer, StorePosition } from './reader-protocol.js';
+import { ReusedMemstores } from './reused-memstores.js';
+import { WriterConnection } from './writer-connection.js';
 
-/** How often a look is begun again when files were replaced under it. */
-const TRIES = 40;
-/** Milliseconds between two of them. */
-const PAUSE = 25;
-/** Milliseconds in which an opener answers. */
-const PATIENCE = 10_000;
+/** How often a refresh is tried again when the writer process replaced files during it. */
+const MAX_TRIES = 40;
+/** Milliseconds between two tries. */
+const RETRY_DELAY = 25;
+/** Milliseconds within which the writer process must answer. */
+const ANSWER_TIMEOUT = 10_000;
 
-/** What a read-only store shows. */
+/** The state of the store that a read-only store shows. */
 export interface StoreMoment {
-  /** When it was looked at: milliseconds since 1970, of this process. */
+  /** When it was read: milliseconds since 1970, by the clock of this process. */
   readonly time: number;
-  /** The number of the last write that it shows. */
+  /** The sequence number of the last write that it shows. */
   readonly lastSeq: number;
-  /** The process that has the store open; undefined: none had. */
+  /** The id of the process that had the store open for writing; undefined when none had. */
   readonly opener: number | undefined;
 }
 
@@ -80,11 +80,11 @@ class FollowedTables extends StoredTables {
   }
 }
 
-/** What was read of the store last, from which the next look goes on. */
+/** What the last refresh read, from which the next one continues. */
 interface Known {
   readonly state: VersionState;
-  /** By which the same state is known again. */
-  readonly mark: string;
+  /** Equal for equal states, so that an unchanged store is not loaded again. */
+  readonly fingerprint: string;
   readonly tail: LogTail;
 }
 
@@ -95,7 +95,7 @@ export class Follower implements ReadCore {
   readonly commits = { readPoint: 0 };
   readonly scanners: ScannerRegistry;
   readonly lifecycle = new Lifecycle();
-  private readonly looks = new SerialQueue();
+  private readonly refreshes = new SerialQueue();
   private readonly fileSystem: FileSystem;
   private readonly environment: StoreEnvironment;
   private readonly files: FileHandleCache;
@@ -103,10 +103,10 @@ export class Follower implements ReadCore {
   private readonly ledger: FileLedger;
   private readonly pool: ChunkPool;
   private rowClock: RowClock;
-  private opener: OpenerCall | undefined;
+  private writer: WriterConnection | undefined;
   private known: Known | undefined;
   private shown: StoreMoment = { time: 0, lastSeq: 0, opener: undefined };
-  private unused: number[] = [];
+  private released: number[] = [];
   private logBytes = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private waiting: Promise<StoreMoment> | undefined;
@@ -120,10 +120,12 @@ export class Follower implements ReadCore {
     this.settings = storeSettings({ ...options, background: 'inline', automatic: false });
     this.fileSystem = files.hold?.(directory) ?? files;
     this.environment = new StoreEnvironment(directory, this.fileSystem, this.settings);
-    // Each file stays open: what others remove can be read on by who has it open.
+    // Every file stays open: the writer process may unlink it, and an open descriptor can still be read.
     this.files = new FileHandleCache(this.fileSystem, Number.MAX_SAFE_INTEGER);
     this.cache = new BlockCache(this.settings.blockCacheSize);
-    this.ledger = new FileLedger(this.environment, this.files, this.cache, (file) => this.unused.push(file));
+    this.ledger = new FileLedger(this.environment, this.files, this.cache, (file) =>
+      this.released.push(file),
+    );
     this.pool = new ChunkPool(this.settings.memstoreFlushSize);
     this.scanners = new ScannerRegistry(this.settings.scannerIdleTimeout);
     this.rowClock = new RowClock(this.settings.clock);
@@ -132,10 +134,9 @@ export class Follower implements ReadCore {
   }
 
   /**
-   * `refreshEvery`: milliseconds after which it looks again by itself; undefined: only when asked.
-   * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_TIMEOUT` and `ERR_BUSY` when an opener does not answer, or receives
-   *   no readers; CorruptionError naming
-   *   file and offset.
+   * `refreshEvery`: milliseconds between automatic refreshes; undefined for none.
+   * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; `ERR_TIMEOUT` when the writer process does not answer, `ERR_BUSY`
+   *   when it accepts no readers; CorruptionError naming file and offset.
    */
   static async open(
     directory: string,
@@ -160,9 +161,9 @@ export class Follower implements ReadCore {
     return this.shown;
   }
 
-  /** Shows the store as it is now, every write included that was acknowledged before the call. Calls of one moment share a look. */
+  /** Shows the store as it is now, with every write acknowledged before the call. Calls that come while one waits share it. */
   refresh(): Promise<StoreMoment> {
-    this.waiting ??= this.looks.run(() => {
+    this.waiting ??= this.refreshes.run(() => {
       this.waiting = undefined;
       return this.lifecycle.track(this.refreshOnce());
     });
@@ -173,7 +174,7 @@ export class Follower implements ReadCore {
     return this.environment.now();
   }
 
-  /** What is answered to whoever wants to write. */
+  /** The error for a write to this store. */
   refusal(what: string): RowanError {
     return this.lifecycle.closed ? closedStore() : readOnlyRefusal(what, this.directory);
   }
@@ -196,7 +197,7 @@ export class Follower implements ReadCore {
     this.lifecycle.end();
     clearTimeout(this.timer);
     this.scanners.cutOffAll();
-    this.opener?.close();
+    this.writer?.close();
     await this.lifecycle.ending();
     this.catalog.close();
     this.files.closeAll();
@@ -217,98 +218,104 @@ export class Follower implements ReadCore {
   }
 
   private async refreshOnce(): Promise<StoreMoment> {
-    for (let left = TRIES; ; left--) {
+    for (let left = MAX_TRIES; ; left--) {
       this.lifecycle.checkOpen();
       try {
-        await this.look();
+        await this.refreshState();
         return this.shown;
       } catch (error) {
-        // What was begun is begun anew, from the first byte on.
+        // A half-read state is worthless: the next try reads everything from the first byte.
         this.known = undefined;
-        if (left === 0 || !isPassing(error)) throw error;
-        await new Promise((resolve) => setTimeout(resolve, PAUSE));
+        if (left === 0 || !isTransient(error)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
       }
     }
   }
 
-  private async look(): Promise<void> {
-    if (this.opener?.ended) {
-      this.opener = undefined;
+  private async refreshState(): Promise<void> {
+    if (this.writer?.ended) {
+      this.writer = undefined;
       this.known = undefined;
     }
-    if (this.opener === undefined) {
-      this.opener = await OpenerCall.make(this.fileSystem, this.directory, PATIENCE);
-      this.known = this.opener === undefined ? this.known : undefined;
+    if (this.writer === undefined) {
+      this.writer = await WriterConnection.connect(this.fileSystem, this.directory, ANSWER_TIMEOUT);
+      this.known = this.writer === undefined ? this.known : undefined;
     }
-    const { opener } = this;
+    const { writer } = this;
     const time = this.now();
-    if (opener === undefined) {
-      await this.lookAlone(time);
+    if (writer === undefined) {
+      await this.readAlone(time);
       return;
     }
-    const answer = await opener.look(this.freed());
-    await this.lookBeside(answer, time);
-    const freed = this.freed();
-    if (freed.length > 0) opener.free(freed);
+    const answer = await writer.position(this.releasedFiles());
+    await this.readBesideWriter(answer, time);
+    const releasedFiles = this.releasedFiles();
+    if (releasedFiles.length > 0) writer.release(releasedFiles);
   }
 
-  /** Files that were let go of, each told once. */
-  private freed(): number[] {
-    const { unused } = this;
-    this.unused = [];
-    return unused;
+  /** The files released since the last call; each is reported to the writer process once. */
+  private releasedFiles(): number[] {
+    const { released } = this;
+    this.released = [];
+    return released;
   }
 
-  /** As the opener vouches for it. */
-  private async lookBeside(answer: Answer, time: number): Promise<void> {
+  /** Reads the state that the writer process reports as valid. */
+  private async readBesideWriter(answer: Answer, time: number): Promise<void> {
     const { manifest, log, readPoint, pid } = answer;
-    const mark = `${manifest.number} ${manifest.length}`;
+    const fingerprint = `${manifest.number} ${manifest.length}`;
     const { known, fileSystem, directory } = this;
-    if (known?.mark === mark) {
-      this.take(known.tail, known.state, [...this.catalog.tables()], log, true);
+    if (known?.fingerprint === fingerprint) {
+      this.applyLog(known.tail, known.state, [...this.catalog.tables()], log, true);
     } else {
       const state = readManifestTo(fileSystem, directory, manifest);
       const tables = await this.load(state, known === undefined);
       const tail = known?.tail ?? new LogTail(fileSystem, directory);
-      await this.closedUnless(tables, async () => this.take(tail, state, tables, log, known !== undefined));
+      await this.closingOnFailure(tables, async () =>
+        this.applyLog(tail, state, tables, log, known !== undefined),
+      );
       this.catalog.replace(tables, state);
-      this.known = { state, mark, tail };
+      this.known = { state, fingerprint, tail };
     }
     this.logBytes = log.length;
     this.show({ time, lastSeq: readPoint, opener: pid });
   }
 
-  /** As the next opener would find it. */
-  private async lookAlone(time: number): Promise<void> {
+  /** Reads the state that the next opening would recover. */
+  private async readAlone(time: number): Promise<void> {
     const { fileSystem, directory } = this;
     const { manifest } = readCurrent(fileSystem, directory);
-    const mark = this.sizes(manifest, this.known?.state);
-    if (this.known?.mark === mark) {
+    const fingerprint = this.lengths(manifest, this.known?.state);
+    if (this.known?.fingerprint === fingerprint) {
       this.show({ ...this.shown, time });
       return;
     }
     const { state } = findStore(fileSystem, directory);
     const tables = await this.load(state, true);
-    await this.closedUnless(tables, async () => {
+    await this.closingOnFailure(tables, async () => {
       this.rowClock = new RowClock(this.settings.clock);
       this.rowClock.restore(state.clock);
       const replay = new Replay(directory, tables, this.rowClock, state.nextId, state.lastSeq);
       const segments = [...state.walSegments.values()];
-      const log = replayWal(fileSystem, directory, segments, (record) => replay.take(record), {
+      const log = replayWal(fileSystem, directory, segments, (record) => replay.apply(record), {
         repair: false,
       });
       replay.finish();
-      // An opener begins with another MANIFEST, before it writes anything.
+      // A process that opens the store writes a new MANIFEST before anything else: then what was read here may be outdated.
       if (readCurrent(fileSystem, directory).manifest !== manifest) throw replaced(directory);
       this.logBytes = log.closed.at(-1)?.length ?? 0;
       this.catalog.replace(tables, state);
-      this.known = { state, mark: this.sizes(manifest, state), tail: new LogTail(fileSystem, directory) };
+      this.known = {
+        state,
+        fingerprint: this.lengths(manifest, state),
+        tail: new LogTail(fileSystem, directory),
+      };
       this.show({ time, lastSeq: replay.lastSeq, opener: undefined });
     });
   }
 
-  /** Changes with everything that an opener or its death leaves behind. */
-  private sizes(manifest: number, state: VersionState | undefined): string {
+  /** Lengths of MANIFEST and log segments: they change with everything that a writer process, or its death, leaves behind. */
+  private lengths(manifest: number, state: VersionState | undefined): string {
     const names = [manifestFileName(manifest), ...[...(state?.walSegments.keys() ?? [])].map(walFileName)];
     const paths = names.map((name) => joinPath(this.directory, name));
     return paths
@@ -316,16 +323,16 @@ export class Follower implements ReadCore {
       .join();
   }
 
-  /** The tables of a state, with what is in memory of them unless they are loaded anew. */
+  /** The tables of a state. Unless `anew`, the memstores loaded so far are carried over. */
   private async load(state: VersionState, anew: boolean): Promise<TableState[]> {
-    const kept = anew ? undefined : new KeptCells(this.catalog.tables(), this.pool);
+    const kept = anew ? undefined : new ReusedMemstores(this.catalog.tables(), this.pool);
     const tables = loadTables(state, this.ledger, this.pool, this.settings.maxCellSize, kept);
-    await this.closedUnless(tables, () => prepareCodecs(codecsOf(tables)));
+    await this.closingOnFailure(tables, () => prepareCodecs(codecsOf(tables)));
     return tables;
   }
 
-  /** Lets go of tables that nobody has seen when `work` fails. */
-  private async closedUnless(tables: readonly TableState[], work: () => Promise<void>): Promise<void> {
+  /** Runs `work`, and closes tables that are not published yet when it fails. */
+  private async closingOnFailure(tables: readonly TableState[], work: () => Promise<void>): Promise<void> {
     try {
       await work();
     } catch (error) {
@@ -334,20 +341,20 @@ export class Follower implements ReadCore {
     }
   }
 
-  /** Puts what is new in the log into the memory of tables. Nobody sees it before the read point reaches it. */
-  private take(
+  /** Applies new records of the log to the memstores. Readers do not see them before the read point is moved. */
+  private applyLog(
     tail: LogTail,
     state: VersionState,
     tables: readonly TableState[],
-    end: Moment['log'],
-    goesOn: boolean,
+    end: StorePosition['log'],
+    continues: boolean,
   ): void {
-    if (!goesOn) {
+    if (!continues) {
       this.rowClock = new RowClock(this.settings.clock);
       this.rowClock.restore(state.clock);
     }
-    const replay = new Replay(this.directory, tables, this.rowClock, state.nextId, state.lastSeq, goesOn);
-    tail.read(state.walSegments.values(), end, (record: WalRecord) => replay.take(record));
+    const replay = new Replay(this.directory, tables, this.rowClock, state.nextId, state.lastSeq, continues);
+    tail.read(state.walSegments.values(), end, (record: WalRecord) => replay.apply(record));
     replay.finish();
   }
 
@@ -357,7 +364,7 @@ export class Follower implements ReadCore {
   }
 }
 
-/** What is refused of a store that was opened to be read. */
+/** The error for a write to a store that was opened read-only. */
 function readOnlyRefusal(what: string, directory: string): RowanError {
   return new RowanError(
     'ERR_READONLY',
@@ -367,8 +374,8 @@ function readOnlyRefusal(what: string, directory: string): RowanError {
   );
 }
 
-/** Whoever has the store open replaces its files at any time; what is wrong for good is so every time. */
-function isPassing(error: unknown): boolean {
+/** Whether a retry may help. The writer process replaces files at any time; real damage shows again on every retry. */
+function isTransient(error: unknown): boolean {
   if (!(error instanceof RowanError)) return false;
   return errnoOf(error) === 'ENOENT' || error instanceof CorruptionError || error.code === 'ERR_BUSY';
 }
@@ -376,7 +383,7 @@ function isPassing(error: unknown): boolean {
 function replaced(directory: string): RowanError {
   return new RowanError(
     'ERR_BUSY',
-    `The store in "${directory}" was opened while it was looked at. Try again.`,
+    `The store in "${directory}" was opened by another process while it was being read. Try again.`,
     {
       retryable: true,
       details: { file: directory },

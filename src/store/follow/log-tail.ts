@@ -2,41 +2,45 @@ import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
 import { blockOf, ChunkReader, WAL_KIND } from '../logfile/index.js';
 import type { WalSegmentEntry } from '../manifest/index.js';
 import { WalRecord, walRecordOf } from '../wal/index.js';
-import type { Moment } from './lines.js';
+import type { StorePosition } from './reader-protocol.js';
 
-/** The log of an open store, read as it grows: each record once, and no byte that its opener does not vouch for. */
+/** Reads the log of a store that another process writes. Reads every record once, and never beyond the length that process reported. */
 export class LogTail {
   private readonly record = new WalRecord();
 
   constructor(
     private readonly files: FileSystem,
     private readonly directory: string,
-    /** The segment that was read last, and up to where. */
+    /** The segment that was read last, and the byte up to which it was read. */
     private segment = 0,
     private offset = 0,
   ) {}
 
   /**
-   * Gives each record up to `end` that was not given before to `take`. Segments that are gone had only writes that are in files.
-   * @throws CorruptionError naming file and offset; RowanError `ERR_IO` when a segment has been removed meanwhile. Then some
-   *   records were given, and the log must be read from the beginning.
+   * Calls `apply` for each record up to `end` that was not read before. Removed segments held only writes that are in files.
+   * @throws CorruptionError naming file and offset; RowanError `ERR_IO` when a segment was removed meanwhile. Some records may have
+   *   been applied by then, so the log must be read again from the beginning.
    */
-  read(segments: Iterable<WalSegmentEntry>, end: Moment['log'], take: (record: WalRecord) => void): void {
+  read(
+    segments: Iterable<WalSegmentEntry>,
+    end: StorePosition['log'],
+    apply: (record: WalRecord) => void,
+  ): void {
     for (const { number } of segments) {
       if (number < this.segment) continue;
       if (number > end.segment) return;
       const from = number === this.segment ? this.offset : 0;
       this.segment = number;
-      this.offset = this.readSegment(number, from, number === end.segment ? end.length : undefined, take);
+      this.offset = this.readSegment(number, from, number === end.segment ? end.length : undefined, apply);
     }
   }
 
-  /** Up to where it was read. */
+  /** Reads one segment, and returns the byte up to which it was read. */
   private readSegment(
     number: number,
     from: number,
     length: number | undefined,
-    take: (record: WalRecord) => void,
+    apply: (record: WalRecord) => void,
   ): number {
     if (length !== undefined && length <= from) return from;
     const path = joinPath(this.directory, walFileName(number));
@@ -47,7 +51,7 @@ export class LogTail {
         : ChunkReader.resumed(bytes, from, WAL_KIND, number, path);
     while (reader.next()) {
       walRecordOf(reader, number, this.record);
-      take(this.record);
+      apply(this.record);
     }
     const { broken } = reader;
     if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);

@@ -1,4 +1,4 @@
-/** A store that is only read, as an engine: beside the process that has it open, or without one. */
+/** The engine of a store that is opened read-only, beside the process that writes it or without one. */
 
 import { isGet } from '../../table/get-and-scan.js';
 import type {
@@ -37,13 +37,13 @@ const CAPABILITIES: Capabilities = Object.freeze({
   readOnly: true,
 });
 
-/** Options of {@link openReadOnly}: those of the store that have to do with reading it. */
+/** Options of {@link openReadOnly}: those options of a store that concern reads. */
 export interface ReadOnlyOptions
   extends Pick<
     EmbeddedOptions,
     'fileSystem' | 'clock' | 'random' | 'blockCacheSize' | 'scannerIdleTimeout' | 'onEvent'
   > {
-  /** Milliseconds after which it shows what is new by itself, over and over; default: only when `refresh` is called. */
+  /** Milliseconds between automatic refreshes; default: the store is refreshed only when `refresh` is called. */
   readonly refreshEvery?: number;
 }
 
@@ -53,7 +53,7 @@ export class ReadOnlyStore implements Engine {
   readonly capabilities = CAPABILITIES;
   readonly maxCellSize: number;
   readonly admin: Admin;
-  /** Nothing is written through it, and so nobody is told of anything. */
+  /** No write goes through this engine, so recorders are never called. */
   readonly commits: Commits;
   private readonly tables = new Map<string, ReadOnlyTable>();
 
@@ -82,7 +82,7 @@ export class ReadOnlyStore implements Engine {
     return this.follower.now();
   }
 
-  /** Told of no write: none goes through this engine. */
+  /** The observer is never called: no write goes through this engine. */
   observe(): () => void {
     this.follower.lifecycle.checkOpen();
     return () => undefined;
@@ -98,15 +98,16 @@ export class ReadOnlyStore implements Engine {
     throw this.follower.refusal('A bulk load');
   }
 
-  /** What it shows: which write is the last, and when it looked. */
+  /** The state that reads see: its last write, and when it was read. */
   get moment(): StoreMoment {
     return this.follower.moment;
   }
 
   /**
-   * Shows the store as it is now, every write included that was acknowledged, in whatever process, before the call. Scans that
-   * are open go on as they began.
-   * @throws RowanError `ERR_TIMEOUT`, `ERR_BUSY` when the process that has the store open does not answer: it shows what it showed.
+   * Shows the store as it is now, with every write acknowledged before the call in any process. Open scans continue on the
+   * state that they began with.
+   * @throws RowanError `ERR_TIMEOUT`, `ERR_BUSY` when the process that has the store open does not answer; reads then see the same
+   *   state as before.
    */
   async refresh(): Promise<StoreMoment> {
     this.follower.lifecycle.checkOpen();
@@ -119,8 +120,8 @@ export class ReadOnlyStore implements Engine {
   }
 
   /**
-   * Reads every file that it goes by whole and checks what it must keep to.
-   * @throws CorruptionError for the first thing that is wrong, naming file and offset.
+   * Reads every file of the shown state and checks its contents.
+   * @throws CorruptionError for the first fault, naming file and offset.
    */
   async verify(): Promise<VerifyReport> {
     this.follower.lifecycle.checkOpen();
@@ -165,7 +166,7 @@ class ReadOnlyTable extends ReadTable<Follower> implements SyncTable {
     return this.refuse('A change of a row');
   }
 
-  /** Gets alone are answered. */
+  /** A batch of gets is answered, any other is refused. */
   async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
     checkEach('batch', actions, checkAction);
     const gets = actions.filter(isGet);
@@ -189,7 +190,7 @@ class ReadOnlyTable extends ReadTable<Follower> implements SyncTable {
 
 class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
   createNamespace(): Promise<void> {
-    return this.refuse('Making a namespace');
+    return this.refuse('Creating a namespace');
   }
 
   modifyNamespace(): Promise<void> {
@@ -201,7 +202,7 @@ class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
   }
 
   createTable(): Promise<void> {
-    return this.refuse('Making a table');
+    return this.refuse('Creating a table');
   }
 
   deleteTable(): Promise<void> {
@@ -209,7 +210,7 @@ class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
   }
 
   truncateTable(): Promise<void> {
-    return this.refuse('Emptying a table');
+    return this.refuse('Truncating a table');
   }
 
   modifyTable(): Promise<void> {
@@ -250,10 +251,9 @@ class ReadOnlyAdmin extends ReadAdmin<Follower> implements Admin {
 }
 
 /**
- * Opens the store in a folder to be read, beside the process that has it open or without one: no lock is taken, and nothing is
- * written.
- * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_CORRUPTION`, `ERR_IO`; `ERR_BUSY` and `ERR_TIMEOUT` when the
- * process that has it open receives no readers, or does not answer.
+ * Opens the store in a folder read-only, beside the process that writes it or without one. It takes no lock and writes nothing.
+ * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_CORRUPTION`, `ERR_IO`; `ERR_BUSY` when the process that has
+ *   the store open accepts no readers, `ERR_TIMEOUT` when it does not answer.
  */
 export async function openReadOnly(path: string, options: ReadOnlyOptions = {}): Promise<ReadOnlyStore> {
   const { refreshEvery, ...embedded } = options;

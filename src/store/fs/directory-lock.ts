@@ -11,13 +11,13 @@ export const LOCK_FILE = 'LOCK';
 export interface LockHolder {
   readonly pid: number;
   readonly host: string;
-  /** Linux: which start of the machine the process belongs to. */
+  /** Linux: the id of the machine's boot in which the process runs. */
   readonly bootId?: string;
-  /** Linux: when the process started, in clock ticks after the start of the machine. */
+  /** Linux: when the process started, in clock ticks since boot. */
   readonly startTime?: string;
 }
 
-/** The refusal of a second opener, with what the LOCK file says of the first. */
+/** The error for a second opener, with the holder that the LOCK file names. */
 export function lockedError(directory: string, cause?: unknown): RowanError {
   const holder = readHolder(joinPath(directory, LOCK_FILE));
   const who =
@@ -40,7 +40,7 @@ function readHolder(path: string): LockHolder | undefined {
     if (typeof holder?.pid !== 'number' || typeof holder.host !== 'string') return undefined;
     return holder as LockHolder;
   } catch {
-    return undefined; // The file only words the message; the lock itself was already refused.
+    return undefined; // The LOCK file only words the message; the lock itself was already refused.
   }
 }
 
@@ -74,19 +74,19 @@ const EXCLUSIVE_LOCK: Partial<Record<NodeJS.Platform, number>> = {
   win32: 0x10000000,
 };
 
-/** Errors by which operating systems say that the lock is taken. */
-const TAKEN_ON_BSD = new Set(['EAGAIN', 'EWOULDBLOCK']);
-const TAKEN_ON_WINDOWS = new Set(['EBUSY', 'EPERM', 'EACCES']);
+/** System errors that mean that another process holds the lock. */
+const HELD_ON_BSD = new Set(['EAGAIN', 'EWOULDBLOCK']);
+const HELD_ON_WINDOWS = new Set(['EBUSY', 'EPERM', 'EACCES']);
 
-/** The calls that the lock makes, so that a test can answer for a system it does not run on. */
+/** The file calls that the lock makes; tests replace them to simulate other systems. */
 export type LockCalls = Pick<
   typeof fs,
   'openSync' | 'closeSync' | 'ftruncateSync' | 'writeSync' | 'existsSync'
 >;
 
 /**
- * Locks a folder by opening its LOCK file with the system's exclusive lock, which ends with the descriptor.
- * @throws RowanError `ERR_LOCKED` when it is taken; UnsupportedError on systems without such a lock.
+ * Locks a folder by opening its LOCK file with the system's exclusive lock, which the system drops with the descriptor.
+ * @throws RowanError `ERR_LOCKED` when another opener holds it; UnsupportedError on systems without such a lock.
  */
 export function lockByOpen(
   directory: string,
@@ -98,7 +98,7 @@ export function lockByOpen(
   const flag = EXCLUSIVE_LOCK[platform];
   if (flag === undefined) {
     throw new UnsupportedError(
-      `There is no lock on ${platform} that ends with its process, so a store cannot be opened safely. ` +
+      `${platform} has no file lock that ends with its process, so a store cannot be opened safely. ` +
         'Use Linux, macOS, a BSD or Windows.',
     );
   }
@@ -108,8 +108,8 @@ export function lockByOpen(
     fd = calls.openSync(path, O_RDWR | O_CREAT | O_NONBLOCK | flag, 0o666);
   } catch (error) {
     const errno = errnoOf(error);
-    const taken = platform === 'win32' ? TAKEN_ON_WINDOWS : TAKEN_ON_BSD;
-    if (taken.has(errno) && calls.existsSync(path)) throw lockedError(directory, error);
+    const held = platform === 'win32' ? HELD_ON_WINDOWS : HELD_ON_BSD;
+    if (held.has(errno) && calls.existsSync(path)) throw lockedError(directory, error);
     throw ioError('lock', path, errno, error);
   }
   try {
@@ -139,23 +139,23 @@ class OpenFileLock implements DirectoryLock {
 }
 
 /**
- * The part of the lock on Linux that holds between network namespaces (containers that mount one folder): a listening
- * socket in the folder itself, which any process on the machine can knock at. Its file outlives a killed process, but
- * nobody answers there then, and the next opener takes the name over.
+ * The second half of the lock on Linux. It works between network namespaces (containers that mount one folder): a listening
+ * socket in the folder itself, to which any process on the machine can connect. Its file outlives a killed process, but nobody
+ * listens on it then, and the next opener replaces it.
  *
- * Two openers in two namespaces that both find a dead one's file at the same moment could both take it over; within a
- * namespace the abstract socket, taken first, keeps them apart.
+ * Two openers in two namespaces that find the file of a killed process at the same moment could both replace it. Within a
+ * namespace the abstract socket, which is locked first, prevents that.
  */
 
 export const SOCKET_FILE = 'LOCK.sock';
 
-/** What says nothing of who is there: this process, or the system, has no more of what a socket takes. */
-const NOTHING_LEFT = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
+/** Errors that say nothing about a holder: this process, or the system, has no sockets or memory left. */
+const OUT_OF_RESOURCES = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
 
 /**
- * The guard of a folder. Its socket is reached through the folder's descriptor: a socket's path has at most 107 bytes,
- * and the folder may be renamed while the lock is held. Where the disk has no sockets there is none: the
- * abstract socket is all the lock then.
+ * A listening socket in a store's folder. It is reached through the folder's descriptor, because a socket's path has at most 107
+ * bytes and the folder may be renamed while it is locked. Where the file system has no sockets there is none, and the abstract
+ * socket alone is the lock.
  */
 export class SocketGuard {
   private constructor(
@@ -163,11 +163,11 @@ export class SocketGuard {
     private readonly folder: number,
   ) {}
 
-  /** @throws RowanError `ERR_LOCKED` when somebody answers; `ERR_IO` when it cannot be found out. */
-  static async take(directory: string, place: string): Promise<SocketGuard | undefined> {
+  /** @throws RowanError `ERR_LOCKED` when a process listens there; `ERR_IO` when that cannot be determined. */
+  static async acquire(directory: string, place: string): Promise<SocketGuard | undefined> {
     const folder = openFolder(directory, place);
     try {
-      const server = await takeOver(directory, `/proc/self/fd/${folder}/${SOCKET_FILE}`);
+      const server = await listenUnlessHeld(directory, `/proc/self/fd/${folder}/${SOCKET_FILE}`);
       if (server !== undefined) return new SocketGuard(server, folder);
     } catch (error) {
       closeSync(folder);
@@ -177,7 +177,7 @@ export class SocketGuard {
     return undefined;
   }
 
-  /** Closing removes the socket's file too. */
+  /** Closing the server also removes the socket's file. */
   release(): Promise<void> {
     return new Promise((resolve) => {
       this.server.close(() => {
@@ -196,24 +196,24 @@ function openFolder(directory: string, place: string): number {
   }
 }
 
-async function takeOver(directory: string, path: string): Promise<Server | undefined> {
-  const answer = await knock(path);
-  if (NOTHING_LEFT.has(answer)) throw ioError('lock', directory, answer);
-  // Nobody is there only where there is no socket, or one that its owner has left. Anybody else may be: a busy holder
-  // (EAGAIN), one of another user (EACCES).
+async function listenUnlessHeld(directory: string, path: string): Promise<Server | undefined> {
+  const answer = await tryConnect(path);
+  if (OUT_OF_RESOURCES.has(answer)) throw ioError('lock', directory, answer);
+  // Free only if there is no socket, or one without a listener. Any other error may come from a holder: one that is busy
+  // (EAGAIN), or one of another user (EACCES).
   if (answer !== 'ENOENT' && answer !== 'ECONNREFUSED') throw lockedError(directory, answer);
   if (answer === 'ECONNREFUSED') {
     try {
       unlinkSync(path);
     } catch {
-      // Listening will fail, and the guard is left out.
+      // Listening will fail, and only the abstract socket is held.
     }
   }
   return listenOnSocket(directory, path);
 }
 
-/** "answered", or the system's code of the failure. */
-function knock(path: string): Promise<string> {
+/** "answered", or the system's error code. */
+function tryConnect(path: string): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {
@@ -229,10 +229,10 @@ function listenOnSocket(directory: string, path: string): Promise<Server | undef
     const server = createServer((socket) => socket.destroy());
     server.once('error', (error) => {
       const errno = errnoOf(error);
-      if (NOTHING_LEFT.has(errno)) reject(ioError('lock', directory, errno, error));
+      if (OUT_OF_RESOURCES.has(errno)) reject(ioError('lock', directory, errno, error));
       else resolve(undefined);
     });
-    // Anybody may knock: an opener of another user is to be told, not let in.
+    // All users may connect: an opener of another user must learn that the store is locked.
     server.listen({ path, exclusive: true, readableAll: true, writableAll: true }, () => {
       server.unref();
       resolve(server);
@@ -241,20 +241,21 @@ function listenOnSocket(directory: string, path: string): Promise<Server | undef
 }
 
 /**
- * One process, and in it one opener, has a store open. The claim is one that the kernel drops with its owner, however
- * the owner ends: a file with a process id in it would outlive a kill, and in containers every process is number 1.
+ * At most one opener, in one process, has a store open. The lock is one that the kernel drops with its owner, however the owner
+ * ends: a file with a process id would outlive a kill, and in containers every process has id 1.
  *
- * Linux: a listening socket in the abstract namespace, named by the folder's device and inode, so that no second path
- * to the same folder gets past it; and for containers a second one in the folder (socket-guard.ts). macOS, BSD and Windows: the LOCK file opened with an exclusive lock.
+ * Linux: a listening socket in the abstract namespace, named by the folder's device and inode, so that a second path to the same
+ * folder finds it too; and for containers a second socket in the folder ({@link SocketGuard}). macOS, BSD and Windows: the LOCK
+ * file, opened with an exclusive lock.
  *
- * Beside it the LOCK file says who the holder is, for the message to the second opener. It is never removed: a lock on
- * a removed file and one on its successor would both be granted.
+ * The LOCK file also names the holder, for the message to the second opener. It is never removed: a lock on a removed file
+ * and one on its successor could both be granted.
  *
- * Not seen are openers on another machine, over a network file system.
+ * Openers on another machine, over a network file system, are not detected.
  */
 
 /**
- * Claims `directory`, which must exist and is found at `place`.
+ * Locks `directory`, which must exist. `place` is the path by which the system finds it.
  * @throws RowanError `ERR_LOCKED` naming the holder.
  */
 export async function lockDirectory(directory: string, place = directory): Promise<DirectoryLock> {
@@ -265,7 +266,7 @@ export async function lockDirectory(directory: string, place = directory): Promi
   const server = await listen(directory, place);
   let guard: SocketGuard | undefined;
   try {
-    guard = await SocketGuard.take(directory, place);
+    guard = await SocketGuard.acquire(directory, place);
     writeHolder(path, directory);
   } catch (error) {
     await new SocketLock(server, guard).release();
@@ -319,7 +320,7 @@ function listen(directory: string, place: string): Promise<Server> {
         errno === 'EADDRINUSE' ? lockedError(directory, error) : ioError('lock', directory, errno, error),
       );
     });
-    // exclusive: in a cluster worker the socket would else be shared with its siblings.
+    // exclusive: otherwise a cluster worker would share the socket with its siblings.
     server.listen({ path: name, exclusive: true }, () => {
       server.unref();
       resolve(server);

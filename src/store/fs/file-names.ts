@@ -1,8 +1,8 @@
-/** The names of the files of a store. Numbers come from one counter for all kinds, so that none is ever used twice. */
+/** The names of a store's files. One counter gives the numbers of all kinds of files, so that no number is used twice. */
 
 export const CURRENT_FILE = 'CURRENT';
 export const CURRENT_TEMPORARY_FILE = 'CURRENT.tmp';
-/** In a folder in which a checkpoint is being made, until it is complete. */
+/** In the folder of a checkpoint until the checkpoint is complete. */
 export const CHECKPOINT_FILE = 'CHECKPOINT';
 
 export type StoreFileKind =
@@ -11,13 +11,13 @@ export type StoreFileKind =
   | 'manifest'
   | 'current'
   | 'lock'
-  /** Being written, and renamed when it is complete. */
+  /** A file that is being written, and is renamed when it is complete. */
   | 'temporary'
   | 'checkpoint';
 
 export interface StoreFileName {
   readonly kind: StoreFileKind;
-  /** 0 for the files that have no number. */
+  /** 0 for files without a number. */
   readonly number: number;
 }
 
@@ -36,12 +36,12 @@ export function manifestFileName(number: number): string {
   return `MANIFEST-${sixDigits(number)}`;
 }
 
-/** `000007.wal.tmp`: the good part of a log, which takes the place of the log when it is on the disk. */
+/** `000007.wal.tmp`: the valid prefix of a damaged log, which replaces the log once it is synced. */
 export function walTemporaryName(number: number): string {
   return `${walFileName(number)}.tmp`;
 }
 
-/** The kind and number of a file by its name; undefined when no store gives such a name. */
+/** The kind and number of a file by its name; undefined for names that no store uses. */
 export function parseStoreFileName(name: string): StoreFileName | undefined {
   if (name === CURRENT_FILE) return { kind: 'current', number: 0 };
   if (name === CURRENT_TEMPORARY_FILE) return { kind: 'temporary', number: 0 };

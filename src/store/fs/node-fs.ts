@@ -4,27 +4,27 @@ import type { Duplex } from 'node:stream';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
 import { type DirectoryLock, errnoOf, type FileHandle, type FileSystem, ioError } from './file-system.js';
-import { callOpener, receiveCallers } from './meeting.js';
+import { connectToWriter, listenForReaders } from './reader-socket.js';
 
-/** Errors of hard links on disks where a copy succeeds. */
+/** Errors of hard links on file systems where a copy succeeds. */
 const LINK_REFUSED = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EMLINK']);
 
-/** Errors of a folder's fsync on systems that have no such call. */
+/** Errors of a folder's fsync on systems without such a call. */
 const DIRECTORY_SYNC_REFUSED = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM', 'EISDIR', 'EBADF']);
 
-/** A folder that is held: its name when it was opened, and what it is known by since. */
+/** A pinned folder: its name when it was opened, and its descriptor. */
 export interface HeldFolder {
   readonly directory: string;
-  /** Its descriptor, by whose path everything in it is reached, where the system has such paths. */
+  /** Where the system has paths that begin at a descriptor, all files of the folder are reached through it. */
   readonly descriptor: number;
   readonly byDescriptor: boolean;
 }
 
 /**
- * The real disk. It has no state but its open files, and the folder that it holds, so that each thread makes its own.
+ * The real disk. Its only state is its open files and the pinned folder, so each thread creates its own.
  *
- * `sync` is fdatasync, which on macOS libuv makes F_FULLFSYNC. Windows cannot sync a folder: there the names rest on
- * the file system's own journal.
+ * `sync` is fdatasync, which libuv maps to F_FULLFSYNC on macOS. Windows cannot sync a folder: there, names depend on the file
+ * system's own journal.
  */
 export class NodeFileSystem implements FileSystem {
   constructor(readonly held?: HeldFolder) {}
@@ -34,12 +34,12 @@ export class NodeFileSystem implements FileSystem {
   }
 
   hold(directory: string): NodeFileSystem {
-    // Windows has no descriptors of folders, and renames none that has open files.
+    // Windows has no descriptors of folders, and does not rename folders with open files.
     if (process.platform === 'win32') return this;
     const descriptor = attempt('open the folder', directory, () =>
       fs.openSync(directory, fs.constants.O_RDONLY | fs.constants.O_DIRECTORY),
     );
-    return new NodeFileSystem({ directory, descriptor, byDescriptor: reachable(descriptor) });
+    return new NodeFileSystem({ directory, descriptor, byDescriptor: hasDescriptorPaths(descriptor) });
   }
 
   letGo(): void {
@@ -127,7 +127,7 @@ export class NodeFileSystem implements FileSystem {
     if (process.platform === 'win32') return;
     const fd = attempt('open the folder', path, () => fs.openSync(this.at(path), fs.constants.O_RDONLY));
     try {
-      await done('sync the folder', path, (then) => fs.fsync(fd, then));
+      await toPromise('sync the folder', path, (then) => fs.fsync(fd, then));
     } catch (error) {
       if (!DIRECTORY_SYNC_REFUSED.has(String((error as RowanError).details['errno']))) throw error;
     } finally {
@@ -139,15 +139,15 @@ export class NodeFileSystem implements FileSystem {
     return lockDirectory(directory, this.at(directory));
   }
 
-  receive(directory: string, greet: (reader: Duplex) => void): Promise<DirectoryLock | undefined> {
-    return receiveCallers(directory, this.at(directory), greet);
+  receive(directory: string, onReader: (reader: Duplex) => void): Promise<DirectoryLock | undefined> {
+    return listenForReaders(directory, this.at(directory), onReader);
   }
 
   call(directory: string): Promise<Duplex | 'nobody' | 'unreachable'> {
-    return callOpener(directory, this.at(directory));
+    return connectToWriter(directory, this.at(directory));
   }
 
-  /** Where the system finds `path`: in the held folder by its descriptor, whatever its name is by now. */
+  /** The path by which the system finds `path`: through the descriptor of the pinned folder, whatever its name is by now. */
   private at(path: string): string {
     const { held } = this;
     if (held === undefined || !path.startsWith(held.directory)) return path;
@@ -155,13 +155,13 @@ export class NodeFileSystem implements FileSystem {
     if (rest !== '' && !rest.startsWith('/') && !held.directory.endsWith('/')) return path;
     if (held.byDescriptor)
       return `/proc/self/fd/${held.descriptor}${rest.startsWith('/') ? rest : `/${rest}`}`;
-    if (!isStill(held)) throw ioError('find', held.directory, 'ESTALE');
+    if (!isUnmoved(held)) throw ioError('find', held.directory, 'ESTALE');
     return path;
   }
 }
 
 /** Whether the system has paths that begin at a descriptor. */
-function reachable(descriptor: number): boolean {
+function hasDescriptorPaths(descriptor: number): boolean {
   if (process.platform !== 'linux' && process.platform !== 'android') return false;
   try {
     const [own, byPath] = [fs.fstatSync(descriptor), fs.statSync(`/proc/self/fd/${descriptor}/`)];
@@ -171,8 +171,8 @@ function reachable(descriptor: number): boolean {
   }
 }
 
-/** Whether the name still stands for the folder. */
-function isStill({ directory, descriptor }: HeldFolder): boolean {
+/** Whether the name still belongs to the pinned folder. */
+function isUnmoved({ directory, descriptor }: HeldFolder): boolean {
   const own = fs.fstatSync(descriptor, { bigint: true });
   const named = fs.statSync(directory, { bigint: true, throwIfNoEntry: false });
   return named?.ino === own.ino && named.dev === own.dev;
@@ -186,7 +186,7 @@ function attempt<T>(call: string, path: string, action: () => T): T {
   }
 }
 
-/** Opens what stands at `place`, which is called `path`. */
+/** Opens the file at `place`; errors call it `path`. */
 function open(path: string, place: string, flags: number, call: string): NodeFileHandle {
   const fd = attempt(call, path, () => fs.openSync(place, flags, 0o666));
   const stat = attempt(call, path, () => fs.fstatSync(fd));
@@ -199,8 +199,8 @@ function open(path: string, place: string, flags: number, call: string): NodeFil
 
 type Then<T> = (error: NodeJS.ErrnoException | null, value?: T) => void;
 
-/** What a call with a callback comes to. */
-function done<T>(call: string, path: string, start: (then: Then<T>) => void): Promise<T> {
+/** Turns a call with a callback into a promise. */
+function toPromise<T>(call: string, path: string, start: (then: Then<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     start((error, value) => {
       if (error === null) resolve(value as T);
@@ -209,17 +209,17 @@ function done<T>(call: string, path: string, start: (then: Then<T>) => void): Pr
   });
 }
 
-/** What `prepare` writes, a piece at a time. */
+/** What `prepare` writes, in pieces of this size. */
 const ZEROS = Buffer.alloc(1 << 18);
 
 class NodeFileHandle implements FileHandle {
   readonly path: string;
   private readonly fd: number;
   private length: number;
-  /** Where the next write goes; beyond it there are zeros up to `length`. */
+  /** Where the next write goes; from there up to `length` there are zeros. */
   private position: number;
   private isClosed = false;
-  /** Calls off the thread that still use the descriptor: closing it now would let them touch another file. */
+  /** Calls off the thread that still use the descriptor. Closing it now would let them touch another file with its number. */
   private busy = 0;
 
   constructor(path: string, fd: number, size: number) {
@@ -271,7 +271,7 @@ class NodeFileHandle implements FileHandle {
     if (this.isClosed) throw ioError('prepare', this.path, 'EBADF');
     for (let left = length; left > 0 && !this.isClosed; ) {
       const part = Math.min(left, ZEROS.length);
-      const count = await this.off<number>('prepare', (then) =>
+      const count = await this.offThread<number>('prepare', (then) =>
         fs.write(this.fd, ZEROS, 0, part, this.length, then),
       );
       this.length += count;
@@ -286,14 +286,14 @@ class NodeFileHandle implements FileHandle {
 
   syncAsync(): Promise<void> {
     if (this.isClosed) return Promise.reject(ioError('sync', this.path, 'EBADF'));
-    return this.off('sync', (then) => fs.fdatasync(this.fd, then));
+    return this.offThread('sync', (then) => fs.fdatasync(this.fd, then));
   }
 
-  /** Runs a call that uses the descriptor off the thread. */
-  private async off<T>(call: string, start: (then: Then<T>) => void): Promise<T> {
+  /** Runs a call off the thread that uses the descriptor. */
+  private async offThread<T>(call: string, start: (then: Then<T>) => void): Promise<T> {
     this.busy++;
     try {
-      return await done(call, this.path, start);
+      return await toPromise(call, this.path, start);
     } finally {
       this.busy--;
       if (this.isClosed && this.busy === 0) fs.closeSync(this.fd);

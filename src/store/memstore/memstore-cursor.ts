@@ -1,5 +1,5 @@
 import { CellType } from '../../table/index.js';
-import { CellCursor, compareToSeekKey, type PutTaker, SeekKey } from '../cursor.js';
+import { CellCursor, compareToSeekKey, type PutVisitor, SeekKey } from '../cursor.js';
 import { isRowAt } from '../encoding/row-lookup.js';
 import {
   CELL_HEADER_BYTES,
@@ -86,13 +86,13 @@ export class MemstoreCursor extends CellCursor {
     return isSameRow(chunk, rowOffset, this.chunk, this.rowOffset, rowLength);
   }
 
-  override visitRow(taker: PutTaker): boolean {
+  override visitRow(visitor: PutVisitor): boolean {
     const { list, arena, rowOffset, rowLength } = this;
     // After a write its place must be found again.
     if (this.version !== list.version) return false;
     const first = this.chunk;
     const { leaves } = list;
-    const { readPoint } = taker;
+    const { readPoint } = visitor;
     let { leaf, leafNumber, index, chunk, ref } = this;
     let { bytes, ints, doubles } = chunk;
     // As `giveCell` and `offsetBehind`, with what is read of the cell once for both.
@@ -105,7 +105,7 @@ export class MemstoreCursor extends CellCursor {
       const valueLength = ints[cell + 5]!;
       if (doubles[(offset >>> 3) + 1]! <= readPoint) {
         if ((word & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
-        if (!taker.take(bytes, qualifierAt, qualifierLength, doubles[offset >>> 3]!, valueLength))
+        if (!visitor.visit(bytes, qualifierAt, qualifierLength, doubles[offset >>> 3]!, valueLength))
           return false;
       }
       // Cells that were written at once stand side by side, and know it.
@@ -194,14 +194,14 @@ export class MemstoreCursor extends CellCursor {
   }
 }
 
-/** Gives a cell to `taker` if it can be seen. False: it is none of those that are taken. */
-export function giveCell(chunk: Chunk, offset: number, rowLength: number, taker: PutTaker): boolean {
+/** Gives a cell to `visitor` if it can be seen. False: it is none of those that are taken. */
+export function giveCell(chunk: Chunk, offset: number, rowLength: number, visitor: PutVisitor): boolean {
   const { ints, doubles } = chunk;
-  if (doubles[(offset >>> 3) + 1]! > taker.readPoint) return true;
+  if (doubles[(offset >>> 3) + 1]! > visitor.readPoint) return true;
   const at = offset >>> 2;
   if ((ints[at + 6]! & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
   const qualifierAt = offset + CELL_HEADER_BYTES + rowLength;
-  return taker.take(chunk.bytes, qualifierAt, ints[at + 4]!, doubles[offset >>> 3]!, ints[at + 5]!);
+  return visitor.visit(chunk.bytes, qualifierAt, ints[at + 4]!, doubles[offset >>> 3]!, ints[at + 5]!);
 }
 
 /** Whether two cells whose rows are of one length are of one row. Rows begin at multiples of 4, and mostly differ at their ends. */
@@ -281,11 +281,11 @@ export class MemstoreRowCursor extends MemstoreCursor {
     return this.walks ? this.next() : super.nextInRow();
   }
 
-  override visitRow(taker: PutTaker): boolean {
-    if (!this.walks) return super.visitRow(taker);
+  override visitRow(visitor: PutVisitor): boolean {
+    if (!this.walks) return super.visitRow(visitor);
     const { chunk, rowLength } = this;
     for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
-      if (!giveCell(chunk, offset, rowLength, taker)) return false;
+      if (!giveCell(chunk, offset, rowLength, visitor)) return false;
       if (goesOn(chunk, offset)) continue;
       this.valid = false;
       return true;

@@ -5,7 +5,7 @@ import {
   compareInRow,
   isInColumn,
   isInRow,
-  type PutTaker,
+  type PutVisitor,
   SeekKey,
   TYPE_MINIMUM,
 } from '../cursor.js';
@@ -287,7 +287,7 @@ export interface RunFamily {
  * Reads a row that one memstore or block has all of, from the bytes of its cells and without a step of a cursor for each:
  * most rows are puts of columns that rows before had. Any other is for a {@link PlainRow}, which gives the same of these.
  */
-export class RowRun implements PutTaker {
+export class RowRun implements PutVisitor {
   /** Says what is seen. Its read point is set before rows are read. */
   readonly rule = new NewestPut();
   private raw: RawRow | undefined;
@@ -327,7 +327,7 @@ export class RowRun implements PutTaker {
     return this.rule.readPoint;
   }
 
-  take(bytes: Uint8Array, at: number, length: number, timestamp: number, valueLength: number): boolean {
+  visit(bytes: Uint8Array, at: number, length: number, timestamp: number, valueLength: number): boolean {
     const { columns } = this;
     let { place } = this;
     for (; place < columns.length; place++) {

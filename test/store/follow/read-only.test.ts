@@ -156,7 +156,7 @@ test('a scan that is open reads its moment to the end, and its files stay until 
     await writer.admin.majorCompact('t');
     await reader.refresh();
     expect(files()).toEqual(expect.arrayContaining(before));
-    expect(coreOf(writer).desk.counts()).toEqual({ readers: 1, files: 2 });
+    expect(coreOf(writer).readers.counts()).toEqual({ readers: 1, files: 2 });
     const rest: (typeof first)[number][] = [];
     for (let batch = await scan.nextBatch(100); batch.length > 0; batch = await scan.nextBatch(100))
       rest.push(...batch);
@@ -167,7 +167,7 @@ test('a scan that is open reads its moment to the end, and its files stay until 
     expect(await readValue(reader.table('t'), 'r1000')).toBe('new');
     await reader.refresh();
     expect(files().filter((name) => before.includes(name))).toEqual([]);
-    expect(coreOf(writer).desk.counts()).toEqual({ readers: 1, files: 1 });
+    expect(coreOf(writer).readers.counts()).toEqual({ readers: 1, files: 1 });
   }));
 
 test('no byte of the store is changed, with a writer and without one', () =>

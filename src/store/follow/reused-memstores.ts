@@ -2,15 +2,15 @@ import { compareBytes } from '../../bytes/index.js';
 import type { RegionEntry } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
-import type { KeptMemory } from '../recovery.js';
+import type { MemstoreSource } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/family-store.js';
 import type { TableState } from '../table-state.js';
 
 /**
- * What a follower has in memory, for the tables that take the place of those before: of a family whose region is the same, and
- * was not flushed, its very memstores; else the cells of its rows that are in no file yet.
+ * Carries the memstores of a follower over to the tables of the next state, so that the log is not read again. A family whose
+ * region is the same and was not flushed keeps its memstores as they are; else the cells of its rows that no file has are copied.
  */
-export class KeptCells implements KeptMemory {
+export class ReusedMemstores implements MemstoreSource {
   private readonly before: ReadonlyMap<number, TableState>;
 
   constructor(
@@ -30,7 +30,7 @@ export class KeptCells implements KeptMemory {
     return { active, frozen: [] };
   }
 
-  /** The families of the regions before that may have rows of the region, or the one that is it. */
+  /** The families of the previous state that may hold rows of the region: of the region itself, else of all regions of its table. */
   private sourcesOf(region: RegionEntry, family: number): FamilyStore[] {
     const regions = this.before.get(region.table)?.regions ?? [];
     const same = regions.filter(({ id }) => id === region.id);

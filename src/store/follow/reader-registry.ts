@@ -1,15 +1,16 @@
 /**
- * Where the opener of a store answers its readers in other processes. It tells each how far the store has come, and holds the
- * files that the reader goes by until it frees them, or its connection ends: with its process at the latest.
+ * The writer process's registry of readers in other processes. It answers each reader with the present position of the store,
+ * and retains the files of that position for the reader until the reader releases them or its connection ends. The operating
+ * system ends the connection with the reader's process, so files of a crashed reader are freed too.
  */
 
 import type { Duplex } from 'node:stream';
 import type { DirectoryLock, FileSystem } from '../fs/index.js';
 import type { StoreFile } from '../region/store-file.js';
 import type { TableState } from '../table-state.js';
-import { type Moment, type Request, readLines, requestOf, say } from './lines.js';
+import { type Request, readMessages, requestOf, type StorePosition, sendMessage } from './reader-protocol.js';
 
-/** What it tells of a store. */
+/** The parts of the store that readers are told about. */
 export interface FollowedCore {
   readonly catalog: { tables(): Iterable<TableState> };
   readonly journal: {
@@ -22,48 +23,48 @@ export interface FollowedCore {
 
 interface Reader {
   readonly stream: Duplex;
-  /** By number, each held once. */
+  /** The files retained for the reader, by number; each is retained once. */
   readonly files: Map<number, StoreFile>;
 }
 
-export class ReaderDesk {
+export class ReaderRegistry {
   private readonly readers = new Set<Reader>();
-  private door: DirectoryLock | undefined;
+  private listener: DirectoryLock | undefined;
 
   constructor(private readonly core: FollowedCore) {}
 
-  /** Lets readers come, where the disk has a place to meet them. */
+  /** Starts to accept readers, where the file system supports it. */
   async open(): Promise<void> {
     const { fileSystem, directory } = this.core.environment;
     try {
-      this.door = await fileSystem.receive?.(directory, (stream) => this.greet(stream));
+      this.listener = await fileSystem.receive?.(directory, (stream) => this.addReader(stream));
     } catch {
-      // Readers are told that nobody receives them; the store is none the worse for it.
+      // Without a socket readers fail with ERR_BUSY; the store itself works as before.
     }
   }
 
-  /** How many readers there are, and how many files are held for them. */
+  /** The number of connected readers, and of files retained for them. */
   counts(): { readonly readers: number; readonly files: number } {
     const files = new Set<number>();
     for (const reader of this.readers) for (const number of reader.files.keys()) files.add(number);
     return { readers: this.readers.size, files: files.size };
   }
 
-  private greet(stream: Duplex): void {
+  private addReader(stream: Duplex): void {
     const reader: Reader = { stream, files: new Map() };
     this.readers.add(reader);
     stream.on('error', () => stream.destroy());
     stream.once('end', () => stream.destroy());
-    stream.once('close', () => this.forget(reader));
-    readLines(stream, (message) => this.answer(reader, requestOf(message)));
+    stream.once('close', () => this.removeReader(reader));
+    readMessages(stream, (message) => this.answer(reader, requestOf(message)));
   }
 
   async close(): Promise<void> {
     for (const reader of [...this.readers]) {
       reader.stream.destroy();
-      this.forget(reader);
+      this.removeReader(reader);
     }
-    await this.door?.release();
+    await this.listener?.release();
   }
 
   private answer({ stream, files }: Reader, { look, free = [] }: Request): void {
@@ -72,11 +73,11 @@ export class ReaderDesk {
       files.delete(number);
     }
     if (look === undefined) return;
-    this.holdFiles(files);
-    say(stream, { look, pid: process.pid, ...this.moment() });
+    this.retainFiles(files);
+    sendMessage(stream, { look, pid: process.pid, ...this.position() });
   }
 
-  private holdFiles(files: Map<number, StoreFile>): void {
+  private retainFiles(files: Map<number, StoreFile>): void {
     for (const state of this.core.catalog.tables()) {
       for (const { version } of state.stores()) {
         for (const file of version.files) {
@@ -88,8 +89,8 @@ export class ReaderDesk {
     }
   }
 
-  /** What is on the disk and acknowledged, of this turn of the event loop. */
-  private moment(): Moment {
+  /** The position of this turn of the event loop: what is on the disk, and what is acknowledged. */
+  private position(): StorePosition {
     const { journal, commits } = this.core;
     const { manifest, wal } = journal;
     return {
@@ -99,7 +100,7 @@ export class ReaderDesk {
     };
   }
 
-  private forget(reader: Reader): void {
+  private removeReader(reader: Reader): void {
     if (!this.readers.delete(reader)) return;
     for (const file of reader.files.values()) file.release();
     reader.files.clear();

@@ -1,10 +1,11 @@
 /**
- * Where readers of a store meet the process that has it open: a socket, so that neither has to leave anything behind when it
- * dies. It is the one thing that stands in a store's folder for readers, and the opener makes it.
+ * The local socket over which readers in other processes reach the process that has a store open. The system closes it with its
+ * process, so neither side leaves state behind when it dies. The writer process creates it; it is the only thing in a store's
+ * folder that exists for readers.
  *
- * Linux: `READERS.sock` in the folder, reached by the folder's descriptor; where the disk has no sockets, a name of the network
- * namespace. Windows: a named pipe. Elsewhere: `READERS.sock`, or where its path is too long a socket in the system's folder for
- * temporary files. Each but the first is named by device and inode of the folder.
+ * Linux: `READERS.sock` in the folder, reached through the folder's descriptor; where the file system has no sockets, a name in
+ * the abstract namespace. Windows: a named pipe. Elsewhere: `READERS.sock` in the folder, or where its path is too long a socket
+ * in the system's temporary folder. All but the first are named by device and inode of the folder.
  */
 
 import { closeSync, constants, openSync, statSync, unlinkSync } from 'node:fs';
@@ -15,16 +16,16 @@ import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js
 
 export const READERS_FILE = 'READERS.sock';
 
-/** The longest path of a socket that every system takes. */
-const LONGEST_PATH = 100;
-/** What is answered where nobody listens. */
-const NOBODY = new Set(['ENOENT', 'ECONNREFUSED']);
+/** The longest socket path, in bytes, that every system accepts. */
+const MAX_SOCKET_PATH = 100;
+/** The system's codes for a socket that nobody listens on. */
+const NO_LISTENER = new Set(['ENOENT', 'ECONNREFUSED']);
 
-/** One of both ends of a meeting: text goes to and fro until one of them ends it, or dies. */
-export type Caller = Socket;
+/** Either end of a connection between a reader and the writer process. */
+export type ReaderStream = Socket;
 
-/** Every name of the meeting place of a folder, that which is tried first before. */
-class Names {
+/** Every socket name of a folder, in the order in which they are tried. */
+class SocketNames {
   private readonly folder: number | undefined;
   readonly all: readonly string[];
 
@@ -32,7 +33,7 @@ class Names {
     private readonly directory: string,
     place: string,
   ) {
-    const id = identity(directory, place);
+    const id = folderId(directory, place);
     if (process.platform === 'win32') {
       this.all = [`\\\\.\\pipe\\rowan-readers-${id}`];
     } else if (process.platform === 'linux' || process.platform === 'android') {
@@ -40,19 +41,19 @@ class Names {
       this.all = [`/proc/self/fd/${this.folder}/${READERS_FILE}`, `\0rowan-readers-${id}`];
     } else {
       const own = joinPath(place, READERS_FILE);
-      const short = Buffer.byteLength(own) <= LONGEST_PATH;
+      const short = Buffer.byteLength(own) <= MAX_SOCKET_PATH;
       this.all = [short ? own : joinPath(tmpdir(), `rowan-readers-${id}.sock`)];
     }
   }
 
-  /** Whether somebody has the store open; undefined where it cannot be told without taking the lock. */
+  /** Whether a process has the store open; undefined on systems where only taking the lock would tell. */
   async isLocked(place: string): Promise<boolean | undefined> {
     if (this.folder === undefined) return undefined;
-    const lock = `\0rowan-store-${identity(this.directory, place)}`;
+    const lock = `\0rowan-store-${folderId(this.directory, place)}`;
     for (const name of [lock, `/proc/self/fd/${this.folder}/${SOCKET_FILE}`]) {
-      const answer = await reach(name);
+      const answer = await tryConnect(name);
       if (typeof answer === 'string') {
-        if (!NOBODY.has(answer)) return true;
+        if (!NO_LISTENER.has(answer)) return true;
       } else {
         answer.destroy();
         return true;
@@ -67,17 +68,17 @@ class Names {
 }
 
 /**
- * Meets those who call at a folder that this process has locked; undefined where no socket can be had there, and so nobody can
- * call.
+ * Accepts readers of the store in `directory`, which this process has locked; undefined where no socket can be created, and so
+ * no reader can connect.
  */
-export async function receiveCallers(
+export async function listenForReaders(
   directory: string,
   place: string,
-  greet: (caller: Caller) => void,
+  onReader: (stream: ReaderStream) => void,
 ): Promise<DirectoryLock | undefined> {
-  const names = new Names(directory, place);
+  const names = new SocketNames(directory, place);
   for (const name of names.all) {
-    const server = await listen(name, greet);
+    const server = await listen(name, onReader);
     if (server === undefined) continue;
     return {
       release: () =>
@@ -94,20 +95,20 @@ export async function receiveCallers(
 }
 
 /**
- * Calls the process that has the store in the folder open: `nobody` when none has, `unreachable` when one has that receives
- * nobody.
- * @throws RowanError `ERR_IO` when it cannot be found out.
+ * Connects to the process that has the store in `directory` open. `nobody`: no process has it open; `unreachable`: one has, and
+ * accepts no readers.
+ * @throws RowanError `ERR_IO` when neither can be determined.
  */
-export async function callOpener(
+export async function connectToWriter(
   directory: string,
   place: string,
-): Promise<Caller | 'nobody' | 'unreachable'> {
-  const names = new Names(directory, place);
+): Promise<ReaderStream | 'nobody' | 'unreachable'> {
+  const names = new SocketNames(directory, place);
   try {
     for (const name of names.all) {
-      const answer = await reach(name);
+      const answer = await tryConnect(name);
       if (typeof answer !== 'string') return answer.unref();
-      if (!NOBODY.has(answer)) throw ioError('call the process that has', directory, answer);
+      if (!NO_LISTENER.has(answer)) throw ioError('call the process that has', directory, answer);
     }
     return (await names.isLocked(place)) === true ? 'unreachable' : 'nobody';
   } finally {
@@ -116,7 +117,7 @@ export async function callOpener(
 }
 
 /** The open socket, or the system's code of the failure. */
-function reach(name: string): Promise<Socket | string> {
+function tryConnect(name: string): Promise<Socket | string> {
   return new Promise((resolve) => {
     const socket = connect(name);
     const failed = (error: unknown): void => resolve(errnoOf(error));
@@ -128,15 +129,15 @@ function reach(name: string): Promise<Socket | string> {
   });
 }
 
-function listen(name: string, greet: (caller: Caller) => void): Promise<Server | undefined> {
-  if (name.startsWith('/')) forget(name);
+function listen(name: string, onReader: (stream: ReaderStream) => void): Promise<Server | undefined> {
+  if (name.startsWith('/')) removeStaleSocket(name);
   return new Promise((resolve) => {
     const server = createServer((socket) => {
       socket.unref();
-      greet(socket);
+      onReader(socket);
     });
     server.once('error', () => resolve(undefined));
-    // Whoever may read the files may read them beside the opener.
+    // Readable and writable by all: whoever may read the store's files may read them beside the writer process.
     server.listen({ path: name, exclusive: true, readableAll: true, writableAll: true }, () => {
       server.unref();
       resolve(server);
@@ -144,8 +145,8 @@ function listen(name: string, greet: (caller: Caller) => void): Promise<Server |
   });
 }
 
-/** What an opener that was killed has left: this one has its lock. */
-function forget(path: string): void {
+/** Removes the socket of a writer process that was killed. This process has the lock, so no other process listens there. */
+function removeStaleSocket(path: string): void {
   try {
     unlinkSync(path);
   } catch {
@@ -153,7 +154,7 @@ function forget(path: string): void {
   }
 }
 
-function identity(directory: string, place: string): string {
+function folderId(directory: string, place: string): string {
   try {
     const { dev, ino } = statSync(place, { bigint: true });
     return `${dev}-${ino}`;
