@@ -70,7 +70,7 @@ export class Replay implements WriteRecordSink {
 
   /** Called after the last record. */
   finish(): void {
-    for (const memstore of this.filled) memstore.settle();
+    for (const memstore of this.filled) memstore.sortLoaded();
   }
 
   private corruption(record: WalRecord, what: string, cause?: unknown): CorruptionError {

@@ -1,10 +1,10 @@
 /**
- * The ledger of sorted files: every one of them from its first byte to its last.
+ * The ledger of sorted files: it owns each file from its creation to its removal.
  *
- * 1. A file begins as a draft. As long as no edit that names it was handed to the MANIFEST, whoever made it may discard it.
- * 2. From then on nobody but the ledger unlinks it, and only when a sound MANIFEST, as it is on the disk, does not name
- *    it and nobody holds it. What it cannot tell it leaves to the next opener.
- * 3. What is published is on the disk before readers see it, together with every write that came before.
+ * 1. A file begins as a draft. Whoever writes it may discard it until an edit that names it is passed to the MANIFEST.
+ * 2. From then on only the ledger unlinks it, and only when no table retains it and an intact MANIFEST, as it is on the disk, does
+ *    not name it. In doubt the file stays, and the next opener removes it.
+ * 3. A published file, and every write before it, is on the disk before readers see it.
  */
 
 import type { FamilyDescriptor } from '../../table/index.js';
@@ -21,21 +21,21 @@ import type { Journal } from './journal.js';
 export interface CompleteFile {
   readonly written: WrittenFile;
   readonly family: FamilyDescriptor;
-  /** The seq of every cell of a bulk-loaded file. */
+  /** The sequence number of all cells of a bulk-loaded file. */
   readonly seq?: number | undefined;
 }
 
 export interface Publication {
-  /** The new files, none when files are only taken away. */
+  /** The new files; empty when files are only removed. */
   readonly files: readonly CompleteFile[];
-  /** One change of the store: all of them are recorded, or none. */
+  /** One change of the store: all edits are recorded, or none. */
   readonly edits: readonly Edit[];
-  /** Puts the files, in the order given, before readers. Called in the turn in which the edits are known to be safe. */
+  /** Makes the files, in the given order, visible to readers. Called in the turn in which the edits are known to be on the disk. */
   readonly adopt: (files: readonly StoreFile[]) => void;
 }
 
 export class FileLedger {
-  /** Numbers of files that no edit was ever handed over for. */
+  /** Numbers of files that no edit named yet. */
   private readonly drafts = new Set<number>();
   private readonly open = new Map<number, StoreFile>();
   private journal: Journal | undefined;
@@ -44,11 +44,11 @@ export class FileLedger {
     private readonly environment: StoreEnvironment,
     private readonly handles: FileHandleCache,
     private readonly cache: BlockCache,
-    /** Told of each file that nobody holds any more. */
+    /** Called with each file that is no longer retained. */
     private readonly onUnused?: (fileNo: number) => void,
   ) {}
 
-  /** From now on files may be made and taken away. */
+  /** From now on files may be created and removed. */
   start(journal: Journal): void {
     this.journal = journal;
   }
@@ -58,8 +58,8 @@ export class FileLedger {
   }
 
   /**
-   * The number of a file that is about to be written.
-   * @throws RowanError `ERR_READONLY` when it could not be recorded.
+   * Returns the number of a file that is about to be written.
+   * @throws RowanError `ERR_READONLY` when the store could not record it.
    */
   draft(): number {
     this.started.checkWritable();
@@ -68,12 +68,12 @@ export class FileLedger {
     return fileNo;
   }
 
-  /** Takes a draft away, written or not, that is closed for writing. A file that may be recorded stays as it is. */
+  /** Removes a draft, written or not, whose handle is closed. A file that may be recorded stays. */
   discard(fileNo: number): void {
     if (this.drafts.delete(fileNo)) this.unlink(this.path(fileNo));
   }
 
-  /** A sorted file that stores can hold; the same for all who ask while somebody holds it. */
+  /** Opens a sorted file. All callers share one object while it is retained. */
   file(fileNo: number, size: number, seq: number | undefined, family: FamilyDescriptor): StoreFile {
     const known = this.open.get(fileNo);
     if (known) return known;
@@ -83,20 +83,20 @@ export class FileLedger {
       inMemory: family.inMemory,
       ...(seq === undefined ? {} : { seq }),
     });
-    const file = new StoreFile(fileNo, path, seq, reader, size, () => this.unused(file));
+    const file = new StoreFile(fileNo, path, seq, reader, size, () => this.onReleased(file));
     this.open.set(fileNo, file);
     return file;
   }
 
   /**
-   * Records new files and what they take the place of, and puts them before readers.
-   * @throws RowanError when they could not be recorded: readers see what they saw, and what was written is removed,
-   *   unless it is unknown whether the MANIFEST names it (`ERR_READONLY`).
+   * Records new files and the removal of those they replace, and makes the change visible to readers.
+   * @throws RowanError when the change could not be recorded: readers see the former files, and the new ones are removed, unless it
+   *   is unknown whether the MANIFEST names them (`ERR_READONLY`).
    */
   async publishFiles({ files, edits, adopt }: Publication): Promise<void> {
     const opened: StoreFile[] = [];
     try {
-      // Before they are recorded: a file that cannot be opened must not take the place of others.
+      // Opened before they are recorded: a file that cannot be opened must not replace others.
       for (const { written, family, seq } of files) {
         const file = this.file(written.meta.fileNo, written.size, seq, family);
         file.retain();
@@ -119,14 +119,14 @@ export class FileLedger {
     try {
       await this.started.logAsync(edits);
     } catch (error) {
-      // Before it failed for good, an edit that is refused has changed nothing; after, it was not even written.
+      // A refused edit of a working MANIFEST has changed nothing; a MANIFEST that had failed before did not even write it.
       if (!sound || manifest.poisoned === undefined) for (const { fileNo } of files) this.drafts.add(fileNo);
       throw error;
     }
   }
 
-  /** Nobody holds the file any more. */
-  private unused(file: StoreFile): void {
+  /** Called when the file is no longer retained. */
+  private onReleased(file: StoreFile): void {
     this.open.delete(file.fileNo);
     file.reader.close();
     this.onUnused?.(file.fileNo);
@@ -140,7 +140,7 @@ export class FileLedger {
     try {
       if (fileSystem.exists(path)) fileSystem.unlink(path);
     } catch {
-      // A file that nothing names: the next opener removes it.
+      // No table names the file: the next opener removes it.
     }
   }
 

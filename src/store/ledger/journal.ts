@@ -1,4 +1,4 @@
-/** The log of writes and the MANIFEST together: what is recorded, in which order, and when no more can be. */
+/** The WAL and the MANIFEST together: the order in which changes are recorded, and whether the store is writable. */
 
 import { RowanError } from '../../errors.js';
 import type { Edit, Manifest } from '../manifest/index.js';
@@ -12,14 +12,14 @@ export class Journal {
   ) {}
 
   /**
-   * Why the store takes no more changes, whichever of the two failed; undefined while all is well. What one of them lost
-   * is lost to both: a write in a log that cannot be recorded has nowhere to go.
+   * Why the store accepts no more changes, whichever of the two failed; undefined while both work. A failure of one stops both: a
+   * segment that cannot be recorded in the MANIFEST would be lost.
    */
   get poisoned(): RowanError | undefined {
     return this.wal.poisoned ?? this.manifest.poisoned;
   }
 
-  /** @throws RowanError `ERR_READONLY` when the store takes no more changes. */
+  /** @throws RowanError `ERR_READONLY` when the store accepts no more changes. */
   checkWritable(): void {
     const cause = this.poisoned;
     if (cause !== undefined) throw readOnlyError(cause);
@@ -31,8 +31,8 @@ export class Journal {
   }
 
   /**
-   * Edits that are on the disk when this resolves, and every write before them: a crash never takes back an earlier
-   * change and leaves a later one.
+   * Records edits. When it resolves, the edits and every write before them are on the disk: a crash never loses an earlier
+   * write and keeps a later edit.
    */
   async record(edits: readonly Edit[]): Promise<void> {
     this.checkWritable();
@@ -40,27 +40,27 @@ export class Journal {
     await this.logAsync(edits);
   }
 
-  /** As `Manifest.logAsync`: for who has seen to the writes before. */
+  /** Like `Manifest.logAsync`, for callers that have synced the writes before. */
   async logAsync(edits: readonly Edit[]): Promise<void> {
     await this.manifest.logAsync([...edits, this.clockEdit()]);
   }
 
-  /** As `Manifest.log`. */
+  /** Like `Manifest.log`. */
   log(edits: readonly Edit[]): void {
     this.manifest.log([...edits, this.clockEdit()]);
   }
 
-  /** What the log has told of the clock must outlive the log. */
+  /** The clock that the log recorded must be kept when the log is removed. */
   private clockEdit(): Edit {
     return { type: 'counters', clock: this.rowClock.highest };
   }
 }
 
-/** The error of every change once a disk failure has left it unknown what is on the disk. */
+/** The error for changes after a disk failure that leaves it unknown what is on the disk. */
 export function readOnlyError(cause: RowanError): RowanError {
   return new RowanError(
     'ERR_READONLY',
-    `The store takes no more writes: ${cause.message} Reads go on. Acknowledged writes are safe.`,
+    `The store accepts no more writes: ${cause.message} Acknowledged writes are safe.`,
     { cause, details: cause.details },
   );
 }

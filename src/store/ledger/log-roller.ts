@@ -10,17 +10,17 @@ import { type ClosedSegment, PreparedSegment } from '../wal/index.js';
 import type { Journal } from './journal.js';
 
 /**
- * Has the next segment of the log ready before it is needed, so that no writer ever waits for one to be made.
+ * Prepares the next segment of the log before it is needed, so that no writer waits for its creation.
  *
- * 1. A segment is made, synced, and named in the MANIFEST off the thread, while the one before is written to. At most
- *    one stands ready.
- * 2. The log goes on in it in the turn in which a record is to be appended, and is off the segment before when all of that
- *    is on the disk; then, and not before, the MANIFEST records it as closed.
- * 3. Where a segment cannot be made or recorded, the log goes on in the one it has, beyond its size, and it is tried again.
+ * 1. A segment is created, synced, and named in the MANIFEST off the thread, while the previous one is written to. At most one is
+ *    ready.
+ * 2. The log moves to it in the turn in which a record is about to be appended. When all of the previous segment is on the disk,
+ *    and not before, the MANIFEST records it as closed.
+ * 3. If a segment cannot be created or recorded, the log stays in the present one, beyond its size, and the creation is retried.
  */
 
-/** A segment is read as a whole: with the record that fills it up it must be shorter than 2^31 bytes. */
-const LONGEST = 2 ** 31 - 2 ** 24;
+/** A segment is read into one buffer: with the record that exceeds its size it must be shorter than 2^31 bytes. */
+const MAX_SEGMENT_BYTES = 2 ** 31 - 2 ** 24;
 
 /** A record in the first `length` bytes of a buffer. */
 export interface LogRecord {
@@ -31,25 +31,25 @@ export interface LogRecord {
 export class LogRoller {
   /** Ready, and named in the MANIFEST. */
   private next: PreparedSegment | undefined;
-  private making: Promise<void> | undefined;
-  private leaving: Promise<void> | undefined;
-  /** Closed, and not recorded so yet. */
+  private creating: Promise<void> | undefined;
+  private switching: Promise<void> | undefined;
+  /** Segments that are closed but not recorded as closed yet. */
   private unrecorded: ClosedSegment[] = [];
   private failure: unknown;
-  /** No new attempt before the log has this length. */
+  /** No further attempt before the log has this length. */
   private retryAt = 0;
   private ended = false;
 
   constructor(
     private readonly environment: StoreEnvironment,
     private readonly journal: Journal,
-    /** A segment was closed: some may not be needed any more. */
+    /** Called when a segment was closed: some segments may no longer be needed. */
     private readonly onClosed: () => void,
   ) {}
 
   /**
    * Stages a record with `count` writes from number `first`.
-   * @throws RowanError when the log cannot take it; see {@link makeRoom}.
+   * @throws RowanError when the log cannot accept it; see {@link makeRoom}.
    */
   append(first: number, count: number, { buffer, length }: LogRecord): void {
     this.makeRoom(length);
@@ -58,31 +58,31 @@ export class LogRoller {
 
   /**
    * Called before a record of so many bytes is appended.
-   * @throws RowanError `ERR_BUSY` when no segment can take it, with the cause; `ERR_IO` when records before it are lost, on
-   *   which it may rest. The record is not in the log then.
+   * @throws RowanError `ERR_BUSY` when no segment can hold it, with the cause; `ERR_IO` when earlier records were lost, on which it
+   *   may depend. Then the record is not in the log.
    */
   makeRoom(bytes: number): void {
     const { wal } = this.journal;
     if (this.next !== undefined) {
-      if (wal.full || (this.next.room > 0 && wal.wantsSwitch)) this.goOn(this.next);
-    } else if ((wal.filling || wal.wantsRoom) && this.mayMake) {
-      this.making = this.make();
+      if (wal.full || (this.next.room > 0 && wal.wantsSwitch)) this.switchTo(this.next);
+    } else if ((wal.filling || wal.wantsRoom) && this.mayCreate) {
+      this.creating = this.create();
     }
-    if (wal.size + bytes > LONGEST) throw this.tooLong();
+    if (wal.size + bytes > MAX_SEGMENT_BYTES) throw this.tooLong();
   }
 
-  private get mayMake(): boolean {
-    return this.making === undefined && !this.ended && this.journal.wal.size >= this.retryAt;
+  private get mayCreate(): boolean {
+    return this.creating === undefined && !this.ended && this.journal.wal.size >= this.retryAt;
   }
 
-  /** Ends what is under way. */
+  /** Stops creating segments, and waits for what is in progress. */
   async end(): Promise<void> {
     this.ended = true;
-    await this.making;
-    await this.leaving;
+    await this.creating;
+    await this.switching;
   }
 
-  /** Edits for the MANIFEST when the log is closed, and the segments that are not needed then. */
+  /** Edits to record when the log is closed, and the segments that are not needed then. */
   finish(): { readonly edits: readonly Edit[]; readonly unneeded: readonly number[] } {
     const edits: Edit[] = this.unrecorded.map((segment) => ({ type: 'walClosed', ...segment }));
     const { next } = this;
@@ -92,36 +92,39 @@ export class LogRoller {
     return { edits: [...edits, { type: 'walRemove', number: next.number }], unneeded: [next.number] };
   }
 
-  private async make(): Promise<void> {
+  private async create(): Promise<void> {
     const { environment, journal } = this;
     const { fileSystem, directory, settings } = environment;
     let segment: PreparedSegment | undefined;
     try {
       const number = journal.manifest.newFileNumber();
       const room = journal.wal.wantsRoom ? settings.walPreparedSize : 0;
-      segment = await PreparedSegment.make(fileSystem, directory, number, { room, goOn: () => !this.ended });
+      segment = await PreparedSegment.create(fileSystem, directory, number, {
+        room,
+        shouldContinue: () => !this.ended,
+      });
       await journal.logAsync([{ type: 'walAdd', number }]);
       this.next = segment;
       this.failure = undefined;
     } catch (error) {
-      // Unless it is unknown whether the MANIFEST names it.
+      // Kept if it is unknown whether the MANIFEST names it.
       if (journal.manifest.poisoned === undefined) segment?.discard();
       else segment?.close();
       this.failure = error;
       this.retryAt = journal.wal.size + settings.walSegmentSize / 4;
     } finally {
-      this.making = undefined;
+      this.creating = undefined;
     }
   }
 
-  private goOn(next: PreparedSegment): void {
+  private switchTo(next: PreparedSegment): void {
     const { wal } = this.journal;
     if (wal.switching) return;
     const left = wal.switchTo(next);
     if (left === undefined) return;
     this.next = undefined;
     this.retryAt = 0;
-    this.leaving = this.record(left);
+    this.switching = this.record(left);
   }
 
   private async record(left: Promise<ClosedSegment>): Promise<void> {
@@ -132,15 +135,15 @@ export class LogRoller {
       this.unrecorded = this.unrecorded.filter((segment) => !closed.includes(segment));
       this.onClosed();
     } catch {
-      // The log or the MANIFEST has failed, and says so; or the disk is full, and the next segment's record takes this along.
+      // The log or the MANIFEST has failed and reports it; or the disk is full, and the next segment is recorded with this one.
     }
   }
 
   private tooLong(): RowanError {
     return new RowanError(
       'ERR_BUSY',
-      'The write-ahead log cannot go on in a new file, and the present one is full. Try again in a moment; if it stays ' +
-        'so, look at the cause.',
+      'The write-ahead log cannot create its next file, and the present one is full. Try again in a moment; if the error ' +
+        'stays, look at its cause.',
       {
         cause: this.failure,
         retryable: true,
@@ -150,9 +153,9 @@ export class LogRoller {
   }
 }
 
-/** Removes segments of the log whose every write is in files, and has those flushed who hold on to old ones. */
+/** Removes log segments whose writes are all in files, and requests flushes of families whose writes keep old segments. */
 
-/** Further edits to record when the log is closed, and the segments that this leaves unneeded. */
+/** Edits to record when the log is closed, and the segments that are not needed then. */
 export interface LogEnd {
   readonly edits: readonly Edit[];
   readonly unneeded: readonly number[];
@@ -169,7 +172,7 @@ export class LogCollector {
     private readonly requestFlush: (state: TableState, region: Region, store: FamilyStore) => void,
   ) {}
 
-  /** Resolves when no segment that can be removed is there. */
+  /** Resolves when every removable segment is removed. */
   collect(): Promise<void> {
     this.again = true;
     this.collecting ??= this.run().finally(() => (this.collecting = undefined));
@@ -193,11 +196,11 @@ export class LogCollector {
       this.unlink(done);
     }
     const kept = closed.filter((segment) => !done.includes(segment.number));
-    if (settings.automatic && this.isTooMuch(kept)) this.flushHolders(kept[0]!.closed!.lastSeq);
+    if (settings.automatic && this.isOverLimit(kept)) this.flushHolders(kept[0]!.closed!.lastSeq);
   }
 
-  /** A segment with prepared room ends when that is used up, and may be shorter than others. */
-  private isTooMuch(kept: readonly WalSegmentEntry[]): boolean {
+  /** A segment with preallocated space ends when that is used up, so it may be shorter than others. */
+  private isOverLimit(kept: readonly WalSegmentEntry[]): boolean {
     const { maxWalSegments, walSegmentSize, walPreparedSize } = this.environment.settings;
     if (kept.length <= maxWalSegments) return false;
     const bytes = kept.reduce((sum, { closed }) => sum + closed!.length, 0);
@@ -205,7 +208,7 @@ export class LogCollector {
     return bytes > maxWalSegments * walSegmentSize || kept.length > most;
   }
 
-  /** Closes the log for good; segments whose every write is in files go with it, and those that nobody came to write to. */
+  /** Closes the log, and removes segments that are unused or whose writes are all in files. */
   closeLog({ edits, unneeded }: LogEnd): void {
     const { wal, manifest } = this.journal;
     if (wal.poisoned) {
@@ -230,7 +233,7 @@ export class LogCollector {
       try {
         fileSystem.unlink(joinPath(directory, walFileName(number)));
       } catch {
-        // A file that nothing names: the next opener removes it.
+        // The MANIFEST does not name the file: the next opener removes it.
       }
     }
   }

@@ -1,10 +1,9 @@
 /**
- * Chunks: how a log (a WAL segment, a MANIFEST) lies on disk so that its end, torn by a loss of power, and damage in
- * its middle can be told apart. The idea of blocks and fragments is LevelDB's (`doc/log_format.md`), that of the synced
- * offset Pebble's (`record/record.go`).
+ * Chunks: the framing of a log (a WAL segment, a MANIFEST), by which an end torn by a loss of power can be told from damage in the
+ * middle. Blocks and fragments follow LevelDB (`doc/log_format.md`), the synced offset follows Pebble (`record/record.go`).
  *
- * A log is a row of blocks of 32 KiB. A chunk lies inside one block; a record is one FULL chunk or FIRST, MIDDLE…, LAST.
- * When fewer than 18 bytes are left in a block they are zeros.
+ * A log consists of blocks of 32 KiB. A chunk lies within one block; a record is one FULL chunk, or FIRST, MIDDLE…, LAST. When
+ * fewer than 18 bytes are left in a block they are zeros.
  *
  *        0        4         8        10     11              17
  *   +--------+---------+--------+------+---------------+-----------
@@ -12,39 +11,39 @@
  *   |  u32   | crc u32 |  u16   |  u8  |      u48      |
  *   +--------+---------+--------+------+---------------+-----------
  *
- * `check` is the crc-32 of bytes 4-16, seeded with the kind and number of the file and the chunk's offset in it: bytes
- * that belong elsewhere never pass. A file may be longer than its chunks: zeros to its end are room that was prepared. `syncedOffset` is a promise: when this chunk was made, every byte of the file before
- * that offset was synced.
+ * `check` is the crc-32 of bytes 4-16, seeded with the kind and number of the file and the chunk's offset in it, so that bytes
+ * from elsewhere never pass. A file may be longer than its chunks: zeros at its end are preallocated space. `syncedOffset`
+ * states that every byte of the file before that offset was synced when this chunk was made.
  *
- * These figures are frozen: a change makes a new format version.
+ * FROZEN: a change of these figures makes a new format version.
  */
 
 import { crc32 } from '../../bytes/index.js';
 
 export const BLOCK_SIZE = 32768;
 export const CHUNK_HEADER_SIZE = 17;
-/** No chunk starts with less than this left of its block. */
+/** No chunk starts with fewer bytes than this left in its block. */
 export const MIN_CHUNK_ROOM = CHUNK_HEADER_SIZE + 1;
 
 export const CHUNK_FULL = 1;
 export const CHUNK_FIRST = 2;
 export const CHUNK_MIDDLE = 3;
 export const CHUNK_LAST = 4;
-/** No payload: it brings the synced offset to disk when no record would. */
+/** Without payload: brings the synced offset to the disk when no record does. */
 export const CHUNK_MARK = 5;
-/** The first chunk of a file and only that: the magic and the version of its format. */
+/** The first chunk of every file, and only that: the magic and the version of the format. */
 export const CHUNK_FILE_HEADER = 6;
-/** No payload, the last of a file: what was to be written after it stands in the next file. From version 2 on. */
+/** Without payload, the last chunk of a file: the log continues in the next file. Since version 2. */
 export const CHUNK_END = 7;
-/** The highest type that there is. */
+/** The highest chunk type. */
 export const LAST_CHUNK_TYPE = CHUNK_END;
 
-/** What is framed in chunks. `magic` is eight characters of ASCII. */
+/** A kind of file that is framed in chunks. `magic` is eight ASCII characters. */
 export interface LogKind {
   readonly name: string;
   readonly magic: string;
   readonly version: number;
-  /** The first version whose files may end in zeros that were prepared and never written over, and in an END. */
+  /** The first version whose files may end in preallocated zeros, and with an END. */
   readonly preparedSince: number;
   /** Part of the seed of every check. */
   readonly seed: number;
@@ -67,7 +66,7 @@ export const MANIFEST_KIND: LogKind = {
 
 /** The payload of the file header: magic (8), version u16. */
 export const FILE_HEADER_PAYLOAD = 10;
-/** Where the first record of a file begins. */
+/** The offset of the first record of a file. */
 export const FILE_HEADER_END = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
 
 /** The seed of the checksums of one file. */
@@ -75,14 +74,14 @@ export function fileSeed(kind: LogKind, fileNumber: number): number {
   return (kind.seed ^ Math.imul(fileNumber, 0x9e3779b1)) >>> 0;
 }
 
-/** The check of the chunk header at `at` of `bytes`, which lies at `fileOffset` of its file. */
+/** The check of the chunk header at `at` of `bytes`, whose offset in the file is `fileOffset`. */
 export function headerCheck(bytes: Uint8Array, at: number, seed: number, fileOffset: number): number {
   const high = Math.floor(fileOffset / 0x100000000);
   const place = (seed + Math.imul(fileOffset, 0x85ebca6b) + Math.imul(high, 0xc2b2ae35)) >>> 0;
   return crc32(bytes, at + 4, CHUNK_HEADER_SIZE - 4, place);
 }
 
-/** Writes the header of a chunk whose payload already stands behind it. */
+/** Writes the header of a chunk whose payload is already in place after it. */
 export function writeChunkHeader(
   bytes: Uint8Array,
   at: number,

@@ -21,10 +21,10 @@ import {
   readUint48,
 } from './format.js';
 
-/** More than any log grows to: a longer file is not what was written, and is not read into memory. */
+/** Logs never grow larger; a larger file is not one, and is not read into memory. */
 const MAX_LOG_SIZE = 2 ** 31;
 
-/** All bytes of a log. @throws CorruptionError when there is no such file: whoever names it says it is there. */
+/** Reads a log completely. @throws CorruptionError when there is no such file, because the MANIFEST or CURRENT names it. */
 export function readLog(files: FileSystem, path: string): Uint8Array {
   if (!files.exists(path)) {
     throw new CorruptionError(
@@ -41,7 +41,7 @@ export function readLog(files: FileSystem, path: string): Uint8Array {
         { details: { file: path, offset: MAX_LOG_SIZE } },
       );
     }
-    // No Buffer: parts of it that are views of their own kind take several times as long to make, and replay makes millions.
+    // Not a Buffer: subarrays of a Buffer take several times as long to create, and replay creates millions.
     const bytes = new Uint8Array(Buffer.allocUnsafeSlow(size).buffer);
     const count = file.read(bytes, 0, size, 0);
     return count === size ? bytes : bytes.subarray(0, count);
@@ -50,13 +50,13 @@ export function readLog(files: FileSystem, path: string): Uint8Array {
   }
 }
 
-/** Why a chunk cannot be read. The first two are what the end of a file may be like after a loss of power. */
+/** Why a chunk cannot be read. The first two may result from a loss of power at the end of a file. */
 export type BreakReason = 'cut header' | 'cut payload' | 'bad header' | 'bad payload' | 'cut record';
 
-/** Where reading stopped because of bytes that are no whole record. */
+/** Where reading stopped because the bytes are not a whole record. */
 export interface Break {
   readonly reason: BreakReason;
-  /** Where the unreadable chunk begins; of a cut record, the end of the file. */
+  /** Where the unreadable chunk begins; for a cut record, the end of the file. */
   readonly offset: number;
 }
 
@@ -64,24 +64,24 @@ const EMPTY = new Uint8Array(0);
 const ZEROS = Buffer.alloc(4096);
 
 /**
- * Reads the records of one log whose bytes are in memory. It never reads or allocates by a length that a check has not
- * vouched for. Bytes that no writer makes, whatever happens to the disk's end, throw; the rest ends as a {@link Break}
- * for {@link judgeBreak} to judge.
+ * Reads the records of a log whose bytes are in memory. It never reads or allocates by a length that is not covered by a valid
+ * check. Bytes that no writer and no torn write can produce throw; anything else ends as a {@link Break}, which
+ * {@link judgeBreak} judges.
  */
 export class ChunkReader {
-  /** The record: `length` bytes of `payload` from `offset`, until the next `next`. */
+  /** The record: `length` bytes of `payload` from `offset`, valid until the next `next`. */
   payload: Uint8Array = EMPTY;
   offset = 0;
   length = 0;
-  /** Where the record begins in the file. */
+  /** The offset in the file at which the record begins. */
   recordStart = 0;
-  /** Where the last whole record or mark ends: what comes after may be cut off. */
+  /** Where the last whole record or mark ends: bytes after it may be cut off. */
   goodEnd = 0;
   /** Why there is no next record; undefined at a clean end. */
   broken: Break | undefined;
-  /** The highest synced offset that a chunk promised. */
+  /** The highest synced offset that a chunk states. */
   syncedOffset = 0;
-  /** The log goes on in another file: its END was met. */
+  /** The reader has reached an END: the log continues in another file. */
   ended = false;
 
   private readonly bytes: Uint8Array;
@@ -93,10 +93,10 @@ export class ChunkReader {
   private scratchLength = 0;
   private inRecord = false;
   private version = 0;
-  /** Where `bytes` begin in the file: with a block. */
+  /** The offset in the file of the first byte of `bytes`, the start of a block. */
   private base = 0;
 
-  /** Goes on in a log of the latest version that was read up to `position`. `bytes` are its blocks from that of `position` on. */
+  /** Continues to read a log of the latest version at `position`. `bytes` begin with the block that contains `position`. */
   static resumed(
     bytes: Uint8Array,
     position: number,
@@ -108,7 +108,7 @@ export class ChunkReader {
   }
 
   /**
-   * @throws CorruptionError when the file does not begin as a log of this kind, number and a known version does;
+   * @throws CorruptionError when the file does not begin like a log of this kind, number and a known version;
    *   RowanError `ERR_FORMAT_VERSION` when its version is newer.
    */
   constructor(bytes: Uint8Array, kind: LogKind, fileNumber: number, path: string, resumedAt?: number) {
@@ -126,12 +126,12 @@ export class ChunkReader {
     this.goodEnd = this.position;
   }
 
-  /** Where the last whole record or mark ends in the file. */
+  /** The offset in the file at which the last whole record or mark ends. */
   get goodOffset(): number {
     return this.base + this.goodEnd;
   }
 
-  /** To the next record. False at the end, clean or `broken`. */
+  /** Moves to the next record. False at the end, clean or `broken`. */
   next(): boolean {
     if (this.broken !== undefined || this.ended) return false;
     while (this.skipPadding()) {
@@ -144,7 +144,7 @@ export class ChunkReader {
       const type = this.bytes[at + 10]!;
       const length = this.bytes[at + 8]! | (this.bytes[at + 9]! << 8);
       this.position = at + CHUNK_HEADER_SIZE + length;
-      if (this.take(type, at, length)) {
+      if (this.addChunk(type, at, length)) {
         this.goodEnd = this.position;
         if (type === CHUNK_END) return this.end();
         if (type !== CHUNK_MARK) return true;
@@ -154,7 +154,7 @@ export class ChunkReader {
     return false;
   }
 
-  /** A CorruptionError about this file. */
+  /** Creates a CorruptionError about this file. */
   corruption(what: string, offset: number): CorruptionError {
     return logCorruption(this.kind, this.path, what, this.base + offset);
   }
@@ -184,17 +184,17 @@ export class ChunkReader {
   private end(): false {
     this.ended = true;
     if (!this.isPrepared(this.position))
-      throw this.corruption('something stands behind its end', this.position);
+      throw this.corruption('there are bytes after its END', this.position);
     return false;
   }
 
-  /** Whether from `at` on there is only room that was prepared. */
+  /** Whether there is only preallocated space from `at` on. */
   private isPrepared(at: number): boolean {
     if (this.version < this.kind.preparedSince) return at >= this.bytes.length;
     return isZero(this.bytes, at);
   }
 
-  /** To the next place where a chunk may begin. False at the end of the file. */
+  /** Moves to the next offset at which a chunk may begin. False at the end of the file. */
   private skipPadding(): boolean {
     const { bytes } = this;
     const room = BLOCK_SIZE - (this.position % BLOCK_SIZE);
@@ -208,24 +208,24 @@ export class ChunkReader {
     return this.position < bytes.length;
   }
 
-  /** Why the chunk at `at` cannot be trusted; undefined when it can. */
+  /** Why the chunk at `at` is invalid; undefined when it is valid. */
   private checkChunk(at: number): BreakReason | undefined {
     const { bytes } = this;
     if (at + CHUNK_HEADER_SIZE > bytes.length) return 'cut header';
     if (readUint32(bytes, at) !== headerCheck(bytes, at, this.seed, this.base + at)) return 'bad header';
     const length = bytes[at + 8]! | (bytes[at + 9]! << 8);
     if (length > BLOCK_SIZE - (at % BLOCK_SIZE) - CHUNK_HEADER_SIZE)
-      throw this.corruption(`a chunk of ${length} bytes leaves its block`, at);
+      throw this.corruption(`a chunk of ${length} bytes extends beyond its block`, at);
     const synced = readUint48(bytes, at + 11);
-    if (synced > this.base + at) throw this.corruption('a chunk says that bytes after it were synced', at);
+    if (synced > this.base + at) throw this.corruption('a chunk states that bytes after it were synced', at);
     if (at + CHUNK_HEADER_SIZE + length > bytes.length) return 'cut payload';
     if (crc32(bytes, at + CHUNK_HEADER_SIZE, length) !== readUint32(bytes, at + 4)) return 'bad payload';
     if (synced > this.syncedOffset) this.syncedOffset = synced;
     return undefined;
   }
 
-  /** Adds a good chunk to the record. True when it completes a record, or is a mark. */
-  private take(type: number, at: number, length: number): boolean {
+  /** Adds a valid chunk to the record. True when it completes a record, or is a mark or END. */
+  private addChunk(type: number, at: number, length: number): boolean {
     const fits =
       type === CHUNK_MIDDLE || type === CHUNK_LAST
         ? this.inRecord
@@ -244,7 +244,7 @@ export class ChunkReader {
       return true;
     }
     if (type === CHUNK_FIRST) this.scratchLength = 0;
-    this.gather(at + CHUNK_HEADER_SIZE, length);
+    this.appendFragment(at + CHUNK_HEADER_SIZE, length);
     this.inRecord = type !== CHUNK_LAST;
     if (this.inRecord) return false;
     this.payload = this.scratch;
@@ -253,7 +253,7 @@ export class ChunkReader {
     return true;
   }
 
-  private gather(from: number, length: number): void {
+  private appendFragment(from: number, length: number): void {
     const needed = this.scratchLength + length;
     if (needed > this.scratch.length) {
       const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.scratch.length));
@@ -270,7 +270,7 @@ export class ChunkReader {
   }
 }
 
-/** Where the block begins that has a byte of the file. */
+/** The start of the block that contains a byte of the file. */
 export function blockOf(offset: number): number {
   return offset - (offset % BLOCK_SIZE);
 }
@@ -295,22 +295,24 @@ export function logCorruption(kind: LogKind, path: string, what: string, offset:
 }
 
 /**
- * Torn or damaged? A log that was being written when the power went may end in bytes that are no record, and must open
- * all the same; a log whose acknowledged bytes changed must not. The rules, in this order, for a break at offset X:
+ * Decides whether the end of a log is torn or damaged. A log that was being written when the power failed may end in an
+ * incomplete record, and must still open; a log whose acknowledged bytes have changed must not. The rules, in this order, for a
+ * break at offset X:
  *
- * 1. Bytes that were known to be synced when something else was written (the header of a file that is named by the
- *    MANIFEST, a promise in any chunk) cannot be torn: X before them is damage. The promise may stand in a chunk after X,
- *    so every later byte is tried as the start of a chunk.
- * 2. When one flipped bit explains a failed check, and the bit lies in a sector that was written, it is damage.
- * 3. A file that ends inside the chunk is torn: appends grow the file. So is one in whose prepared room the chunk stops: from
- *    the last byte of the chunk, or of its header where that is all that is known, to the end of the file there are zeros.
- * 4. A chunk that lies wholly in the file is torn if one of its 512-byte sectors is all zeros from where the chunk
- *    enters it: never written. (Disks write sectors whole; room is prepared by zeros and never used again, so what was
- *    not written reads as zeros.)
+ * 1. Bytes that were synced when something else was written (the header of a file that the MANIFEST names, the synced offset of
+ *    any chunk) cannot be torn: if X is before them, it is damage. A chunk after X may state it, so every later byte is
+ *    tried as the start of a chunk.
+ * 2. If one flipped bit explains the failed check, and the bit is in a sector that was written, it is damage.
+ * 3. A file that ends inside the chunk is torn, because appends grow the file. So is a file in which the chunk ends within
+ *    preallocated space: from the last byte of the chunk (or of its header if only that is known) to the end of the file there
+ *    are zeros.
+ * 4. A chunk that is completely in the file is torn if one of its 512-byte sectors, from where the chunk enters it, is all zeros:
+ *    never written. (Disks write whole sectors. Space is preallocated with zeros and never reused, so unwritten bytes read as
+ *    zeros.)
  * 5. Everything else is damage.
  *
- * What stays open: damage to the last group of records, before any later chunk reached the disk, that also zeroes a
- * whole sector or cuts the file, looks like a torn end.
+ * Not detected: damage to the last group of records, before any later chunk reached the disk, that also zeroes a whole sector or
+ * cuts the file. It looks like a torn end.
  */
 
 const SECTOR = 512;
@@ -319,7 +321,7 @@ export type Verdict = { readonly torn: true } | { readonly torn: false; readonly
 
 const TORN: Verdict = { torn: true };
 
-/** Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been safe. */
+/** Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been synced. */
 export function judgeBreak(
   bytes: Uint8Array,
   broken: Break,
@@ -331,17 +333,17 @@ export function judgeBreak(
   if (offset < knownSynced) return damage(`${knownSynced} bytes of it were known to be on the disk`);
   const seed = fileSeed(kind, fileNumber);
   const witness = findWitness(bytes, seed, offset);
-  if (witness >= 0) return damage(`the chunk at byte ${witness} shows that what stood there had been synced`);
+  if (witness >= 0) return damage(`the chunk at byte ${witness} states that these bytes were synced`);
   if (reason === 'cut header' || reason === 'cut payload' || reason === 'cut record') return TORN;
   const header = reason === 'bad header';
   const length = header ? 0 : bytes[offset + 8]! | (bytes[offset + 9]! << 8);
   const end = offset + CHUNK_HEADER_SIZE + length;
   const flipped = header ? flippedHeaderBit(bytes, offset, seed) : flippedPayloadBit(bytes, offset, length);
-  if (flipped >= 0 && !unwritten(bytes, offset, flipped))
+  if (flipped >= 0 && !isUnwritten(bytes, offset, flipped))
     return damage(`one bit is flipped at byte ${flipped}`);
   if (kind.preparedSince !== Number.POSITIVE_INFINITY && isZero(bytes, end - 1)) return TORN;
   for (let at = offset; at < end; at = (Math.floor(at / SECTOR) + 1) * SECTOR) {
-    if (unwritten(bytes, offset, at)) return TORN;
+    if (isUnwritten(bytes, offset, at)) return TORN;
   }
   return damage(`the check of its ${header ? 'header' : 'payload'} fails`);
 }
@@ -350,15 +352,15 @@ function damage(why: string): Verdict {
   return { torn: false, why };
 }
 
-/** Whether the sector that holds byte `at` is all zeros from where the chunk that begins at `start` enters it. */
-function unwritten(bytes: Uint8Array, start: number, at: number): boolean {
+/** Whether the sector that contains byte `at` is all zeros from where the chunk at `start` enters it. */
+function isUnwritten(bytes: Uint8Array, start: number, at: number): boolean {
   const sector = Math.floor(at / SECTOR) * SECTOR;
   const end = Math.min(sector + SECTOR, bytes.length);
   for (let i = Math.max(start, sector); i < end; i++) if (bytes[i] !== 0) return false;
   return true;
 }
 
-/** The offset of a chunk after `broken` that promises more than `broken` bytes to have been synced; -1 for none. */
+/** The offset of a chunk after `broken` that states that more than `broken` bytes were synced; -1 for none. */
 function findWitness(bytes: Uint8Array, seed: number, broken: number): number {
   const last = bytes.length - CHUNK_HEADER_SIZE;
   for (let at = broken + 1; at <= last; at++) {
@@ -372,7 +374,7 @@ function findWitness(bytes: Uint8Array, seed: number, broken: number): number {
   return -1;
 }
 
-/** The byte whose one flipped bit makes the header's check fail; -1 when no single bit does. */
+/** The byte in which one flipped bit explains the header's failed check; -1 when no single bit does. */
 function flippedHeaderBit(bytes: Uint8Array, offset: number, seed: number): number {
   const header = Uint8Array.from(bytes.subarray(offset, offset + CHUNK_HEADER_SIZE));
   for (let bit = 0; bit < 8 * CHUNK_HEADER_SIZE; bit++) {
@@ -385,8 +387,8 @@ function flippedHeaderBit(bytes: Uint8Array, offset: number, seed: number): numb
 }
 
 /**
- * The byte of the payload whose one flipped bit makes its crc fail; -1 when no single bit does. A flipped bit changes
- * the crc by a pattern that depends only on its distance from the end: walk the distances until the pattern is met.
+ * The byte of the payload in which one flipped bit explains the failed crc; -1 when no single bit does. A flipped bit changes the
+ * crc by a pattern that depends only on the bit's distance from the end, so the distances are tried until the pattern matches.
  */
 function flippedPayloadBit(bytes: Uint8Array, offset: number, length: number): number {
   const from = offset + CHUNK_HEADER_SIZE;

@@ -23,11 +23,11 @@ const EMPTY = new Uint8Array(0);
 /**
  * Frames records into chunks and appends them to one file.
  *
- * 1. `append` only fills the staging buffer; `flush` hands it to the file in one write.
- * 2. The file never keeps part of a failed flush: it is cut back to where it was. If even that fails the writer is
- *    poisoned, for what follows a half-written chunk could never be read.
- * 3. A failed sync poisons too: the kernel may have dropped the pages, and a second sync would prove nothing.
- * 4. A poisoned writer writes nothing ever again; every call throws the same `ERR_READONLY`.
+ * 1. `append` only fills the staging buffer; `flush` writes the buffer to the file with one call.
+ * 2. The file never keeps part of a failed flush: it is truncated to its former length. If that fails too the writer is poisoned,
+ *    because nothing after a half-written chunk could ever be read.
+ * 3. A failed sync poisons the writer: the kernel may have dropped the pages, and a second sync would prove nothing.
+ * 4. A poisoned writer never writes again; every call throws the same `ERR_READONLY`.
  */
 export class ChunkWriter {
   readonly file: FileHandle;
@@ -35,7 +35,7 @@ export class ChunkWriter {
   private readonly stagingSize: number;
   private staging: Uint8Array;
   private stagedLength = 0;
-  /** The length of the file without what is staged. */
+  /** The length of the file, without staged bytes. */
   private written = 0;
   private recordsEndStaged = 0;
   private recordsEndWritten = 0;
@@ -44,7 +44,7 @@ export class ChunkWriter {
   private poison: RowanError | undefined;
   private preparedEnd = 0;
 
-  /** `file` is new and empty. Nothing is written before the first `flush`. */
+  /** `file` must be new and empty. Nothing is written before the first `flush`. */
   constructor(file: FileHandle, kind: LogKind, fileNumber: number, stagingSize = 65536) {
     this.file = file;
     this.seed = fileSeed(kind, fileNumber);
@@ -58,7 +58,7 @@ export class ChunkWriter {
     this.recordsEndStaged = this.stagedLength;
   }
 
-  /** The length of the file once all that is staged is written. */
+  /** The length of the file once all staged bytes are written. */
   get end(): number {
     return this.written + this.stagedLength;
   }
@@ -67,12 +67,12 @@ export class ChunkWriter {
     return this.stagedLength;
   }
 
-  /** The length of the file, which a torn flush never changes. */
+  /** The length of the file; failed flushes do not count. */
   get writtenLength(): number {
     return this.written;
   }
 
-  /** Where the last record that was written ends; what follows are marks. */
+  /** Where the last written record ends; only marks follow. */
   get recordsEnd(): number {
     return this.recordsEndWritten;
   }
@@ -87,12 +87,12 @@ export class ChunkWriter {
     return this.runningCrc;
   }
 
-  /** Why nothing can be written any more; undefined while all is well. */
+  /** Why nothing can be written any more; undefined while the writer works. */
   get poisoned(): RowanError | undefined {
     return this.poison;
   }
 
-  /** Stages one record: `prefix`, then `length` bytes of `payload` from `offset`; together at least one byte. */
+  /** Stages one record: `prefix`, then `length` bytes of `payload` from `offset`; at least one byte in total. */
   append(prefix: Uint8Array, payload: Uint8Array, offset: number, length: number): void {
     this.checkUsable();
     const total = prefix.length + length;
@@ -110,12 +110,12 @@ export class ChunkWriter {
     this.recordsEndStaged = this.end;
   }
 
-  /** Stages a mark that carries the synced offset. */
+  /** Stages a mark, which carries the synced offset. */
   appendMark(): void {
     this.appendEmpty(CHUNK_MARK);
   }
 
-  /** Stages what says that the log goes on in another file; the last of this one. */
+  /** Stages an END: the log continues in another file. Nothing may follow. */
   appendEnd(): void {
     this.appendEmpty(CHUNK_END);
     this.recordsEndStaged = this.end;
@@ -129,20 +129,20 @@ export class ChunkWriter {
   }
 
   /**
-   * Makes room for `length` bytes behind what is written, before anything but the header is: off the thread, and not yet
-   * on the disk.
+   * Preallocates `length` bytes after what is written, off the thread and without a sync. Only the header may have been written
+   * before.
    */
   async prepare(length: number): Promise<void> {
     await this.file.prepare(length);
     this.preparedEnd = Math.max(this.preparedEnd, this.written) + length;
   }
 
-  /** Bytes that can be written until the file has to grow. */
+  /** Bytes that can be written before the file has to grow. */
   get prepared(): number {
     return Math.max(0, this.preparedEnd - this.written);
   }
 
-  /** Gives back the room that was prepared and is not needed. */
+  /** Cuts off unused preallocated space. */
   trim(): void {
     if (this.prepared === 0) return;
     this.file.truncate(this.written);
@@ -150,8 +150,8 @@ export class ChunkWriter {
   }
 
   /**
-   * Writes what is staged. When it throws `ERR_IO` the file is as it was and what was staged is gone; the writer can
-   * be used on.
+   * Writes what is staged. When it throws `ERR_IO` the file is unchanged and the staged records are dropped; the writer can still
+   * be used.
    */
   flush(): void {
     this.checkUsable();
@@ -168,7 +168,7 @@ export class ChunkWriter {
     this.runningCrc = crc32(this.staging, 0, length, this.runningCrc);
     this.written += length;
     this.recordsEndWritten = this.recordsEndStaged;
-    // One huge record must not hold its memory for the rest of the run.
+    // One huge record must not occupy its memory for ever.
     if (this.staging.length > 4 * this.stagingSize) this.staging = Buffer.allocUnsafeSlow(this.stagingSize);
   }
 
@@ -183,7 +183,7 @@ export class ChunkWriter {
     this.synced = this.written;
   }
 
-  /** As `sync`, off the thread; it covers what was appended before the call. */
+  /** Like `sync`, off the thread; it covers what was appended before the call. */
   async syncAsync(): Promise<void> {
     this.flush();
     const target = this.written;
@@ -195,12 +195,12 @@ export class ChunkWriter {
     if (target > this.synced) this.synced = target;
   }
 
-  /** Makes the writer refuse everything from now on. Returns the error that every call gets. */
+  /** Poisons the writer: it refuses everything from now on. Returns the error that every call gets. */
   fail(cause: unknown): RowanError {
     this.poison ??= new RowanError(
       'ERR_READONLY',
-      `Writing to "${this.file.path}" failed in a way that leaves unknown what is on the disk, so nothing more is ` +
-        'written. Reads go on. Look at the cause, mend the disk, and open the store again: it recovers by itself.',
+      `Writing to "${this.file.path}" failed, and it is unknown what is on the disk, so nothing more is ` +
+        'written. Reads still work. Look at the cause, repair the disk, and open the store again: it recovers by itself.',
       { cause, details: { file: this.file.path } },
     );
     return this.poison;
@@ -219,7 +219,7 @@ export class ChunkWriter {
     }
   }
 
-  /** Makes room for a record of `total` bytes with all the headers and padding it may need. */
+  /** Makes room in the staging buffer for a record of `total` bytes with its headers and padding. */
   private reserve(total: number): void {
     const chunks = Math.ceil(total / (BLOCK_SIZE - CHUNK_HEADER_SIZE)) + 2;
     const needed = total + chunks * (CHUNK_HEADER_SIZE + MIN_CHUNK_ROOM);
@@ -236,7 +236,7 @@ export class ChunkWriter {
     this.stagedLength += room;
   }
 
-  /** Stages the `part` bytes from `from` of the record that is `prefix` and `payload` one after the other. */
+  /** Stages `part` bytes, from `from`, of the record that consists of `prefix` and `payload`. */
   private putChunk(
     type: number,
     prefix: Uint8Array,
@@ -274,8 +274,8 @@ function copyPart(source: Uint8Array, from: number, length: number, target: Uint
 }
 
 /**
- * A new log with its header, and `firstRecord` if there is one, on the disk and its name safe. Where that fails, there
- * is no such file (or a leftover that the next opener removes), and the error is an `ERR_IO`: nothing has happened.
+ * Creates a log with its header, and `firstRecord` if given, synced and its name safe. On failure there is no such file (or a
+ * leftover that the next opener removes), and the error is an `ERR_IO`: nothing has happened.
  */
 export function createLog(
   files: FileSystem,
@@ -298,7 +298,7 @@ export function createLog(
   }
 }
 
-/** As {@link createLog}, with the disk's work off the thread. */
+/** Like {@link createLog}, with the disk's work off the thread. */
 export async function createLogAsync(
   files: FileSystem,
   path: string,
@@ -318,17 +318,17 @@ export async function createLogAsync(
   }
 }
 
-/** What is to be told of a new log: its writer calls a failed sync ERR_READONLY, for what it may have lost; here there was nothing to lose. */
+/** The error to report for a new log. Its writer turns a failed sync into ERR_READONLY, but a new log had nothing to lose. */
 export function failureOf(error: unknown): unknown {
   return error instanceof RowanError && error.code === 'ERR_READONLY' ? error.cause : error;
 }
 
-/** Closes and removes a file that nothing names. Where that fails, the next opener removes it. */
+/** Closes and removes a file that nothing names. If that fails, the next opener removes it. */
 export function discardLog(files: FileSystem, file: FileHandle): void {
   file.close();
   try {
     files.unlink(file.path);
   } catch {
-    // Whatever led here is what is to be reported.
+    // The first failure is the one to report.
   }
 }

@@ -1,9 +1,9 @@
 /**
- * CURRENT: three lines of ASCII that say which MANIFEST is the store's.
+ * CURRENT: three lines of ASCII that name the store's MANIFEST.
  *
  *     rowan 1                   the version of the store's format
  *     MANIFEST-000005 1234      the file, and how many of its bytes are known to be on the disk
- *     9ae0daaf                  the crc-32 of the two lines before, line ends included
+ *     9ae0daaf                  the crc-32 of the first two lines, line ends included
  */
 
 import { crc32, toBytes } from '../../bytes/index.js';
@@ -22,7 +22,7 @@ export const STORE_FORMAT_VERSION = 1;
 export interface Current {
   /** The number of the MANIFEST. */
   readonly manifest: number;
-  /** Bytes of it that were safe when CURRENT was written. */
+  /** Bytes of it that were synced when CURRENT was written. */
   readonly length: number;
 }
 
@@ -37,11 +37,11 @@ export function formatCurrent(current: Current): string {
  *   `ERR_NOT_A_STORE` when it is another program's.
  */
 export function parseCurrent(content: string, path: string): Current {
-  // LevelDB, RocksDB and their kin have a CURRENT of this one line.
+  // LevelDB, RocksDB and others derived from it have a CURRENT of this one line.
   if (/^MANIFEST-\d+\n?$/.test(content)) {
     throw new RowanError(
       'ERR_NOT_A_STORE',
-      `The file "${path}" was written by LevelDB or one of its kin: the folder is no store of Rowan. Give another path.`,
+      `The file "${path}" was written by LevelDB or RocksDB: the folder is not a store of Rowan. Give another path.`,
       { details: { file: path } },
     );
   }
@@ -74,7 +74,7 @@ export function readCurrent(files: FileSystem, directory: string): Current {
   }
 }
 
-/** Writes the file beside CURRENT, complete and synced. Nothing has changed when this fails. */
+/** Writes a temporary file with the new contents and syncs it. If this fails, nothing has changed. */
 export function prepareCurrent(files: FileSystem, directory: string, current: Current): void {
   const path = joinPath(directory, CURRENT_TEMPORARY_FILE);
   if (files.exists(path)) files.unlink(path);
@@ -88,7 +88,7 @@ export function prepareCurrent(files: FileSystem, directory: string, current: Cu
   }
 }
 
-/** Puts what was prepared in the place of CURRENT. When this fails, either may be found after a restart. */
+/** Replaces CURRENT by the temporary file. If this fails, either version may be found after a restart. */
 export function switchCurrent(files: FileSystem, directory: string): void {
   files.rename(joinPath(directory, CURRENT_TEMPORARY_FILE), joinPath(directory, CURRENT_FILE));
   files.syncDirectory(directory);
@@ -101,7 +101,7 @@ function crcOf(text: string): string {
 
 function damaged(path: string): CorruptionError {
   return new CorruptionError(
-    `The file "${path}", which says what the store consists of, is damaged. Nothing was changed. ` +
+    `The file "${path}", which names the store's MANIFEST, is damaged. Nothing was changed. ` +
       'Restore the store from a copy.',
     { details: { file: path, offset: 0 } },
   );

@@ -1,4 +1,4 @@
-/** Tells whether a folder holds a store, nothing yet, or something else. */
+/** Decides whether a folder holds a store, can hold a new one, or holds something else; and checks and removes its files. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
 import {
@@ -21,21 +21,21 @@ const FRESH_LENGTH =
   CHUNK_HEADER_SIZE +
   encodeEdits(snapshotEdits(applyEdits(emptyState(), [{ type: 'counters', nextFile: 2 }]))).length;
 
-/** Files that operating systems put into every folder. */
+/** Files that operating systems put into folders. */
 const IGNORED = /^(\..*|lost\+found|Thumbs\.db|desktop\.ini)$/;
 
 /**
- * "store" when the folder has one, "new" when one can be made there: it is empty, not there, or the making of a store
- * was cut short in it. Changes nothing.
- * @throws RowanError `ERR_NOT_A_STORE` when it has other things in it, or is a file; CorruptionError when it has the
- *   files of a store but no CURRENT.
+ * "store" when the folder has one, "new" when one can be created: the folder is empty, does not exist, or the creation of a store
+ * was interrupted in it. Changes nothing.
+ * @throws RowanError `ERR_NOT_A_STORE` when it has other contents, or is a file; CorruptionError when it has the files of a store
+ *   but no CURRENT.
  */
 export function inspectDirectory(files: FileSystem, directory: string): 'store' | 'new' {
   if (!files.exists(directory)) return 'new';
   if (!files.isDirectory(directory)) {
     throw new RowanError(
       'ERR_NOT_A_STORE',
-      `"${directory}" is a file. A store is a folder: give the path of one, or of one to be made.`,
+      `"${directory}" is a file. A store is a folder: give the path of a store, or of a folder that does not exist yet.`,
       { details: { file: directory } },
     );
   }
@@ -45,13 +45,13 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
   if (strangers.length > 0) {
     throw new RowanError(
       'ERR_NOT_A_STORE',
-      `The folder "${directory}" is no store of Rowan: it has no CURRENT, but ${strangers.length} other ` +
+      `The folder "${directory}" is not a store of Rowan: it has no CURRENT, but ${strangers.length} other ` +
         `${strangers.length === 1 ? 'entry' : 'entries'} (${strangers.slice(0, 3).join(', ')}). ` +
         'Give the path of a store, or of an empty folder for a new one.',
       { details: { file: directory } },
     );
   }
-  // A store has its first MANIFEST before CURRENT, and everything else after.
+  // The first MANIFEST is created before CURRENT, everything else after it.
   const first = manifestFileName(1);
   const beyond = names.filter(
     (name) => !['lock', 'temporary', 'checkpoint'].includes(parseStoreFileName(name)!.kind),
@@ -68,8 +68,8 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
 }
 
 /**
- * Checks that every file that the state names is there and as long as it was.
- * @throws CorruptionError naming the first that is not.
+ * Checks that every file that the state names exists and has its recorded length.
+ * @throws CorruptionError naming the first that does not.
  */
 export function checkNamedFiles(files: FileSystem, directory: string, state: VersionState): void {
   const present = new Set(files.readdir(directory));
@@ -96,8 +96,8 @@ export function checkNamedFiles(files: FileSystem, directory: string, state: Ver
 }
 
 /**
- * Checks that the MANIFEST knows every log that has writes. Nothing is written to a log before the edit that names it is
- * on the disk: one that has writes, is not named, and is younger than all that is, proves that edits were lost.
+ * Checks that the MANIFEST names every log with writes. Nothing is written to a log before the edit that names it is on the
+ * disk. So an unnamed log that has writes, and is newer than all named files, proves that edits were lost.
  * @throws CorruptionError naming the log.
  */
 export function checkUnnamedLogs(files: FileSystem, directory: string, state: VersionState): void {
@@ -107,14 +107,14 @@ export function checkUnnamedLogs(files: FileSystem, directory: string, state: Ve
     const path = joinPath(directory, name);
     if (!hasWrites(files, path)) continue;
     throw new CorruptionError(
-      `The log "${path}" has writes, and the MANIFEST does not name it: the MANIFEST has lost its end. Nothing was ` +
+      `The log "${path}" has writes, and the MANIFEST does not name it: the end of the MANIFEST is lost. Nothing was ` +
         'changed. Restore the store from a copy, or save what is sound with `rowan store repair`.',
       { details: { file: path, offset: FILE_HEADER_END } },
     );
   }
 }
 
-/** Whether anything stands behind the header of a log. What a loss of power left as zeros was never written. */
+/** Whether there is anything but zeros after the header of a log. Zeros after a loss of power were never written. */
 function hasWrites(files: FileSystem, path: string): boolean {
   const file = files.openRead(path);
   try {
@@ -130,9 +130,9 @@ function hasWrites(files: FileSystem, path: string): boolean {
 }
 
 /**
- * Removes the files of a store that the state does not name: outputs that a crash cut short, and what the last opener
- * did not come to remove. Files of other names are left alone, and so is what cannot be removed: its number is not
- * used again. Returns the names that were removed.
+ * Removes the store's files that the state does not name: unfinished outputs of a crash, and files that the last opener did not
+ * remove. Other files stay. A file that cannot be removed stays too; its number is not used again. Returns the
+ * removed names.
  */
 export function removeObsoleteFiles(
   files: FileSystem,
@@ -154,13 +154,13 @@ export function removeObsoleteFiles(
       files.unlink(joinPath(directory, name));
       removed.push(name);
     } catch {
-      // It does no harm but the room it takes; the next opener tries again.
+      // It only occupies space; the next opener tries again.
     }
   }
   return removed;
 }
 
-/** Makes the folder and those above it where they are not there, and their names safe. */
+/** Creates the folder and its missing parents, and syncs their names. */
 export function makeDirectory(files: FileSystem, directory: string): void {
   const made: string[] = [];
   for (let path = directory; !files.exists(path); path = parentPath(path)) made.push(parentPath(path));

@@ -1,16 +1,16 @@
 import { CorruptionError, RowanError } from '../../errors.js';
 import { type NamespaceProperties, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
-/** One change to the set of tables, regions and files of a store. Edits that are logged together take effect together. */
+/** A change to the tables, regions and files of a store. Edits that are logged together take effect together. */
 
-/** A sorted file of one store. After a split two stores may have the same file. */
+/** A sorted file of one store. After a split, two stores may share a file. */
 export interface FileEntry {
   readonly number: number;
   /** Bytes on the disk. */
   readonly size: number;
-  /** The crc of its footer, where it is known. */
+  /** The crc of its footer, if known. */
   readonly footerCrc?: number | undefined;
-  /** The sequence number that all cells of a bulk-loaded file have; of other files undefined. */
+  /** The sequence number of all cells of a bulk-loaded file; undefined for other files. */
   readonly bulkSeq?: number | undefined;
   readonly cells: number;
   readonly deletes: number;
@@ -26,7 +26,7 @@ export interface FileEntry {
 export type Edit =
   | { readonly type: 'namespaceAdd'; readonly name: string }
   | { readonly type: 'namespaceRemove'; readonly name: string }
-  /** Its properties, as a whole. */
+  /** Replaces all properties. */
   | {
       readonly type: 'namespaceAlter';
       readonly name: string;
@@ -36,11 +36,11 @@ export type Edit =
       readonly type: 'tableAdd';
       readonly id: number;
       readonly descriptor: TableDescriptor;
-      /** Each family's number; a family made anew has another. */
+      /** The number of each family. A family that is dropped and created again gets another. */
       readonly familyNumbers: ReadonlyMap<string, number>;
       readonly enabled: boolean;
     }
-  /** Fields that are left out stay as they are. The stores of families that are no longer numbered go, with their files. */
+  /** Omitted fields stay as they are. The stores of families that are no longer listed are removed, with their files. */
   | {
       readonly type: 'tableAlter';
       readonly id: number;
@@ -48,24 +48,24 @@ export type Edit =
       readonly familyNumbers?: ReadonlyMap<string, number> | undefined;
       readonly enabled?: boolean | undefined;
     }
-  /** With its regions and their files. */
+  /** Removes the table with its regions and their files. */
   | { readonly type: 'tableDrop'; readonly id: number }
   | {
       readonly type: 'regionAdd';
       readonly id: number;
       readonly table: number;
-      /** Inclusive; empty: from the beginning. */
+      /** Inclusive; empty: from the first row. */
       readonly startKey: Uint8Array;
-      /** Exclusive; empty: to the end. */
+      /** Exclusive; empty: to the last row. */
       readonly endKey: Uint8Array;
     }
-  /** With its files, as far as no other region has them. */
+  /** Removes the region with the files that no other region has. */
   | { readonly type: 'regionRemove'; readonly id: number }
   | { readonly type: 'fileAdd'; readonly region: number; readonly family: number; readonly file: FileEntry }
   | { readonly type: 'fileRemove'; readonly region: number; readonly family: number; readonly number: number }
-  /** Every write numbered up to `seq` of this store is in its files: recovery leaves it out. */
+  /** Every write up to `seq` of this store is in its files: recovery skips them. */
   | { readonly type: 'flushed'; readonly region: number; readonly family: number; readonly seq: number }
-  /** A new WAL segment, the one that is written to. */
+  /** A new WAL segment, which becomes the active one. */
   | { readonly type: 'walAdd'; readonly number: number }
   | {
       readonly type: 'walClosed';
@@ -76,16 +76,16 @@ export type Edit =
       readonly lastSeq: number;
     }
   | { readonly type: 'walRemove'; readonly number: number }
-  /** Counters only grow; what is left out stays as it is. */
+  /** Counters only grow; omitted ones stay as they are. */
   | {
       readonly type: 'counters';
       /** The number that the next file gets. */
       readonly nextFile?: number | undefined;
       /** The number that the next table, family or region gets. */
       readonly nextId?: number | undefined;
-      /** No write in a file or segment has a greater number. */
+      /** No write in a file or segment has a greater sequence number. */
       readonly lastSeq?: number | undefined;
-      /** The greatest timestamp that the store has given to a write; the next opener gives no lower one. */
+      /** The greatest timestamp that the store has assigned; after the next opening it assigns no lower one. */
       readonly clock?: number | undefined;
     };
 
@@ -99,8 +99,8 @@ export function encodeEdits(edits: readonly Edit[]): Uint8Array {
 }
 
 /**
- * The edits of one MANIFEST record.
- * @throws CorruptionError when they are none; RowanError `ERR_FORMAT_VERSION` for a type of edit not known here.
+ * Decodes the edits of one MANIFEST record.
+ * @throws CorruptionError when the record is invalid; RowanError `ERR_FORMAT_VERSION` for an unknown type of edit.
  */
 export function decodeEdits(bytes: Uint8Array, file: string, offset: number): Edit[] {
   try {
@@ -109,7 +109,7 @@ export function decodeEdits(bytes: Uint8Array, file: string, offset: number): Ed
   } catch (error) {
     if (error instanceof RowanError && error.code === 'ERR_FORMAT_VERSION') throw error;
     throw new CorruptionError(
-      `The MANIFEST "${file}" has a record at byte ${offset} that is no list of edits: ${(error as Error).message} ` +
+      `The MANIFEST "${file}" has a record at byte ${offset} that is not a list of edits: ${(error as Error).message} ` +
         'Restore the store from a copy.',
       { cause: error, details: { file, offset } },
     );
@@ -246,13 +246,13 @@ function texts(json: unknown): Record<string, string> {
 
 function text(json: Json, field: string): string {
   const value = json[field];
-  if (typeof value !== 'string') throw new TypeError(`"${field}" is no text.`);
+  if (typeof value !== 'string') throw new TypeError(`"${field}" is not a string.`);
   return value;
 }
 
 function integer(json: Json, field: string): number {
   const value = json[field];
-  if (!Number.isSafeInteger(value)) throw new TypeError(`"${field}" is no integer.`);
+  if (!Number.isSafeInteger(value)) throw new TypeError(`"${field}" is not an integer.`);
   return value as number;
 }
 

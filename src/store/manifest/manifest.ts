@@ -8,7 +8,7 @@ import { type FoundStore, findStore } from './read-manifest.js';
 import { applyEdits, snapshotEdits, type VersionState } from './version-state.js';
 
 export interface ManifestOptions {
-  /** Bytes above which the MANIFEST is written anew, short; default 4 MiB. */
+  /** Bytes above which the MANIFEST is replaced by a new one with only the present state; default 4 MiB. */
   readonly rollSize?: number;
 }
 
@@ -16,12 +16,13 @@ const EMPTY = new Uint8Array(0);
 const STAGING_SIZE = 65536;
 
 /**
- * The log of what a store consists of. One opener at a time, who holds the folder's lock.
+ * The MANIFEST: the log of what a store consists of. It has one opener at a time, who holds the folder's lock.
  *
- * 1. A state is never seen before the edits that make it are on the disk, and all edits of one call with them or none.
- * 2. Names come before uses: the folder is synced before an edit that adds a file.
- * 3. A call that fails with `ERR_IO` has changed nothing and may be made again. After `ERR_READONLY` it is unknown what
- *    is on the disk: the MANIFEST takes no more edits, and the next opener finds the state before or after.
+ * 1. A state is not visible before the edits that lead to it are on the disk. The edits of one call are recorded together or not
+ *    at all.
+ * 2. The folder is synced before an edit that adds a file, so a named file always exists.
+ * 3. A call that fails with `ERR_IO` has changed nothing and may be repeated. After `ERR_READONLY` it is unknown what is on the
+ *    disk: the MANIFEST accepts no more edits, and the next opener finds the state before or after the failed call.
  */
 export class Manifest {
   private readonly files: FileSystem;
@@ -29,17 +30,17 @@ export class Manifest {
   private readonly rollSize: number;
   private fileNumber: number;
   private writer: ChunkWriter;
-  /** On the disk. */
+  /** The state that is on the disk. */
   private durable: VersionState;
-  /** With the edits that are written and not synced yet. */
+  /** The state after the edits that are written and not synced yet. */
   private pending: VersionState;
   private nextFile = 0;
   private nextId = 0;
   private edits = 0;
   private durableEdits = 0;
   private rollAt: number;
-  /** The length that CURRENT vouches for. */
-  private vouched: number;
+  /** The length that CURRENT records as synced. */
+  private recordedLength: number;
   private closed = false;
 
   private constructor(
@@ -57,13 +58,13 @@ export class Manifest {
     this.pending = state;
     this.fileNumber = number;
     this.writer = writer;
-    this.vouched = writer.writtenLength;
-    this.rollAt = Math.max(rollSize, 2 * this.vouched);
+    this.recordedLength = writer.writtenLength;
+    this.rollAt = Math.max(rollSize, 2 * this.recordedLength);
   }
 
   /**
-   * Opens the store in `directory`, or makes one in a new or empty folder. What a crash left over is removed, and the
-   * state is written anew to a fresh MANIFEST.
+   * Opens the store in `directory`, or creates one in a new or empty folder. Leftovers of a crash are removed, and the state is
+   * written to a new MANIFEST.
    * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage and for missing files.
    */
   static open(files: FileSystem, directory: string, options: ManifestOptions = {}): Manifest {
@@ -71,8 +72,8 @@ export class Manifest {
   }
 
   /**
-   * Goes on from what was found, with `edits`, in a fresh MANIFEST. Until CURRENT names it nothing has changed; then
-   * what nothing names any more is removed, as far as that can be done.
+   * Continues from the state that was found, with `edits`, in a new MANIFEST. Nothing has changed until CURRENT names it; then
+   * files that nothing names any more are removed where possible.
    */
   static begin(
     files: FileSystem,
@@ -84,7 +85,7 @@ export class Manifest {
     const rollSize = options.rollSize ?? 4 * 1024 * 1024;
     if (found.manifest === 0) {
       makeDirectory(files, directory);
-      // What the making of a store has left that was cut short: the first MANIFEST has its name.
+      // Leftovers of an interrupted creation use the name of the first MANIFEST.
       removeObsoleteFiles(files, directory, found.state, 0);
     }
     const number = found.nextNumber;
@@ -101,40 +102,40 @@ export class Manifest {
     return new Manifest(files, directory, state, number, writer, rollSize);
   }
 
-  /** The tables, regions and files of the store, as the disk has them. */
+  /** The tables, regions and files of the store, as they are on the disk. */
   get state(): VersionState {
     return this.durable;
   }
 
-  /** The number of the file that is written to. */
+  /** The number of the active MANIFEST file. */
   get number(): number {
     return this.fileNumber;
   }
 
-  /** Bytes of that file that make {@link state}. */
+  /** The length of that file that makes up {@link state}. */
   get durableLength(): number {
     return this.writer.syncedOffset;
   }
 
-  /** A number for a new file; each is given once. One that no edit names may be given again after a restart. */
+  /** Returns a number for a new file; each is returned once. After a restart, numbers that no edit names may be returned again. */
   newFileNumber(): number {
     this.nextFile = Math.max(this.nextFile, this.pending.nextFile);
     return this.nextFile++;
   }
 
-  /** A number for a new table, family or region, as `newFileNumber`. */
+  /** Returns a number for a new table, family or region; as `newFileNumber`. */
   newId(): number {
     this.nextId = Math.max(this.nextId, this.pending.nextId);
     return this.nextId++;
   }
 
-  /** Why no edit can be logged any more; undefined while all is well. */
+  /** Why no edit can be logged any more; undefined while the MANIFEST works. */
   get poisoned(): RowanError | undefined {
     return this.writer.poisoned;
   }
 
   /**
-   * Makes all `edits` at once and returns when they are on the disk.
+   * Applies all `edits` together and returns when they are on the disk.
    * @throws InvalidArgumentError when they do not fit the state; RowanError `ERR_IO`, `ERR_READONLY` (see above).
    */
   log(edits: readonly Edit[]): VersionState {
@@ -145,14 +146,14 @@ export class Manifest {
     return this.durable;
   }
 
-  /** As `log`, without holding up the thread while the disk works. Edits take effect in the order of the calls. */
+  /** Like `log`, without blocking the thread. Edits take effect in the order of the calls. */
   async logAsync(edits: readonly Edit[]): Promise<VersionState> {
     const count = this.write(edits);
     const { pending, writer } = this;
     try {
       await writer.syncAsync();
     } catch (error) {
-      // The file may have been rolled away meanwhile; the failure is the disk's all the same.
+      // The file may have been replaced meanwhile, but the failure concerns the disk.
       throw this.writer.fail(error);
     }
     this.publish(pending, count);
@@ -160,7 +161,7 @@ export class Manifest {
     return this.durable;
   }
 
-  /** Writes the state anew to a short file and goes on there. */
+  /** Writes the present state to a new, short file and continues there. */
   roll(): void {
     this.checkOpen();
     const number = this.newFileNumber();
@@ -181,18 +182,18 @@ export class Manifest {
     const old = this.writer;
     this.writer = next;
     this.fileNumber = number;
-    this.vouched = next.writtenLength;
-    this.rollAt = Math.max(this.rollSize, 2 * this.vouched);
+    this.recordedLength = next.writtenLength;
+    this.rollAt = Math.max(this.rollSize, 2 * this.recordedLength);
     this.pending = state;
     this.publish(state, this.edits);
     discardLog(this.files, old.file);
   }
 
-  /** Records in CURRENT how long the MANIFEST is, so that a later loss of its end is seen, and closes it. */
+  /** Records the length of the MANIFEST in CURRENT, so that a later loss of its end is detected, and closes it. */
   close(): void {
     if (this.closed) return;
     try {
-      if (this.writer.poisoned === undefined && this.writer.writtenLength > this.vouched) {
+      if (this.writer.poisoned === undefined && this.writer.writtenLength > this.recordedLength) {
         this.writer.sync();
         const length = this.writer.writtenLength;
         prepareCurrent(this.files, this.directory, { manifest: this.fileNumber, length });
@@ -203,7 +204,7 @@ export class Manifest {
     }
   }
 
-  /** Closes the file as it is. */
+  /** Closes the file without writing. */
   abandon(): void {
     this.closed = true;
     this.writer.file.close();
@@ -215,11 +216,11 @@ export class Manifest {
     if (this.writer.poisoned !== undefined) throw this.writer.poisoned;
   }
 
-  /** Hands the edits to the operating system. Returns their number in the order of all edits. */
+  /** Writes the edits to the operating system. Returns their position in the order of all edits. */
   private write(edits: readonly Edit[]): number {
     this.checkOpen();
     const next = applyEdits(this.pending, edits);
-    // A segment of the log is made with its name safe.
+    // Log segments are created with their names synced.
     if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const record = encodeEdits(edits);
     this.writer.append(EMPTY, record, 0, record.length);
@@ -234,7 +235,7 @@ export class Manifest {
     this.durableEdits = count;
   }
 
-  /** A mark vouches for the last edit; and a file that has grown long is written anew. Neither is a duty. */
+  /** Writes a mark that proves the last edit synced, and replaces the file when it has grown long. Both are optional. */
   private afterSync(): void {
     if (this.closed || this.writer.poisoned !== undefined) return;
     try {
@@ -244,7 +245,7 @@ export class Manifest {
       }
       if (this.writer.end > this.rollAt) this.roll();
     } catch {
-      // The edit itself is safe. Try the roll again when the file has grown some more, not at every edit.
+      // The edit itself is on the disk. The next attempt comes when the file has grown further, not with every edit.
       this.rollAt = this.writer.end + this.rollSize;
     }
   }

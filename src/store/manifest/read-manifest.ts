@@ -16,12 +16,12 @@ export interface ReadManifest {
   readonly state: VersionState;
   /** The number of the MANIFEST. */
   readonly number: number;
-  /** Bytes of a torn end, of an edit that never took effect; 0 for none. */
+  /** Bytes of a torn end, which belong to an edit that never took effect; 0 for none. */
   readonly tornBytes: number;
 }
 
 /**
- * The state of the store in a folder, by its CURRENT and MANIFEST. Changes nothing, so that tools may use it.
+ * Reads the state of the store in a folder from its CURRENT and MANIFEST. Changes nothing, so tools may use it.
  * @throws CorruptionError when they are damaged; RowanError `ERR_FORMAT_VERSION` when they are newer than this release.
  */
 export function readManifest(
@@ -46,8 +46,8 @@ export function readManifest(
 }
 
 /**
- * The state by the first `length` bytes of a MANIFEST, which whoever writes it vouches for.
- * @throws CorruptionError when they are damaged, or the file has been replaced.
+ * Reads the state from the first `length` bytes of a MANIFEST, which the process that writes it reports as valid.
+ * @throws CorruptionError when they are damaged, or the file was replaced.
  */
 export function readManifestTo(
   files: FileSystem,
@@ -92,20 +92,20 @@ function applyRead(state: VersionState, edits: readonly Edit[], file: string, of
   }
 }
 
-/** The contents of a folder, read without changing anything in it. */
+/** The contents of a store's folder, read without changes to it. */
 
 export interface FoundStore {
   readonly state: VersionState;
-  /** The number of the MANIFEST; 0 where a store can be made. */
+  /** The number of the MANIFEST; 0 where a store can be created. */
   readonly manifest: number;
-  /** A number that no file has, be it a leftover that could not be removed. */
+  /** A number that no file uses, not even a leftover that could not be removed. */
   readonly nextNumber: number;
 }
 
 /**
- * The store in `directory`; an empty one where there is none yet and one can be made.
- * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage, for missing files, and for
- *   writes that the MANIFEST does not know of.
+ * Finds the store in `directory`; an empty one where none exists and one can be created.
+ * @throws RowanError `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`; CorruptionError for damage, for missing files, and for writes that
+ *   the MANIFEST does not name.
  */
 export function findStore(files: FileSystem, directory: string): FoundStore {
   if (inspectDirectory(files, directory) === 'new')
@@ -120,12 +120,12 @@ export function findStore(files: FileSystem, directory: string): FoundStore {
   return { state, manifest: number, nextNumber };
 }
 
-/** The state of a store by as much of its MANIFEST as can be read. For repairs only: opening takes all or nothing. */
+/** The state of a store by the readable part of its MANIFEST. Only for repair: opening requires all of it. */
 
 export interface SalvagedManifest {
   readonly state: VersionState;
   readonly number: number;
-  /** The damage; undefined when the MANIFEST is whole. */
+  /** What was lost; undefined when the MANIFEST is intact. */
   readonly lost: string | undefined;
 }
 
@@ -149,17 +149,17 @@ export function salvageManifest(files: FileSystem, directory: string): SalvagedM
     if (read === undefined) continue;
     const lost = named
       ? read.lost
-      : `${CURRENT_FILE}: ${manifestFileName(number)} was taken, the newest that can be read`;
+      : `${CURRENT_FILE}: ${manifestFileName(number)} was used instead, the newest readable one`;
     return { state: read.state, number, lost };
   }
   throw new CorruptionError(
-    `No MANIFEST in "${directory}" can be read, so nobody knows which files are of which table. Nothing was changed. ` +
+    `No MANIFEST in "${directory}" can be read, so it is unknown which file belongs to which table. Nothing was changed. ` +
       'Restore the store from a copy.',
     { details: { file: joinPath(directory, CURRENT_FILE), offset: 0 } },
   );
 }
 
-/** Undefined when not even the first edit, the state that the MANIFEST began with, can be read. */
+/** Undefined when not even the first edit, the initial state of the MANIFEST, can be read. */
 function readPrefix(
   files: FileSystem,
   directory: string,

@@ -11,7 +11,7 @@ export interface TableEntry {
 
 /** The files of one family in one region. */
 export interface StoreEntry {
-  /** Writes up to this number are in the files; -1 when nothing was flushed yet. */
+  /** Writes up to this sequence number are in the files; -1 when nothing was flushed yet. */
   readonly flushedSeq: number;
   /** By number, in the order in which they were added. */
   readonly files: ReadonlyMap<number, FileEntry>;
@@ -22,23 +22,23 @@ export interface RegionEntry {
   readonly table: number;
   readonly startKey: Uint8Array;
   readonly endKey: Uint8Array;
-  /** By family number; a family without an entry has neither files nor a flush behind it. */
+  /** By family number. A family without an entry has no files and was never flushed. */
   readonly stores: ReadonlyMap<number, StoreEntry>;
 }
 
 export interface WalSegmentEntry {
   readonly number: number;
-  /** Undefined for the segment that is written to. */
+  /** Undefined for the active segment. */
   readonly closed:
     | { readonly length: number; readonly crc: number; readonly firstSeq: number; readonly lastSeq: number }
     | undefined;
 }
 
-/** The tables, regions and files of a store at one moment. It never changes: {@link applyEdits} makes the next one. */
+/** The tables, regions and files of a store at one moment. Immutable: {@link applyEdits} creates the next state. */
 export interface VersionState {
-  /** All but the default one, which is always there. */
+  /** All but the default namespace, which always exists. */
   readonly namespaces: ReadonlySet<string>;
-  /** Of namespaces that have any, those that are always there included. */
+  /** Of namespaces that have properties, the built-in ones included. */
   readonly namespaceProperties: ReadonlyMap<string, NamespaceProperties>;
   readonly tables: ReadonlyMap<number, TableEntry>;
   readonly regions: ReadonlyMap<number, RegionEntry>;
@@ -47,13 +47,13 @@ export interface VersionState {
   readonly nextFile: number;
   readonly nextId: number;
   readonly lastSeq: number;
-  /** The greatest timestamp that the store has given to a write. */
+  /** The greatest timestamp that the store has assigned. */
   readonly clock: number;
 }
 
 export const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: new Map() });
 
-/** A store without anything in it. */
+/** The state of an empty store. */
 export function emptyState(): VersionState {
   return {
     namespaces: new Set(),
@@ -68,7 +68,7 @@ export function emptyState(): VersionState {
   };
 }
 
-/** The numbers of all sorted files that some store has. */
+/** All sorted files of the store, by number. */
 export function liveFiles(state: VersionState): Map<number, FileEntry> {
   const live = new Map<number, FileEntry>();
   for (const region of state.regions.values()) {
@@ -79,7 +79,7 @@ export function liveFiles(state: VersionState): Map<number, FileEntry> {
   return live;
 }
 
-/** Whether some store has the sorted file of this number. */
+/** Whether any store has the sorted file of this number. */
 export function namesFile(state: VersionState, number: number): boolean {
   for (const region of state.regions.values()) {
     for (const store of region.stores.values()) if (store.files.has(number)) return true;
@@ -87,7 +87,7 @@ export function namesFile(state: VersionState, number: number): boolean {
   return false;
 }
 
-/** The edits that make `state` of nothing. */
+/** The edits that create `state` from an empty store. */
 export function snapshotEdits(state: VersionState): Edit[] {
   const { nextFile, nextId, lastSeq, clock } = state;
   const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq, ...(clock > 0 ? { clock } : {}) }];
@@ -112,8 +112,8 @@ export function snapshotEdits(state: VersionState): Edit[] {
 }
 
 /**
- * The state after `edits`, all of them.
- * @throws InvalidArgumentError when one cannot be: what it adds is there, or what it names is not.
+ * The state after all of `edits`.
+ * @throws InvalidArgumentError when an edit is impossible: it adds something that exists, or names something that does not.
  */
 export function applyEdits(state: VersionState, edits: readonly Edit[]): VersionState {
   const next = new NextState(state);
@@ -163,7 +163,7 @@ class NextState {
   apply(edit: Edit): void {
     switch (edit.type) {
       case 'namespaceAdd':
-        if (this.namespaces.has(edit.name)) refuse(`namespace "${edit.name}" is there already`);
+        if (this.namespaces.has(edit.name)) refuse(`namespace "${edit.name}" exists already`);
         this.namespaces.add(edit.name);
         return;
       case 'namespaceRemove':
@@ -205,7 +205,7 @@ class NextState {
   private applyToTable(edit: Edit & { type: 'tableAdd' | 'tableAlter' | 'tableDrop' }): void {
     const known = this.tables.get(edit.id);
     if (edit.type === 'tableAdd') {
-      if (known !== undefined) refuse(`table ${edit.id} is there already`);
+      if (known !== undefined) refuse(`table ${edit.id} exists already`);
       const { id, descriptor, familyNumbers, enabled } = edit;
       this.tables.set(id, { id, descriptor, familyNumbers, enabled });
       this.nextId = Math.max(this.nextId, id + 1, ...[...familyNumbers.values()].map((number) => number + 1));
@@ -240,7 +240,7 @@ class NextState {
       return;
     }
     const { id, table, startKey, endKey } = edit;
-    if (this.regions.has(id)) refuse(`region ${id} is there already`);
+    if (this.regions.has(id)) refuse(`region ${id} exists already`);
     if (!this.tables.has(table)) refuse(`there is no table ${table} for region ${id}`);
     this.regions.set(id, { id, table, startKey, endKey, stores: new Map() });
     this.nextId = Math.max(this.nextId, id + 1);
@@ -255,7 +255,7 @@ class NextState {
     let { flushedSeq } = store;
     const files = new Map(store.files);
     if (edit.type === 'flushed') {
-      // The codec could write it and not read it: the store would never open again.
+      // It could be encoded but not decoded, and the store would never open again.
       if (!(edit.seq >= 0)) refuse(`a store cannot be flushed up to write ${edit.seq}`);
       flushedSeq = Math.max(flushedSeq, edit.seq);
       this.lastSeq = Math.max(this.lastSeq, edit.seq);
@@ -274,7 +274,7 @@ class NextState {
   private applyToWal(edit: Edit & { type: 'walAdd' | 'walClosed' | 'walRemove' }): void {
     const known = this.walSegments.get(edit.number);
     if (edit.type === 'walAdd') {
-      if (known !== undefined) refuse(`WAL segment ${edit.number} is there already`);
+      if (known !== undefined) refuse(`WAL segment ${edit.number} exists already`);
       this.walSegments.set(edit.number, { number: edit.number, closed: undefined });
       this.nextFile = Math.max(this.nextFile, edit.number + 1);
       return;
@@ -291,5 +291,5 @@ class NextState {
 }
 
 function refuse(why: string): never {
-  throw new InvalidArgumentError(`The edit of the MANIFEST cannot be: ${why}.`);
+  throw new InvalidArgumentError(`The edit does not fit the MANIFEST: ${why}.`);
 }

@@ -1,10 +1,10 @@
 import { RowanError } from '../../errors.js';
 
-/** Log2 of the largest regular chunk: 1 MiB. A cell that does not fit gets a chunk of its own. */
+/** Log2 of the size of a regular chunk: 1 MiB. A cell that does not fit gets a larger chunk of its own. */
 export const CHUNK_BITS = 20;
 export const CHUNK_BYTES: number = 1 << CHUNK_BITS;
 
-/** One chunk under its views. */
+/** A block of shared memory with its typed views. */
 export class Chunk {
   readonly bytes: Uint8Array;
   readonly ints: Int32Array;
@@ -20,21 +20,21 @@ export class Chunk {
 }
 
 /**
- * Chunks that nobody reads any more, kept for the memstores to come. Shared memory is given back only when every thread
- * that has ever seen it has collected its garbage, and a worker that mostly waits does so seldom.
+ * Unused chunks, kept for later memstores. Shared memory is freed only after every thread that has seen it has collected its
+ * garbage, which a worker that mostly waits rarely does.
  */
 export class ChunkPool {
   private readonly free: Chunk[] = [];
 
-  /** `limit`: bytes kept at most. */
+  /** `limit`: the most bytes that are kept. */
   constructor(private readonly limit: number) {}
 
   take(): Chunk {
     return this.free.pop() ?? new Chunk(new SharedArrayBuffer(CHUNK_BYTES));
   }
 
-  /** Keeps the chunks of regular size among these, as many as there is room for. */
-  giveBack(chunks: readonly Chunk[]): void {
+  /** Keeps chunks of regular size, up to the limit. */
+  release(chunks: readonly Chunk[]): void {
     for (const chunk of chunks) {
       if (chunk.bytes.length !== CHUNK_BYTES) continue;
       if ((this.free.length + 1) * CHUNK_BYTES > this.limit) return;
@@ -44,8 +44,8 @@ export class ChunkPool {
 }
 
 /**
- * Where a memstore keeps its cells: chunks of shared memory that only grow, so that a worker thread can read a frozen
- * memstore without a copy.
+ * The memory in which a memstore stores its cells: chunks of shared memory that only grow, so that a worker thread can read a
+ * frozen memstore without a copy.
  *
  * A cell begins at a multiple of 8:
  *
@@ -55,34 +55,34 @@ export class ChunkPool {
  *     20  value length      int32
  *     24  row length        uint16
  *     26  type              uint8
- *     27  flags             uint8: 1 = a time to live follows; 2 = the next cell is of the same row, and comes behind this
+ *     27  flags             uint8: 1 = a time to live follows; 2 = the next cell is of the same row and directly after this one
  *     28  row, qualifier, value, then, at the next multiple of 8, the time to live as float64
  */
 
 const OFFSET_MASK = CHUNK_BYTES - 1;
-/** The first chunk of a memstore, so that a hundred idle families do not take a hundred mebibytes. */
+/** Size of a memstore's first chunk, so that a hundred idle families do not occupy a hundred mebibytes. */
 const FIRST_CHUNK_BYTES = 1 << 14;
 export const CELL_HEADER_BYTES = 28;
-/** As many as places can name. */
+/** The number of chunks that a {@link CellRef} can address. */
 const MAX_CHUNKS = 2 ** (32 - CHUNK_BITS);
-/** A memstore that has more takes no further write: one write alone cannot fill the rest. */
+/** A memstore with more chunks accepts no further write; a single write cannot use up the rest. */
 const CROWDED_CHUNKS = MAX_CHUNKS / 4;
 export const FLAG_TTL = 1;
-export const FLAG_GOES_ON = 2;
-/** Above this a view of the bytes costs less than a loop; measured on Node 20. */
-const MOST_BY_WORDS = 160;
+export const FLAG_FOLLOWED = 2;
+/** For longer copies a subarray costs less than a loop; measured on Node 20. */
+const MAX_WORD_COPY = 160;
 
-/** A cell's place: chunk number << 20 | offset in the chunk. Below 2^32, kept in Uint32Arrays. */
+/** The address of a cell: chunk number << 20 | offset in the chunk. Below 2^32, stored in Uint32Arrays. */
 export type CellRef = number;
 
-/** A cell as it stands in other bytes. */
+/** A cell in another buffer. */
 export interface CellBytes {
   readonly timestamp: number;
   readonly type: number;
-  /** 0 is none. */
+  /** 0 for none. */
   readonly ttl: number;
   readonly bytes: Uint8Array;
-  /** The same bytes. */
+  /** A view of `bytes`. */
   readonly view: DataView;
   readonly rowOffset: number;
   readonly rowLength: number;
@@ -92,31 +92,31 @@ export interface CellBytes {
   readonly valueLength: number;
 }
 
-/** Grows by cells; nothing is moved. Not shared for writing: one thread writes, others read when frozen. */
+/** Appends cells; nothing is ever moved. One thread writes; other threads may read once the memstore is frozen. */
 export class CellArena {
   readonly chunks: Chunk[] = [];
   private used = 0;
-  /** Bytes in use in all chunks but the last. */
+  /** Used bytes of all chunks but the last. */
   private full = 0;
-  /** Where the last cell begins in the last chunk; -1 when there is none. */
+  /** The offset of the last cell in the last chunk; -1 when there is none. */
   private last = -1;
   private capacity = 0;
 
   constructor(private readonly pool: ChunkPool) {}
 
-  /** Bytes that its cells have taken, those that nothing points to any more included. */
+  /** Bytes used by its cells, including cells that are no longer referenced. */
   get bytes(): number {
     return this.full + this.used;
   }
 
-  /** A view of chunks that another thread made. */
+  /** An arena over the chunks of another thread. */
   static of(buffers: readonly SharedArrayBuffer[]): CellArena {
     const arena = new CellArena(new ChunkPool(0));
     for (const buffer of buffers) arena.chunks.push(new Chunk(buffer));
     return arena;
   }
 
-  /** Writes a cell and gives its place. `ttl` 0 is none; `sameRow`: the last cell is of this row, too. */
+  /** Writes a cell and returns its address. `ttl` 0 is none; `sameRow`: the previous cell is of the same row. */
   write(
     row: Uint8Array,
     qualifier: Uint8Array,
@@ -134,7 +134,7 @@ export class CellArena {
     const chunkNumber = this.chunks.length - 1;
     const { bytes, ints } = this.chunks[chunkNumber]!;
     let at = offset + CELL_HEADER_BYTES;
-    if (sameRow && this.last >= 0) putAgain(ints, this.last + CELL_HEADER_BYTES, at, rowLength);
+    if (sameRow && this.last >= 0) copyRow(ints, this.last + CELL_HEADER_BYTES, at, rowLength);
     else put(bytes, at, row, rowLength);
     this.last = offset;
     at += rowLength;
@@ -143,23 +143,23 @@ export class CellArena {
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
-  /** As `write`, for a cell that stands in other bytes; no view of them is made. */
+  /** Like `write`, for a cell in another buffer; no view of that is created. */
   copy(cell: CellBytes, seq: number, sameRow: boolean): CellRef {
     const { rowLength, qualifierLength, valueLength, timestamp, type, ttl } = cell;
     const offset = this.begin(rowLength, qualifierLength, valueLength, timestamp, type, seq, ttl);
     const chunkNumber = this.chunks.length - 1;
     const chunk = this.chunks[chunkNumber]!;
     let at = offset + CELL_HEADER_BYTES;
-    if (sameRow && this.last >= 0) putAgain(chunk.ints, this.last + CELL_HEADER_BYTES, at, rowLength);
-    else putFrom(chunk, at, cell, cell.rowOffset, rowLength);
+    if (sameRow && this.last >= 0) copyRow(chunk.ints, this.last + CELL_HEADER_BYTES, at, rowLength);
+    else copyFrom(chunk, at, cell, cell.rowOffset, rowLength);
     this.last = offset;
     at += rowLength;
-    putFrom(chunk, at, cell, cell.qualifierOffset, qualifierLength);
-    putFrom(chunk, at + qualifierLength, cell, cell.valueOffset, valueLength);
+    copyFrom(chunk, at, cell, cell.qualifierOffset, qualifierLength);
+    copyFrom(chunk, at + qualifierLength, cell, cell.valueOffset, valueLength);
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
-  /** Takes room for a cell in the last chunk and writes its numbers; where it begins. */
+  /** Allocates a cell in the last chunk and writes its numbers; returns its offset. */
   private begin(
     rowLength: number,
     qualifierLength: number,
@@ -184,16 +184,16 @@ export class CellArena {
     return offset;
   }
 
-  /** Says of the cell at `ref` that the one written directly behind it is of its row. False when that is elsewhere. */
-  goOn(ref: CellRef, next: CellRef): boolean {
+  /** Flags the cell at `ref` as followed by a cell of its row. False when that is not directly after it in the same chunk. */
+  markFollowed(ref: CellRef, next: CellRef): boolean {
     if (chunkOf(ref) !== chunkOf(next)) return false;
-    this.chunks[chunkOf(ref)]!.ints[(offsetOf(ref) >>> 2) + 6]! |= FLAG_GOES_ON << 24;
+    this.chunks[chunkOf(ref)]!.ints[(offsetOf(ref) >>> 2) + 6]! |= FLAG_FOLLOWED << 24;
     return true;
   }
 
   private grow(size: number): void {
     if (this.chunks.length === MAX_CHUNKS)
-      throw new RowanError('ERR_BUSY', 'A memstore has no more places. Write in smaller batches.', {
+      throw new RowanError('ERR_BUSY', 'A memstore is full. Write in smaller batches.', {
         retryable: true,
       });
     this.full += this.capacity;
@@ -203,7 +203,7 @@ export class CellArena {
         ? this.pool.take()
         : new Chunk(new SharedArrayBuffer(Math.max(regular, size)));
     this.chunks.push(chunk);
-    // Offsets have 20 bits: behind a cell that has a larger chunk of its own there is no room for another.
+    // Offsets have 20 bits, so a larger chunk holds a single cell.
     this.capacity = chunk.bytes.length;
     this.used = 0;
     this.last = -1;
@@ -214,9 +214,9 @@ export class CellArena {
     return this.chunks.length > CROWDED_CHUNKS;
   }
 
-  /** Gives its memory back; whoever still reads a cell of it fails. */
+  /** Returns its chunks to the pool. Cells must not be read any more. */
   free(): void {
-    this.pool.giveBack(this.chunks);
+    this.pool.release(this.chunks);
     this.chunks.length = 0;
   }
 }
@@ -226,9 +226,9 @@ function put(target: Uint8Array, at: number, source: Uint8Array, length: number)
   else target.set(source, at);
 }
 
-/** Copies bytes of a cell that stands elsewhere. */
-function putFrom(target: Chunk, at: number, source: CellBytes, from: number, length: number): void {
-  if (length > MOST_BY_WORDS) {
+/** Copies bytes of a cell from another buffer. */
+function copyFrom(target: Chunk, at: number, source: CellBytes, from: number, length: number): void {
+  if (length > MAX_WORD_COPY) {
     target.bytes.set(source.bytes.subarray(from, from + length), at);
     return;
   }
@@ -239,8 +239,8 @@ function putFrom(target: Chunk, at: number, source: CellBytes, from: number, len
   for (; i < length; i++) to.setUint8(at + i, view.getUint8(from + i));
 }
 
-/** Copies a row by four bytes: both places are multiples of 4, and the cell has room for what is copied too much. */
-function putAgain(ints: Int32Array, from: number, to: number, length: number): void {
+/** Copies a row in words of four bytes: both offsets are multiples of 4, and the cell has room for the excess bytes. */
+function copyRow(ints: Int32Array, from: number, to: number, length: number): void {
   const end = (to + length + 3) >>> 2;
   for (let i = to >>> 2, source = from >>> 2; i < end; i++, source++) ints[i] = ints[source]!;
 }
@@ -253,12 +253,12 @@ export function offsetOf(ref: CellRef): number {
   return ref & OFFSET_MASK;
 }
 
-/** Whether the next cell is of the same row, and comes behind the cell at `offset`. */
-export function goesOn(chunk: Chunk, offset: number): boolean {
-  return ((chunk.ints[(offset >>> 2) + 6]! >>> 24) & FLAG_GOES_ON) !== 0;
+/** Whether the next cell is of the same row and directly after the cell at `offset`. */
+export function isFollowed(chunk: Chunk, offset: number): boolean {
+  return ((chunk.ints[(offset >>> 2) + 6]! >>> 24) & FLAG_FOLLOWED) !== 0;
 }
 
-/** Where the cell behind the one at `offset` begins. */
+/** The offset after the cell at `offset`. */
 export function offsetBehind(chunk: Chunk, offset: number): number {
   return ttlOffset(chunk, offset) + (hasTtl(chunk, offset) ? 8 : 0);
 }
@@ -272,7 +272,7 @@ function hasTtl(chunk: Chunk, offset: number): boolean {
   return ((chunk.ints[(offset >>> 2) + 6]! >>> 24) & FLAG_TTL) !== 0;
 }
 
-/** The multiple of 8 behind the row, qualifier and value of the cell at `offset`. */
+/** The multiple of 8 after the row, qualifier and value of the cell at `offset`. */
 function ttlOffset({ ints }: Chunk, offset: number): number {
   const at = offset >>> 2;
   const bytes = CELL_HEADER_BYTES + (ints[at + 6]! & 0xffff) + ints[at + 4]! + ints[at + 5]!;

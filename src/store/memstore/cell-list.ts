@@ -1,8 +1,8 @@
 /**
- * The order of a memstore's cells: leaves of up to 256 places under one flat directory. A leaf is found by 96 bits of
- * the row of its first cell, taken behind the prefix that all rows share (keys like "user000123" would all look alike
- * else); a place in a leaf as {@link Leaf} says. Cells themselves are compared only where these are equal. A directory of some ten thousand leaves is cheaper to shift at a split than a tree of nodes is
- * to walk at every search.
+ * The sorted order of a memstore's cells: leaves of up to 256 cell addresses under one flat directory. A leaf is found by 96 bits
+ * of the row of its first cell, taken after the prefix that all rows share (otherwise keys like "user000123" would all look
+ * alike); a position in a leaf as {@link Leaf} describes. Cells are compared only where these bits are equal. Shifting a
+ * directory of ten thousand leaves at a split costs less than walking a tree at every search.
  */
 
 import type { SeekKey } from '../cursor.js';
@@ -19,23 +19,23 @@ import {
 } from './cell-order.js';
 import { LEAF_CAPACITY, Leaf } from './leaf.js';
 
-/** Cells that a leaf is given of many at once: there is room for those that come between. */
+/** Cells per leaf after a bulk fill: leaves room for cells that come between. */
 const FILLED = (LEAF_CAPACITY * 3) / 4;
 
 export class CellList {
   readonly leaves: Leaf[];
-  /** Of the row of each leaf's first cell the 48 bits behind what all rows share, and the 48 bits behind those. */
+  /** For each leaf's first cell, the 48 bits of its row after the shared prefix, and the 48 bits after those. */
   private firsts = new Float64Array(16);
   private seconds = new Float64Array(16);
-  /** Bytes that every row begins with. */
+  /** Length of the prefix that all rows share. */
   private shared = 0;
   size = 0;
-  /** Goes up with every change: cursors that stand in a changed list look for their cell anew. */
+  /** Incremented by every change: cursors in a changed list search for their cell again. */
   version = 0;
-  /** Where `locate` found its place. */
+  /** The result of `locate`. */
   foundLeaf = 0;
   foundIndex = 0;
-  /** Where the last cell was put in. */
+  /** The position of the cell inserted last. */
   private lastLeaf = 0;
   private lastIndex = 0;
 
@@ -44,14 +44,14 @@ export class CellList {
   }
 
   /**
-   * Puts a cell at its place; one equal in everything, seq included, is replaced. True when none was. `sameRow`: the
-   * cell that was put in last is of this row, too.
+   * Inserts a cell; a cell equal in everything, seq included, is replaced. True unless one was replaced. `sameRow`: the cell inserted
+   * last is of the same row.
    */
   insert(ref: CellRef, row: Uint8Array, sameRow: boolean): boolean {
     this.version++;
     if (!sameRow) this.fitShared(row);
     const last = this.lastLeaf;
-    if (this.leaves[last]!.isBehind(this.lastIndex, ref, sameRow, last === this.leaves.length - 1)) {
+    if (this.leaves[last]!.belongsAfter(this.lastIndex, ref, sameRow, last === this.leaves.length - 1)) {
       if (!sameRow) this.leaves[last]!.fit(row, this.shared);
       this.insertAt(last, this.lastIndex + 1, ref, row, sameRow);
       return true;
@@ -71,7 +71,7 @@ export class CellList {
     return true;
   }
 
-  /** The leaf fits the row. `sameRow`: it is that of the cell before the place. */
+  /** The leaf fits the row. `sameRow`: the cell before the position is of the same row. */
   private insertAt(at: number, place: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     let leafNumber = at;
     let index = place;
@@ -92,13 +92,13 @@ export class CellList {
     this.size++;
   }
 
-  /** Takes cells in their order, each once. It had none before. */
+  /** Fills an empty list with cells in order, each once. */
   fill(refs: Uint32Array): void {
     if (refs.length === 0) return;
     const { arena, leaves } = this;
     this.version++;
     this.size = refs.length;
-    // In a sorted run the first and the last share what all do.
+    // In a sorted run, the prefix shared by the first and the last row is shared by all.
     this.shared = sharedOfRefs(arena, refs[0]!, refs[refs.length - 1]!);
     leaves.length = 0;
     for (let from = 0; from < refs.length; from += FILLED) {
@@ -115,7 +115,7 @@ export class CellList {
     this.lastIndex = leaves[this.lastLeaf]!.count - 1;
   }
 
-  /** Takes out the cell at a place. */
+  /** Removes the cell at a position. */
   remove(leafNumber: number, index: number): void {
     this.version++;
     const leaf = this.leaves[leafNumber]!;
@@ -131,7 +131,7 @@ export class CellList {
     }
   }
 
-  /** Every place in order, for a thread that reads the frozen cells. */
+  /** All cell addresses in order, for a thread that reads the frozen cells. */
   toRefs(): Uint32Array {
     const refs = new Uint32Array(new SharedArrayBuffer(this.size * 4));
     let at = 0;
@@ -142,7 +142,7 @@ export class CellList {
     return refs;
   }
 
-  /** Sets `foundLeaf` and `foundIndex` to the first cell at or after `key`; past the last cell of a leaf at the end. */
+  /** Sets `foundLeaf` and `foundIndex` to the first cell at or after `key`; at the end, past the last cell of a leaf. */
   locate(key: SeekKey): void {
     let low = 0;
     let high = this.leaves.length - 1;
@@ -166,7 +166,7 @@ export class CellList {
     this.foundIndex = this.leaves[low]!.locate(key);
   }
 
-  /** As `locate`, for a cell of the list. */
+  /** Like `locate`, for a cell of the list. */
   locateRef(ref: CellRef): void {
     const chunk = this.arena.chunks[chunkOf(ref)]!;
     const offset = offsetOf(ref);
@@ -176,7 +176,7 @@ export class CellList {
     this.foundIndex = this.leaves[this.foundLeaf]!.locateRef(ref, chunk.bytes, start, length);
   }
 
-  /** Sets `foundLeaf` to the leaf that a cell is in, or is to be put into. Its row begins as all rows do. */
+  /** Sets `foundLeaf` to the leaf that a cell is in, or belongs in. Its row has the shared prefix. */
   private locateLeaf(ref: CellRef, row: Uint8Array, offset: number, length: number): void {
     const { shared } = this;
     let low = 0;
@@ -188,7 +188,7 @@ export class CellList {
     const prefix = prefixOf(row, offset, length, shared);
     const second = prefixOf(row, offset, length, shared + PREFIX_BYTES);
     const last = this.lastLeaf;
-    // Cells mostly come next to the last one.
+    // Cells mostly belong near the cell inserted last.
     if (
       last <= high &&
       (last === 0 || this.compareFirst(last, prefix, second, ref) <= 0) &&
@@ -205,7 +205,7 @@ export class CellList {
     this.foundLeaf = low;
   }
 
-  /** How the first cell of a leaf compares to a cell whose row has these prefixes. */
+  /** Compares the first cell of a leaf to a cell whose row has these prefixes. */
   private compareFirst(leafNumber: number, prefix: number, second: number, ref: CellRef): number {
     let order = this.firsts[leafNumber]! - prefix;
     if (order !== 0) return order;
@@ -236,7 +236,7 @@ export class CellList {
     this.seconds[leafNumber] = prefixOfRef(this.arena, ref, this.shared + PREFIX_BYTES);
   }
 
-  /** Shortens what all rows share to what a new row shares with them. */
+  /** Shortens the shared prefix to what a new row has in common with it. */
   private fitShared(row: Uint8Array): void {
     if (this.size === 0) {
       this.shared = row.length;

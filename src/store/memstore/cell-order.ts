@@ -2,14 +2,14 @@ import { compareSlices } from '../../bytes/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, type Chunk, chunkOf, offsetOf } from './arena.js';
 
-/** Rows as numbers: comparing these needs no look at the cells, which are somewhere else in memory. */
+/** Parts of rows as numbers: comparing these does not touch the cells, which are elsewhere in memory. */
 
-/** Bytes of a row that one number holds. */
+/** Bytes of a row in one number. */
 export const PREFIX_BYTES = 6;
 
 /**
- * The 48 bits of a row behind its first `skipped` bytes, zeros where it is at its end. Rows that share what is skipped
- * are in the order of these numbers, as far as they differ.
+ * The 48 bits of a row after its first `skipped` bytes, padded with zeros. Rows with equal skipped bytes are ordered like these
+ * numbers, where the numbers differ.
  */
 export function prefixOf(row: Uint8Array, offset: number, length: number, skipped: number): number {
   const from = offset + skipped;
@@ -27,9 +27,9 @@ export function prefixOf(row: Uint8Array, offset: number, length: number, skippe
   return high * 0x1000000 + low;
 }
 
-/** The order of cells in an arena (R2), and what their rows have in common. */
+/** The order of cells in an arena (R2), and the common prefixes of their rows. */
 
-/** R2 for two cells. `same`: bytes in which their rows are the same if they are as long. */
+/** Compares two cells (R2). `same`: leading bytes in which their rows are equal, if both are that long. */
 export function compareRefs(arena: CellArena, a: CellRef, b: CellRef, same = 0): number {
   if (a === b) return 0;
   const aChunk = arena.chunks[chunkOf(a)]!;
@@ -52,7 +52,7 @@ export function compareRefs(arena: CellArena, a: CellRef, b: CellRef, same = 0):
   return difference !== 0 ? difference : compareInRow(arena, a, b);
 }
 
-/** R2 for two cells of one row. */
+/** Compares two cells of one row (R2). */
 export function compareInRow(arena: CellArena, a: CellRef, b: CellRef): number {
   const aChunk = arena.chunks[chunkOf(a)]!;
   const bChunk = arena.chunks[chunkOf(b)]!;
@@ -96,7 +96,7 @@ export function compareToKey(arena: CellArena, ref: CellRef, key: SeekKey, same 
   return compareToKeyInRow(chunk, offset, key);
 }
 
-/** As `compareToKey`, for a cell of the key's row, at `offset` of a chunk. */
+/** Like `compareToKey`, for a cell of the key's row at `offset` of a chunk. */
 export function compareToKeyInRow(chunk: Chunk, offset: number, key: SeekKey): number {
   const word = chunk.ints[(offset >>> 2) + 6]!;
   const difference = compareSlices(
@@ -113,7 +113,7 @@ export function compareToKeyInRow(chunk: Chunk, offset: number, key: SeekKey): n
   return key.type === TYPE_MAXIMUM ? 1 : key.type - ((word >>> 16) & 0xff);
 }
 
-/** The prefix of a cell's row behind its first `skipped` bytes. */
+/** The 48 bits of a cell's row after its first `skipped` bytes. */
 export function prefixOfRef(arena: CellArena, ref: CellRef, skipped: number): number {
   const chunk = arena.chunks[chunkOf(ref)]!;
   const offset = offsetOf(ref);
@@ -125,7 +125,7 @@ export function rowLengthOf(arena: CellArena, ref: CellRef): number {
   return arena.chunks[chunkOf(ref)]!.ints[(offsetOf(ref) >>> 2) + 6]! & 0xffff;
 }
 
-/** Four bytes of a cell's row from `from` on as one number, zeros behind its end. */
+/** Four bytes of a cell's row from `from` as one number, padded with zeros. */
 export function wordOfRef(arena: CellArena, ref: CellRef, from: number): number {
   const chunk = arena.chunks[chunkOf(ref)]!;
   const offset = offsetOf(ref);
@@ -137,7 +137,7 @@ export function wordOfRef(arena: CellArena, ref: CellRef, from: number): number 
   return word >>> 0;
 }
 
-/** Bytes that the rows of two cells have in common, `limit` at most; they have `same` at least, or are shorter. */
+/** The length of the common prefix of two cells' rows, at most `limit`. They have at least `same` bytes in common, or are shorter. */
 export function sharedOfRefs(
   arena: CellArena,
   a: CellRef,
@@ -157,7 +157,7 @@ export function sharedOfRefs(
   return Math.min(shared, end);
 }
 
-/** Bytes that a cell's row has in common with another row. */
+/** The length of the common prefix of a cell's row and another row. */
 export function sharedWith(
   arena: CellArena,
   ref: CellRef,
@@ -175,12 +175,12 @@ export function sharedWith(
   return same;
 }
 
-/** A byte of a row, 0 behind its end. */
+/** A byte of a row, 0 after its end. */
 export function byteAt(row: Uint8Array, offset: number, length: number, at: number): number {
   return at < length ? row[offset + at]! : 0;
 }
 
-/** A byte of a cell's row, 0 behind its end. */
+/** A byte of a cell's row, 0 after its end. */
 export function byteOfRef(arena: CellArena, ref: CellRef, at: number): number {
   const chunk = arena.chunks[chunkOf(ref)]!;
   const offset = offsetOf(ref);
@@ -188,7 +188,7 @@ export function byteOfRef(arena: CellArena, ref: CellRef, at: number): number {
   return byteAt(chunk.bytes, offset + CELL_HEADER_BYTES, length, at);
 }
 
-/** The first place from `start` on where a cell's row differs from another, zeros behind their ends; the longer's end if none. */
+/** The first index from `start` at which a cell's row differs from another, both padded with zeros; the longer length if none. */
 export function differenceFrom(
   arena: CellArena,
   ref: CellRef,
@@ -211,8 +211,8 @@ export function differenceFrom(
 }
 
 /**
- * The prefix of a row that need not begin with the `shared` bytes at `start` that some sorted rows begin with: -1 when
- * it sorts before all of them, Infinity when behind.
+ * The prefix number of a row to be compared with sorted rows that begin with `shared` bytes at `start`. The row itself need not
+ * begin with them: -1 when it sorts before all such rows, Infinity when after.
  */
 export function seekPrefix(
   bytes: Uint8Array,

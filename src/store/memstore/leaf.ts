@@ -18,33 +18,33 @@ import {
 } from './cell-order.js';
 
 export const LEAF_CAPACITY = 256;
-/** A leaf with fewer different prefixes for each place than this takes them anew, behind what its rows share. */
-const LEAST_DIFFERENT = 1 / 16;
-/** The length of rows that are not all as long. */
+/** If fewer of a leaf's cells than this share have different prefixes, the prefixes are taken again, further into the rows. */
+const MIN_DIFFERENT = 1 / 16;
+/** Stands for rows of different lengths. */
 const MIXED = -1;
 
 /**
- * A run of up to 256 cells in order. A place is found by a number of each row that stands in the leaf, 48 bits behind
- * what all its rows share; where different rows have the same (the rows of one customer, the pages of one domain), by a
- * second, 48 bits behind what those share whose first numbers are equal. Cells, which are somewhere else in memory, are
- * compared only where both are equal.
+ * Up to 256 cells in order. A position is found by a number for each cell: 48 bits of its row after the prefix that all rows of
+ * the leaf share. Where different rows have the same number (the rows of one customer, the pages of one domain), by a
+ * second number: 48 bits after the prefix that the rows with equal first numbers share. The cells, which are elsewhere in
+ * memory, are compared only where both numbers are equal.
  */
 export class Leaf {
   count = 0;
-  /** Bytes that its rows begin with: there are `shared`, behind which the first prefixes are taken. */
+  /** The prefix that its rows share, `shared` bytes long; the first numbers are taken after it. */
   private head: Uint8Array = EMPTY_BYTES;
   private shared = 0;
-  /** Where the second prefixes are taken: rows whose first ones are equal are the same up to there, zeros at their ends. */
+  /** Where the second numbers are taken: rows with equal first numbers are equal up to here, padded with zeros. */
   private deep = PREFIX_BYTES;
-  /** The length of its rows; -1 when they are not all as long. */
+  /** The length of its rows; -1 when they differ. */
   private rowLength = MIXED;
   private readonly prefixes: Float64Array;
-  /** None while cells of equal prefixes are of one row. */
+  /** Undefined while cells with equal first numbers are of one row. */
   private seconds: Float64Array | undefined;
   readonly refs: Uint32Array;
 
   constructor(private readonly arena: CellArena) {
-    // Side by side, since a search looks into all.
+    // Adjacent in memory, since a search reads both.
     const buffer = new ArrayBuffer(LEAF_CAPACITY * (8 + 4));
     this.prefixes = new Float64Array(buffer, 0, LEAF_CAPACITY);
     this.refs = new Uint32Array(buffer, LEAF_CAPACITY * 8, LEAF_CAPACITY);
@@ -78,7 +78,7 @@ export class Leaf {
     return from;
   }
 
-  /** Whether `key` stands before all cells of its row, and rows with equal prefixes are equal. */
+  /** Whether `key` is the start of its row, and rows with equal numbers are equal. */
   private isRowStart(key: SeekKey): boolean {
     return (
       key.rowLength === this.rowLength &&
@@ -89,7 +89,7 @@ export class Leaf {
     );
   }
 
-  /** As `locate`, for a cell of the arena. */
+  /** Like `locate`, for a cell of the arena. */
   locateRef(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
     if (this.findAlike(row, offset, length)) return this.from;
     const { arena, seconds, refs } = this;
@@ -114,13 +114,13 @@ export class Leaf {
     return from;
   }
 
-  /** Where `findAlike` found its rows. */
+  /** The range that `findAlike` found. */
   private from = 0;
   private to = 0;
 
   /**
-   * Sets `from` and `to` around the cells whose rows are as this one is up to `deep`. True when there are none: `from`
-   * is where such a row belongs.
+   * Sets `from` and `to` to the range of cells whose rows equal this one up to `deep`. True when the range is empty: `from` is where
+   * such a row belongs.
    */
   private findAlike(row: Uint8Array, offset: number, length: number): boolean {
     const { prefixes, count, shared } = this;
@@ -135,7 +135,7 @@ export class Leaf {
     this.from = from;
     if (from === count || prefixes[from] !== prefix) return true;
     let low = from + 1;
-    // Most rows have one cell, and numbers of their own.
+    // Most rows have one cell, and a number of their own.
     to = low < count && prefixes[low] === prefix ? count : low;
     while (low < to) {
       const middle = (low + to) >>> 1;
@@ -144,13 +144,13 @@ export class Leaf {
     }
     this.to = to;
     if (this.seconds === undefined) return false;
-    const between = this.compareBetween(this.refs[from]!, row, offset, length);
+    const between = this.compareMiddle(this.refs[from]!, row, offset, length);
     if (between > 0) this.from = to;
     return between !== 0;
   }
 
-  /** Compares a row to a cell's, of the same first prefix, by what stands between the prefixes. */
-  private compareBetween(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
+  /** Compares a row to the row of a cell with the same first number, by the bytes between the two numbers. */
+  private compareMiddle(ref: CellRef, row: Uint8Array, offset: number, length: number): number {
     const start = this.shared + PREFIX_BYTES;
     const { deep } = this;
     if (start >= deep) return 0;
@@ -159,10 +159,10 @@ export class Leaf {
   }
 
   /**
-   * Whether a cell's place is directly behind the one at `index`; the last one of the leaf has no such place but in the
-   * `last` leaf. `sameRow`: both are of one row.
+   * Whether a cell belongs directly after the one at `index`. After the last cell of a leaf nothing belongs, unless the leaf is the
+   * `last`. `sameRow`: both are of one row.
    */
-  isBehind(index: number, ref: CellRef, sameRow: boolean, last: boolean): boolean {
+  belongsAfter(index: number, ref: CellRef, sameRow: boolean, last: boolean): boolean {
     const { arena, prefixes, refs } = this;
     if (index >= this.count) return false;
     const before = refs[index]!;
@@ -173,7 +173,7 @@ export class Leaf {
     return compareRefs(arena, ref, refs[next]!) < 0;
   }
 
-  /** Makes it ready for a cell of this row. `shared`: bytes that all rows of the memstore, this one too, begin with. */
+  /** Prepares the leaf for a cell of this row. `shared`: length of the prefix that all rows of the memstore, this one too, share. */
   fit(row: Uint8Array, shared: number): void {
     if (this.count === 0) {
       this.head = copyBytes(row, 0, shared);
@@ -187,21 +187,21 @@ export class Leaf {
     const { head } = this;
     let same = 0;
     while (same < this.shared && same < row.length && head[same] === row[same]) same++;
-    if (same < this.shared) this.retake(same);
+    if (same < this.shared) this.setPrefixes(same);
   }
 
-  /** Takes cells in their order; it had none. `shared`: bytes that all rows of the memstore begin with. */
+  /** Fills an empty leaf with cells in order. `shared`: length of the prefix that all rows of the memstore share. */
   fill(refs: Uint32Array, shared: number): void {
     this.refs.set(refs);
     this.count = refs.length;
     this.rowLength = rowLengthOf(this.arena, refs[0]!);
     for (let i = 1; i < refs.length; i++)
       if (rowLengthOf(this.arena, refs[i]!) !== this.rowLength) this.rowLength = MIXED;
-    this.retake(shared);
-    this.sharpen();
+    this.setPrefixes(shared);
+    this.refinePrefixes();
   }
 
-  /** Puts a cell in; there is room, and the leaf fits its row. `sameRow`: it is of the row of the one before its place. */
+  /** Inserts a cell. There is room, and the leaf fits its row. `sameRow`: the cell before the position is of the same row. */
   insert(index: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     const { prefixes, seconds, refs, count } = this;
     if (index < count) {
@@ -225,19 +225,19 @@ export class Leaf {
         : index < count && prefixes[index + 1] === prefix
           ? index + 1
           : -1;
-    if (alike >= 0) this.keepAlike(refs[alike]!, row);
+    if (alike >= 0) this.distinguish(refs[alike]!, row);
   }
 
-  /** Gives the rows second prefixes, or takes them less deep, where a new row is not as a cell's of its first prefix. */
-  private keepAlike(ref: CellRef, row: Uint8Array): void {
+  /** Adds second numbers, or takes them less deep, when a new row differs from a row with the same first number. */
+  private distinguish(ref: CellRef, row: Uint8Array): void {
     const { arena, seconds, deep } = this;
     const start = this.shared + PREFIX_BYTES;
     if (seconds !== undefined && deep === start) return;
     const same = differenceFrom(arena, ref, row, 0, row.length, start);
     if (seconds === undefined) {
-      if (same < row.length || rowLengthOf(arena, ref) !== row.length) this.retakeSeconds(same);
+      if (same < row.length || rowLengthOf(arena, ref) !== row.length) this.setSeconds(same);
     } else if (same < deep) {
-      this.retakeSeconds(same);
+      this.setSeconds(same);
     }
   }
 
@@ -248,7 +248,7 @@ export class Leaf {
     this.count--;
   }
 
-  /** Moves the cells from `at` on to a leaf of their own. */
+  /** Moves the cells from index `at` to a new leaf. */
   split(at: number): Leaf {
     const right = new Leaf(this.arena);
     right.prefixes.set(this.prefixes.subarray(at, this.count));
@@ -263,13 +263,13 @@ export class Leaf {
     right.deep = this.deep;
     right.rowLength = this.rowLength;
     this.count = at;
-    this.sharpen();
-    right.sharpen();
+    this.refinePrefixes();
+    right.refinePrefixes();
     return right;
   }
 
-  /** Takes the prefixes anew, behind all that the rows share, when too many of them are equal. */
-  private sharpen(): void {
+  /** Takes the first numbers again, after the prefix that the rows share now, when too many are equal. */
+  private refinePrefixes(): void {
     const { arena, prefixes, refs, count } = this;
     let different = 1;
     for (let i = 1; i < count; i++) if (prefixes[i] !== prefixes[i - 1]) different++;
@@ -277,18 +277,18 @@ export class Leaf {
       this.seconds = undefined;
       return;
     }
-    if (different < count * LEAST_DIFFERENT) {
-      // In a sorted run the first and the last share what all do.
+    if (different < count * MIN_DIFFERENT) {
+      // In a sorted run, the prefix shared by the first and the last row is shared by all.
       const shared = sharedOfRefs(arena, refs[0]!, refs[count - 1]!);
       if (shared > this.shared) {
-        this.retake(shared);
+        this.setPrefixes(shared);
         return;
       }
     }
-    this.takeSeconds();
+    this.deepenSeconds();
   }
 
-  private retake(shared: number): void {
+  private setPrefixes(shared: number): void {
     const { arena, prefixes, refs } = this;
     const chunk = arena.chunks[chunkOf(refs[0]!)]!;
     const start = offsetOf(refs[0]!) + CELL_HEADER_BYTES;
@@ -296,17 +296,17 @@ export class Leaf {
     this.shared = shared;
     for (let i = 0; i < this.count; i++) prefixes[i] = prefixOfRef(arena, refs[i]!, shared);
     this.seconds = undefined;
-    this.takeSeconds();
+    this.deepenSeconds();
   }
 
-  /** Takes the second prefixes as deep as they can be, where there is a use for them. */
-  private takeSeconds(): void {
+  /** Takes the second numbers as deep as possible, or drops them when they are not needed. */
+  private deepenSeconds(): void {
     const deep = this.deepest();
     if (deep === Number.POSITIVE_INFINITY) this.seconds = undefined;
-    else if (this.seconds === undefined || deep > this.deep) this.retakeSeconds(deep);
+    else if (this.seconds === undefined || deep > this.deep) this.setSeconds(deep);
   }
 
-  private retakeSeconds(deep: number): void {
+  private setSeconds(deep: number): void {
     const { arena, refs, count } = this;
     this.seconds ??= new Float64Array(LEAF_CAPACITY);
     this.deep = deep;
@@ -314,8 +314,8 @@ export class Leaf {
   }
 
   /**
-   * Up to where different rows of equal first prefixes are the same, Infinity when there are none: in a sorted run the
-   * first and the last of them tell.
+   * The length of the prefix that different rows with equal first numbers share; Infinity when there are no such rows. In a sorted
+   * run the first and the last of them decide.
    */
   private deepest(): number {
     const { arena, prefixes, refs, count } = this;

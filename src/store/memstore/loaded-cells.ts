@@ -1,49 +1,49 @@
 /**
- * Cells that come in any order, many at once, as from a log: kept as they come, and sorted when all are there. Rows are
- * sorted by four bytes at a time, from what rows of equal bytes before share on: that costs a look at each row for four
- * to eight of its bytes, where a search for the place of each costs one for every second cell that it is compared with.
+ * Cells that come in any order, many at once, as from a log: collected as they come, and sorted at the end. Rows are sorted by
+ * four bytes at a time, starting after the prefix that they share. That touches each row once for four to eight of its
+ * bytes, whereas inserting cells one by one touches a row at every second comparison.
  */
 
 import type { CellArena, CellBytes, CellRef } from './arena.js';
 import { compareInRow, compareRefs, sharedOfRefs, wordOfRef } from './cell-order.js';
 
-/** Cells that are sorted by comparing them. */
-const FEW = 12;
-/** Times that rows are told apart by their next four bytes; only rows that were made for it need more. */
-const MOST_DEPTH = 100;
-const FIRST_ROOM = 1 << 10;
-/** Memory that nobody writes to is none yet. */
+/** Runs of up to this many cells are sorted by comparing them. */
+const SMALL_RUN = 12;
+/** The most rounds of sorting by four bytes; only rows constructed for it need more. */
+const MAX_DEPTH = 100;
+const INITIAL_CAPACITY = 1 << 10;
+/** Growth factor: the system allocates no memory for pages that are never written. */
 const GROWTH = 4;
-/** Bytes that rows begin with, kept side by side: the cells are scattered over more memory than any cache has. */
-const HEAD = 48;
-/** Cells whose rows' heads are kept: so many take 48 MiB. */
-const MOST_HEADS = 1 << 20;
+/** Leading bytes of rows that are copied side by side: the cells themselves are scattered over more memory than any cache has. */
+const HEAD_BYTES = 48;
+/** Cells whose rows' heads are copied; they take 48 MiB. */
+const MAX_HEADS = 1 << 20;
 
-/** Which half of a 64-bit number is the lower one here. */
+/** The index of the low half of a 64-bit number on this machine. */
 const LOW = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1;
 const HIGH = 1 - LOW;
 
-/** Made for one filling of a memstore. */
+/** Collects and sorts the cells of one fill of a memstore. */
 export class LoadedCells {
-  private refs = new Uint32Array(FIRST_ROOM);
-  private lengths = new Uint16Array(FIRST_ROOM);
-  private heads = new Uint8Array(FIRST_ROOM * HEAD);
+  private refs = new Uint32Array(INITIAL_CAPACITY);
+  private lengths = new Uint16Array(INITIAL_CAPACITY);
+  private heads = new Uint8Array(INITIAL_CAPACITY * HEAD_BYTES);
   private headsView = new DataView(this.heads.buffer);
   private count = 0;
   private lastSeq = -1;
-  /** Two cells may be equal in everything. */
+  /** Two cells may be equal in everything, seq included. */
   private repeats = false;
-  /** For each cell of a run four bytes of its row over its number: sorted as one. */
+  /** For each cell of a run, four bytes of its row in the high half, and its index in the low half: sorted together. */
   private keys = new BigUint64Array(0);
   private halves = new Uint32Array(0);
 
-  /** `mostHeads`: for how many cells the heads of rows are kept. */
+  /** `mostHeads`: the number of cells whose rows' heads are copied. */
   constructor(
     private readonly arena: CellArena,
-    private readonly mostHeads = MOST_HEADS,
+    private readonly mostHeads = MAX_HEADS,
   ) {}
 
-  /** `ref` is where `cell` stands in the arena. `seq`: only cells of one row have the same. */
+  /** `ref` is the address of `cell` in the arena. Only cells of one row have the same `seq`. */
   add(ref: CellRef, cell: CellBytes, seq: number): void {
     const at = this.count;
     if (seq === this.lastSeq && compareInRow(this.arena, this.refs[at - 1]!, ref) >= 0) this.repeats = true;
@@ -51,11 +51,11 @@ export class LoadedCells {
     if (at === this.refs.length) this.grow();
     this.refs[at] = ref;
     this.lengths[at] = cell.rowLength;
-    if (at < this.mostHeads) this.keepHead(at * HEAD, cell);
+    if (at < this.mostHeads) this.copyHead(at * HEAD_BYTES, cell);
     this.count++;
   }
 
-  /** All cells in their order; of those equal in everything, seq included, the last that came. */
+  /** All cells in order; of cells that are equal in everything, seq included, the last one. */
   sorted(): Uint32Array {
     const { count, refs } = this;
     const sorted = refs.slice(0, count);
@@ -78,14 +78,14 @@ export class LoadedCells {
     this.lengths = new Uint16Array(room);
     this.lengths.set(lengths);
     if (refs.length >= this.mostHeads) return;
-    this.heads = new Uint8Array(Math.min(room, MOST_HEADS) * HEAD);
+    this.heads = new Uint8Array(Math.min(room, MAX_HEADS) * HEAD_BYTES);
     this.heads.set(heads);
     this.headsView = new DataView(this.heads.buffer);
   }
 
-  private keepHead(to: number, { view, rowOffset, rowLength }: CellBytes): void {
+  private copyHead(to: number, { view, rowOffset, rowLength }: CellBytes): void {
     const { headsView } = this;
-    const length = rowLength < HEAD ? rowLength : HEAD;
+    const length = rowLength < HEAD_BYTES ? rowLength : HEAD_BYTES;
     let i = 0;
     for (; i + 4 <= length; i += 4) headsView.setInt32(to + i, view.getInt32(rowOffset + i));
     for (; i < length; i++) headsView.setUint8(to + i, view.getUint8(rowOffset + i));
@@ -97,14 +97,14 @@ export class LoadedCells {
     return true;
   }
 
-  /** Sorts a run of cells by number, which is in the order in which they came, and whose rows share `same` bytes. */
+  /** Sorts a run of cell indexes, which come in the order of arrival, and whose rows share `same` bytes. */
   private sort(order: Uint32Array, same: number, depth: number): void {
-    if (order.length <= FEW) {
+    if (order.length <= SMALL_RUN) {
       this.insertInOrder(order, same);
       return;
     }
     const shared = this.sharedOf(order, same);
-    if (shared < 0 || depth === MOST_DEPTH) {
+    if (shared < 0 || depth === MAX_DEPTH) {
       order.sort((a, b) => this.compare(a, b, same) || a - b);
       return;
     }
@@ -128,7 +128,7 @@ export class LoadedCells {
       this.sort(order.subarray(runs[i], runs[i + 1]), shared + 4, depth + 1);
   }
 
-  /** Bytes that all rows begin with, `same` of them at least; -1 when more would not tell all of them apart. */
+  /** The length of the prefix that all rows share, at least `same`; -1 when further bytes cannot tell all of them apart. */
   private sharedOf(order: Uint32Array, same: number): number {
     const { lengths } = this;
     const first = order[0]!;
@@ -137,7 +137,7 @@ export class LoadedCells {
     for (let i = 0; i < order.length; i++) {
       const at = order[i]!;
       const length = lengths[at]!;
-      // It ended before, and only zeros may have followed where others went on.
+      // It ended earlier, and only zeros may have followed where other rows continue.
       if (length < same) return -1;
       if (length > longest) longest = length;
       shared = this.sharedOfTwo(first, at, same, length < shared ? length : shared);
@@ -145,28 +145,28 @@ export class LoadedCells {
     return longest === shared ? -1 : shared;
   }
 
-  /** Bytes that two rows have in common; they have `same`, and are looked at up to `end`. */
+  /** The length of the common prefix of two rows, which is at least `same` and is examined up to `end`. */
   private sharedOfTwo(a: number, b: number, same: number, end: number): number {
     const { heads, mostHeads } = this;
     let at = same;
     if (a < mostHeads && b < mostHeads) {
-      const headEnd = end < HEAD ? end : HEAD;
-      const toB = (b - a) * HEAD;
-      for (let i = a * HEAD + at; at < headEnd && heads[i] === heads[i + toB]; i++) at++;
+      const headEnd = end < HEAD_BYTES ? end : HEAD_BYTES;
+      const toB = (b - a) * HEAD_BYTES;
+      for (let i = a * HEAD_BYTES + at; at < headEnd && heads[i] === heads[i + toB]; i++) at++;
       if (at < headEnd || at === end) return at;
     }
     return sharedOfRefs(this.arena, this.refs[a]!, this.refs[b]!, at, end);
   }
 
-  /** Four bytes of a row from `from` on. */
+  /** Four bytes of a row from `from`. */
   private wordOf(at: number, from: number): number {
-    // Zeros are behind the end of a row in its head, too.
-    return at < this.mostHeads && from + 4 <= HEAD
-      ? this.headsView.getUint32(at * HEAD + from)
+    // Heads are padded with zeros after the end of a row, too.
+    return at < this.mostHeads && from + 4 <= HEAD_BYTES
+      ? this.headsView.getUint32(at * HEAD_BYTES + from)
       : wordOfRef(this.arena, this.refs[at]!, from);
   }
 
-  /** R2; rows share `same` bytes, or end before. */
+  /** R2 for two cells whose rows share `same` bytes, or are shorter. */
   private compare(a: number, b: number, same: number): number {
     const { arena, lengths, heads, mostHeads } = this;
     const aRef = this.refs[a]!;
@@ -175,11 +175,11 @@ export class LoadedCells {
     if (a >= mostHeads || b >= mostHeads || end < same) return compareRefs(arena, aRef, bRef);
     const shared = this.sharedOfTwo(a, b, same, end);
     if (shared === end) return lengths[a]! - lengths[b]! || compareInRow(arena, aRef, bRef);
-    if (shared < HEAD) return heads[a * HEAD + shared]! - heads[b * HEAD + shared]!;
+    if (shared < HEAD_BYTES) return heads[a * HEAD_BYTES + shared]! - heads[b * HEAD_BYTES + shared]!;
     return compareRefs(arena, aRef, bRef, shared);
   }
 
-  /** By insertion: the cells of one row are mostly in order. */
+  /** Insertion sort: the cells of one row are mostly in order. */
   private insertInOrder(order: Uint32Array, same: number): void {
     for (let i = 1; i < order.length; i++) {
       const each = order[i]!;

@@ -7,9 +7,9 @@ import {
   type CellRef,
   Chunk,
   chunkOf,
-  FLAG_GOES_ON,
+  FLAG_FOLLOWED,
   FLAG_TTL,
-  goesOn,
+  isFollowed,
   offsetBehind,
   offsetOf,
   ttlAt,
@@ -19,21 +19,21 @@ import { compareToKeyInRow } from './cell-order.js';
 import type { Leaf } from './leaf.js';
 import { isRun, NO_ROW, placeOf, type RowIndex } from './row-index.js';
 
-/** Searches are synchronous: one key serves them all. */
+/** Reused: searches are synchronous. */
 const rowKey = new SeekKey();
-/** Of the word with the lengths, the type and the flags of a cell. */
+/** Masks of the word with row length, type and flags of a cell. */
 const TYPE_AND_TTL = (FLAG_TTL << 24) | 0xff0000;
 const PUT_WITHOUT_TTL = CellType.Put << 16;
-/** Of a cursor that has not been anywhere yet. */
+/** The chunk of a cursor without a position. */
 const NO_CHUNK = new Chunk(new SharedArrayBuffer(0));
 
-/** A position in a memstore that may be written to meanwhile: it then finds its cell again before it moves. */
+/** A position in a memstore. The memstore may be changed at any time: the cursor then finds its cell again before it moves. */
 export class MemstoreCursor extends CellCursor {
   ref: CellRef = 0;
   private leafNumber = 0;
   private index = 0;
   private leaf: Leaf;
-  /** Holds the cell. */
+  /** The chunk of the cell. */
   protected chunk: Chunk = NO_CHUNK;
   private version = -1;
 
@@ -46,17 +46,17 @@ export class MemstoreCursor extends CellCursor {
   }
 
   override seekToFirst(): boolean {
-    return this.settle(0, 0);
+    return this.moveTo(0, 0);
   }
 
   override seek(target: SeekKey): boolean {
     this.list.locate(target);
-    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+    return this.moveTo(this.list.foundLeaf, this.list.foundIndex);
   }
 
-  /** To where the list has just located a cell. */
+  /** Moves to the cell that the list has just located. */
   seekToFound(): boolean {
-    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+    return this.moveTo(this.list.foundLeaf, this.list.foundIndex);
   }
 
   override reseek(target: SeekKey): boolean {
@@ -66,10 +66,10 @@ export class MemstoreCursor extends CellCursor {
   override next(): boolean {
     if (this.version !== this.list.version) {
       this.list.locateRef(this.ref);
-      // The cell itself may be gone (an upsert): then its successor stands where it stood.
+      // The cell itself may have been removed (an upsert): then its successor has its position.
       const leaf = this.list.leaves[this.list.foundLeaf]!;
       const there = leaf.refs[this.list.foundIndex] === this.ref && this.list.foundIndex < leaf.count;
-      return this.settle(this.list.foundLeaf, this.list.foundIndex + (there ? 1 : 0));
+      return this.moveTo(this.list.foundLeaf, this.list.foundIndex + (there ? 1 : 0));
     }
     const index = this.index + 1;
     if (index < this.leaf.count) {
@@ -77,7 +77,7 @@ export class MemstoreCursor extends CellCursor {
       this.load(this.leaf.refs[index]!);
       return true;
     }
-    return this.settle(this.leafNumber + 1, 0);
+    return this.moveTo(this.leafNumber + 1, 0);
   }
 
   override nextInRow(): boolean {
@@ -88,14 +88,14 @@ export class MemstoreCursor extends CellCursor {
 
   override visitRow(visitor: PutVisitor): boolean {
     const { list, arena, rowOffset, rowLength } = this;
-    // After a write its place must be found again.
+    // After a write the position must be found again.
     if (this.version !== list.version) return false;
     const first = this.chunk;
     const { leaves } = list;
     const { readPoint } = visitor;
     let { leaf, leafNumber, index, chunk, ref } = this;
     let { bytes, ints, doubles } = chunk;
-    // As `giveCell` and `offsetBehind`, with what is read of the cell once for both.
+    // Like `visitCell` and `offsetBehind`, but reads each field once for both.
     for (;;) {
       const offset = offsetOf(ref);
       const cell = offset >>> 2;
@@ -108,9 +108,9 @@ export class MemstoreCursor extends CellCursor {
         if (!visitor.visit(bytes, qualifierAt, qualifierLength, doubles[offset >>> 3]!, valueLength))
           return false;
       }
-      // Cells that were written at once stand side by side, and know it.
+      // Cells written together are adjacent, and flagged so.
       const behind =
-        word >>> 24 === FLAG_GOES_ON ? (qualifierAt + qualifierLength + valueLength + 7) & ~7 : -1;
+        word >>> 24 === FLAG_FOLLOWED ? (qualifierAt + qualifierLength + valueLength + 7) & ~7 : -1;
       index++;
       while (index >= leaf.count) {
         leafNumber++;
@@ -123,9 +123,9 @@ export class MemstoreCursor extends CellCursor {
       }
       const next = leaf.refs[index]!;
       const at = offsetOf(next);
-      const runs = at === behind && chunkOf(next) === chunkOf(ref);
+      const adjacent = at === behind && chunkOf(next) === chunkOf(ref);
       ref = next;
-      if (runs) continue;
+      if (adjacent) continue;
       chunk = arena.chunks[chunkOf(ref)]!;
       ({ bytes, ints, doubles } = chunk);
       if (
@@ -159,14 +159,14 @@ export class MemstoreCursor extends CellCursor {
     }
     this.load(this.list.leaves[leafNumber]!.refs[index]!);
     this.list.locate(rowKey.setRow(this.key, this.rowOffset, this.rowLength));
-    return this.settle(this.list.foundLeaf, this.list.foundIndex);
+    return this.moveTo(this.list.foundLeaf, this.list.foundIndex);
   }
 
   override close(): void {
     this.valid = false;
   }
 
-  protected settle(leafNumber: number, index: number): boolean {
+  protected moveTo(leafNumber: number, index: number): boolean {
     const leaves = this.list.leaves;
     let number = leafNumber;
     let at = index;
@@ -194,8 +194,8 @@ export class MemstoreCursor extends CellCursor {
   }
 }
 
-/** Gives a cell to `visitor` if it can be seen. False: it is none of those that are taken. */
-export function giveCell(chunk: Chunk, offset: number, rowLength: number, visitor: PutVisitor): boolean {
+/** Passes a visible cell to `visitor`. False: the cell is not a put without a time to live, or the visitor refused it. */
+export function visitCell(chunk: Chunk, offset: number, rowLength: number, visitor: PutVisitor): boolean {
   const { ints, doubles } = chunk;
   if (doubles[(offset >>> 3) + 1]! > visitor.readPoint) return true;
   const at = offset >>> 2;
@@ -204,7 +204,7 @@ export function giveCell(chunk: Chunk, offset: number, rowLength: number, visito
   return visitor.visit(chunk.bytes, qualifierAt, ints[at + 4]!, doubles[offset >>> 3]!, ints[at + 5]!);
 }
 
-/** Whether two cells whose rows are of one length are of one row. Rows begin at multiples of 4, and mostly differ at their ends. */
+/** Whether two cells with rows of equal length are of one row. Rows begin at multiples of 4, and mostly differ at their ends. */
 function isSameRow(a: Chunk, aOffset: number, b: Chunk, bOffset: number, length: number): boolean {
   const words = length >>> 2;
   for (let i = words << 2; i < length; i++) if (a.bytes[aOffset + i] !== b.bytes[bOffset + i]) return false;
@@ -216,7 +216,7 @@ function isSameRow(a: Chunk, aOffset: number, b: Chunk, bOffset: number, length:
   return true;
 }
 
-/** Points a cursor at the cell at `offset` of a chunk. */
+/** Points a cursor to the cell at `offset` of a chunk. */
 export function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
   const ints = chunk.ints;
   const word = ints[(offset >>> 2) + 6]!;
@@ -236,16 +236,16 @@ export function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void
   cursor.ttl = ttlAt(chunk, offset);
 }
 
-/** Cells of a run that are looked at one by one before a search. */
-const WALK = 16;
+/** The most cells of a run that are stepped over before a search. */
+const MAX_STEPS = 16;
 
 /**
- * A position in a memstore for reads of one row, each of which ends before anything is written: in a row that is a run of
- * the arena it goes from cell to cell there, and knows nothing of the rows behind.
+ * A cursor for reads of one row that end before the next write. In a row whose cells form a run of the arena it steps from cell to
+ * cell there; it does not know the following rows.
  */
 export class MemstoreRowCursor extends MemstoreCursor {
-  /** It stands in a run. */
-  private walks = false;
+  /** The cursor is in a run. */
+  private inRun = false;
 
   constructor(
     arena: CellArena,
@@ -255,61 +255,61 @@ export class MemstoreRowCursor extends MemstoreCursor {
     super(arena, list);
   }
 
-  /** To the first cell of the target's row, whose hash is `hash`, at or after the target; false when there is none. */
+  /** Moves to the first cell of the target's row, whose hash is `hash`, at or after the target; false when there is none. */
   seekInRow(target: SeekKey, hash: number): boolean {
     const entry = this.rows.find(hash, target.row, target.rowOffset, target.rowLength);
     this.valid = false;
     if (entry === NO_ROW) return false;
-    if (isRun(entry)) return this.walkTo(target, placeOf(entry));
+    if (isRun(entry)) return this.seekInRun(target, placeOf(entry));
     return this.seek(target) && this.isIn(target);
   }
 
   override reseek(target: SeekKey): boolean {
-    return this.walks && this.valid ? this.walkTo(target, this.ref) : super.reseek(target);
+    return this.inRun && this.valid ? this.seekInRun(target, this.ref) : super.reseek(target);
   }
 
   override next(): boolean {
-    if (!this.walks) return super.next();
+    if (!this.inRun) return super.next();
     const { chunk, ref } = this;
     const offset = offsetOf(ref);
-    this.valid = goesOn(chunk, offset);
+    this.valid = isFollowed(chunk, offset);
     if (this.valid) this.load(ref - offset + offsetBehind(chunk, offset));
     return this.valid;
   }
 
   override nextInRow(): boolean {
-    return this.walks ? this.next() : super.nextInRow();
+    return this.inRun ? this.next() : super.nextInRow();
   }
 
   override visitRow(visitor: PutVisitor): boolean {
-    if (!this.walks) return super.visitRow(visitor);
+    if (!this.inRun) return super.visitRow(visitor);
     const { chunk, rowLength } = this;
     for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
-      if (!giveCell(chunk, offset, rowLength, visitor)) return false;
-      if (goesOn(chunk, offset)) continue;
+      if (!visitCell(chunk, offset, rowLength, visitor)) return false;
+      if (isFollowed(chunk, offset)) continue;
       this.valid = false;
       return true;
     }
   }
 
-  protected override settle(leafNumber: number, index: number): boolean {
-    this.walks = false;
-    return super.settle(leafNumber, index);
+  protected override moveTo(leafNumber: number, index: number): boolean {
+    this.inRun = false;
+    return super.moveTo(leafNumber, index);
   }
 
-  /** To the first cell of a run at or after the target, looked for from the cell at `from` on. */
-  private walkTo(target: SeekKey, from: CellRef): boolean {
+  /** Moves to the first cell of a run at or after the target, searching from the cell at `from`. */
+  private seekInRun(target: SeekKey, from: CellRef): boolean {
     const chunk = this.arena.chunks[chunkOf(from)]!;
     const first = offsetOf(from);
     let offset = first;
-    for (let i = 0; i < WALK; i++) {
+    for (let i = 0; i < MAX_STEPS; i++) {
       if (compareToKeyInRow(chunk, offset, target) >= 0) {
-        this.walks = true;
+        this.inRun = true;
         this.valid = true;
         this.load(from - first + offset);
         return true;
       }
-      if (!goesOn(chunk, offset)) {
+      if (!isFollowed(chunk, offset)) {
         this.valid = false;
         return false;
       }
@@ -324,13 +324,13 @@ export class MemstoreRowCursor extends MemstoreCursor {
   }
 }
 
-/** A frozen memstore as it is handed to a worker. */
+/** A frozen memstore in the form that is sent to a worker. */
 export interface SharedMemstore {
   readonly buffers: readonly SharedArrayBuffer[];
   readonly refs: Uint32Array;
 }
 
-/** Reads a frozen memstore from first to last; the only way in which a worker needs it. */
+/** Reads a frozen memstore from the first cell to the last, for flushes in a worker. */
 export class SharedMemstoreCursor extends CellCursor {
   private readonly arena: CellArena;
   private readonly refs: Uint32Array;

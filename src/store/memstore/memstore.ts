@@ -1,6 +1,6 @@
 /**
- * The cells of one family and region that are in no file yet (HBase `MemStore`). Written by one thread; once frozen it
- * changes no more, and may be read by a worker through `share`.
+ * The cells of one family and region that are in no file yet (HBase `MemStore`). One thread writes it. Once frozen it never
+ * changes, and a worker may read it through `share`.
  */
 
 import { CellType } from '../../table/index.js';
@@ -26,50 +26,50 @@ export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
   private readonly rows: RowIndex;
-  /** The cell that was written last, and the first one of its row if that is a run so far. */
+  /** The cell written last, and the first cell of its row if the row's cells form a run so far. */
   private last: CellRef = NONE;
   private run: CellRef = NONE;
   minSeq = Number.POSITIVE_INFINITY;
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
   maxTimestamp = -1;
-  /** Delete markers of the whole family, of any row (R4): point reads may pass over the top of a row without them. */
+  /** The number of family delete markers, in any row (R4): without them, point reads may skip the start of a row. */
   familyMarkers = 0;
-  /** Delete markers of any kind. */
+  /** The number of delete markers of any kind. */
   markers = 0;
-  /** Any cell has a time to live of its own. */
+  /** Whether any cell has a time to live of its own. */
   hasTtl = false;
   private reused: MemstoreRowCursor | undefined;
   private upsertCursor: MemstoreCursor | undefined;
-  /** Cells that have no places yet. */
+  /** Loaded cells that are not sorted yet. */
   private loaded: LoadedCells | undefined;
-  private holders = 0;
-  /** It takes no more writes. */
+  private references = 0;
+  /** It accepts no more writes. */
   frozen = false;
-  /** Its memory was given back. */
+  /** Its memory was returned to the pool. */
   freed = false;
 
-  /** `pool`: where its memory comes from, and goes when nobody holds it any more. */
+  /** `pool`: where its memory comes from, and returns to when it is released. */
   constructor(pool: ChunkPool) {
     this.arena = new CellArena(pool);
     this.list = new CellList(this.arena);
     this.rows = new RowIndex(this.arena);
   }
 
-  /** Whoever reads it over an `await` holds it. */
+  /** Keeps it readable over an `await`, until `release`. */
   retain(): this {
-    this.holders++;
+    this.references++;
     return this;
   }
 
-  /** The last who lets go of it gives its memory back. */
+  /** The last release returns its memory to the pool. */
   release(): void {
-    if (--this.holders > 0) return;
+    if (--this.references > 0) return;
     this.freed = true;
     this.arena.free();
   }
 
-  /** Bytes of memory that it holds, those of cells that were dropped or replaced included. */
+  /** Bytes of memory in use, those of dropped and replaced cells included. */
   get bytes(): number {
     return this.arena.bytes + this.rows.bytes;
   }
@@ -83,7 +83,7 @@ export class Memstore {
     return this.list.size;
   }
 
-  /** Whether no cell is of a later write than `seq`; looks at each of them. */
+  /** Whether no cell is of a write after `seq`; reads every cell. */
   isWithin(seq: number): boolean {
     const cursor = this.cursor();
     for (let more = cursor.seekToFirst(); more; more = cursor.next()) if (cursor.seq > seq) return false;
@@ -91,8 +91,8 @@ export class Memstore {
   }
 
   /**
-   * Adds a cell; its place. `sameRow`: the cell added last is of this row, too, which saves looking for the place of
-   * this one.
+   * Adds a cell and returns its address. `sameRow`: the cell added last is of the same row, which saves the search for the
+   * position.
    */
   add(
     row: Uint8Array,
@@ -112,9 +112,9 @@ export class Memstore {
   }
 
   /**
-   * Adds a cell as `add` does, but puts it in its place only in `settle`: until then nothing may be read of this
-   * memstore, nor added in another way. `sameRow`: the cell loaded last is of this row, too.
-   * @returns true for the first.
+   * Adds a cell like `add`, but sorts it in only with `sortLoaded`. Until then the memstore must not be read, nor be added to in
+   * another way. `sameRow`: the cell loaded last is of the same row.
+   * @returns true for the first cell.
    */
   load(cell: CellBytes, seq: number, sameRow: boolean): boolean {
     const { bytes, rowOffset, rowLength, type, timestamp, ttl } = cell;
@@ -127,34 +127,34 @@ export class Memstore {
     return first;
   }
 
-  /** Brings the cells that were loaded into their order. It had none before them. */
-  settle(): void {
+  /** Sorts the loaded cells. The memstore had no others before. */
+  sortLoaded(): void {
     if (this.loaded === undefined) return;
     this.list.fill(this.loaded.sorted());
     this.loaded = undefined;
   }
 
-  /** Keeps what is known of the row of a new cell. `sameRow`: it is that of the cell before. */
+  /** Updates the row index for a new cell. `sameRow`: its row is that of the previous cell. */
   private index(ref: CellRef, row: Uint8Array, offset: number, length: number, sameRow: boolean): void {
     const { rows, last } = this;
     this.last = ref;
     if (sameRow) {
-      if (this.run !== NONE && !this.goesOn(last, ref)) this.scatter(row, offset, length);
+      if (this.run !== NONE && !this.extendRun(last, ref)) this.scatter(row, offset, length);
       return;
     }
     hashRow(row, offset, length);
     const entry = rows.search(lane1, row, offset, length);
     if (entry === NO_ROW) {
       this.run = rows.add(lane1, ref) ? ref : NONE;
-    } else if (!isRun(entry) || placeOf(entry) !== this.run || !this.goesOn(last, ref)) {
+    } else if (!isRun(entry) || placeOf(entry) !== this.run || !this.extendRun(last, ref)) {
       rows.scatter();
       this.run = NONE;
     }
   }
 
-  /** Makes a cell part of the run of the one before. */
-  private goesOn(last: CellRef, ref: CellRef): boolean {
-    return compareInRow(this.arena, last, ref) < 0 && this.arena.goOn(last, ref);
+  /** Adds a cell to the run of the previous one, if it belongs there. */
+  private extendRun(last: CellRef, ref: CellRef): boolean {
+    return compareInRow(this.arena, last, ref) < 0 && this.arena.markFollowed(last, ref);
   }
 
   private scatter(row: Uint8Array, offset: number, length: number): void {
@@ -178,8 +178,8 @@ export class Memstore {
   }
 
   /**
-   * What an increment or append does once its cell at `ref` is visible, in a family of one version (R70,
-   * `Segment.upsert`): of the puts behind it those that everybody can see are dropped, all but one.
+   * Called when the cell of an increment or append at `ref` is visible, in a family of one version (R70, `Segment.upsert`): drops
+   * the older puts of its column that every reader can see, all but one.
    */
   dropOlderVersions(ref: CellRef, readPoint: number): void {
     if (!this.locate(ref)) return;
@@ -189,36 +189,36 @@ export class Memstore {
     const { key, rowOffset, rowLength, qualifierLength } = cursor;
     const length = rowLength + qualifierLength;
     let seen = 0;
-    let doomed: CellRef[] | undefined;
+    let superseded: CellRef[] | undefined;
     while (cursor.next() && cursor.rowLength === rowLength && cursor.qualifierLength === qualifierLength) {
-      // The qualifier stands directly behind the row.
+      // The qualifier directly follows the row.
       if (!sameBytes(cursor.key, cursor.rowOffset, key, rowOffset, length)) break;
       if (cursor.type !== CellType.Put || cursor.seq > readPoint || seen++ === 0) continue;
-      doomed ??= [];
-      doomed.push(cursor.ref);
+      superseded ??= [];
+      superseded.push(cursor.ref);
     }
-    if (doomed === undefined) return;
-    for (const each of doomed) this.remove(each);
+    if (superseded === undefined) return;
+    for (const each of superseded) this.remove(each);
   }
 
-  /** Takes back the cell at `ref` of a write that the log could not take. */
+  /** Removes the cell at `ref` of a write that is rolled back. */
   rollback(ref: CellRef): void {
     this.remove(ref);
     if (this.list.size > 0) return;
-    // Nothing of it is to be flushed, and nothing of the log to be kept for it.
+    // An empty memstore needs no flush and keeps no log segments.
     this.minSeq = Number.POSITIVE_INFINITY;
     this.maxSeq = -1;
   }
 
   /**
-   * Writes behind `seq` were taken back, and their numbers will be given to others: a flush that passed for having them
-   * would have those be left out when the log is read again.
+   * Writes after `seq` were rolled back, and their numbers will be assigned again. If a flush counted them as flushed, recovery would
+   * skip the new writes with these numbers.
    */
   endAt(seq: number): void {
     if (this.maxSeq > seq) this.maxSeq = seq;
   }
 
-  /** Takes the cell out of the order, unless it is out already; its bytes stay, for a cursor may stand there. */
+  /** Removes the cell from the order, if it is still there. Its bytes stay, because a cursor may stand on it. */
   private remove(ref: CellRef): void {
     if (!this.locate(ref)) return;
     this.list.remove(this.list.foundLeaf, this.list.foundIndex);
@@ -232,7 +232,7 @@ export class Memstore {
     return this.list.foundIndex < leaf.count && leaf.refs[this.list.foundIndex] === ref;
   }
 
-  /** A cursor for reads of one row, or others, that end before anybody else's begins and before anything is written. */
+  /** A shared cursor for reads that end before the next read begins and before anything is written. */
   get pointCursor(): MemstoreRowCursor {
     this.reused ??= new MemstoreRowCursor(this.arena, this.list, this.rows);
     return this.reused;

@@ -1,55 +1,55 @@
 /**
- * Which rows a memstore has, by their hashes, beside the order of its cells: a point read learns in one step that there is
- * no such row, or where its first cell is. A row whose cells were all written in one go, and in their order, is a *run*:
- * they stand side by side in the arena, and a reader of the row needs nothing else. Of other rows only is known that they
- * are there, and their cells are found through the order.
+ * A hash table of a memstore's rows, beside the order of its cells. A point read learns in one step that a row does not exist, or
+ * where its first cell is. If the cells of a row were written together and in order they form a *run*: they are adjacent in the
+ * arena, and a reader of the row needs nothing else. Other rows are *scattered*: the table only knows that they exist, and
+ * their cells are found through the order.
  *
- * An entry has two numbers of 32 bits: the hash, and the place of a cell of the row, which is a multiple of 8, with two bits
- * below. Entries are in the order of their hashes, but for those that found their place taken and stand behind it, so that a
- * table which is enlarged is read and written from its beginning to its end, and no row is hashed or looked at again.
+ * An entry has two 32-bit numbers: the hash, and the address of a cell of the row, which is a multiple of 8, with flags in its low
+ * bits. Entries are ordered by hash, except those that collided and follow. So a growing table is copied in one pass, and no
+ * row is hashed or read again.
  *
- * Keys can be chosen so that their hashes meet, whatever the seed (Aumasson and Bernstein, "MurmurHash reloaded", 2012). A search
- * therefore ends after a bounded number of entries: such a row is left out, and the order of the cells finds it.
+ * Keys can be chosen so that their hashes collide, whatever the seed (Aumasson and Bernstein, "MurmurHash reloaded", 2012).
+ * Therefore a search ends after a bounded number of entries; such rows are left out of the table and found by the order.
  */
 
 import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
 
-/** No such row. */
+/** The row does not exist. */
 export const NO_ROW = 0;
 /** Set in every entry. */
 const PRESENT = 1;
-/** The row is no run. */
+/** The row's cells do not form a run. */
 const SCATTERED = 2;
-const PLACE = ~7;
-/** The row may be there, and is not in the index: the order of the cells tells. */
+const ADDRESS = ~7;
+/** The row may exist and is not in the table: search the order of the cells. */
 const LEFT_OUT = PRESENT | SCATTERED;
-/** Entries that a search looks at, of one hash and altogether: more than hashes that nobody chose ever have in a row. */
-const MOST_EQUAL = 8;
-const MOST_PROBES = 1024;
+/** The most entries that a search examines, of equal hash and in total: more than rows that nobody chose ever need. */
+const MAX_EQUAL = 8;
+const MAX_PROBES = 1024;
 
-/** In place of an entry that `search` came to. */
-const NOWHERE = -1;
+/** Replaces the index of the entry in `at`. */
+const NOT_FOUND = -1;
 
 const FIRST_BITS = 6;
-/** Of four entries three are taken at most. */
-const FULL = 3 / 4;
+/** The table grows when three of four entries are used. */
+const LOAD_FACTOR = 3 / 4;
 
-/** Grows only: rows whose cells are taken out again become scattered. */
+/** Only grows: rows whose cells are removed become scattered. */
 export class RowIndex {
   private entries = new Int32Array(0);
-  /** Hashes are shifted by so much to the right. */
+  /** The index of an entry is its hash shifted right by so many bits. */
   private shift = 32;
   private mask = 0;
-  /** Rows that it still takes. */
+  /** Rows that it accepts before it grows. */
   private left = 0;
-  /** The entry that `search` came to: the row's, or where it would be. */
+  /** The entry that `search` found: the row's, or the free one where it belongs. */
   private at = 0;
-  /** Some rows were left out: a row that is not found may be there. */
-  private lacks = false;
+  /** Some rows were left out, so a row that is not found may exist. */
+  private incomplete = false;
 
   constructor(private readonly arena: CellArena) {}
 
-  /** Bytes of memory that it holds. */
+  /** Bytes of memory in use. */
   get bytes(): number {
     return this.entries.byteLength;
   }
@@ -57,16 +57,16 @@ export class RowIndex {
   /** The entry of a row, for `isRun` and `placeOf`; {@link NO_ROW} when there is no such row. */
   find(hash: number, row: Uint8Array, offset: number, length: number): number {
     const entry = this.search(hash, row, offset, length);
-    return entry === NO_ROW && this.lacks ? LEFT_OUT : entry;
+    return entry === NO_ROW && this.incomplete ? LEFT_OUT : entry;
   }
 
-  /** As `find`, for who adds or scatters the row then: {@link NO_ROW} when it can be added. */
+  /** Like `find`, before the row is added or scattered. {@link NO_ROW}: the row can be added. */
   search(hash: number, row: Uint8Array, offset: number, length: number): number {
     const { entries, mask } = this;
     if (mask === 0) return NO_ROW;
     let at = hash >>> this.shift;
     let equal = 0;
-    for (let probes = 0; probes < MOST_PROBES; probes++) {
+    for (let probes = 0; probes < MAX_PROBES; probes++) {
       const entry = entries[2 * at + 1]!;
       if (entry === NO_ROW) {
         this.at = at;
@@ -77,26 +77,26 @@ export class RowIndex {
           this.at = at;
           return entry;
         }
-        if (++equal === MOST_EQUAL) break;
+        if (++equal === MAX_EQUAL) break;
       }
       at = (at + 1) & mask;
     }
-    this.at = NOWHERE;
+    this.at = NOT_FOUND;
     return LEFT_OUT;
   }
 
-  /** Adds the row that was just searched, and can be added, as a run that begins at `ref`. False: it may have other cells. */
+  /** Adds the row that was just searched as a run that begins at `ref`. False: the row may have other cells, so it is scattered. */
   add(hash: number, ref: CellRef): boolean {
     if (this.left === 0) this.grow(hash);
     this.left--;
     this.entries[2 * this.at] = hash;
-    this.entries[2 * this.at + 1] = this.lacks ? ref | LEFT_OUT : ref | PRESENT;
-    return !this.lacks;
+    this.entries[2 * this.at + 1] = this.incomplete ? ref | LEFT_OUT : ref | PRESENT;
+    return !this.incomplete;
   }
 
-  /** The row that was just searched, and cannot be added, is no run any more, or is left out. */
+  /** Marks the row that was just searched as scattered, or as left out. */
   scatter(): void {
-    if (this.at === NOWHERE) this.lacks = true;
+    if (this.at === NOT_FOUND) this.incomplete = true;
     else this.entries[2 * this.at + 1]! |= SCATTERED;
   }
 
@@ -111,7 +111,7 @@ export class RowIndex {
     return true;
   }
 
-  /** Doubles the table, and looks for the place of a new row of this hash. */
+  /** Doubles the table, and finds the entry for a new row of this hash. */
   private grow(hash: number): void {
     const { entries } = this;
     const capacity = entries.length === 0 ? 1 << FIRST_BITS : entries.length;
@@ -119,7 +119,7 @@ export class RowIndex {
     this.entries = larger;
     this.mask = capacity - 1;
     this.shift = Math.clz32(capacity - 1);
-    this.left = capacity * FULL - (entries.length / 2) * FULL;
+    this.left = capacity * LOAD_FACTOR - (entries.length / 2) * LOAD_FACTOR;
     for (let i = 0; i < entries.length; i += 2) {
       if (entries[i + 1] === NO_ROW) continue;
       const at = this.freeFor(entries[i]!);
@@ -137,12 +137,12 @@ export class RowIndex {
   }
 }
 
-/** Whether the row's cells stand side by side from its place on, and there are no others of it. */
+/** Whether the row's cells are adjacent from its address on, and it has no others. */
 export function isRun(entry: number): boolean {
   return (entry & SCATTERED) === 0;
 }
 
-/** Where a cell of the row stands, the first if it is a run. */
+/** The address of a cell of the row, the first one if it is a run. */
 export function placeOf(entry: number): CellRef {
-  return (entry & PLACE) >>> 0;
+  return (entry & ADDRESS) >>> 0;
 }

@@ -2,12 +2,12 @@ import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
 import { type ChunkWriter, createLogAsync, discardLog, failureOf, WAL_KIND } from '../logfile/index.js';
 import { stagingRoom } from './wal-options.js';
 
-/** How much is made and synced at a time: a long sync would keep those of writers waiting. */
+/** Bytes that are preallocated and synced at a time: a long sync would delay the syncs of writers. */
 const PIECE = 1 << 20;
 
 /**
- * A segment that is ready to be written to: empty, and it, its room and its name are on the disk. Record it in the MANIFEST
- * before the log goes on in it.
+ * A segment that is ready for writing: empty, with its file, preallocated space and name on the disk. It must be recorded in the
+ * MANIFEST before the log continues in it.
  */
 export class PreparedSegment {
   private constructor(
@@ -17,21 +17,21 @@ export class PreparedSegment {
   ) {}
 
   /**
-   * Makes segment `number` off the thread.
-   * @param room bytes of zeros that are prepared, so that syncs of what is written over them are short; 0 for none
-   * @param goOn asked between pieces of it; false ends the making early, with what there is
-   * @throws RowanError `ERR_IO`: there is no such file then, or a leftover that the next opener removes.
+   * Creates segment `number` off the thread.
+   * @param room bytes of zeros to preallocate, so that syncs of the records written over them are short; 0 for none
+   * @param shouldContinue called between pieces; false ends the preallocation early, with what there is
+   * @throws RowanError `ERR_IO`: then there is no such file, or a leftover that the next opener removes.
    */
-  static async make(
+  static async create(
     files: FileSystem,
     directory: string,
     number: number,
-    options: { readonly room: number; readonly goOn: () => boolean },
+    options: { readonly room: number; readonly shouldContinue: () => boolean },
   ): Promise<PreparedSegment> {
     const path = joinPath(directory, walFileName(number));
     const writer = await createLogAsync(files, path, WAL_KIND, number, stagingRoom());
     try {
-      for (let left = options.room; left > 0 && options.goOn(); left -= PIECE) {
+      for (let left = options.room; left > 0 && options.shouldContinue(); left -= PIECE) {
         await writer.prepare(Math.min(left, PIECE));
         await writer.syncAsync();
       }
@@ -42,33 +42,33 @@ export class PreparedSegment {
     return new PreparedSegment(files, number, writer);
   }
 
-  /** Bytes that were prepared. */
+  /** Preallocated bytes. */
   get room(): number {
     return this.writer.prepared;
   }
 
-  /** Takes away a segment that the MANIFEST does not name. */
+  /** Removes the file of a segment that the MANIFEST does not name. */
   discard(): void {
     discardLog(this.files, this.writer.file);
   }
 
-  /** Lets go of the file, which stays. */
+  /** Closes the file and leaves it in the folder. */
   close(): void {
     this.writer.file.close();
   }
 }
 
-/** A sync of more than this is not short anyhow: zeros written before would only add to it. */
+/** A sync of more bytes takes long in any case: preallocation would only add to it. */
 const SMALL_SYNC = 64 * 1024;
-/** So many bytes of room are worth one more small sync before they are prepared. */
-const ROOM_PER_SYNC = 512 * 1024;
+/** Preallocation starts after one small sync for each so many bytes of it. */
+const BYTES_PER_SYNC = 512 * 1024;
 
-/** Tells from the syncs of a log whether room prepared ahead is worth its writing. */
+/** Decides from the sizes of recent syncs whether preallocating space for the log pays. */
 export class PreallocationPolicy {
-  /** How many syncs of little there were since the last one of much. */
+  /** Small syncs in a row. */
   private smallSyncs = 0;
 
-  /** `size`: the room that a segment is to have; 0 for none ever. */
+  /** `size`: bytes to preallocate in a segment; 0 for never. */
   constructor(readonly size: number) {}
 
   /** A sync of so many bytes begins. */
@@ -76,17 +76,17 @@ export class PreallocationPolicy {
     this.smallSyncs = bytes <= SMALL_SYNC ? this.smallSyncs + 1 : 0;
   }
 
-  /** Whether more is wanted soon, where `left` bytes are left. */
+  /** Whether the next segment should be preallocated, when `left` bytes of the present one's space are left. */
   isSoon(left: number): boolean {
-    return this.isWorthIt && left < this.size / 4;
+    return this.pays && left < this.size / 4;
   }
 
-  /** Whether what is `left` is as good as nothing. */
+  /** Whether the log should change to a preallocated segment now: `left` bytes are as good as none. */
   isNow(left: number): boolean {
-    return this.isWorthIt && left < Math.min(SMALL_SYNC, this.size / 8);
+    return this.pays && left < Math.min(SMALL_SYNC, this.size / 8);
   }
 
-  private get isWorthIt(): boolean {
-    return this.size > 0 && this.smallSyncs >= this.size / ROOM_PER_SYNC;
+  private get pays(): boolean {
+    return this.size > 0 && this.smallSyncs >= this.size / BYTES_PER_SYNC;
   }
 }

@@ -13,16 +13,16 @@ import {
 } from '../logfile/index.js';
 import { type ClosedSegment, RECORD_HEADER_SIZE } from './wal-options.js';
 
-/** A segment as the MANIFEST names it. The one that was written to last has no length and crc yet. */
+/** A segment as the MANIFEST names it. The active segment has no length and crc yet. */
 export interface SegmentToRead {
   readonly number: number;
   readonly closed?: { readonly length: number; readonly crc: number } | undefined;
 }
 
-/** A record of the log. One object for all; its bytes are those of the call only. */
+/** A record of the log. One object is reused for all records, and its bytes are valid only during the call. */
 export class WalRecord {
   segment = 0;
-  /** Where it begins in the file of its segment. */
+  /** The offset in the segment's file at which it begins. */
   fileOffset = 0;
   firstSeq = 0;
   count = 0;
@@ -31,11 +31,11 @@ export class WalRecord {
   length = 0;
 }
 
-/** A torn end that was found: bytes that were never synced, of writes that were never acknowledged as durable. */
+/** A torn end: bytes that were never synced, of writes that were never acknowledged as durable. */
 export interface TornTail {
   readonly file: string;
   readonly offset: number;
-  /** How many bytes are dropped. */
+  /** The number of bytes that are dropped. */
   readonly bytes: number;
 }
 
@@ -45,28 +45,28 @@ export interface ReplayResult {
   readonly torn: TornTail | undefined;
   /** What the MANIFEST is to record of the segments that were open, once they are repaired. */
   readonly closed: readonly ClosedSegment[];
-  /** What those segments are to be on the disk ({@link repairSegment}). */
+  /** The contents that those segments must have on the disk ({@link repairSegment}). */
   readonly repairs: readonly SegmentRepair[];
 }
 
-/** The good part of a segment that was open, as it was read. */
+/** The valid prefix of a segment that was open. */
 export interface SegmentRepair {
   readonly number: number;
   readonly bytes: Uint8Array;
 }
 
 export interface ReplayOptions {
-  /** Makes the segment on the disk as `closed` says ({@link repairSegment}). Default true. */
+  /** Rewrites open segments on the disk as `closed` describes them ({@link repairSegment}). Default true. */
   readonly repair?: boolean;
 }
 
 /**
- * Gives every record of the segments, in order, to `onRecord`. A segment of which the MANIFEST does not say yet that it is
- * closed has an END if the log has gone on in the next; else it may have a torn end, and nothing was written to any
- * after it. Nothing on the disk is changed before all records were read and taken.
+ * Passes every record of the segments, in order, to `onRecord`. Of the segments that the MANIFEST does not record as closed, each
+ * has an END if the log continued in the next; the last of them may have a torn end, and no segment after it may have records.
+ * The disk is not changed before all records were read and applied.
  *
- * @throws CorruptionError naming file and offset when a segment is missing, or its bytes are not those that were
- *   written; a record before the damage may have been given out by then.
+ * @throws CorruptionError naming file and offset when a segment is missing, or its bytes differ from those written. Records before
+ *   the damage may have been passed on by then.
  */
 export function replayWal(
   files: FileSystem,
@@ -79,7 +79,7 @@ export function replayWal(
   let records = 0;
   let size = 0;
   let torn: TornTail | undefined;
-  /** The first segment that was never ended, and where. */
+  /** The first segment without an END, and its valid length. */
   let last: { readonly path: string; readonly end: number } | undefined;
   const closed: ClosedSegment[] = [];
   const repairs: SegmentRepair[] = [];
@@ -104,15 +104,15 @@ export function replayWal(
   return { records, bytes: size, torn, closed, repairs };
 }
 
-/** The log went on, and so the disk had all of the segment that it came from. */
+/** The log continues in the next segment, so all of this one, its END included, was on the disk. */
 function neverEnded({ path, end }: { readonly path: string; readonly end: number }, next: string): Error {
-  return logCorruption(WAL_KIND, path, `its end is missing, for "${next}" has what came after it`, end);
+  return logCorruption(WAL_KIND, path, `its end is missing, though the log continues in "${next}"`, end);
 }
 
 /**
- * Makes the good part of an open segment true of the disk. After a sync that failed, the system's cache may
- * hold bytes that the disk never got, and call them written: so they are written once more, to a file of their own,
- * which takes the place of the old one when it is safe.
+ * Writes the valid prefix of an open segment to the disk again. After a failed sync the system's cache may hold bytes that the
+ * disk never received, and consider them written. So the prefix is written to a new file, which replaces the old one
+ * once it is synced.
  */
 export function repairSegment(files: FileSystem, directory: string, { number, bytes }: SegmentRepair): void {
   const path = joinPath(directory, walFileName(number));
@@ -131,7 +131,7 @@ export function repairSegment(files: FileSystem, directory: string, { number, by
   files.syncDirectory(directory);
 }
 
-/** The record that `reader` stands at, taken apart into `record`. @throws CorruptionError when it is none. */
+/** Decodes the record at which `reader` stands into `record`. @throws CorruptionError when it is not a WAL record. */
 export function walRecordOf(reader: ChunkReader, segment: number, record: WalRecord): void {
   if (reader.length < RECORD_HEADER_SIZE)
     throw reader.corruption('a record is shorter than its header', reader.recordStart);
@@ -142,10 +142,10 @@ export function walRecordOf(reader: ChunkReader, segment: number, record: WalRec
   record.payload = reader.payload;
   record.offset = reader.offset + RECORD_HEADER_SIZE;
   record.length = reader.length - RECORD_HEADER_SIZE;
-  if (record.count === 0) throw reader.corruption('a record says that it holds no write', reader.recordStart);
+  if (record.count === 0) throw reader.corruption('a record has a count of 0 writes', reader.recordStart);
 }
 
-/** The length of a file without the zeros at its end. */
+/** The length of a file without zeros at its end. */
 function usedLength(bytes: Uint8Array): number {
   let end = bytes.length;
   while (end > 0 && bytes[end - 1] === 0) end--;
@@ -180,7 +180,7 @@ class SegmentReader {
     return this.reader.goodEnd;
   }
 
-  /** The log goes on in the next segment. */
+  /** The segment has an END: the log continues in the next segment. */
   get ended(): boolean {
     return this.reader.ended;
   }

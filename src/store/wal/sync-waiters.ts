@@ -1,4 +1,4 @@
-/** A group of writers that wait for the same sync. */
+/** Writers that wait for the same sync. */
 class Group {
   readonly promise: Promise<void>;
   resolve!: () => void;
@@ -13,22 +13,22 @@ class Group {
 }
 
 /**
- * Who waits for which bytes: those whose records are only staged, those whose records are written, and those whom the
- * sync under way covers. A failed write strikes only the first.
+ * The promises of writers by what they wait for: records that are staged, records that are written, and records that the running
+ * sync covers. A failed write rejects only the first.
  */
 export class SyncWaiters {
   private staged: Group | undefined;
-  /** Writers that wait only until staged records are written. */
+  /** Writers that only wait until staged records are written. */
   private forWrite: Group | undefined;
   private written: Group[] = [];
-  private underWay: Group[] = [];
+  private syncing: Group[] = [];
 
-  /** Whether anybody waits for a sync that has not begun. */
+  /** Whether a sync is needed that has not begun. */
   get waiting(): boolean {
     return this.staged !== undefined || this.written.length > 0;
   }
 
-  /** One more who waits: for what is staged now, or only for what is written. */
+  /** Adds a writer; `staged`: it waits for records that are staged, not only for written ones. */
   add(staged: boolean): Promise<void> {
     if (staged) {
       this.staged ??= new Group();
@@ -63,16 +63,16 @@ export class SyncWaiters {
   }
 
   syncBegins(): void {
-    this.underWay = this.written;
+    this.syncing = this.written;
     this.written = [];
   }
 
   syncEnded(): void {
-    for (const group of this.underWay) group.resolve();
-    this.underWay = [];
+    for (const group of this.syncing) group.resolve();
+    this.syncing = [];
   }
 
-  /** Everything written is on the disk, that of a sync under way included. */
+  /** Everything written is on the disk, including what a running sync covers. */
   resolveWritten(): void {
     this.syncEnded();
     for (const group of this.written) group.resolve();
@@ -82,24 +82,24 @@ export class SyncWaiters {
   rejectAll(error: unknown): void {
     this.rejectStaged(error);
     for (const group of this.written) group.reject(error);
-    for (const group of this.underWay) group.reject(error);
+    for (const group of this.syncing) group.reject(error);
     this.written = [];
-    this.underWay = [];
+    this.syncing = [];
   }
 }
 
-/** Writes of the log in one turn of the event loop, before the rest of the program has its turn. */
+/** Writes of the log in one turn of the event loop. */
 const WRITES_A_TURN = 64;
 
 /**
- * Lets the event loop turn. What is written without a sync is acknowledged without leaving the turn, so that a client which
- * awaits one put after the other would never leave it either: no timer would run, no file be flushed, and the log would
- * not get its next segment.
+ * Lets the event loop turn now and then. A write without a sync is acknowledged within the turn, so a client that awaits one put
+ * after another would never leave it: no timer would run, no file would be flushed, and the log would get no next
+ * segment.
  */
 export class MicrotaskBudget {
   private used = 0;
 
-  /** Runs the task behind the work at hand, or where this turn has had its share, in the next one. */
+  /** Runs the task in a microtask, or in the next turn of the event loop when this turn's budget is used up. */
   soon(task: () => void): void {
     if (this.used === WRITES_A_TURN) {
       setImmediate(task);

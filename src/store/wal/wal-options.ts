@@ -3,19 +3,19 @@ import { writeUint32, writeUint48 } from '../logfile/index.js';
 const DEFAULT_STAGING_SIZE = 1024 * 1024;
 
 export interface WalOptions {
-  /** Bytes after which {@link Wal.full} asks for the next segment; default 64 MiB. */
+  /** Bytes after which {@link Wal.full} requests the next segment; default 64 MiB. */
   readonly segmentSize?: number;
-  /** Bytes staged before they are written without being asked to; default 1 MiB. */
+  /** Staged bytes after which they are written at once; default 1 MiB. */
   readonly stagingSize?: number;
-  /** Bytes written and not synced after which a sync begins unasked, so that none is ever long; default 8 MiB. */
+  /** Written bytes after which a sync begins at once, so that no sync takes long; default 8 MiB. */
   readonly bytesPerSync?: number;
-  /** How much room a segment is to have prepared where small syncs follow one another; default 0, none ever. */
+  /** Bytes to preallocate in a segment while small syncs follow one another; default 0 for none. */
   readonly preparedSize?: number;
-  /** Runs a task when the work at hand is done; default `setImmediate`. For the mark after the last sync. */
+  /** Runs a task when the present work is done; default `setImmediate`. Used for the mark after the last sync. */
   readonly whenIdle?: (task: () => void) => void;
 }
 
-/** The options with every default filled in. */
+/** The options with all defaults applied. */
 export function walSettings(options: WalOptions): Required<WalOptions> {
   return {
     segmentSize: options.segmentSize ?? 64 * 1024 * 1024,
@@ -26,22 +26,22 @@ export function walSettings(options: WalOptions): Required<WalOptions> {
   };
 }
 
-/** The staging buffer of a segment: beyond `stagingSize` there must be room for the record that fills it up. */
+/** The size of a segment's staging buffer: `stagingSize`, plus space for the record that exceeds it. */
 export function stagingRoom(stagingSize = DEFAULT_STAGING_SIZE): number {
   return stagingSize + 65536;
 }
 
-/** Told of what becomes of records, by their last number, before those who wait for it by a promise. */
+/** Called with what happens to records, identified by their last sequence number, before promises of waiters are settled. */
 export interface LogObserver {
   /** Records up to `seq` are with the operating system. */
   recordsWritten(seq: number): void;
-  /** A sync of what is written begins. */
+  /** A sync of the written records begins. */
   syncBegins(): void;
-  /** It has ended; `everything`: what was written while it ran is on the disk, too. */
+  /** The sync has ended; `everything`: it also covers what was written while it ran. */
   syncEnded(everything: boolean): void;
-  /** Staged records are lost. */
+  /** The staged records are lost. */
   onBatchFailed(error: unknown): void;
-  /** Nothing more is written, and of what is not synced nobody knows. */
+  /** Nothing more can be written, and it is unknown what of the unsynced records is on the disk. */
   onLogFailed(error: unknown): void;
 }
 
@@ -54,7 +54,7 @@ export function writeRecordHeader(bytes: Uint8Array, firstSeq: number, count: nu
   writeUint32(bytes, 6, count);
 }
 
-/** The MANIFEST's record of a segment that nothing more is written to. */
+/** The MANIFEST's record of a segment that is no longer written to. */
 export interface ClosedSegment {
   readonly number: number;
   /** Bytes. */

@@ -13,8 +13,8 @@ import {
   writeRecordHeader,
 } from './wal-options.js';
 
-/** The segment that the log comes from: it waits for the disk. */
-interface Leaving {
+/** The previous segment, which is not completely on the disk yet. */
+interface PreviousSegment {
   readonly writer: ChunkWriter;
   readonly closed: ClosedSegment;
   resolve(closed: ClosedSegment): void;
@@ -22,19 +22,19 @@ interface Leaving {
 }
 
 /**
- * The write-ahead log: records in the order they were appended, in numbered segments, of which the last is written to.
+ * The write-ahead log: records in the order in which they were appended, in numbered segments, of which the last is active.
  *
- * What it guarantees:
- * 1. `sync` resolves when everything appended before the call is on the disk. One fdatasync is under way at a time;
- *    records appended meanwhile wait for the next, which takes them all (group commit).
- * 2. Recovery finds a prefix of the records: at least those synced, and of each record all or nothing.
- * 3. A write that fails (a full disk) takes back what it wrote and rejects those who wait for it with `ERR_IO`; the log
- *    goes on, with a hole in nobody's data: the records after it were staged with it and are gone with it.
- * 4. Nothing is written to a segment before all of the one before it is on the disk, its END included: whatever stands in
- *    a segment proves that the ones before are whole.
- * 5. A sync that fails, and a write that cannot be taken back, make every later call fail with `ERR_READONLY`.
+ * Guarantees:
+ * 1. `sync` resolves when everything appended before the call is on the disk. One fdatasync runs at a time; records appended
+ *    meanwhile wait for the next, which covers all of them (group commit).
+ * 2. Recovery finds a prefix of the records: at least those synced, and each record whole.
+ * 3. A write that fails (a full disk) is cut off the file again, and its waiters are rejected with `ERR_IO`. The log continues
+ *    without a gap: all records staged with it, and so all after it, are lost with it.
+ * 4. Nothing is written to a segment before all of the previous one, its END included, is on the disk. So any record in a segment
+ *    proves that the segments before it are complete.
+ * 5. After a failed sync, or a failed write that cannot be cut off, every call fails with `ERR_READONLY`.
  *
- * All of it runs on one thread; `append` and `flushToOs` never wait.
+ * It runs on one thread. `append` and `flushToOs` never wait.
  */
 export class Wal {
   private readonly settings: Required<WalOptions>;
@@ -46,30 +46,30 @@ export class Wal {
   private writer: ChunkWriter;
   private firstSeq = 0;
   private lastSeq = -1;
-  /** The last number of the record that was appended last. */
+  /** The last sequence number of the record appended last. */
   private appendedSeq = -1;
-  /** Somebody who does not wait for a promise wants a sync that has not begun. */
+  /** The observer requested a sync that has not begun. */
   private syncRequested = false;
   private syncing = false;
   private startQueued = false;
-  private readonly turns = new MicrotaskBudget();
+  private readonly microtasks = new MicrotaskBudget();
   private writeQueued = false;
   private markQueued = false;
   private markedOffset = 0;
   private closed = false;
-  private before: Leaving | undefined;
-  private readonly demand: PreallocationPolicy;
+  private previous: PreviousSegment | undefined;
+  private readonly preallocation: PreallocationPolicy;
 
   private constructor(number: number, writer: ChunkWriter, settings: Required<WalOptions>) {
     this.segment = number;
     this.writer = writer;
     this.settings = settings;
-    this.demand = new PreallocationPolicy(settings.preparedSize);
+    this.preallocation = new PreallocationPolicy(settings.preparedSize);
   }
 
   /**
-   * Makes segment `number`, empty and on the disk, and opens the log at it. Record the segment in the MANIFEST before
-   * the first `append`: a segment that is not recorded there is removed by the next opener.
+   * Creates segment `number`, empty and on the disk, and opens the log in it. Record the segment in the MANIFEST before the first
+   * `append`: the next opener removes segments that are not recorded there.
    */
   static create(files: FileSystem, directory: string, number: number, options: WalOptions = {}): Wal {
     const settings = walSettings(options);
@@ -78,22 +78,22 @@ export class Wal {
     return new Wal(number, writer, settings);
   }
 
-  /** The number of the segment that is written to. */
+  /** The number of the active segment. */
   get number(): number {
     return this.segment;
   }
 
-  /** Bytes of the present segment, staged ones included. */
+  /** Bytes of the active segment, staged ones included. */
   get size(): number {
     return this.writer.end;
   }
 
-  /** Bytes of the present segment that are with the operating system: whole records, which others may read. */
+  /** Bytes of the active segment that are with the operating system: whole records, which other processes may read. */
   get writtenLength(): number {
     return this.writer.writtenLength;
   }
 
-  /** Whether the present segment is long enough for {@link switchTo} another. */
+  /** Whether the active segment has reached its size, so that the log should {@link switchTo} the next. */
   get full(): boolean {
     return this.writer.end >= this.settings.segmentSize;
   }
@@ -103,14 +103,14 @@ export class Wal {
     return this.writer.end >= this.settings.segmentSize / 2;
   }
 
-  /** Why nothing can be written any more; undefined while all is well. */
+  /** Why nothing can be written any more; undefined while the log works. */
   get poisoned(): RowanError | undefined {
     return this.writer.poisoned;
   }
 
   /**
-   * Stages one record: `length` bytes of `payload` from `offset`, which are copied. The record holds the writes numbered
-   * `firstSeq` to `firstSeq + count - 1`. It reaches the file with the next `flushToOs` or `sync`, or before.
+   * Stages one record: a copy of `length` bytes of `payload` from `offset`. The record holds the writes numbered `firstSeq` to
+   * `firstSeq + count - 1`. It reaches the file with the next `flushToOs` or `sync`, or earlier.
    */
   append(firstSeq: number, count: number, payload: Uint8Array, offset: number, length: number): void {
     this.checkOpen();
@@ -127,8 +127,8 @@ export class Wal {
   }
 
   /**
-   * Hands what is staged to the operating system: it survives the death of this process, not that of the machine.
-   * @throws RowanError `ERR_IO` when it cannot be written; then it is taken back, and those who wait for it are told.
+   * Writes what is staged: it survives the death of this process, but not of the machine.
+   * @throws RowanError `ERR_IO` when it cannot be written; then the staged records are lost, and their waiters are rejected.
    */
   flushToOs(): void {
     this.checkOpen();
@@ -139,8 +139,8 @@ export class Wal {
   }
 
   /**
-   * Resolves when everything appended before this call is with the operating system. All callers of a turn share one
-   * write; unlike after `append` and `flushToOs`, each of them is told when it fails, whoever made it.
+   * Resolves when everything appended before this call is with the operating system. All callers of a turn share one write. If it
+   * fails, each of them is rejected, whichever call made the write.
    */
   written(): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
@@ -151,11 +151,11 @@ export class Wal {
     return promise;
   }
 
-  /** As `written`, for the observer. */
+  /** Like `written`, with the result reported to the observer. */
   requestWrite(): void {
     if (this.writeQueued) return;
     this.writeQueued = true;
-    this.turns.soon(() => {
+    this.microtasks.soon(() => {
       this.writeQueued = false;
       this.writeStaged();
     });
@@ -165,13 +165,14 @@ export class Wal {
   sync(): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
     if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
-    if (this.writer.staged === 0 && this.unsynced <= 0 && this.before === undefined) return Promise.resolve();
+    if (this.writer.staged === 0 && this.unsynced <= 0 && this.previous === undefined)
+      return Promise.resolve();
     const promise = this.waiters.add(this.writer.staged > 0);
     this.queueStart();
     return promise;
   }
 
-  /** As `sync`, for the observer. */
+  /** Like `sync`, with the result reported to the observer. */
   requestSync(): void {
     this.syncRequested = true;
     this.queueStart();
@@ -180,37 +181,37 @@ export class Wal {
   private queueStart(): void {
     if (this.syncing || this.startQueued) return;
     this.startQueued = true;
-    // One turn of the microtask queue lets every put of this turn into the group.
+    // A microtask, so that every put of this turn joins the group.
     queueMicrotask(() => {
       this.startQueued = false;
       if (!this.syncing) this.startSync();
     });
   }
 
-  /** Whether the present segment is not on the disk yet as a whole, though the log has gone on in the next. */
+  /** Whether the log has moved to the active segment while the previous one is not completely on the disk. */
   get switching(): boolean {
-    return this.before !== undefined;
+    return this.previous !== undefined;
   }
 
-  /** Whether the next segment is to have room prepared, and soon. */
+  /** Whether the next segment should be preallocated, and soon. */
   get wantsRoom(): boolean {
-    return this.demand.isSoon(this.writer.prepared);
+    return this.preallocation.isSoon(this.writer.prepared);
   }
 
-  /** Whether a segment with room is worth a {@link switchTo} it though the present one is not full. */
+  /** Whether changing to a preallocated segment pays although the active one is not full. */
   get wantsSwitch(): boolean {
-    return this.demand.isNow(this.writer.prepared);
+    return this.preallocation.isNow(this.writer.prepared);
   }
 
   /**
-   * Goes on in `next`, which the MANIFEST names. What is staged is written to the present segment before, and then an
-   * END; nothing is written to the next one before the present one is wholly on the disk, which begins now. The promise
-   * resolves with what the MANIFEST is to record of it then, and rejects when the log has ended. Undefined when the present
-   * segment cannot be ended: the log goes on in it.
-   * @throws RowanError `ERR_IO` when what is staged cannot be written: it is lost, as by `flushToOs`.
+   * Continues the log in `next`, which the MANIFEST names. First what is staged and an END are written to the active segment.
+   * Nothing is written to `next` before the previous segment is completely on the disk; its sync begins now. The promise resolves
+   * with what the MANIFEST is to record of the previous segment then, and rejects when the log has failed. Undefined when the
+   * segment cannot be ended: the log continues in it.
+   * @throws RowanError `ERR_IO` when what is staged cannot be written: it is lost, as with `flushToOs`.
    */
   switchTo(next: PreparedSegment): Promise<ClosedSegment> | undefined {
-    if (this.before !== undefined) throw new Error('The log has not come out of the segment before yet.');
+    if (this.previous !== undefined) throw new Error('The previous segment is still being synced.');
     this.flushToOs();
     const { writer } = this;
     try {
@@ -218,12 +219,12 @@ export class Wal {
       writer.appendEnd();
       this.flush();
     } catch {
-      // No record is lost. A writer that could not take the END back says so to the next record.
+      // No record is lost. If the END could not be cut off again, the next append reports it.
       return undefined;
     }
     const closed = this.summary();
     const left = new Promise<ClosedSegment>((resolve, reject) => {
-      this.before = { writer, closed, resolve, reject };
+      this.previous = { writer, closed, resolve, reject };
     });
     this.writer = next.writer;
     this.segment = next.number;
@@ -235,18 +236,18 @@ export class Wal {
   }
 
   /**
-   * Syncs and closes the log, and returns what the MANIFEST is to record of the segments that were open, the last one
-   * last. The log is closed, also when this throws; then recovery will find what was synced.
+   * Syncs and closes the log, and returns what the MANIFEST is to record of the open segments, in order. The log is closed
+   * even when this throws; then recovery finds what was synced.
    */
   close(): ClosedSegment[] {
     this.checkOpen();
     const closed: ClosedSegment[] = [];
     try {
-      if (this.before !== undefined) {
-        const { before } = this;
+      if (this.previous !== undefined) {
+        const { previous: before } = this;
         this.syncNow(before.writer);
         closed.push(before.closed);
-        this.cameOut(before);
+        this.previousSynced(before);
       }
       this.flushToOs();
       this.writer.trim();
@@ -258,18 +259,18 @@ export class Wal {
     }
   }
 
-  /** Closes the file as it is, without writing or syncing anything, and rejects all who wait. */
+  /** Closes the file without writing or syncing, and rejects all waiters. */
   abandon(): void {
     if (this.closed) return;
     this.closed = true;
     this.end(this.writer.poisoned ?? closedError());
-    this.before?.writer.file.close();
+    this.previous?.writer.file.close();
     this.writer.file.close();
   }
 
   /** Bytes with the operating system that are not known to be on the disk. */
   private get unsynced(): number {
-    return this.before === undefined ? this.writer.recordsEnd - this.writer.syncedOffset : 0;
+    return this.previous === undefined ? this.writer.recordsEnd - this.writer.syncedOffset : 0;
   }
 
   private checkOpen(): void {
@@ -281,9 +282,9 @@ export class Wal {
     return { number: this.segment, length, crc, firstSeq: this.firstSeq, lastSeq: this.lastSeq };
   }
 
-  /** Writes what is staged, where it may be, and tells those who wait for it; throws what they are told. */
+  /** Writes what is staged, unless the previous segment is still being synced, and notifies its waiters. Throws their error. */
   private flush(): void {
-    if (this.before !== undefined) return;
+    if (this.previous !== undefined) return;
     try {
       this.writer.flush();
     } catch (error) {
@@ -301,7 +302,7 @@ export class Wal {
     try {
       this.flushToOs();
     } catch {
-      // Those who wait have been told.
+      // The waiters were rejected.
     }
   }
 
@@ -315,9 +316,9 @@ export class Wal {
     this.allSynced();
   }
 
-  /** The segment before is wholly on the disk: what was staged meanwhile may be written. */
-  private cameOut(before: Leaving): void {
-    this.before = undefined;
+  /** The previous segment is completely on the disk: staged records may be written to the active one. */
+  private previousSynced(before: PreviousSegment): void {
+    this.previous = undefined;
     before.writer.file.close();
     before.resolve(before.closed);
   }
@@ -333,14 +334,14 @@ export class Wal {
 
   private end(error: unknown): void {
     this.waiters.rejectAll(error);
-    this.before?.reject(error);
+    this.previous?.reject(error);
     this.observer?.onLogFailed(error);
   }
 
-  /** Writes what is staged and syncs it for all who wait. Never throws: they get the error. */
+  /** Writes and syncs what is staged. Never throws: the waiters get the error. */
   private startSync(): void {
     if (this.closed || this.writer.poisoned !== undefined) return;
-    const { before } = this;
+    const { previous: before } = this;
     try {
       this.flush();
     } catch {
@@ -352,7 +353,7 @@ export class Wal {
       this.allSynced();
       return;
     }
-    this.demand.note(writer.recordsEnd - writer.syncedOffset);
+    this.preallocation.note(writer.recordsEnd - writer.syncedOffset);
     this.syncing = true;
     this.waiters.syncBegins();
     this.observer?.syncBegins();
@@ -361,23 +362,23 @@ export class Wal {
         this.syncing = false;
         this.waiters.syncEnded();
         this.observer?.syncEnded(false);
-        // `close` may have been faster.
-        if (before !== undefined && before === this.before) this.cameOut(before);
-        if (this.before !== undefined || this.syncRequested || this.waiters.waiting) this.startSync();
+        // `close` may have done it already.
+        if (before !== undefined && before === this.previous) this.previousSynced(before);
+        if (this.previous !== undefined || this.syncRequested || this.waiters.waiting) this.startSync();
         else if (this.writer.staged > 0) this.writeStaged();
         else this.queueMark();
       },
       (error: unknown) => {
         this.syncing = false;
-        // The segment may have been left meanwhile; the failure is the disk's all the same.
+        // The segment may have been left meanwhile, but the failure concerns the disk.
         this.poison(error);
       },
     );
   }
 
   /**
-   * A sync has ended and nobody waits for another: soon nothing may vouch for the last group but itself, so a mark
-   * brings the synced offset to disk, unless a record does before.
+   * Called when a sync has ended and no other is needed. Until something else is written, only the last group itself would prove
+   * that it was synced. So a mark brings the synced offset to the disk, unless a record does so first.
    */
   private queueMark(): void {
     if (this.markQueued) return;
@@ -390,7 +391,7 @@ export class Wal {
 
   private writeMark(): void {
     const { writer } = this;
-    if (this.closed || writer.poisoned !== undefined || this.syncing || writer.staged > 0 || this.before)
+    if (this.closed || writer.poisoned !== undefined || this.syncing || writer.staged > 0 || this.previous)
       return;
     if (writer.recordsEnd > writer.syncedOffset || this.markedOffset >= writer.recordsEnd) return;
     this.markedOffset = writer.recordsEnd;
@@ -398,8 +399,8 @@ export class Wal {
       writer.appendMark();
       writer.flush();
     } catch {
-      // A mark is a help, no duty: the full disk shows itself to the next who writes a record. A mark that could not
-      // be taken back has poisoned the writer, and the next record says so.
+      // The mark is optional: a full disk shows itself to the next writer of a record. A mark that could not be cut off again
+      // has poisoned the writer, and the next append reports that.
     }
   }
 }

@@ -70,7 +70,7 @@ describe('chunks', () => {
 
   it('throw for a length that leaves the block', () => {
     const bytes = withChunk(written(WAL_KIND, 1), 1, 'x'.repeat(40_000));
-    expect(() => read(bytes).next()).toThrow(/leaves its block/);
+    expect(() => read(bytes).next()).toThrow(/extends beyond its block/);
   });
 
   it('throw for anything but zeros in the unused end of a block', () => {

@@ -80,7 +80,7 @@ function loaded(list: readonly Mutation[]): Memstore {
       memstore.load(inBytes(own, each), seq, index > 0);
     });
   });
-  memstore.settle();
+  memstore.sortLoaded();
   return memstore;
 }
 

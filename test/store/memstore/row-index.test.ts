@@ -223,7 +223,7 @@ describe('reads of one row of a memstore', () => {
         (loads, writes, dice, qualifier) => {
           const memstore = new Memstore(new ChunkPool(0));
           loads.forEach((each, i) => void write(memstore, each, i, true));
-          memstore.settle();
+          memstore.sortLoaded();
           const compare = (): void => {
             const expected: string[] = [];
             const found: string[] = [];

@@ -16,7 +16,7 @@ it('WAL segments have the bytes that docs/formats.md shows', async () => {
   wal.append(300, 2, toBytes('hello'), 0, 5);
   await wal.sync();
   mark();
-  await wal.switchTo(await PreparedSegment.make(files, '/', 8, { room: 64, goOn: () => true }));
+  await wal.switchTo(await PreparedSegment.create(files, '/', 8, { room: 64, shouldContinue: () => true }));
   expect(toHex(files.contents('/000007.wal'))).toBe(toHex(goldenBytes('wal')));
   wal.append(302, 1, toBytes('bye'), 0, 3);
   await wal.sync();

@@ -47,7 +47,7 @@ async function segment(synced: readonly number[], loose: readonly number[], mark
 }
 
 function prepared(files: MemoryFileSystem, number: number, room: number): Promise<PreparedSegment> {
-  return PreparedSegment.make(files, '/', number, { room, goOn: () => true });
+  return PreparedSegment.create(files, '/', number, { room, shouldContinue: () => true });
 }
 
 /** The records found; undefined when the segment is refused as damaged. */
@@ -200,6 +200,6 @@ describe('the segment that the log came from', () => {
     const { files } = await two();
     const bytes = bytesOf(files, 1);
     files.place('/000001.wal', new Uint8Array([...bytes, ...new Uint8Array(40), 1]));
-    expect(() => replay(files, BOTH, false)).toThrow(/behind its end/);
+    expect(() => replay(files, BOTH, false)).toThrow(/bytes after its END/);
   });
 });

@@ -404,7 +404,7 @@ describe('the write-ahead log when the disk fails', () => {
 });
 
 function prepared(files: FileSystem, number: number, room: number): Promise<PreparedSegment> {
-  return PreparedSegment.make(files, '/', number, { room, goOn: () => true });
+  return PreparedSegment.create(files, '/', number, { room, shouldContinue: () => true });
 }
 
 /** What stands behind the header of a segment, but for room that was prepared. */
