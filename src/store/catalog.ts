@@ -230,7 +230,7 @@ export class Catalog extends StoredTables {
       ]),
     );
     const dropped = [...state.stores()].filter((store) => !familyNumbers.has(store.descriptor.name));
-    await this.parts.work.exclude(dropped, async () => {
+    await this.parts.work.runExclusive(dropped, async () => {
       await this.parts.journal.record([{ type: 'tableAlter', id: state.id, descriptor, familyNumbers }]);
       state.descriptor = descriptor;
       state.familyNumbers = familyNumbers;
@@ -299,7 +299,7 @@ export class Catalog extends StoredTables {
 
   /** Runs `change` while nothing else changes the table's regions or files. */
   private alone(state: TableState, change: () => Promise<void>): Promise<void> {
-    return state.changes.run(() => this.parts.work.exclude([...state.stores()], change));
+    return state.changes.run(() => this.parts.work.runExclusive([...state.stores()], change));
   }
 
   /** Runs a change of a table. Only one change of a table may run at a time. */

@@ -93,7 +93,10 @@ export class ToyStore {
     await this.leaving;
     if (this.next !== undefined) return;
     const number = this.manifest.newFileNumber();
-    const next = await PreparedSegment.create(this.files, DIRECTORY, number, { room: 1500, shouldContinue: () => true });
+    const next = await PreparedSegment.create(this.files, DIRECTORY, number, {
+      room: 1500,
+      shouldContinue: () => true,
+    });
     try {
       this.manifest.log([{ type: 'walAdd', number }]);
       this.next = next;

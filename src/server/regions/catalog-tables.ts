@@ -9,10 +9,10 @@ import { type MetaRows, tableOfMetaRow } from './catalog-rows.js';
 
 /** Rows of one region, one after the other, in the order of a scan. */
 export interface RegionRows {
-  /** The next one; undefined at the end, or when `patience` has come to 0. */
+  /** The next one; undefined at the end, or when `maxSkipped` has come to 0. */
   next(): Result | undefined;
   /** Rows of which nothing is given that may still be passed over. */
-  patience: number;
+  maxSkipped: number;
   /** The row at which it came to that. */
   readonly pausedAt?: Uint8Array | undefined;
   /** Whether a filter has ended the scan, for the regions behind this one too. */
@@ -96,7 +96,7 @@ function* rowsOfScan(table: CatalogTable, scan: Scan): Generator<Result> {
 }
 
 class CatalogRows implements RegionRows {
-  patience = Number.MAX_SAFE_INTEGER;
+  maxSkipped = Number.MAX_SAFE_INTEGER;
   private readonly filter: RowsFilter | undefined;
 
   constructor(

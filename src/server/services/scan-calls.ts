@@ -339,7 +339,7 @@ class Fetch {
   }
 
   private get isAtEnd(): boolean {
-    return this.scanner.rows.patience > 0;
+    return this.scanner.rows.maxSkipped > 0;
   }
 
   /** What comes next; undefined at the end, and when many rows were passed over. */
@@ -350,9 +350,9 @@ class Fetch {
       scanner.kept = undefined;
       return kept;
     }
-    rows.patience = SLICE;
+    rows.maxSkipped = SLICE;
     const result = rows.next();
-    this.dropped += SLICE - Math.max(0, rows.patience);
+    this.dropped += SLICE - Math.max(0, rows.maxSkipped);
     return result;
   }
 

@@ -1,28 +1,28 @@
 /**
- * Which files of a store to merge next (HBase `ExploringCompactionPolicy`, `RatioBasedCompactionPolicy`). Files stand
- * oldest first; only neighbors are merged, so that the order of files stays the order of their writes.
+ * Selects the files of a family to compact next (HBase `ExploringCompactionPolicy`, `RatioBasedCompactionPolicy`). Files are ordered
+ * oldest first. Only adjacent files are merged, so that the order of files stays the order of their writes.
  */
 
-/** The facts about a file that the policy decides by. */
+/** The properties of a file by which the policy decides. */
 export interface CompactionCandidate {
   /** Bytes on disk. */
   readonly size: number;
-  /** A half of a parent region's file: merged first, for a region with halves cannot be split. */
+  /** The file is shared with another region since a split: merged first, because a region with shared files cannot be split. */
   readonly reference: boolean;
 }
 
 export interface CompactionSettings {
-  /** Fewest files worth merging; default 3 (`hbase.hstore.compaction.min`). */
+  /** The fewest files that are merged; default 3 (`hbase.hstore.compaction.min`). */
   readonly minFiles: number;
-  /** Most files merged at once; default 10 (`hbase.hstore.compaction.max`). */
+  /** The most files that are merged at once; default 10 (`hbase.hstore.compaction.max`). */
   readonly maxFiles: number;
   /** No file of a selection is larger than this times the sum of the others; default 1.2. */
   readonly ratio: number;
-  /** Selections smaller than this many bytes need not keep the ratio; default: the memstore's flush size. */
+  /** Selections smaller than this many bytes need not satisfy the ratio; default: the memstore's flush size. */
   readonly minSize: number;
-  /** Files larger than this are left to major compactions; default: no limit. */
+  /** Larger files are only merged by major compactions; default: no limit. */
   readonly maxSize: number;
-  /** From so many files on something is merged even if no selection keeps the ratio; default 16. */
+  /** With at least so many files some are merged even if no selection satisfies the ratio; default 16. */
   readonly blockingFiles: number;
 }
 
@@ -35,13 +35,13 @@ export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
   blockingFiles: 16,
 });
 
-/** A run of neighbors: `start` inclusive, `end` exclusive. */
+/** A range of adjacent files: `start` inclusive, `end` exclusive. */
 export interface Selection {
   readonly start: number;
   readonly end: number;
 }
 
-/** The files to merge, or undefined when nothing is worth while. */
+/** The files to merge; undefined when a compaction does not pay. */
 export function selectFiles(
   files: readonly CompactionCandidate[],
   settings: CompactionSettings = DEFAULT_COMPACTION,
@@ -86,7 +86,7 @@ function keepsRatio(
   return true;
 }
 
-/** More files, then fewer bytes; when the store is near its limit of files, more files for each byte. */
+/** Prefers more files, then fewer bytes; when the store has nearly too many files, more files for each byte. */
 function isBetter(
   candidate: Selection & { size: number },
   best: Selection & { size: number },

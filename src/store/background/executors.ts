@@ -5,10 +5,10 @@ import type { HeldFolder } from '../fs/node-fs.js';
 import type { Job, JobExecutor, JobResult, WorkerReply, WorkerRequest } from './job.js';
 import { JobRun } from './job-run.js';
 
-/** Cells merged between two turns of the event loop: about a millisecond's work. */
+/** Cells merged in one turn of the event loop: about a millisecond of work. */
 const CELLS_PER_TURN = 2000;
 
-/** Runs jobs in this thread, a piece a turn. */
+/** Runs jobs in the calling thread, one step in each turn of the event loop. */
 export class InlineExecutor implements JobExecutor {
   private tail: Promise<unknown> = Promise.resolve();
   private closed = false;
@@ -46,19 +46,19 @@ interface Waiting {
 }
 
 /**
- * Runs jobs in one worker thread, started with the first of them. It does not keep the process alive by itself. Where no
- * worker can be started its jobs run inline, those that wait for it included; one that ends at work is started anew.
+ * Runs jobs in one worker thread, which is started with the first job and does not keep the process alive by itself. If no worker can
+ * be started, all jobs run inline, those that wait for it included. A worker that dies is replaced with the next job.
  */
-/** Cells of a flush for which no thread is started: that takes longer. */
-const FEW_CELLS = 8192;
+/** Flushes of up to this many cells run inline while there is no worker: starting one takes longer. */
+const SMALL_FLUSH_CELLS = 8192;
 
 function isSmall(job: Job): boolean {
-  return job.kind === 'flush' && job.memstore.refs.length <= FEW_CELLS;
+  return job.kind === 'flush' && job.memstore.refs.length <= SMALL_FLUSH_CELLS;
 }
 
 export class WorkerExecutor implements JobExecutor {
   private worker: Worker | undefined;
-  /** The present worker has said that it can work. */
+  /** The present worker has reported that it is ready. */
   private ready = false;
   private unusable = false;
   private readonly waiting = new Map<number, Waiting>();
@@ -68,10 +68,10 @@ export class WorkerExecutor implements JobExecutor {
 
   constructor(
     private readonly file: URL,
-    /** The store's folder, by which the worker finds it whatever its name is by then. */
+    /** The store's pinned folder, so that the worker finds it even after it is renamed. */
     private readonly folder: HeldFolder | undefined,
     private readonly inline: JobExecutor,
-    /** Told once, when no worker can be started. */
+    /** Called once, when no worker can be started. */
     private readonly onUnusable: (cause: RowanError) => void,
   ) {}
 
@@ -102,20 +102,20 @@ export class WorkerExecutor implements JobExecutor {
     this.ready = false;
     let worker: Worker;
     try {
-      // Clean: what this process was started with (loaders, -e, --inspect) is not the worker's.
+      // Without execArgv: loaders, -e or --inspect of this process must not apply to the worker.
       worker = new Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.folder });
     } catch (cause) {
-      this.goInline(startFailure(cause));
+      this.fallBackToInline(startFailure(cause));
       return;
     }
     worker.unref();
-    worker.on('message', (reply: WorkerReply) => this.settle(reply));
+    worker.on('message', (reply: WorkerReply) => this.onReply(reply));
     worker.on('error', (cause) => this.fail(worker, cause));
     worker.on('exit', () => this.fail(worker, undefined));
     this.worker = worker;
   }
 
-  private settle(reply: WorkerReply): void {
+  private onReply(reply: WorkerReply): void {
     if ('ready' in reply) {
       this.ready = true;
       return;
@@ -124,40 +124,40 @@ export class WorkerExecutor implements JobExecutor {
     this.waiting.delete(reply.id);
     if ('error' in reply) waiting?.reject(fromWire(reply.error));
     else waiting?.resolve(reply.result);
-    this.settled();
+    this.unrefIfIdle();
   }
 
-  private settled(): void {
+  private unrefIfIdle(): void {
     if (this.waiting.size > 0) return;
     this.worker?.unref();
     this.idle?.();
   }
 
   private fail(worker: Worker, cause: unknown): void {
-    // One that failed ends a little later, when another may be at work in its place.
+    // A failed worker also emits `exit`, when another may have replaced it.
     if (this.worker !== worker) return;
     this.worker = undefined;
     if (!this.ready) {
-      this.goInline(startFailure(cause));
+      this.fallBackToInline(startFailure(cause));
       return;
     }
     const error = new RowanError(
       'ERR_IO',
-      'The thread that flushes and compacts ended before its job was done. Nothing is lost: ask again, and another is ' +
+      'The thread that flushes and compacts ended before its job was done. Nothing is lost: try again, and another is ' +
         'started.',
       { cause, retryable: true },
     );
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
-    this.settled();
+    this.unrefIfIdle();
   }
 
-  private goInline(cause: RowanError): void {
+  private fallBackToInline(cause: RowanError): void {
     this.unusable = true;
     this.onUnusable(cause);
     for (const { job, resolve } of this.waiting.values()) resolve(this.inline.run(job));
     this.waiting.clear();
-    this.settled();
+    this.unrefIfIdle();
   }
 }
 

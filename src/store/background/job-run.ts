@@ -9,7 +9,7 @@ import { SharedMemstoreCursor } from '../memstore/memstore-cursor.js';
 import { CompactionScanner } from '../scan/compaction-scanner.js';
 import type { CompactionJob, Job, JobResult } from './job.js';
 
-/** The rows [startKey, endKey) of a file that two regions share since a split; forwards only, for compactions. */
+/** The rows [startKey, endKey) of a file that two regions share since a split; forward only, for compactions. */
 export class RowRangeCursor extends CellCursor {
   constructor(
     private readonly inner: CellCursor,
@@ -21,21 +21,21 @@ export class RowRangeCursor extends CellCursor {
 
   override seekToFirst(): boolean {
     const key = new SeekKey().setRow(this.startKey);
-    return this.settle(this.startKey.length === 0 ? this.inner.seekToFirst() : this.inner.seek(key));
+    return this.copyPosition(this.startKey.length === 0 ? this.inner.seekToFirst() : this.inner.seek(key));
   }
 
   override seek(target: SeekKey): boolean {
     const { row, rowOffset, rowLength } = target;
     const before = compareSlices(row, rowOffset, rowLength, this.startKey, 0, this.startKey.length) < 0;
-    return before ? this.seekToFirst() : this.settle(this.inner.seek(target));
+    return before ? this.seekToFirst() : this.copyPosition(this.inner.seek(target));
   }
 
   override reseek(target: SeekKey): boolean {
-    return this.settle(this.inner.reseek(target));
+    return this.copyPosition(this.inner.reseek(target));
   }
 
   override next(): boolean {
-    return this.settle(this.inner.next());
+    return this.copyPosition(this.inner.next());
   }
 
   override seekToPreviousRow(): boolean {
@@ -48,7 +48,7 @@ export class RowRangeCursor extends CellCursor {
     this.inner.close();
   }
 
-  private settle(found: boolean): boolean {
+  private copyPosition(found: boolean): boolean {
     const { inner, endKey } = this;
     this.valid =
       found &&
@@ -71,7 +71,7 @@ export class RowRangeCursor extends CellCursor {
   }
 }
 
-/** One flush or compaction, done piece by piece. */
+/** One flush or compaction, run in steps. */
 
 export class JobRun {
   private constructor(
@@ -80,7 +80,7 @@ export class JobRun {
     private readonly release: () => void,
   ) {}
 
-  /** Opens what the job reads and the file it writes. */
+  /** Opens the inputs of the job and creates its output file. */
   static async begin(job: Job, fileSystem: FileSystem): Promise<JobRun> {
     await prepareCodecs([job.family.compression]);
     const major = job.kind === 'compaction' && job.allFiles;
@@ -112,12 +112,12 @@ export class JobRun {
     }
   }
 
-  /** Looks at up to `cells` cells; false when all have been seen. */
+  /** Examines up to `cells` cells; false when there are no more. */
   step(cells: number): boolean {
     return this.scanner.step(cells);
   }
 
-  /** Completes the file: on the disk, its name too. */
+  /** Completes the file and syncs it. */
   finish(): JobResult {
     this.release();
     if (this.writer.cells === 0) {
@@ -127,7 +127,7 @@ export class JobRun {
     return { written: this.writer.finish() };
   }
 
-  /** Closes everything; what was written is for who asked for it to remove. */
+  /** Closes everything. The caller removes the output file. */
   abandon(): void {
     this.release();
     this.writer.abandon();
@@ -146,7 +146,7 @@ function openMemstore(memstore: ConstructorParameters<typeof SharedMemstoreCurso
   return { cursors: [cursor], earliestPutTimestamp: 0, release: () => cursor.close() };
 }
 
-/** Cursors over the part of each input that is the region's, and the codecs that reading them takes. */
+/** Opens cursors over the region's part of each input, and prepares the codecs that reading them needs. */
 async function openInputs(job: CompactionJob, fileSystem: FileSystem): Promise<Opened> {
   const files = new FileHandleCache(fileSystem, job.inputs.length);
   const context = { files, cache: new BlockCache(0) };
@@ -178,7 +178,7 @@ async function openInputs(job: CompactionJob, fileSystem: FileSystem): Promise<O
   }
 }
 
-/** A cursor over the file; over the region's rows only where it has others too. */
+/** A cursor over the file, limited to the region's rows if the file has others too. */
 function regionPart(reader: SortedFileReader, { startKey, endKey }: CompactionJob): CellCursor {
   const cursor = reader.cursor({ cacheBlocks: false, transient: true });
   const { firstRow, lastRow } = reader.meta;

@@ -3,16 +3,16 @@ import type { FamilyDescriptor } from '../../table/index.js';
 import type { WrittenFile } from '../file/file-meta.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 
-/** The work that is done away from readers and writers: writing a memstore to a file, and merging files into one. */
+/** The work that runs beside reads and writes: writing a memstore to a file, and merging files into one. */
 
 interface JobBase {
-  /** Where the new file is written; it must not exist. */
+  /** The path of the new file, which must not exist. */
   readonly path: string;
   readonly fileNo: number;
   readonly family: FamilyDescriptor;
-  /** The time by which cells have expired or not. */
+  /** The time that decides which cells have expired. */
   readonly now: number;
-  /** Cells above it are kept whatever hides them (R60). */
+  /** Cells with a higher sequence number are kept even if they are hidden (R60). */
   readonly smallestReadPoint: number;
 }
 
@@ -25,7 +25,7 @@ export interface FlushJob extends JobBase {
 export interface JobInput {
   readonly path: string;
   readonly fileNo: number;
-  /** Takes the place of the cells' own, for bulk-loaded files. */
+  /** Replaces the sequence numbers of the cells of bulk-loaded files. */
   readonly seq: number | undefined;
 }
 
@@ -33,9 +33,9 @@ export interface CompactionJob extends JobBase {
   readonly kind: 'compaction';
   /** Oldest first. */
   readonly inputs: readonly JobInput[];
-  /** Every file of the store is merged, so delete markers may go (`isAllFiles` in HBase). */
+  /** All files of the store are merged, so delete markers may be dropped (`isAllFiles` in HBase). */
   readonly allFiles: boolean;
-  /** Rows outside are left out: they are another region's since a split. */
+  /** Rows outside of the range are skipped: they belong to another region since a split. */
   readonly startKey: Uint8Array;
   readonly endKey: Uint8Array;
   readonly timeToPurgeDeletes: number;
@@ -44,15 +44,15 @@ export interface CompactionJob extends JobBase {
 export type Job = FlushJob | CompactionJob;
 
 export interface JobResult {
-  /** Undefined when no cell was left to write; what is there of the file is nothing then. */
+  /** Undefined when no cell was left to write; then the output file is worthless. */
   readonly written: WrittenFile | undefined;
 }
 
-/** Runs jobs, here or in a thread of its own. */
+/** Runs jobs, in the calling thread or in a worker. */
 export interface JobExecutor {
-  /** @throws RowanError when the job failed; what it wrote is closed, and left for the caller to remove. */
+  /** @throws RowanError when the job failed; its output file is closed, and the caller removes it. */
   run(job: Job): Promise<JobResult>;
-  /** Lets jobs that run come to their end, and takes no more. */
+  /** Waits for running jobs, and accepts no more. */
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export interface WorkerRequest {
   readonly job: Job;
 }
 
-/** A worker's answer. Its first says that it is ready to work. */
+/** A message from a worker. The first says that it is ready. */
 export type WorkerReply =
   | { readonly ready: true }
   | { readonly id: number; readonly result: JobResult }

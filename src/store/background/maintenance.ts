@@ -20,7 +20,7 @@ import { selectFiles } from './compaction-policy.js';
 import type { JobExecutor, JobInput } from './job.js';
 import type { MaintenanceLocks } from './maintenance-locks.js';
 
-/** MANIFEST edits of flushes and compactions. */
+/** The MANIFEST edits of flushes and compactions. */
 
 export function flushEdits(
   region: Region,
@@ -51,23 +51,23 @@ function entryOf({ meta, size, footerCrc }: WrittenFile): FileEntry {
 }
 
 /**
- * Flushes, compactions, splits and merges of regions: when each is due, one at a time for a family, and how its outcome becomes part of
- * the store. Every outcome is one edit of the manifest, on the disk before readers see it. It holds that:
+ * Flushes, compactions, splits and merges of regions: decides when each is due, runs at most one of a kind for a family, and makes
+ * its result part of the store. Every result is one edit of the MANIFEST, on the disk before readers see it. Invariant:
  *
- * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no cell comes into it
- *     any more, and waits until the commit queue has acknowledged or taken back every write that it may hold: whatever
- *     stands in a memstore is acknowledged or in the queue, whenever somebody looks. Compactions write what was in sorted
- *     files. The file of a bulk load has the number of a commit of its own.
+ * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no further cell is added, and
+ *     waits until the commit queue has acknowledged or rolled back every write in it: each cell of a memstore is acknowledged or its
+ *     write is in the queue, at every moment. Compactions read sorted files only. The file of a bulk load has the
+ *     sequence number of a commit of its own.
  */
 
-/** A family of a region of a table. */
+/** A family of one region of a table. */
 interface Place {
   readonly state: TableState;
   readonly region: Region;
   readonly store: FamilyStore;
 }
 
-/** The parts of the store that flushes, compactions, splits and merges have to do with. */
+/** The parts of the store that maintenance uses. */
 export interface MaintenanceParts {
   readonly environment: StoreEnvironment;
   readonly journal: Journal;
@@ -82,13 +82,13 @@ export interface MaintenanceParts {
 }
 
 export class Maintenance {
-  /** Work under way, for `drain`. */
+  /** Background work in progress, for `drain`. */
   private readonly running = new Set<Promise<unknown>>();
-  /** Families that will be flushed soon. */
+  /** Families for which a flush is requested. */
   private readonly requested = new Set<FamilyStore>();
-  /** Families whose files have changed since they were last looked at. */
+  /** Families whose files have changed since the policy last examined them. */
   private readonly changed = new Set<FamilyStore>();
-  /** Families whose files are being looked at or merged by {@link filesChanged}. */
+  /** Families that {@link filesChanged} is examining or compacting. */
   private readonly merging = new Set<FamilyStore>();
   private closing = false;
 
@@ -97,7 +97,7 @@ export class Maintenance {
     private readonly collectLog: () => Promise<void>,
   ) {}
 
-  /** Flushes a family some time soon; what goes wrong is told to the listener and tried again with the next request. */
+  /** Flushes a family in the background. A failure is reported to the listener; the next request tries again. */
   requestFlush(state: TableState, region: Region, store: FamilyStore): void {
     if (this.closing || this.requested.has(store)) return;
     this.requested.add(store);
@@ -115,23 +115,23 @@ export class Maintenance {
     });
   }
 
-  /** Removes what is not needed of the log some time soon. */
+  /** Removes unneeded log segments in the background. */
   requestLogCollection(): void {
     if (!this.closing && this.parts.environment.settings.automatic)
       void this.inBackground('flush', () => this.collectLog());
   }
 
-  /** As `flush`; a failure is told to the listener only. */
+  /** Like `flush`, but a failure is only reported to the listener. */
   async flushQuietly(place: Place): Promise<void> {
     await this.inBackground('flush', () => this.flush(place));
   }
 
-  /** Writes everything a family has in memory at this moment to files. */
+  /** Writes everything that a family has in memory at this moment to files. */
   async flush(place: Place): Promise<void> {
     const { store } = place;
     if (!store.closed) store.freeze();
     const wanted = store.version.frozen;
-    // One flush of a family at a time; who comes meanwhile waits, and then sees to what is left.
+    // One flush of a family at a time. Callers that come meanwhile wait, and then flush what is left.
     while (!store.closed && store.version.frozen.some((memstore) => wanted.includes(memstore))) {
       await this.parts.work.flushOrWait(store, () => this.flushOldest(place));
     }
@@ -143,11 +143,11 @@ export class Maintenance {
     const memstore = store.version.frozen.at(-1);
     if (!memstore) return;
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
-    // Nothing may be in a file that a crash could take back from the log.
+    // A file must not hold writes that a crash could remove from the log.
     await commits.awaitDecided();
     invariant(() => memstore.isWithin(commits.readPoint), 'C7');
     if (memstore.size === 0) {
-      // The log took none of its writes: there is nothing that could be said to be in files.
+      // All its writes were rolled back: there is nothing to flush.
       store.flushed(memstore, undefined);
       this.parts.pressure.relieved();
       return this.collectLog();
@@ -194,9 +194,9 @@ export class Maintenance {
   }
 
   /**
-   * The files of a family have changed: merges some of them as long as the policy finds it worth while, then splits the
-   * region if it has grown too large. Whatever adds files calls this, and so does the opening of the store, for what an
-   * earlier life of the program had no time for.
+   * Called when the files of a family have changed: compacts some of them while the policy selects any, then splits the region if it
+   * is too large. Called by everything that adds files, and when the store is opened, for work that was not done
+   * before it was closed.
    */
   filesChanged(place: Place): void {
     const { state, region, store } = place;
@@ -207,7 +207,7 @@ export class Maintenance {
     this.merging.add(store);
     void this.inBackground('compaction', async () => {
       try {
-        // One round for all changes that come while a round runs.
+        // One round for all changes that happen during a round.
         while (this.changed.delete(store) && state.descriptor.compactionEnabled) {
           while (!this.closing && (await this.compact(place)));
         }
@@ -219,12 +219,12 @@ export class Maintenance {
     });
   }
 
-  /** As {@link filesChanged}, for every family of these tables. */
+  /** Like {@link filesChanged}, for every family of these tables. */
   allFilesChanged(tables: Iterable<TableState>): void {
     for (const state of tables) this.regionsChanged(state, state.regions);
   }
 
-  /** Merges once what the policy finds worth while; false when there was nothing to do. */
+  /** Compacts the files that the policy selects, once; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
     const { store } = place;
     return this.parts.work.compact(store, async () => {
@@ -237,7 +237,7 @@ export class Maintenance {
     });
   }
 
-  /** The files that are worth merging next, those that are shared with another region first. */
+  /** The files to compact next; those that are shared with another region come first. */
   private selectedFiles({ region: { startKey, endKey }, store }: Place): readonly StoreFile[] {
     const { files } = store.version;
     const selection = selectFiles(
@@ -252,7 +252,7 @@ export class Maintenance {
     const { store } = place;
     await this.flush(place);
     await this.parts.work.compact(store, async () => {
-      // A bulk load may have come before a write that was in memory already.
+      // A bulk load may have overtaken a write that was in memory already.
       while (!store.closed && !store.filesAreOldest) await this.flush(place);
       const files = store.version.files;
       if (!store.closed && files.length > 0) await this.merge(place, files);
@@ -263,8 +263,8 @@ export class Maintenance {
   private async merge(place: Place, files: readonly StoreFile[]): Promise<void> {
     const { state, region, store } = place;
     const { environment, ledger } = this.parts;
-    // A marker may go only when everything it could hide is merged with it: nothing older is in another file, nor in
-    // memory, where writes older than a bulk-loaded file may be.
+    // A delete marker may be dropped only if everything that it could hide is merged with it: nothing older is in another file,
+    // nor in memory, where writes older than a bulk-loaded file may be.
     const major = files.length === store.version.files.length && store.filesAreOldest;
     const where = { table: state.name, region: region.id, family: store.descriptor.name };
     const numbers = files.map((file) => file.fileNo);
@@ -318,7 +318,7 @@ export class Maintenance {
     return written;
   }
 
-  /** Drops files whose every cell has expired, without reading them (R26). */
+  /** Drops files in which every cell has expired, without reading them (R26). */
   private async dropExpired({ state, region, store }: Place): Promise<boolean> {
     const { environment, ledger } = this.parts;
     const { ttl, minVersions } = store.descriptor;
@@ -350,7 +350,7 @@ export class Maintenance {
     });
   }
 
-  /** Splits a region at `splitKey`, or at its middle; false when it has none (a single row, or nothing in files). */
+  /** Splits a region at `splitKey`, or at its middle; false when it has no middle (a single row, or nothing in files). */
   async split(state: TableState, region: Region, splitKey: Uint8Array | undefined): Promise<boolean> {
     const outcome = await this.reshape([region], async () => {
       for (const store of region.stores) {
@@ -358,7 +358,7 @@ export class Maintenance {
         await this.parts.work.compacted(store);
       }
       const daughters = await state.changes.run(() =>
-        this.parts.work.exclude(region.stores, async () =>
+        this.parts.work.runExclusive(region.stores, async () =>
           region.retired ? 'retired' : splitRegion(this.parts, state, region, splitKey),
         ),
       );
@@ -381,21 +381,21 @@ export class Maintenance {
   }
 
   /**
-   * Makes one region of neighbors.
-   * @throws InvalidArgumentError when they are none, or one of them was split or merged meanwhile.
+   * Merges adjacent regions.
+   * @throws InvalidArgumentError when they are not adjacent, or one of them was split or merged meanwhile.
    */
   async mergeRegions(state: TableState, given: readonly Region[]): Promise<void> {
     const regions = neighbors(state, given);
     const merged = await this.reshape(regions, async () => {
-      // Most of the work, while others go on.
+      // Most of the work, without blocking other work on these regions.
       for (const place of placesOf(state, regions))
-        while (hasShared(place)) if (!(await this.compact(place))) break;
+        while (hasSharedFiles(place)) if (!(await this.compact(place))) break;
       return state.changes.run(async () => {
         const places = placesOf(state, regions);
         const stores = places.map(({ store }) => store);
-        return this.parts.work.exclude(stores, async () => {
+        return this.parts.work.runExclusive(stores, async () => {
           if (regions.some((region) => region.retired)) return 'retired';
-          await this.makeMergeable(places);
+          await this.prepareMerge(places);
           return mergedRegion(this.parts, state, regions);
         });
       });
@@ -411,22 +411,22 @@ export class Maintenance {
   }
 
   /**
-   * While no other flush or compaction of the families runs: writes what they have in memory at one moment to files (C9), and
-   * merges files that are shared.
+   * Flushes what the families have in memory at one moment (C9), and compacts shared files. Called while no other flush or
+   * compaction of the families runs.
    */
-  private async makeMergeable(places: readonly Place[]): Promise<void> {
+  private async prepareMerge(places: readonly Place[]): Promise<void> {
     for (const { store } of places) store.freeze();
     const frozen = places.map(({ store }) => store.version.frozen);
     for (const [index, place] of places.entries()) {
       const { store } = place;
       while (store.version.frozen.some((memstore) => frozen[index]!.includes(memstore)))
         await this.flushOldest(place);
-      while (hasShared(place)) await this.merge(place, this.selectedFiles(place));
+      while (hasSharedFiles(place)) await this.merge(place, this.selectedFiles(place));
     }
   }
 
   /**
-   * Runs a split or merge when no other of these regions runs. 'retired' without it when one of them is gone by then.
+   * Runs a split or merge when no other of these regions runs. Returns 'retired' without running it if one of them no longer exists.
    */
   private async reshape<T>(regions: readonly Region[], change: () => Promise<T>): Promise<T | 'retired'> {
     for (let busy = reshaped(regions); busy !== undefined; busy = reshaped(regions)) await busy.reshaping;
@@ -452,12 +452,12 @@ export class Maintenance {
     return scanners.retention(commits.readPoint, environment.now());
   }
 
-  /** Starts no more work of its own; what is asked for is still done. */
+  /** Starts no more automatic work; requested work is still done. */
   end(): void {
     this.closing = true;
   }
 
-  /** Resolves when what runs has ended; takes no more. */
+  /** Waits for running work, and accepts no more. */
   async close(): Promise<void> {
     this.end();
     await this.drain();
@@ -465,7 +465,7 @@ export class Maintenance {
     await this.parts.compactionExecutor.close();
   }
 
-  /** Resolves when no work that the store began by itself is under way. */
+  /** Resolves when no automatic work is in progress. */
   async drain(): Promise<void> {
     while (this.running.size > 0) await Promise.allSettled([...this.running]);
   }
@@ -488,7 +488,7 @@ function asRowanError(work: string, cause: unknown): RowanError {
   return new RowanError('ERR_IO', `A ${work} failed: ${String(cause)}`, { cause });
 }
 
-/** Where the rows of a family's region are since it was split or merged; nowhere when its table is gone. */
+/** Where the rows of a family's region are since it was split or merged; empty when its table was dropped. */
 function heirs({ state, region, store }: Place): Place[] {
   const places: Place[] = [];
   for (const each of state.regions) {
@@ -508,6 +508,6 @@ function reshaped(regions: readonly Region[]): Region | undefined {
 }
 
 /** Whether a file of the family has rows of another region. */
-function hasShared({ region: { startKey, endKey }, store }: Place): boolean {
+function hasSharedFiles({ region: { startKey, endKey }, store }: Place): boolean {
   return !store.closed && store.version.files.some((file) => file.isReference(startKey, endKey));
 }

@@ -1,4 +1,4 @@
-/** The thread that flushes and compacts: takes one job after the other, answers each. */
+/** The worker thread for flushes and compactions: runs one job after another, and answers each. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWire } from '../../errors.js';

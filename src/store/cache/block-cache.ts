@@ -1,33 +1,32 @@
 /**
- * How long an entry is to stay in a {@link BlockCache}. `Memory`: families with IN_MEMORY, index and bloom blocks. `Spare`:
- * what can be read in parts, and is there as a whole only as long as there is room.
+ * The priority of an entry in a {@link BlockCache}. `Memory`: families with IN_MEMORY, index and bloom blocks. `Spare`: blocks that can
+ * also be read in parts, and are cached as a whole only while there is room.
  */
 export const CachePriority = { Normal: 0, Memory: 1, Spare: 2 } as const;
 export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
 
-/** Something that a file has in the cache. Immutable while anybody holds it, but for the bookkeeping here,
- * which is the cache's own. */
+/** An entry of the cache. Its contents do not change while a reader uses it. The fields here belong to the cache. */
 export abstract class CacheEntry {
-  /** Set to 1 by whoever uses the entry: a hit costs no more than this. */
+  /** Set to 1 by readers: the only cost of a hit. */
   touched = 0;
-  /** Where the entry is found, null once it has left the cache. */
+  /** The slots that hold the entry, null once it is evicted. */
   slots: CacheSlots<CacheEntry> | null = null;
   slot = 0;
   segment = 0;
   previous: CacheEntry | null = null;
   next: CacheEntry | null = null;
-  /** Readers that stand in it: while there are any its bytes stay as they are, whether it is in the cache or not. */
+  /** Readers that use the entry. While there are any its bytes do not change, whether it is cached or not. */
   holders = 0;
-  /** Memory of its own, which may serve another entry once this one has left the cache and has no holders. */
+  /** Its own buffer, which may be reused for another entry once this one is evicted and has no holders. */
   memory: Uint8Array | null = null;
 
-  /** `charge`: the bytes of memory that the entry stands for. */
+  /** `charge`: the bytes of memory that the entry counts for. */
   constructor(readonly charge: number) {}
 }
 
 /**
- * The entries that one file has in the cache, one place for each of its blocks: to find a block is to read an array.
- * Only the cache writes to it.
+ * The cached entries of one file, with one slot for each of its blocks: finding a block is reading an array. Only the cache writes
+ * to it.
  */
 export class CacheSlots<Entry extends CacheEntry> {
   readonly entries: (Entry | null)[];
@@ -38,30 +37,30 @@ export class CacheSlots<Entry extends CacheEntry> {
 }
 
 /**
- * Blocks in memory, limited by bytes (HBase `LruBlockCache`, with second chances instead of an order by time, so that a
- * hit is one store). Four segments, each a queue:
+ * Blocks in memory, limited by bytes (HBase `LruBlockCache`, but with second chances instead of an order by time, so that a hit is
+ * one store). There are four segments, each a queue:
  *
- * - single: blocks read once so far; the first to go.
+ * - single: blocks that were read once; evicted first.
  * - multi: blocks that were read again while they were in `single`.
- * - memory: blocks of IN_MEMORY families, and of indexes and blooms.
- * - spare: blocks of which parts can be read alone. They make room before all others, used or not: what is used of them
- *   comes back as parts, and what a scan has read leaves nothing else without room.
+ * - memory: blocks of IN_MEMORY families, and index and bloom blocks.
+ * - spare: blocks of which parts can be read alone. They are evicted before all others, used or not: what is needed of them is
+ *   then read in parts, and a scan cannot evict anything else.
  *
- * When room is needed, the segment that is furthest above its share (25, 50 and 25 per cent) gives up its oldest entry,
- * unless that has been used since it was last looked at: then it goes to the end of its queue, from `single` to `multi`.
+ * When room is needed, the segment that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If that was used
+ * since the last time, it moves to the end of its queue instead, from `single` to `multi`.
  *
- * A block that leaves the cache stays as it is for whoever still holds it. The memory of one that nobody holds is used for
- * the next: to get new memory from the system costs as much as to read a block from its cache.
+ * An evicted block stays valid for readers that use it. The buffer of one that nobody uses is reused for the next block: getting
+ * new memory from the system costs as much as reading a block from the system's cache.
  */
 
 const SINGLE = 0;
 const MULTI = 1;
 const MEMORY = 2;
 const SPARE = 3;
-/** Up to this share of its capacity the cache is said to have room. */
-const ROOM = 7 / 8;
-/** Entries that are remembered after they left, for their memory. */
-const MOST_LEFT = 8;
+/** `hasRoom` is true up to this share of the capacity. */
+const ROOM_SHARE = 7 / 8;
+/** Evicted entries that are remembered for their buffers. */
+const MAX_REUSABLE = 8;
 
 const SEGMENTS = {
   [CachePriority.Normal]: SINGLE,
@@ -87,12 +86,12 @@ interface Segment {
 }
 
 export class BlockCache {
-  /** Counted by the readers. */
+  /** Incremented by readers. */
   hits = 0;
   misses = 0;
   private evictions = 0;
-  /** Of those that made room last, the latest at the end. */
-  private readonly left: CacheEntry[] = [];
+  /** Evicted entries with reusable buffers, the latest last. */
+  private readonly reusable: CacheEntry[] = [];
   private bytes = 0;
   private readonly segments: readonly [Segment, Segment, Segment, Segment] = [
     emptySegment(),
@@ -101,10 +100,10 @@ export class BlockCache {
     emptySegment(),
   ];
 
-  /** `capacity`: bytes; 0 keeps nothing. */
+  /** `capacity`: bytes; 0 caches nothing. */
   constructor(readonly capacity: number) {}
 
-  /** Keeps `entry` at a free place of `slots`. One that is larger than the whole cache is not kept. */
+  /** Inserts `entry` at a free slot. An entry larger than the whole cache is not inserted. */
   insert<Entry extends CacheEntry>(
     slots: CacheSlots<Entry>,
     slot: number,
@@ -118,20 +117,20 @@ export class BlockCache {
     entry.touched = 0;
     this.append(entry, SEGMENTS[priority]);
     this.bytes += entry.charge;
-    while (this.bytes > this.capacity) this.giveWay();
+    while (this.bytes > this.capacity) this.evictOne();
   }
 
-  /** Whether `length` bytes more fit in, and others would still. */
+  /** Whether `length` more bytes fit, and leave some room. */
   hasRoom(length: number): boolean {
-    return this.bytes + length <= this.capacity * ROOM;
+    return this.bytes + length <= this.capacity * ROOM_SHARE;
   }
 
   /**
-   * The memory of an entry that made room and that nobody holds: at least `length` bytes and at most twice as many.
-   * Undefined when there is none. It is the caller's then.
+   * A reusable buffer of an evicted entry that nobody uses: at least `length` bytes and at most twice as many. It belongs to the caller.
+   * Undefined when there is none.
    */
   takeMemory(length: number): Uint8Array | undefined {
-    const { left } = this;
+    const { reusable: left } = this;
     for (let i = left.length - 1; i >= 0; i--) {
       const { memory, holders } = left[i]!;
       if (holders > 0 || memory!.length < length || memory!.length > 2 * length) continue;
@@ -141,14 +140,14 @@ export class BlockCache {
     return undefined;
   }
 
-  /** Takes back the memory of an entry that is not in the cache, for {@link takeMemory}. */
-  giveBack(entry: CacheEntry): void {
+  /** Makes the buffer of an entry that is not cached available to {@link takeMemory}. */
+  release(entry: CacheEntry): void {
     if (entry.memory === null) return;
-    if (this.left.length === MOST_LEFT) this.left.shift();
-    this.left.push(entry);
+    if (this.reusable.length === MAX_REUSABLE) this.reusable.shift();
+    this.reusable.push(entry);
   }
 
-  /** Takes out everything that is in `slots`. */
+  /** Removes all entries of `slots`. */
   invalidate(slots: CacheSlots<CacheEntry>): void {
     for (const entry of slots.entries) if (entry !== null) this.remove(entry);
   }
@@ -160,13 +159,13 @@ export class BlockCache {
     return { capacity, bytes, entries, hits, misses, evictions };
   }
 
-  private giveWay(): void {
+  private evictOne(): void {
     const fullest = this.segments[SPARE].count > 0 ? SPARE : this.fullest();
     const entry = this.segments[fullest]!.oldest!;
     if (entry.touched === 0 || fullest === SPARE) {
       this.remove(entry);
       this.evictions++;
-      this.giveBack(entry);
+      this.release(entry);
       return;
     }
     entry.touched = 0;
@@ -174,7 +173,7 @@ export class BlockCache {
     this.append(entry, fullest === SINGLE ? MULTI : fullest);
   }
 
-  /** The segment that is furthest above its share. */
+  /** The segment that exceeds its share most. */
   private fullest(): number {
     let fullest = SINGLE;
     let most = Number.NEGATIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Files open for reading, no more than a given number of them at once: the one that was not read for longest is closed,
- * and opened again when it is next read. Reads are synchronous, so no file is closed under a read.
+ * Files open for reading, at most a given number at once. The least recently read file is closed, and opened again when it is next
+ * read. Reads are synchronous, so no file is closed during a read.
  */
 
 import { ClosedError } from '../../errors.js';
@@ -8,7 +8,7 @@ import { errnoOf, type FileHandle, type FileSystem } from '../fs/file-system.js'
 
 /** A file that may or may not be open at the moment. */
 export class CachedFile {
-  /** The cache's own. */
+  /** Used by the cache. */
   handle: FileHandle | undefined;
   readonly size: number;
   private closed = false;
@@ -30,7 +30,7 @@ export class CachedFile {
     return this.cache.use(this).read(buffer, offset, length, position);
   }
 
-  /** Gives its descriptor back; it cannot be read any more. */
+  /** Closes the file for good; further reads fail. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -41,13 +41,13 @@ export class CachedFile {
 export class FileHandleCache {
   /** In the order of their last reads, the latest last. */
   private readonly open = new Set<CachedFile>();
-  /** How often a file was opened. */
+  /** How many times files were opened. */
   opens = 0;
   private latest: CachedFile | undefined;
 
   constructor(
     readonly fileSystem: FileSystem,
-    /** Files open at once, at least 1. */
+    /** The most files open at once, at least 1. */
     readonly budget: number,
   ) {}
 
@@ -56,7 +56,7 @@ export class FileHandleCache {
   }
 
   /**
-   * A file to read from.
+   * Opens a file for reading.
    * @throws RowanError `ERR_IO` when it cannot be opened.
    */
   file(path: string): CachedFile {
@@ -84,7 +84,7 @@ export class FileHandleCache {
     return file.handle;
   }
 
-  /** Opens a file; closes others for it when the process has no descriptor left, as others in it may need many. */
+  /** Opens a file. When the process has no descriptors left, closes other files first: the rest of the program may need many. */
   private openRead(path: string): FileHandle {
     for (;;) {
       try {
@@ -106,7 +106,7 @@ export class FileHandleCache {
     file.handle = undefined;
   }
 
-  /** Closes every handle; a file that is read later is opened again. */
+  /** Closes every handle. A file that is read later is opened again. */
   closeAll(): void {
     for (const file of [...this.open]) this.forget(file);
   }

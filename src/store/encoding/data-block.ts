@@ -4,32 +4,31 @@ import { CacheEntry } from '../cache/block-cache.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
 import { PrefixIndex, RowHashIndex } from './row-lookup.js';
 
-/** What a search for a cell of one row comes to: the block has it, */
+/** Results of a search for a cell of one row. The block has such a cell. */
 export const FOUND = 0;
-/** the block has no cell of the row, or one of another row where it would be, */
+/** The block has no cell of the row, or a cell of another row where it would be. */
 export const ABSENT = 1;
-/** or everything in the block is before it. */
+/** All cells of the block are before the target. */
 export const BEHIND = 2;
 export type InRow = typeof FOUND | typeof ABSENT | typeof BEHIND;
 
 /**
- * A position in one data block, which shows itself in the fields of a cursor: `cursor` is the same object in every
- * call. A method that returns false has left the cursor's fields without meaning; only `open`, `first`, `last`, `seek`
- * and `lastBefore` may follow.
+ * A position in one data block. It sets the fields of `cursor`, which is the same object in every call. After a method has returned
+ * false the fields are meaningless, and only `open`, `first`, `last`, `seek` and `lastBefore` may be called.
  */
 export abstract class BlockDecoder {
-  /** Turns to a block; no position yet. */
+  /** Opens a block, without a position. */
   abstract open(cursor: CellCursor, block: DataBlock): void;
-  /** To the first cell. */
+  /** Moves to the first cell. */
   abstract first(cursor: CellCursor): void;
-  /** To the last cell. */
+  /** Moves to the last cell. */
   abstract last(cursor: CellCursor): void;
-  /** To the next cell; false behind the last. */
+  /** Moves to the next cell; false after the last. */
   abstract next(cursor: CellCursor): boolean;
-  /** To the first cell at or after `target`; false when the block has none. */
+  /** Moves to the first cell at or after `target`; false when the block has none. */
   abstract seek(cursor: CellCursor, target: SeekKey): boolean;
   /**
-   * As `seek`, if what it comes to is a cell of the target's row.
+   * Like `seek`, but only to a cell of the target's row.
    * @param _hash the first lane of the row's hash
    */
   seekInRow(cursor: CellCursor, target: SeekKey, _hash: number): InRow {
@@ -38,29 +37,29 @@ export abstract class BlockDecoder {
     const order = compareSlices(key, rowOffset, rowLength, target.row, target.rowOffset, target.rowLength);
     return order === 0 ? FOUND : ABSENT;
   }
-  /** As `seek`, for a target at or after the present cell. */
+  /** Like `seek`, for a target at or after the present cell. */
   abstract forward(cursor: CellCursor, target: SeekKey): boolean;
   /**
-   * As `CellCursor.visitRow`, of a row that ends in the block and is not the block's last.
-   * @param _seq that of every cell; negative: each has its own
+   * Like `CellCursor.visitRow`, for a row that ends in the block and is not the block's last.
+   * @param _seq the sequence number of all cells; negative when each has its own
    */
   visitRow(_cursor: CellCursor, _visitor: PutVisitor, _seq: number): boolean {
     return false;
   }
-  /** To the last cell whose row is less than `row`; false when the block has none. */
+  /** Moves to the last cell whose row is less than `row`; false when the block has none. */
   abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
-  /** Whether the position is that of the block's first cell. */
+  /** Whether the position is the block's first cell. */
   abstract isFirst(): boolean;
-  /** Lets go of the block. */
+  /** Releases the block. */
   abstract close(): void;
 }
 
-/** The view of a decoder that has no block. */
+/** The view of a decoder without a block. */
 export const EMPTY_VIEW: DataView = new DataView(new ArrayBuffer(0));
 
 const TWO_32 = 0x100000000;
 
-/** An integer of eight bytes; exact up to 2^53-1, which is the largest that is ever written. */
+/** Reads an integer of eight bytes; exact up to 2^53-1, the largest that is ever written. */
 export function readU64(view: DataView, at: number): number {
   return view.getUint32(at, true) + view.getUint32(at + 4, true) * TWO_32;
 }
@@ -69,7 +68,7 @@ const FIRST_CAPACITY = 1 << 12;
 
 /** Builds the payload of one data block after another. */
 export abstract class BlockEncoder {
-  /** The payload so far; its first `length` bytes count. */
+  /** The payload so far: its first `length` bytes. */
   bytes: Uint8Array = new Uint8Array(FIRST_CAPACITY);
   view: DataView = new DataView(this.bytes.buffer);
   length = 0;
@@ -77,24 +76,24 @@ export abstract class BlockEncoder {
   count = 0;
 
   /**
-   * Adds the cell at which `cursor` stands, which comes after the last one.
-   * @param sharedRow how many bytes its row begins with in common with the row of the cell before, also across blocks
+   * Adds the cell at `cursor`, which comes after the last one.
+   * @param sharedRow the length of the common prefix of its row and the row of the cell before, also across blocks
    * @param sameRow whether the rows are equal
    * @param sharedQualifier the same for the qualifiers
    */
   abstract append(cursor: CellCursor, sharedRow: number, sameRow: boolean, sharedQualifier: number): void;
 
-  /** Whether a run of its cells can be read without the rest of the block. */
+  /** Whether some of its cells can be read without the rest of the block, as a part. */
   get hasParts(): boolean {
     return false;
   }
 
-  /** Whether such a run can begin at the next cell; `sameRow`: it is of the row of the cell before. */
+  /** Whether a part can begin at the next cell; `sameRow`: it is of the row of the cell before. */
   canBeginPart(_sameRow: boolean): boolean {
     return false;
   }
 
-  /** Adds the tables that end the block. The payload is then `bytes` up to `length`, until `reset`. */
+  /** Appends the tables at the end of the block. Until `reset`, the payload is `bytes` up to `length`. */
   abstract finish(): void;
 
   /** Begins a new block. */
@@ -103,7 +102,7 @@ export abstract class BlockEncoder {
     this.count = 0;
   }
 
-  /** Makes room for `more` bytes behind `length`. */
+  /** Makes room for `more` bytes after `length`. */
   protected reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
@@ -113,13 +112,13 @@ export abstract class BlockEncoder {
     this.view = new DataView(larger.buffer);
   }
 
-  /** Writes an integer of 0..2^53-1 in eight bytes, at a place that is reserved. */
+  /** Writes an integer of 0..2^53-1 in eight bytes, which are reserved. */
   protected putU64(at: number, value: number): void {
     this.view.setUint32(at, value % TWO_32, true);
     this.view.setUint32(at + 4, value / TWO_32, true);
   }
 
-  /** Appends bytes at `at`, which are reserved; returns the place after them. */
+  /** Writes bytes at `at`, which are reserved; returns their end. */
   protected putBytes(at: number, source: Uint8Array, offset: number, length: number): number {
     const bytes = this.bytes;
     if (length < 24) for (let i = 0; i < length; i++) bytes[at + i] = source[offset + i]!;
@@ -128,67 +127,67 @@ export abstract class BlockEncoder {
   }
 }
 
-/** Rough memory of a block's objects, in bytes, beside its contents. */
+/** Approximate memory of a block's objects, in bytes, beside its contents. */
 const OBJECT_BYTES = 400;
 
 /**
- * Searches and looks from which on a block is given its {@link PrefixIndex} and its {@link RowHashIndex}: to make one costs as much as
- * many searches, which a block that is about to leave the cache never sees.
+ * The number of searches and row look-ups after which a block gets its {@link PrefixIndex} and {@link RowHashIndex}. Building one costs
+ * as much as many searches, and a block that is soon evicted never needs it.
  */
-const SEARCHES_FOR_TABLE = 4;
-const LOOKS_FOR_SLOTS = 8;
+const SEARCHES_FOR_INDEX = 4;
+const LOOKUPS_FOR_HASH_INDEX = 8;
 
-/** A data block as cursors read it: decompressed, still encoded, its structure checked. Never changed, but for memoized help. */
+/** A decompressed data block, still encoded, with verified structure. Immutable except for its lazily built indexes. */
 export class DataBlock extends CacheEntry {
-  /** Where the block was read from: for errors. */
+  /** File and offset that the block was read from, for errors. */
   path = '';
   offset = 0;
-  /** Searches of this block so far, and what speeds up the later ones. */
+  /** The number of searches so far, and the index for later ones. */
   private searches = 0;
-  rowTable: PrefixIndex | null = null;
-  /** Looks for single rows so far, and what speeds up the later ones. */
-  private looks = 0;
-  rowSlots: RowHashIndex | null = null;
+  prefixIndex: PrefixIndex | null = null;
+  /** The number of row look-ups so far, and the index for later ones. */
+  private rowLookups = 0;
+  hashIndex: RowHashIndex | null = null;
 
   constructor(
     readonly bytes: Uint8Array,
     readonly view: DataView,
     /** The first byte of the payload. */
     readonly start: number,
-    /** The byte after the last cell: where the tables begin. */
+    /** The byte after the last cell, where the tables begin. */
     readonly cellsEnd: number,
-    /** Cells in it, at least one. */
+    /** The number of cells, at least one. */
     readonly count: number,
-    /** Rows or restarts in it, by its encoding. */
+    /** The number of rows or restarts, depending on the encoding. */
     readonly groups: number,
-    /** Bytes that all its rows begin with. */
+    /** The length of the common prefix of its rows. */
     readonly sharedRow: number,
-    /** A part of a block: so few cells that a table of them would spare nothing. */
+    /** The block is a part: it has too few cells for an index. */
     private readonly isPart = false,
   ) {
     const entries = isPart ? 0 : Math.max(count, groups);
     super(bytes.length + PrefixIndex.bytes(entries) + RowHashIndex.bytes(entries) + OBJECT_BYTES);
   }
 
-  /** Counts a search; whether it is one of so many that a table pays. The first looks are searches too, and wait for slots. */
-  isSearchedOften(): boolean {
-    return !this.isPart && ++this.searches - this.looks > SEARCHES_FOR_TABLE;
+  /** Counts a search; true once an index pays. The first row look-ups are searches too, and are not counted here. */
+  needsPrefixIndex(): boolean {
+    return !this.isPart && ++this.searches - this.rowLookups > SEARCHES_FOR_INDEX;
   }
 
-  /** Counts a look for a single row; whether it is one of so many that slots pay. */
-  isLookedIntoOften(): boolean {
-    return !this.isPart && ++this.looks >= LOOKS_FOR_SLOTS;
+  /** Counts a row look-up; true once an index pays. */
+  needsHashIndex(): boolean {
+    return !this.isPart && ++this.rowLookups >= LOOKUPS_FOR_HASH_INDEX;
   }
 }
 
-/** The payload of a data block is not what its encoding says; whoever knows the file adds its name. */
+/** The payload of a data block violates its encoding. Callers that know the file add its name. */
 export function badPayload(why: string, payloadOffset: number): CorruptionError {
   return new CorruptionError(`its payload is wrong at byte ${payloadOffset}: ${why}`, {
     details: { payloadOffset },
   });
 }
 
-/** The error for a block that is not what was written, with what to do about it. */
+/** The error for a block that differs from what was written, with what to do about it. */
 export function badBlockOf(path: string, offset: number, why: CorruptionError): CorruptionError {
   return new CorruptionError(
     `"${path}" is damaged in the block at byte ${offset}: ${why.message}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,
@@ -196,7 +195,7 @@ export function badBlockOf(path: string, offset: number, why: CorruptionError): 
   );
 }
 
-/** How many bytes two slices begin with in common. */
+/** The length of the common prefix of two slices. */
 export function sharedPrefix(
   a: Uint8Array,
   aOffset: number,

@@ -8,31 +8,31 @@ import { PrefixIndex } from './row-lookup.js';
 const FIRST_ROW_CAPACITY = 128;
 const FIRST_CAPACITY = 512;
 
-/** The key of the present cell, put together from what it shares with the key before and the rest. */
+/** The key of the present cell, built from the prefix it shares with the previous key and the remaining bytes. */
 export class DeltaKey {
-  /** The row from 0 on, the qualifier from `qualifierAt` on. */
+  /** The row is at 0, the qualifier at `qualifierAt`. */
   bytes: Uint8Array = EMPTY_BYTES;
   rowLength = 0;
   qualifierAt = 0;
   qualifierLength = 0;
-  /** How many bytes the row shares with the row before. */
+  /** The length of the prefix that the row shares with the previous row. */
   private shared = 0;
-  /** How many bytes the last row that was compared shares with the row that it was compared with. */
+  /** The length of the prefix that the row compared last shares with the row it was compared with. */
   private matched = 0;
 
-  /** Back to an empty key. */
+  /** Resets to an empty key. */
   clear(): void {
     this.rowLength = 0;
     this.qualifierLength = 0;
     this.shared = 0;
   }
 
-  /** The row stays as it is. */
+  /** The next cell has the same row. */
   keepRow(): void {
     this.shared = this.rowLength;
   }
 
-  /** False when the row before has not so much to share, or the rest runs over `limit`. */
+  /** False when the previous row is shorter than `shared`, or the rest extends beyond `limit`. */
   setRow(shared: number, source: Uint8Array, from: number, rest: number, limit: number): boolean {
     if (shared > this.rowLength || from + rest > limit) return false;
     const length = shared + rest;
@@ -58,7 +58,7 @@ export class DeltaKey {
     return true;
   }
 
-  /** The row, copied. */
+  /** A copy of the row. */
   row(): Uint8Array {
     return this.bytes.slice(0, this.rowLength);
   }
@@ -73,8 +73,8 @@ export class DeltaKey {
   }
 
   /**
-   * After `compareRow` found the row before less than another: whether that shows already that this row is less too,
-   * since it shares the byte that made the difference.
+   * Called after `compareRow` has found the previous row less than another. True if this row is less too, because it shares the byte
+   * that made the difference.
    */
   isStillLess(): boolean {
     return this.shared > this.matched;
@@ -94,9 +94,9 @@ export class DeltaKey {
   }
 }
 
-/** The common part of the decoders of PREFIX, DIFF and FAST_DIFF; see delta-format.ts. */
+/** The common part of the decoders of PREFIX, DIFF and FAST_DIFF; the format is described in delta-encoder.ts. */
 
-/** Checks the table of a payload. The cells are checked when they are decoded. */
+/** Verifies the table of a payload. Cells are verified when they are decoded. */
 export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const count = end - start >= TAIL_BYTES ? view.getUint32(end - TAIL_BYTES, true) : 0;
@@ -115,10 +115,10 @@ export function parseDelta(bytes: Uint8Array, start: number, end: number): DataB
 
 export abstract class DeltaDecoder extends BlockDecoder {
   protected bytes: Uint8Array = EMPTY_BYTES;
-  /** Where the next number is read, and where the cells end. */
+  /** The offset of the next number, and the end of the cells. */
   protected at = 0;
   protected end = 0;
-  /** The present cell, and while it is decoded the one before. */
+  /** The present cell; while it is decoded, the previous one. */
   protected timestamp = 0;
   protected seq = 0;
   protected type = 0;
@@ -131,7 +131,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
   private restarts = 0;
   private index = 0;
 
-  /** Reads the cell at `at` up to its value, the value's length included, and turns `key` into its key. */
+  /** Decodes the cell at `at` up to its value, the value's length included, and sets `key`. */
   protected abstract decodeKey(): void;
 
   override open(_cursor: CellCursor, block: DataBlock): void {
@@ -175,7 +175,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     const present = Math.floor(this.index / RESTART_INTERVAL);
     const index = this.index;
     const run = present + 1 < this.restarts ? this.runOf(target, present) : present;
-    // Looking at restarts may have moved the position.
+    // The search of restarts may have moved the position.
     if (run !== present || this.index !== index) this.restart(run);
     return this.walk(cursor, target);
   }
@@ -210,7 +210,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     return true;
   }
 
-  /** Steps to the first cell at or after `target`; false when none of the block is. */
+  /** Steps to the first cell at or after `target`; false when the block has none. */
   private walk(cursor: CellCursor, target: SeekKey): boolean {
     const { key } = this;
     let order = this.compare(target);
@@ -223,10 +223,10 @@ export abstract class DeltaDecoder extends BlockDecoder {
     return true;
   }
 
-  /** The restart from which `target` is to be looked for: the last whose cell is before it, or `from`. */
+  /** The restart at which a search for `target` begins: the last one whose cell is before it, or `from`. */
   private runOf(target: SeekKey, from: number): number {
     const block = this.block!;
-    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
+    const table = block.prefixIndex ?? (block.needsPrefixIndex() ? this.buildPrefixIndex() : null);
     let low = from;
     let high = this.restarts;
     if (table !== null) {
@@ -246,7 +246,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     return low > from ? low - 1 : from;
   }
 
-  private makeTable(): PrefixIndex {
+  private buildPrefixIndex(): PrefixIndex {
     const { restarts, key } = this;
     this.restart(restarts - 1);
     const lastRow = key.row();
@@ -260,11 +260,11 @@ export abstract class DeltaDecoder extends BlockDecoder {
       row.length = key.rowLength;
       row.place = i;
     });
-    this.block!.rowTable = table;
+    this.block!.prefixIndex = table;
     return table;
   }
 
-  /** Where the present cell stands in relation to `target`; notes how far their rows agree. */
+  /** Compares the present cell with `target`; remembers how far their rows are equal. */
   private compare(target: SeekKey): number {
     const { key } = this;
     let difference = key.compareRow(target.row, target.rowOffset, target.rowLength);
@@ -282,7 +282,7 @@ export abstract class DeltaDecoder extends BlockDecoder {
     return target.type - this.type;
   }
 
-  /** To the first cell of a run. */
+  /** Moves to the first cell of a restart interval. */
   private restart(run: number): void {
     const block = this.block!;
     this.index = run * RESTART_INTERVAL;
@@ -296,14 +296,14 @@ export abstract class DeltaDecoder extends BlockDecoder {
       const run = this.index / RESTART_INTERVAL;
       const block = this.block!;
       if (this.at !== block.start + block.view.getUint32(block.cellsEnd + 4 * run, true))
-        throw this.bad('it begins not where the table says');
+        throw this.bad('it does not begin where the table says');
       this.decodeFirst();
     } else {
       this.decode();
     }
   }
 
-  /** Decodes a cell that differs from nothing. */
+  /** Decodes a cell after a restart, which differs from an empty cell. */
   private decodeFirst(): void {
     this.timestamp = 0;
     this.seq = 0;
@@ -318,8 +318,8 @@ export abstract class DeltaDecoder extends BlockDecoder {
     this.decodeKey();
     const { rowLength } = this.key;
     if (this.at > this.end || this.valueAt + this.valueLength > this.end)
-      throw this.bad('bytes run over the end');
-    if (rowLength === 0 || rowLength > MAX_ROW_LENGTH) throw this.bad(`there is a row of ${rowLength} bytes`);
+      throw this.bad('bytes extend beyond the end');
+    if (rowLength === 0 || rowLength > MAX_ROW_LENGTH) throw this.bad(`a row has ${rowLength} bytes`);
   }
 
   private publish(cursor: CellCursor): void {
@@ -338,14 +338,14 @@ export abstract class DeltaDecoder extends BlockDecoder {
     cursor.ttl = this.ttl;
   }
 
-  /** Puts the key together from what it shares with the one before and the bytes at `rowAt` and `qualifierAt`. */
+  /** Sets the key from the shared prefix and the bytes at `rowAt` and `qualifierAt`. */
   protected setRow(shared: number, rowAt: number, rest: number): void {
-    if (!this.key.setRow(shared, this.bytes, rowAt, rest, this.end)) throw this.bad('there is a bad row');
+    if (!this.key.setRow(shared, this.bytes, rowAt, rest, this.end)) throw this.bad('a row is invalid');
   }
 
   protected setQualifier(shared: number, qualifierAt: number, rest: number): void {
     if (!this.key.setQualifier(shared, this.bytes, qualifierAt, rest, this.end))
-      throw this.bad('there is a bad qualifier');
+      throw this.bad('a qualifier is invalid');
   }
 
   /** Reads a varint at `at`. */
@@ -365,12 +365,12 @@ export abstract class DeltaDecoder extends BlockDecoder {
       byte = at < end ? bytes[at++]! : 0x100;
     }
     value += byte * scale;
-    if (byte >= 0x80 || value > Number.MAX_SAFE_INTEGER) throw this.bad('there is no valid number');
+    if (byte >= 0x80 || value > Number.MAX_SAFE_INTEGER) throw this.bad('a number is invalid');
     this.at = at;
     return value;
   }
 
-  /** The next byte. */
+  /** Reads the next byte. */
   protected byte(): number {
     if (this.at >= this.end) throw this.bad('it ends too early');
     return this.bytes[this.at++]!;
@@ -402,7 +402,7 @@ export class PrefixDecoder extends DeltaDecoder {
   }
 }
 
-/** DIFF and FAST_DIFF, which differ in how they write timestamp and seq. */
+/** DIFF and FAST_DIFF, which differ in how they store timestamp and seq. */
 abstract class FlaggedDecoder extends DeltaDecoder {
   protected override decodeKey(): void {
     const flags = this.byte();
@@ -450,7 +450,7 @@ export class FastDiffDecoder extends FlaggedDecoder {
     this.seq = this.withLowBytes(this.seq, counts >>> 4);
   }
 
-  /** `value` with its `count` low bytes replaced by those that follow. */
+  /** `value` with its `count` low bytes replaced by the following bytes. */
   private withLowBytes(value: number, count: number): number {
     if (count === 0) return value;
     if (count > 7 || this.at + count > this.end) throw this.bad('a number has too many bytes');

@@ -3,18 +3,18 @@ import type { CellCursor } from '../cursor.js';
 import { BlockEncoder } from './data-block.js';
 
 /**
- * The encodings PREFIX, DIFF and FAST_DIFF: each cell by how it differs from the one before. FROZEN, see
- * docs/formats.md. A payload is the cells, then the table of restarts (u32 each: the places of cells 0, 16, 32, …),
- * then the number of cells, u32. The first cell behind a restart differs from a cell of which everything is empty or 0.
+ * The encodings PREFIX, DIFF and FAST_DIFF: each cell is stored as its difference from the one before. FROZEN, see docs/formats.md. A
+ * payload is the cells, then the table of restarts (u32 each: the offsets of cells 0, 16, 32, …), then the number of cells, u32.
+ * The first cell after a restart is stored as its difference from a cell in which everything is empty or 0.
  *
- * Numbers are varints. [x] stands only where the flags do not say that it is as before.
+ * Numbers are varints. [x] is omitted when the flags say that it is unchanged.
  *
  *     PREFIX     shared row, rest of row, shared qualifier, rest of qualifier, value length, type u8,
  *                timestamp, seq, ttl; row bytes, qualifier bytes, value
  *     DIFF       flags u8, [shared row, rest of row], [shared qualifier, rest of qualifier], [value length],
  *                [type u8], distance of timestamp, distance of seq, ttl if there is one; row bytes, qualifier bytes, value
  *     FAST_DIFF  as DIFF, but instead of the distances: u8 with the numbers of low bytes in which the timestamp (low
- *                half) and the seq (high half) differ, then these bytes; no value bytes if it is as before
+ *                half) and the seq (high half) differ, then these bytes; no value bytes if the value is unchanged
  */
 
 /** Cells from one restart to the next. */
@@ -28,27 +28,27 @@ export const DeltaFlag = {
   SameValueLength: 4,
   SameType: 8,
   Ttl: 16,
-  /** DIFF: the timestamp is less than the one before. */
+  /** DIFF: the timestamp is less than the previous one. */
   EarlierTimestamp: 32,
-  /** DIFF: the seq is less than the one before. */
+  /** DIFF: the seq is less than the previous one. */
   LowerSeq: 64,
-  /** FAST_DIFF: the value is the one before. */
+  /** FAST_DIFF: the value equals the previous one. */
   SameValue: 128,
 } as const;
 
-/** Flags, type, and up to eight varints or their like. */
+/** Flags, type, and up to eight varints. */
 const MOST_HEADER_BYTES = 4 + 9 * MAX_VARINT_LENGTH;
 
-/** Keeps what is common to the three encodings: restarts, and the numbers of the cell before. */
+/** The common part of the three encodings: restarts, and the numbers of the previous cell. */
 abstract class DeltaEncoder extends BlockEncoder {
   private restarts: number[] = [];
-  /** Of the cell before; 0 behind a restart. */
+  /** The previous cell; 0 after a restart. */
   protected timestamp = 0;
   protected seq = 0;
   protected type = 0;
   protected valueLength = 0;
   protected valueAt = 0;
-  /** Of the present cell: what it shares with the cell before, nothing behind a restart. */
+  /** What the present cell shares with the previous one; nothing after a restart. */
   protected sharedRow = 0;
   protected sharedQualifier = 0;
   protected sameRow = false;
@@ -101,7 +101,7 @@ abstract class DeltaEncoder extends BlockEncoder {
     this.restarts = [];
   }
 
-  /** Writes what stands before the bytes of the row. */
+  /** Writes everything before the bytes of the row. */
   protected abstract header(at: number, cursor: CellCursor): number;
 
   protected value(at: number, cursor: CellCursor): number {
@@ -120,7 +120,7 @@ abstract class DeltaEncoder extends BlockEncoder {
     );
   }
 
-  /** The lengths and the type, as far as the flags say that they follow. */
+  /** Writes the lengths and the type, unless the flags say that they are unchanged. */
   protected lengths(at: number, cursor: CellCursor, flags: number): number {
     const { bytes } = this;
     let end = at;
@@ -146,7 +146,7 @@ abstract class DeltaEncoder extends BlockEncoder {
 export class PrefixEncoder extends DeltaEncoder {
   protected override header(at: number, cursor: CellCursor): number {
     const { bytes } = this;
-    // All lengths are written: what is the same has a rest of no bytes.
+    // PREFIX writes all lengths: an unchanged row has a rest of no bytes.
     this.sameRow = false;
     this.sameQualifier = false;
     let end = this.lengths(at, cursor, 0);
@@ -210,7 +210,7 @@ export class FastDiffEncoder extends DeltaEncoder {
   }
 }
 
-/** In how many of their low bytes two numbers differ: above them they are equal. */
+/** The number of low bytes in which two numbers differ; above them they are equal. */
 function differingBytes(a: number, b: number): number {
   let count = 0;
   let x = a;

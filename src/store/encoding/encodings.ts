@@ -12,7 +12,7 @@ import {
   rowIndexPartMemory,
 } from './row-index-decoder.js';
 
-/** The codes that stand in block headers: FROZEN. */
+/** The codes in block headers: FROZEN. */
 export const ENCODING_IDS: Readonly<Record<DataBlockEncoding, number>> = {
   NONE: 0,
   PREFIX: 1,
@@ -52,7 +52,7 @@ export function createDecoder(encoding: DataBlockEncoding): BlockDecoder {
 }
 
 /**
- * The payload from `start` to `end` of `bytes` as a block, its structure checked.
+ * Parses the payload from `start` to `end` of `bytes`, and verifies its structure.
  * @throws CorruptionError when it is not of this encoding.
  */
 export function parseBlock(
@@ -71,13 +71,13 @@ export function parseBlock(
   }
 }
 
-/** Bytes of memory for a part of a block: more than its cells, for what {@link parsePart} puts behind them. */
+/** The buffer size for a part of a block: its cells, and the tables that {@link parsePart} writes after them. */
 export function partMemoryBytes(encoding: DataBlockEncoding, length: number, cells: number): number {
   return encoding === 'NONE' ? plainPartMemory(length, cells) : rowIndexPartMemory(length, cells);
 }
 
 /**
- * A part of a block, `cells` cells in the first `length` bytes of `bytes`, as a block, its structure checked.
+ * Parses a part of a block, `cells` cells in the first `length` bytes of `bytes`, and verifies its structure.
  * @throws CorruptionError when it is not of this encoding.
  */
 export function parsePart(

@@ -17,7 +17,7 @@ import {
 import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 /**
- * The cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats.md:
+ * A cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats.md:
  *
  *     0   timestamp         u64
  *     8   seq               u64
@@ -25,7 +25,7 @@ import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
  *     20  qualifier length  u32
  *     24  row length        u16
  *     26  type              u8
- *     27  flags             u8   1: a time to live follows the value   2: the row is that of the cell before
+ *     27  flags             u8   1: a time to live follows the value   2: the row is that of the previous cell
  *     28  row (unless flag 2), qualifier, value, time to live u64 (with flag 1)
  */
 
@@ -34,7 +34,7 @@ export const FLAG_TTL = 1;
 export const FLAG_SAME_ROW = 2;
 export const TTL_BYTES = 8;
 
-/** Bytes of a cell in the encoding NONE, by which blocks are measured. */
+/** Bytes of a cell in the encoding NONE, by which the size of blocks is measured. */
 export function plainCellBytes(
   rowLength: number,
   qualifierLength: number,
@@ -45,10 +45,10 @@ export function plainCellBytes(
 }
 
 /**
- * NONE: cells as they are, then the table of their places, u32 each, and the number of cells, u32.
+ * NONE: the cells, then the table of their offsets, u32 each, and the number of cells, u32.
  *
- * ROW_INDEX_V1: a row's bytes stand in its first cell of the block alone; behind the table of places there is the table
- * of rows, u32 each, the number of each row's first cell, then the numbers of rows and of cells.
+ * ROW_INDEX_V1: the bytes of a row are only in its first cell of the block. After the table of offsets comes the table of rows, u32
+ * each: the number of each row's first cell; then the number of rows and the number of cells.
  */
 export class PlainEncoder extends BlockEncoder {
   private offsets = new Uint32Array(256);
@@ -91,7 +91,7 @@ export class PlainEncoder extends BlockEncoder {
     this.length = end;
   }
 
-  /** Puts the cell that begins at `length` into the tables. */
+  /** Adds the cell that begins at `length` to the tables. */
   private note(omitRow: boolean): void {
     if (this.count === this.offsets.length) this.offsets = grown(this.offsets);
     this.offsets[this.count] = this.length;
@@ -127,7 +127,7 @@ function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
   return larger;
 }
 
-/** Checks a payload of the encoding NONE, so that no cursor need check it again. */
+/** Parses and verifies a payload of the encoding NONE; cursors need no further checks. */
 export function parsePlain(bytes: Uint8Array, start: number, end: number): DataBlock {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const count = end - start >= 4 ? view.getUint32(end - 4, true) : 0;
@@ -145,12 +145,12 @@ export function parsePlain(bytes: Uint8Array, start: number, end: number): DataB
   );
 }
 
-/** Bytes of memory for a part of the encoding NONE: its cells, and the table of their places. */
+/** The buffer size for a part of the encoding NONE: its cells, and the table of their offsets. */
 export function plainPartMemory(length: number, cells: number): number {
   return length + 4 * cells;
 }
 
-/** The cells at the beginning of `bytes`, a part of a block, as a block: checked, the table of their places put behind them. */
+/** Parses a part of a block at the start of `bytes`: verifies the cells, and writes the table of their offsets after them. */
 export function parsePlainPart(bytes: Uint8Array, cellsEnd: number, count: number): DataBlock {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   checkCells(view, 0, cellsEnd, count, true);
@@ -166,25 +166,31 @@ export function parsePlainPart(bytes: Uint8Array, cellsEnd: number, count: numbe
   );
 }
 
-/** Checks cells and the table of their places behind them; `lay`: the table is not there yet, and is written. */
-function checkCells(view: DataView, start: number, cellsEnd: number, count: number, lay: boolean): void {
+/** Verifies cells and the table of their offsets after them; `writeTables`: the table is missing, and is written. */
+function checkCells(
+  view: DataView,
+  start: number,
+  cellsEnd: number,
+  count: number,
+  writeTables: boolean,
+): void {
   let at = start;
   for (let i = 0; i < count; i++) {
     const next = at + CELL_HEADER_BYTES;
-    if (next > cellsEnd) throw badPayload(`cell ${i} runs over the end`, at - start);
-    if (lay) view.setUint32(cellsEnd + 4 * i, at - start, true);
+    if (next > cellsEnd) throw badPayload(`cell ${i} extends beyond the end`, at - start);
+    if (writeTables) view.setUint32(cellsEnd + 4 * i, at - start, true);
     else if (view.getUint32(cellsEnd + 4 * i, true) !== at - start)
-      throw badPayload(`cell ${i} is not where the table says`, at - start);
+      throw badPayload(`cell ${i} is not at its offset in the table`, at - start);
     const word = view.getUint32(at + 24, true);
     if ((word & 0xffff) === 0 || word >>> 24 > FLAG_TTL)
-      throw badPayload(`cell ${i} has a bad header`, at - start);
+      throw badPayload(`cell ${i} has an invalid header`, at - start);
     at = next + (word & 0xffff) + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
     if (word >>> 24 === FLAG_TTL) at += TTL_BYTES;
   }
   if (at !== cellsEnd) throw badPayload('its cells do not end where the table begins', at - start);
 }
 
-/** How many bytes all rows of a block begin with. */
+/** The length of the common prefix of all rows of a block. */
 function sharedRowOf(
   bytes: Uint8Array,
   view: DataView,
@@ -203,8 +209,8 @@ function sharedRowOf(
   );
 }
 
-/** Cells of a row that are looked at one by one before a search. */
-const WALK = 16;
+/** The most cells of a row that are stepped over before a search. */
+const MAX_STEPS = 16;
 
 /** Reads blocks of the encoding NONE in place. */
 export class PlainDecoder extends BlockDecoder {
@@ -212,13 +218,13 @@ export class PlainDecoder extends BlockDecoder {
   private bytes = EMPTY_BYTES;
   private view: DataView = EMPTY_VIEW;
   private start = 0;
-  /** Where the cells end, and the table of their places begins. */
+  /** The end of the cells, where the table of offsets begins. */
   private cellsEnd = 0;
   private count = 0;
   private shared = 0;
-  /** Where the present cell begins. */
+  /** The offset of the present cell. */
   private at = 0;
-  /** Where the cell after the present one begins. */
+  /** The offset of the next cell. */
   private after = 0;
 
   override open(cursor: CellCursor, block: DataBlock): void {
@@ -246,7 +252,7 @@ export class PlainDecoder extends BlockDecoder {
   }
 
   override last(cursor: CellCursor): void {
-    this.settle(cursor, this.count - 1);
+    this.moveTo(cursor, this.count - 1);
   }
 
   override next(cursor: CellCursor): boolean {
@@ -263,7 +269,7 @@ export class PlainDecoder extends BlockDecoder {
       const valueLength = view.getUint32(at + 16, true);
       const qualifierLength = view.getUint32(at + 20, true);
       const qualifierAt = at + CELL_HEADER_BYTES + rowLength;
-      // Without flags.
+      // The type with flags: a put without flags.
       if (view.getUint16(at + 26, true) !== CellType.Put) return false;
       if (
         (seq >= 0 ? seq : readU64(view, at + 8)) <= readPoint &&
@@ -271,7 +277,7 @@ export class PlainDecoder extends BlockDecoder {
       )
         return false;
       at = qualifierAt + qualifierLength + valueLength;
-      // The row may go on in the next block.
+      // The row may continue in the next block.
       if (at === cellsEnd) return false;
       const rowAt = at + CELL_HEADER_BYTES;
       if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
@@ -287,11 +293,11 @@ export class PlainDecoder extends BlockDecoder {
 
   override seekInRow(cursor: CellCursor, target: SeekKey, hash: number): InRow {
     const block = this.block!;
-    let slots = block.rowSlots;
+    let slots = block.hashIndex;
     if (slots === null) {
-      if (!RowHashIndex.fits(this.count, this.cellsEnd) || !block.isLookedIntoOften())
+      if (!RowHashIndex.fits(this.count, this.cellsEnd) || !block.needsHashIndex())
         return super.seekInRow(cursor, target, hash);
-      slots = this.makeSlots();
+      slots = this.buildHashIndex();
     }
     const { view, bytes } = this;
     let slot = slots.first(hash);
@@ -304,11 +310,11 @@ export class PlainDecoder extends BlockDecoder {
     return ABSENT;
   }
 
-  /** `first`: where the target's row begins in the block. */
+  /** `first`: the offset of the row's first cell in the block. */
   private seekFrom(cursor: CellCursor, target: SeekKey, first: number, hash: number): InRow {
     const { view, bytes, cellsEnd } = this;
     let at = first;
-    for (let i = 0; i < WALK; i++) {
+    for (let i = 0; i < MAX_STEPS; i++) {
       if (!this.isBeforeInRow(at, target)) {
         this.load(cursor, at);
         return FOUND;
@@ -340,13 +346,13 @@ export class PlainDecoder extends BlockDecoder {
       else high = middle;
     }
     if (low === 0) return false;
-    this.settle(cursor, low - 1);
+    this.moveTo(cursor, low - 1);
     return true;
   }
 
   private search(cursor: CellCursor, target: SeekKey, from: number): boolean {
     const block = this.block!;
-    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
+    const table = block.prefixIndex ?? (block.needsPrefixIndex() ? this.buildPrefixIndex() : null);
     let low = from;
     let high = this.count;
     let head = this.start;
@@ -354,13 +360,13 @@ export class PlainDecoder extends BlockDecoder {
       const code = table.codeOf(target.row, target.rowOffset, target.rowLength);
       low = table.lowerBound(code, from);
       high = table.has(low, code) ? table.upperBound(code, low) : low;
-      // Every row of the block has the head; this one is about to be read anyway.
+      // Every row of the block has the common prefix; this one is read next in any case.
       head = table.place(low < this.count ? low : low - 1);
     }
     const order = this.compareHead(head, target);
     if (order < 0) return false;
     if (order > 0) {
-      this.settle(cursor, from);
+      this.moveTo(cursor, from);
       return true;
     }
     while (low < high) {
@@ -370,11 +376,11 @@ export class PlainDecoder extends BlockDecoder {
       else high = middle;
     }
     if (low === this.count) return false;
-    this.settle(cursor, low);
+    this.moveTo(cursor, low);
     return true;
   }
 
-  /** Where what all rows begin with, read from the cell at `at`, stands in relation to the beginning of the target. */
+  /** Compares the common prefix of all rows, read from the cell at `at`, with the beginning of the target. */
   private compareHead(at: number, target: SeekKey): number {
     const { shared, bytes } = this;
     const { row, rowOffset, rowLength } = target;
@@ -387,7 +393,7 @@ export class PlainDecoder extends BlockDecoder {
     return 0;
   }
 
-  private makeTable(): PrefixIndex {
+  private buildPrefixIndex(): PrefixIndex {
     const { count, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
     const table = new PrefixIndex(count, bytes.slice(firstRow, firstRow + shared), (i, row) => {
@@ -397,11 +403,11 @@ export class PlainDecoder extends BlockDecoder {
       row.length = view.getUint16(at + 24, true);
       row.place = at;
     });
-    this.block!.rowTable = table;
+    this.block!.prefixIndex = table;
     return table;
   }
 
-  private makeSlots(): RowHashIndex {
+  private buildHashIndex(): RowHashIndex {
     const { count, cellsEnd, view, bytes } = this;
     let at = this.start;
     let before = -1;
@@ -422,11 +428,11 @@ export class PlainDecoder extends BlockDecoder {
       }
       return false;
     });
-    this.block!.rowSlots = slots;
+    this.block!.hashIndex = slots;
     return slots;
   }
 
-  /** Whether the cell at `at` sorts before `target`, whose row begins as all rows of the block do, as far as it goes. */
+  /** Whether the cell at `at` sorts before `target`, whose row begins with the common prefix, as far as it is long enough. */
   private isBefore(at: number, target: SeekKey): boolean {
     const { view, bytes } = this;
     const rowLength = view.getUint16(at + 24, true);
@@ -442,11 +448,11 @@ export class PlainDecoder extends BlockDecoder {
     return this.isBeforeInRow(at, target);
   }
 
-  /** Whether the cell at `at`, of the target's row, sorts before it. */
+  /** Whether the cell at `at`, of the target's row, sorts before the target. */
   private isBeforeInRow(at: number, target: SeekKey): boolean {
     const { view } = this;
     const qualifierLength = view.getUint32(at + 20, true);
-    // To the start of a row.
+    // The target is the start of a row.
     if (target.qualifierLength === 0 && qualifierLength > 0) return false;
     const difference = compareSlices(
       this.bytes,
@@ -466,12 +472,12 @@ export class PlainDecoder extends BlockDecoder {
     return this.start + this.view.getUint32(this.cellsEnd + 4 * index, true);
   }
 
-  private settle(cursor: CellCursor, index: number): void {
-    const table = this.block!.rowTable;
+  private moveTo(cursor: CellCursor, index: number): void {
+    const table = this.block!.prefixIndex;
     this.load(cursor, table === null ? this.place(index) : table.place(index));
   }
 
-  /** The number of the present cell. */
+  /** The index of the present cell. */
   private presentIndex(): number {
     let low = 0;
     let high = this.count - 1;
@@ -483,7 +489,7 @@ export class PlainDecoder extends BlockDecoder {
     return low;
   }
 
-  /** Where the cell at `at` ends. */
+  /** The end of the cell at `at`. */
   private behind(at: number): number {
     const { view } = this;
     const word = view.getUint32(at + 24, true);
@@ -522,7 +528,7 @@ export class PlainDecoder extends BlockDecoder {
   }
 }
 
-/** Whether two rows of a block are the same: those next to each other differ mostly at their ends. */
+/** Whether two rows of a block are equal. Compares from the end: adjacent rows mostly differ in their last bytes. */
 function isSameRow(bytes: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
   if (aLength !== bLength) return false;
   for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;

@@ -1,16 +1,16 @@
 /**
- * The hash of rows and columns: two lanes of 32 bits that go through the same words. The first is MurmurHash3_x86_32,
- * the second has other constants.
+ * The hash of rows and columns: two lanes of 32 bits that process the same words. The first is MurmurHash3_x86_32, the second uses
+ * other constants.
  */
 
 const ROW_SEED_1 = 0x9747b28c | 0;
 const ROW_SEED_2 = 0x1b873593;
 
-/** The two lanes of the last hash. */
+/** The lanes of the last hash. */
 export let lane1 = 0;
 export let lane2 = 0;
 
-/** Of a row: FROZEN, for bloom filters hold it. */
+/** Hashes a row. FROZEN: bloom filters store it. */
 export function hashRow(bytes: Uint8Array, offset: number, length: number): void {
   hashBytes(bytes, offset, length, ROW_SEED_1, ROW_SEED_2);
 }

@@ -18,7 +18,7 @@ import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 const TAIL_BYTES = 8;
 
-/** Checks a payload of the encoding ROW_INDEX_V1, so that no cursor need check it again. */
+/** Parses and verifies a payload of the encoding ROW_INDEX_V1; cursors need no further checks. */
 export function parseRowIndex(bytes: Uint8Array, start: number, end: number): DataBlock {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const tail = end - start >= TAIL_BYTES;
@@ -30,12 +30,12 @@ export function parseRowIndex(bytes: Uint8Array, start: number, end: number): Da
   return parseCells(bytes, view, { start, cellsEnd, count, rows });
 }
 
-/** Bytes of memory for a part of the encoding ROW_INDEX_V1: its cells, and the tables of their places and of rows. */
+/** The buffer size for a part of the encoding ROW_INDEX_V1: its cells, and the tables of their offsets and of rows. */
 export function rowIndexPartMemory(length: number, cells: number): number {
   return length + 8 * cells;
 }
 
-/** The cells at the beginning of `bytes`, a part of a block, as a block: checked, the tables put behind them. */
+/** Parses a part of a block at the start of `bytes`: verifies the cells, and writes the tables after them. */
 export function parseRowIndexPart(bytes: Uint8Array, cellsEnd: number, count: number): DataBlock {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   return parseCells(bytes, view, { start: 0, cellsEnd, count, rows: undefined });
@@ -43,36 +43,36 @@ export function parseRowIndexPart(bytes: Uint8Array, cellsEnd: number, count: nu
 
 interface CellsPlace {
   readonly start: number;
-  /** Where the tables are. */
+  /** Where the tables begin. */
   readonly cellsEnd: number;
   readonly count: number;
-  /** Undefined: the tables are not there yet, and are written. */
+  /** Undefined: the tables are missing, and are written. */
   readonly rows: number | undefined;
 }
 
-/** Checks cells and the tables behind them. */
+/** Verifies cells and the tables after them. */
 function parseCells(
   bytes: Uint8Array,
   view: DataView,
   { start, cellsEnd, count, rows }: CellsPlace,
 ): DataBlock {
   const rowTable = cellsEnd + 4 * count;
-  const lay = rows === undefined;
+  const writeTables = rows === undefined;
   let at = start;
   let row = 0;
   let rowLength = 0;
   let lastRowAt = start;
   for (let i = 0; i < count; i++) {
     let next = at + CELL_HEADER_BYTES;
-    if (next > cellsEnd) throw badPayload(`cell ${i} runs over the end`, at - start);
-    if (lay) view.setUint32(cellsEnd + 4 * i, at - start, true);
+    if (next > cellsEnd) throw badPayload(`cell ${i} extends beyond the end`, at - start);
+    if (writeTables) view.setUint32(cellsEnd + 4 * i, at - start, true);
     else if (view.getUint32(cellsEnd + 4 * i, true) !== at - start)
-      throw badPayload(`cell ${i} is not where the table says`, at - start);
+      throw badPayload(`cell ${i} is not at its offset in the table`, at - start);
     const word = view.getUint32(at + 24, true);
     const flags = word >>> 24;
-    if (flags > (FLAG_SAME_ROW | FLAG_TTL)) throw badPayload(`cell ${i} has a bad header`, at - start);
+    if (flags > (FLAG_SAME_ROW | FLAG_TTL)) throw badPayload(`cell ${i} has an invalid header`, at - start);
     if ((flags & FLAG_SAME_ROW) === 0) {
-      if (lay) view.setUint32(rowTable + 4 * row, i, true);
+      if (writeTables) view.setUint32(rowTable + 4 * row, i, true);
       else if (row === rows || view.getUint32(rowTable + 4 * row, true) !== i)
         throw badPayload(`the row of cell ${i} is not in the table`, at - start);
       row++;
@@ -81,11 +81,11 @@ function parseCells(
       next += rowLength;
     }
     if (rowLength === 0 || (word & 0xffff) !== rowLength)
-      throw badPayload(`cell ${i} has a bad row length`, at - start);
+      throw badPayload(`cell ${i} has an invalid row length`, at - start);
     at = next + view.getUint32(at + 16, true) + view.getUint32(at + 20, true);
     if ((flags & FLAG_TTL) !== 0) at += TTL_BYTES;
   }
-  if (at !== cellsEnd || (!lay && row !== rows))
+  if (at !== cellsEnd || (!writeTables && row !== rows))
     throw badPayload('its cells do not end where the tables begin', at - start);
   const shared = sharedPrefix(
     bytes,
@@ -95,10 +95,10 @@ function parseCells(
     lastRowAt + CELL_HEADER_BYTES,
     rowLength,
   );
-  return new DataBlock(bytes, view, start, cellsEnd, count, row, shared, lay);
+  return new DataBlock(bytes, view, start, cellsEnd, count, row, shared, writeTables);
 }
 
-/** Reads blocks of the encoding ROW_INDEX_V1 in place: the row first, then the cell in it. */
+/** Reads blocks of the encoding ROW_INDEX_V1 in place: finds the row first, then the cell in it. */
 export class RowIndexDecoder extends BlockDecoder {
   private block: DataBlock | null = null;
   private bytes = EMPTY_BYTES;
@@ -111,7 +111,7 @@ export class RowIndexDecoder extends BlockDecoder {
   private shared = 0;
   private index = 0;
   private after = 0;
-  /** Of the present cell: where its row begins, and which row of the block it is. */
+  /** The offset of the present cell's row, and its number in the block. */
   private rowAt = 0;
   private row = 0;
 
@@ -144,7 +144,7 @@ export class RowIndexDecoder extends BlockDecoder {
   }
 
   override last(cursor: CellCursor): void {
-    this.settle(cursor, this.rows - 1, this.count - 1);
+    this.moveTo(cursor, this.rows - 1, this.count - 1);
   }
 
   override next(cursor: CellCursor): boolean {
@@ -172,7 +172,7 @@ export class RowIndexDecoder extends BlockDecoder {
       )
         return false;
       at = qualifierAt + qualifierLength + valueLength;
-      // The row may go on in the next block.
+      // The row may continue in the next block.
       if (++index === count) return false;
       typeAndFlags = view.getUint16(at + 26, true);
       if ((typeAndFlags & (FLAG_SAME_ROW << 8)) === 0) {
@@ -191,11 +191,11 @@ export class RowIndexDecoder extends BlockDecoder {
 
   override seekInRow(cursor: CellCursor, target: SeekKey, hash: number): InRow {
     const block = this.block!;
-    let slots = block.rowSlots;
+    let slots = block.hashIndex;
     if (slots === null) {
-      if (!RowHashIndex.fits(this.rows, this.rows) || !block.isLookedIntoOften())
+      if (!RowHashIndex.fits(this.rows, this.rows) || !block.needsHashIndex())
         return super.seekInRow(cursor, target, hash);
-      slots = this.makeSlots();
+      slots = this.buildHashIndex();
     }
     const { view, bytes } = this;
     let slot = slots.first(hash);
@@ -213,7 +213,7 @@ export class RowIndexDecoder extends BlockDecoder {
     const end = this.rowEnd(row);
     const low = this.firstInRow(target, row);
     if (low < end) {
-      this.settle(cursor, row, low);
+      this.moveTo(cursor, row, low);
       return FOUND;
     }
     return low === this.count ? BEHIND : ABSENT;
@@ -230,7 +230,7 @@ export class RowIndexDecoder extends BlockDecoder {
   override lastBefore(cursor: CellCursor, row: Uint8Array): boolean {
     const found = this.searchRow(row, 0, row.length, 0);
     if (found === 0) return false;
-    this.settle(cursor, found - 1, this.rowEnd(found - 1) - 1);
+    this.moveTo(cursor, found - 1, this.rowEnd(found - 1) - 1);
     return true;
   }
 
@@ -251,11 +251,11 @@ export class RowIndexDecoder extends BlockDecoder {
       ) === 0;
     if (sameRow) low = this.firstInRow(target, row);
     if (low === this.count) return false;
-    this.settle(cursor, low === this.rowEnd(row) ? row + 1 : row, low);
+    this.moveTo(cursor, low === this.rowEnd(row) ? row + 1 : row, low);
     return true;
   }
 
-  /** The first cell of `row`, which is the target's, that is not before the target; the row's end when there is none. */
+  /** The first cell of `row`, the target's row, at or after the target; the row's end when there is none. */
   private firstInRow(target: SeekKey, row: number): number {
     let low = this.rowStart(row);
     let high = this.rowEnd(row);
@@ -267,11 +267,11 @@ export class RowIndexDecoder extends BlockDecoder {
     return low;
   }
 
-  /** The first row of the block, from `from` on, that is not less than the row given. */
+  /** The first row of the block, from `from`, that is not less than the given one. */
   private searchRow(row: Uint8Array, rowOffset: number, rowLength: number, from: number): number {
     const { bytes, shared, rows } = this;
     const block = this.block!;
-    const table = block.rowTable ?? (block.isSearchedOften() ? this.makeTable() : null);
+    const table = block.prefixIndex ?? (block.needsPrefixIndex() ? this.buildPrefixIndex() : null);
     let low = from;
     let high = rows;
     let head = this.start;
@@ -279,7 +279,7 @@ export class RowIndexDecoder extends BlockDecoder {
       const code = table.codeOf(row, rowOffset, rowLength);
       low = table.lowerBound(code, from);
       high = table.has(low, code) ? table.upperBound(code, low) : low;
-      // Every row of the block has the head; this one is about to be read anyway.
+      // Every row of the block has the common prefix; this one is read next in any case.
       head = table.place(low < rows ? low : low - 1);
     }
     const same = shared < rowLength ? shared : rowLength;
@@ -304,7 +304,7 @@ export class RowIndexDecoder extends BlockDecoder {
     return low;
   }
 
-  private makeTable(): PrefixIndex {
+  private buildPrefixIndex(): PrefixIndex {
     const { rows, view, bytes, shared } = this;
     const firstRow = this.start + CELL_HEADER_BYTES;
     const table = new PrefixIndex(rows, bytes.slice(firstRow, firstRow + shared), (i, row) => {
@@ -314,11 +314,11 @@ export class RowIndexDecoder extends BlockDecoder {
       row.length = view.getUint16(at + 24, true);
       row.place = at;
     });
-    this.block!.rowTable = table;
+    this.block!.prefixIndex = table;
     return table;
   }
 
-  private makeSlots(): RowHashIndex {
+  private buildHashIndex(): RowHashIndex {
     const { rows, view, bytes } = this;
     const slots = new RowHashIndex(rows, (i, row) => {
       if (i === rows) return false;
@@ -329,7 +329,7 @@ export class RowIndexDecoder extends BlockDecoder {
       row.place = i;
       return true;
     });
-    this.block!.rowSlots = slots;
+    this.block!.hashIndex = slots;
     return slots;
   }
 
@@ -364,10 +364,10 @@ export class RowIndexDecoder extends BlockDecoder {
     return this.start + this.view.getUint32(this.table + 4 * index, true);
   }
 
-  private settle(cursor: CellCursor, row: number, index: number): void {
+  private moveTo(cursor: CellCursor, row: number, index: number): void {
     this.index = index;
     const first = this.rowStart(row);
-    // `load` counts a row on when it reads the row's first cell.
+    // `load` increments the row when it reads the row's first cell.
     this.row = index === first ? row - 1 : row;
     this.rowAt = this.place(first) + CELL_HEADER_BYTES;
     this.load(cursor, this.place(index));

@@ -1,47 +1,47 @@
 import type { SeekKey } from '../cursor.js';
 import { hashRow, lane1 } from './row-hash.js';
 
-/** Positions that a code takes in at most. */
-export const MOST_POSITIONS = 16;
-/** Codes are below it: small integers to V8. */
+/** The most positions of a row that a number covers. */
+export const MAX_POSITIONS = 16;
+/** Numbers are below this: small integers for V8. */
 export const LIMIT = 2 ** 31;
-/** Stands for the byte behind a row's end; it sorts before every byte. */
+/** Stands for the missing byte after a row's end; it sorts before every byte. */
 export const ABSENT = -1;
 
-/** Gives rows numbers below {@link LIMIT}: of a row that begins as all do one that is less than another's only if the row is. */
+/** Maps rows with a common prefix to numbers below {@link LIMIT}, in their order: a smaller number means a smaller row. */
 export interface RowNumbers {
   of(bytes: Uint8Array, offset: number, length: number): number;
 }
 
-/** Makes numbers that suit the rows it has been shown. */
+/** Creates a mapping that suits the rows it was shown. */
 export interface RowNumbersMaker {
   add(bytes: Uint8Array, offset: number, length: number): void;
   make(): RowNumbers;
 }
 
 /**
- * Numbers for the rows of a sorted run, in their order as far as they tell rows apart. Each byte behind what all rows
- * begin with is a digit, and counts only as many values as the rows have there: nine decimal digits fit into 31 bits,
- * where bytes as such would be four, and rows that count up have numbers that do. So where a row stands among the others
- * can be guessed well.
+ * Maps the rows of a sorted run to numbers, in their order, and distinguishes rows as far as possible. Each byte after the common
+ * prefix is a digit with only as many values as lie between the least and the greatest byte there: nine decimal digits fit into
+ * 31 bits, instead of four whole bytes, and rows that count up have numbers that do. So the position of a row among the others
+ * can be interpolated well.
  */
 export class InterpolationKey implements RowNumbers {
   private positions = 0;
-  /** Of each position: the least byte, and how many digits there are. */
-  private readonly least = new Int16Array(MOST_POSITIONS);
-  private readonly radix = new Int32Array(MOST_POSITIONS);
-  /** Bits that are left out of the last position. */
+  /** For each position: the least byte, and the number of digits. */
+  private readonly least = new Int16Array(MAX_POSITIONS);
+  private readonly radix = new Int32Array(MAX_POSITIONS);
+  /** The number of low bits of the last position that are left out. */
   private shift = 0;
 
-  /** @param skip bytes that all rows begin with; nothing of them is in the code */
+  /** @param skip the length of the common prefix, which is not part of the number */
   constructor(
     private readonly skip: number,
     range: ByteRanges,
   ) {
     let product = 1;
-    for (let i = 0; i < MOST_POSITIONS; i++) {
+    for (let i = 0; i < MAX_POSITIONS; i++) {
       const span = range.greatest[i]! - range.least[i]!;
-      // Behind the last byte of the longest row nothing is to be told.
+      // After the last byte of the longest row there is nothing to distinguish.
       if (span < 0 || range.greatest[i] === ABSENT) break;
       while (product * ((span >> this.shift) + 1) > LIMIT) this.shift++;
       if (this.shift > 0 && span >> this.shift === 0) {
@@ -83,16 +83,16 @@ export class InterpolationKey implements RowNumbers {
   }
 }
 
-/** Which bytes the rows of a run have at each position behind their common beginning. */
+/** Collects the range of bytes that the rows of a run have at each position after their common prefix. */
 export class ByteRanges implements RowNumbersMaker {
-  readonly least = new Int16Array(MOST_POSITIONS).fill(256);
-  readonly greatest = new Int16Array(MOST_POSITIONS).fill(-2);
+  readonly least = new Int16Array(MAX_POSITIONS).fill(256);
+  readonly greatest = new Int16Array(MAX_POSITIONS).fill(-2);
 
   constructor(private readonly skip: number) {}
 
   add(bytes: Uint8Array, offset: number, length: number): void {
     const { least, greatest, skip } = this;
-    for (let i = 0; i < MOST_POSITIONS; i++) {
+    for (let i = 0; i < MAX_POSITIONS; i++) {
       const at = skip + i;
       const byte = at < length ? bytes[offset + at]! : ABSENT;
       if (byte < least[i]!) least[i] = byte;
@@ -105,7 +105,7 @@ export class ByteRanges implements RowNumbersMaker {
   }
 }
 
-/** One row of a block, and whatever the decoder finds its entry by. */
+/** One row of a block, and the place by which the decoder finds its entry. */
 export class RowPlace {
   bytes: Uint8Array = new Uint8Array(0);
   offset = 0;
@@ -114,22 +114,22 @@ export class RowPlace {
 }
 
 /**
- * A block's rows in a few cache lines: the number of each entry's row ({@link RowNumbers}), and where the entry is. A
- * search in the cells themselves waits for memory at every step. Made for a block that is searched often;
- * scans never need it.
+ * The rows of a block in a few cache lines: the number of each entry's row ({@link RowNumbers}), and its place. A binary search in the
+ * cells themselves would wait for memory at every step. Built for blocks that are searched often; scans
+ * never need it.
  */
 export class PrefixIndex {
-  /** Two numbers an entry: code, and whatever the decoder finds the entry by. */
+  /** Two numbers for each entry: the row's number, and the place by which the decoder finds it. */
   private readonly pairs: Int32Array;
   private readonly code: RowNumbers;
-  /** The least and the greatest code: kept here, nearer than the ends of the array. */
+  /** The least and the greatest number, copied here because the ends of the array are further away. */
   private readonly first: number;
   private readonly last: number;
 
   /**
-   * @param head what all rows begin with
-   * @param entry gives the row of an entry; the rows are in order
-   * @param numbers makes the numbers of rows
+   * @param head the common prefix of all rows
+   * @param entry fills in the row of an entry; the rows are sorted
+   * @param numbers creates the numbers of rows
    */
   constructor(
     private readonly count: number,
@@ -157,7 +157,7 @@ export class PrefixIndex {
     return 8 * count;
   }
 
-  /** The code of a row that begins with the head. */
+  /** The number of a row that begins with the common prefix. */
   codeOf(row: Uint8Array, offset: number, length: number): number {
     return this.code.of(row, offset, length);
   }
@@ -166,7 +166,7 @@ export class PrefixIndex {
     return this.pairs[2 * i + 1]!;
   }
 
-  /** Where all rows stand in relation to a row that does not begin as they do; 0 when it does. */
+  /** Compares the common prefix with a row; 0 when the row begins with it. */
   compareHead(row: Uint8Array, offset: number, length: number): number {
     const { head } = this;
     for (let i = 0; i < head.length; i++) {
@@ -178,8 +178,8 @@ export class PrefixIndex {
   }
 
   /**
-   * The first entry whose code is not less than `code`, at or after `from`. Looks first where it would be if rows
-   * were spread evenly, which spares most of a binary search.
+   * The first entry at or after `from` whose number is not less than `code`. First tries the position that rows spread evenly would
+   * have, which saves most of a binary search.
    */
   lowerBound(code: number, from: number): number {
     const { pairs, count, last } = this;
@@ -215,11 +215,11 @@ export class PrefixIndex {
     return low;
   }
 
-  /** The first entry after `from`, whose code this is, that has another code. */
+  /** The first entry after `from` with another number than `code`, which is that of `from`. */
   upperBound(code: number, from: number): number {
     const { pairs, count } = this;
     let low = from + 1;
-    // Most rows are alone with their code.
+    // Most rows have a number of their own.
     if (low >= count || pairs[2 * low]! !== code) return low;
     let high = count;
     while (low < high) {
@@ -230,34 +230,34 @@ export class PrefixIndex {
     return low;
   }
 
-  /** Whether entry `i` has this code. */
+  /** Whether entry `i` has this number. */
   has(i: number, code: number): boolean {
     return i < this.count && this.pairs[2 * i] === code;
   }
 }
 
-/** More rows do not fit, nor entries that are greater. */
-const MOST_ROWS = 40_000;
-const MOST_ENTRY = 2 ** 24 - 2;
+/** Limits of the slots' bits: more rows, or greater places, do not fit. */
+const MAX_ROWS = 40_000;
+const MAX_PLACE = 2 ** 24 - 2;
 /** Slots for each row. */
-const ROOM = 1.4;
+const SLOTS_PER_ROW = 1.4;
 const TAG_BITS = 8;
 const TAG = (1 << TAG_BITS) - 1;
 
 /**
- * A block's rows by their hashes: where the first cell of a row is, in one step, whatever the rows look like. Made when
- * a block is looked into often. A search waits for memory twice, here and where the row is, so slots are
- * small: 24 bits by which the decoder finds the row, plus one, over eight bits of the hash.
+ * A hash table of a block's rows: finds the first cell of a row in one step, whatever the rows look like. Built for blocks with many
+ * row look-ups. A look-up waits for memory twice, here and at the row, so slots are small: 24 bits with the row's place plus
+ * one, over eight bits of its hash.
  */
 export class RowHashIndex {
   private readonly slots: Int32Array;
 
   /**
-   * @param rows how many there are, or more
-   * @param entry gives row `i` of the block, its place by which the decoder finds it; false behind the last
+   * @param rows the number of rows, or more
+   * @param entry fills in row `i` of the block and its place; false after the last
    */
   constructor(rows: number, entry: (i: number, into: RowPlace) => boolean) {
-    this.slots = new Int32Array(Math.ceil(rows * ROOM) + 1);
+    this.slots = new Int32Array(Math.ceil(rows * SLOTS_PER_ROW) + 1);
     const { slots } = this;
     const row = new RowPlace();
     for (let i = 0; entry(i, row); i++) {
@@ -270,24 +270,24 @@ export class RowHashIndex {
 
   /** Bytes for so many rows. */
   static bytes(rows: number): number {
-    return Math.ceil(4 * ROOM * rows);
+    return Math.ceil(4 * SLOTS_PER_ROW * rows);
   }
 
   static fits(rows: number, greatestEntry: number): boolean {
-    return rows <= MOST_ROWS && greatestEntry <= MOST_ENTRY;
+    return rows <= MAX_ROWS && greatestEntry <= MAX_PLACE;
   }
 
-  /** The first slot that a row of this hash may be in; -1 when none is. */
+  /** The first slot in which a row of this hash may be; -1 when there is none. */
   first(hash: number): number {
     return this.from(this.home(hash), hash);
   }
 
-  /** The next one after `slot`. */
+  /** The next such slot after `slot`. */
   after(slot: number, hash: number): number {
     return this.from(this.behind(slot), hash);
   }
 
-  /** What the decoder finds the row by. */
+  /** The place by which the decoder finds the row. */
   entry(slot: number): number {
     return (this.slots[slot]! >>> TAG_BITS) - 1;
   }
@@ -311,7 +311,7 @@ export class RowHashIndex {
   }
 }
 
-/** Whether the row at a place is that of the target. Rows of a block differ mostly at their ends. */
+/** Whether a row of a block is that of the target. Compares from the end: rows of a block mostly differ in their last bytes. */
 export function isRowAt(bytes: Uint8Array, offset: number, length: number, target: SeekKey): boolean {
   if (length !== target.rowLength) return false;
   const { row, rowOffset } = target;

@@ -5,7 +5,7 @@ import type { CachedFile } from '../cache/file-handle-cache.js';
 /** The constants of sorted files. FROZEN: see docs/formats.md. */
 
 export const FORMAT_VERSION = 2;
-/** Files of it are read: they know nothing of parts of blocks. */
+/** The oldest version that is read: its blocks have no parts. */
 export const OLDEST_FORMAT_VERSION = 1;
 /** The last eight bytes of every sorted file: "ROWANSST". */
 export const MAGIC: Uint8Array = Uint8Array.of(0x52, 0x4f, 0x57, 0x41, 0x4e, 0x53, 0x53, 0x54);
@@ -27,20 +27,20 @@ export const BlockType = {
 } as const;
 export type BlockType = (typeof BlockType)[keyof typeof BlockType];
 
-/** Entries of a leaf index; a file of fewer data blocks has a root index alone. */
+/** Entries of a leaf index. A file with fewer data blocks has only a root index. */
 export const LEAF_ENTRIES = 4096;
 
-/** Kinds of index keys: which parts they have. The parts left out sort first. */
+/** Kinds of index keys, by the parts they have. Omitted parts sort first. */
 export const KeyKind = { Row: 0, Column: 1, Cell: 2 } as const;
 export type KeyKind = (typeof KeyKind)[keyof typeof KeyKind];
 
-/** The header and checksum that every block of a sorted file has. */
+/** The header and checksum of every block of a sorted file. */
 
 const TWO_32 = 0x100000000;
 const seedBytes = new Uint8Array(16);
 const seedView = new DataView(seedBytes.buffer);
 
-/** What the checksum of the bytes at `offset` of file `fileNo` begins with: read elsewhere they do not fit. */
+/** The seed of the checksum at `offset` of file `fileNo`: the same bytes elsewhere do not match. */
 export function checksumSeed(fileNo: number, offset: number): number {
   seedView.setUint32(0, fileNo % TWO_32, true);
   seedView.setUint32(4, fileNo / TWO_32, true);
@@ -49,7 +49,7 @@ export function checksumSeed(fileNo: number, offset: number): number {
   return crc32(seedBytes, 0, 16);
 }
 
-/** Fills in the header of a block that stands at `at` of `target`, its payload behind the header. */
+/** Writes the header of a block at `at` of `target`; its payload is already in place after the header. */
 export function writeHeader(
   target: Uint8Array,
   at: number,
@@ -68,7 +68,7 @@ export function writeHeader(
   view.setUint32(0, crc, true);
 }
 
-/** A block as it stands in the file, its checksum verified. */
+/** A block as it is in the file, its checksum verified. */
 export interface FramedBlock {
   /** Header and payload. */
   readonly bytes: Uint8Array;
@@ -82,7 +82,7 @@ export interface FramedBlock {
 
 /**
  * Reads the `length` bytes of a block, header included, and verifies them.
- * @param buffer where to read it to; a new one when it is left out or too small.
+ * @param buffer the buffer to use; a new one is allocated when it is omitted or too small.
  * @throws CorruptionError naming the file and the offset.
  */
 export function readBlock(
@@ -93,7 +93,7 @@ export function readBlock(
   buffer?: Uint8Array,
 ): FramedBlock {
   if (length < BLOCK_HEADER_BYTES || offset < 0 || offset + length > file.size) {
-    throw corruption(file.path, offset, `a block of ${length} bytes cannot stand there`);
+    throw corruption(file.path, offset, `a block of ${length} bytes does not fit there`);
   }
   const bytes = buffer !== undefined && buffer.length >= length ? buffer : newBytes(length);
   const read = file.read(bytes, 0, length, offset);
@@ -101,9 +101,9 @@ export function readBlock(
   const view = new DataView(bytes.buffer, bytes.byteOffset, BLOCK_HEADER_BYTES);
   const crc = crc32(bytes, 4, length - 4, checksumSeed(fileNo, offset));
   if (crc !== view.getUint32(0, true))
-    throw corruption(file.path, offset, 'a block does not fit its checksum');
+    throw corruption(file.path, offset, 'the checksum of a block does not match');
   if (view.getUint32(12, true) !== length - BLOCK_HEADER_BYTES)
-    throw corruption(file.path, offset, 'a block has another length than the index says');
+    throw corruption(file.path, offset, 'the length of a block differs from the index');
   return {
     bytes,
     type: view.getUint8(4),
@@ -114,7 +114,7 @@ export function readBlock(
   };
 }
 
-/** A block that is never compressed: everything but data. */
+/** Reads a block of a type that is never compressed: any but data. */
 export function readPlainBlock(
   file: CachedFile,
   fileNo: number,
@@ -128,12 +128,12 @@ export function readPlainBlock(
   return block.bytes.subarray(BLOCK_HEADER_BYTES);
 }
 
-/** Bytes that are not zeroed first. */
+/** An uninitialized buffer. */
 export function newBytes(length: number): Uint8Array {
   return new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
 }
 
-/** The error for a file that is not what was written, with what to do about it. */
+/** The error for a file that differs from what was written, with what to do about it. */
 export function corruption(path: string, offset: number, why: string, cause?: unknown): CorruptionError {
   return new CorruptionError(
     `"${path}" is damaged at byte ${offset}: ${why}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,

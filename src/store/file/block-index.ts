@@ -4,7 +4,7 @@ import { readU64, sharedPrefix } from '../encoding/data-block.js';
 import {
   ABSENT,
   LIMIT,
-  MOST_POSITIONS,
+  MAX_POSITIONS,
   PrefixIndex,
   type RowNumbers,
   type RowNumbersMaker,
@@ -21,54 +21,54 @@ import {
 } from './index-key.js';
 
 /**
- * Numbers for rows that are few and far from each other, as those of an index are: unlike in {@link InterpolationKey} a byte counts
- * as many values as there are different ones at its place, not as many as there are between the least and the greatest. Of
- * addresses of pages, whose domains are of `com`, `de` and `org`, four letters are thirty values and not a million, and what
- * tells the rows apart has a place in the number.
+ * Numbers for a few rows that are far apart, like the keys of an index. Unlike in {@link InterpolationKey}, each position of the row
+ * counts as many values as the rows have different bytes there, not the whole range between the least and the greatest. For
+ * page addresses with domains under `com`, `de` and `org`, four letters are thirty values instead of a million, so the bytes
+ * that distinguish the rows fit into the number.
  */
 
-/** Values of a position: that there is no byte, and every byte. */
+/** Values of a position: no byte, and every byte. */
 const VALUES = 257;
 
-/** Which bytes the rows of a run have at each position behind their common beginning. */
+/** Collects which bytes the rows of a run have at each position after their common prefix. */
 export class ByteSets implements RowNumbersMaker {
-  private readonly present = new Uint8Array(MOST_POSITIONS * VALUES);
+  private readonly present = new Uint8Array(MAX_POSITIONS * VALUES);
 
   constructor(private readonly skip: number) {}
 
   add(bytes: Uint8Array, offset: number, length: number): void {
     const { present, skip } = this;
-    for (let i = 0; i < MOST_POSITIONS; i++) {
+    for (let i = 0; i < MAX_POSITIONS; i++) {
       const at = skip + i;
       present[i * VALUES + (at < length ? bytes[offset + at]! : ABSENT) - ABSENT] = 1;
     }
   }
 
-  make(): RankCode {
-    return new RankCode(this.skip, this.present);
+  make(): RankKey {
+    return new RankKey(this.skip, this.present);
   }
 }
 
-export class RankCode implements RowNumbers {
+export class RankKey implements RowNumbers {
   private positions = 0;
-  /** Of each position and value: how many values that rows have there are less, twice, and one more if rows have it. */
+  /** For each position and value: twice the number of lower values that occur, plus one if the value itself occurs. */
   private readonly ranks: Uint16Array;
-  /** Of each position: how many digits there are. */
-  private readonly radix = new Int32Array(MOST_POSITIONS);
-  /** Bits that are left out of the last position. */
+  /** The number of digits of each position. */
+  private readonly radix = new Int32Array(MAX_POSITIONS);
+  /** The number of low bits of the last position that are left out. */
   private shift = 0;
 
   /**
-   * @param skip bytes that all rows begin with; nothing of them is in the code
-   * @param present of each position and value whether a row has it
+   * @param skip the length of the common prefix, which is not part of the number
+   * @param present whether a row has the value, for each position and value
    */
   constructor(
     private readonly skip: number,
     present: Uint8Array,
   ) {
-    const ranks = new Uint16Array(MOST_POSITIONS * VALUES);
+    const ranks = new Uint16Array(MAX_POSITIONS * VALUES);
     let product = 1;
-    while (this.positions < MOST_POSITIONS && this.shift === 0) {
+    while (this.positions < MAX_POSITIONS && this.shift === 0) {
       const start = this.positions * VALUES;
       let count = 0;
       for (let value = 0; value < VALUES; value++) {
@@ -76,7 +76,7 @@ export class RankCode implements RowNumbers {
         ranks[start + value] = (count << 1) | has;
         count += has;
       }
-      // Behind the last byte of the longest row nothing is to be told.
+      // After the last byte of the longest row there is nothing to distinguish.
       if (count === 1 && present[start] === 1) break;
       let shift = 0;
       while (product * (((count - 1) >> shift) + 1) > LIMIT) shift++;
@@ -100,7 +100,7 @@ export class RankCode implements RowNumbers {
       const digit = i === last ? rank >> (1 + shift) : rank >> 1;
       if (digit >= digits) return this.fill(code, i, 1);
       code = code * digits + digit;
-      // Between two values that rows have: before all rows that have the greater.
+      // Between two values that occur: before all rows that have the greater.
       if ((rank & 1) === 0) return this.fill(code, i + 1, 0);
     }
     return code;
@@ -118,31 +118,31 @@ export class RankCode implements RowNumbers {
 }
 
 /**
- * Where blocks begin, in memory: what a leaf or root index block decodes to. An entry's key is greater than everything
- * in the block before and not greater than the first cell of its own block.
+ * A decoded leaf or root index block: where blocks begin. The key of an entry is greater than every cell of the block before, and
+ * not greater than the first cell of its own block.
  */
 
 /** count u32, then entries, then keys. */
 const HEAD_BYTES = 4;
 /** offset u64, length u32, first data block u32, key offset u32. */
 export const ENTRY_BYTES = 20;
-/** With what numbers its rows: some 8 KiB. */
+/** Memory of the object and its row numbers: about 8 KiB. */
 const OBJECT_BYTES = 9000;
 
 export class BlockIndex extends CacheEntry {
   readonly count: number;
-  /** Of each block: where it begins, its length with header, and the number of the first data block in it. */
+  /** For each block: its offset, its length with header, and the number of the first data block in it. */
   readonly offsets: Float64Array;
   readonly lengths: Uint32Array;
   readonly firstBlocks: Uint32Array;
-  /** Of each key: where it begins, and its row. */
+  /** For each key: its offset, and the offset of its row. */
   private readonly keys: Uint32Array;
   private readonly rows: Uint32Array;
   private readonly rowLengths: Uint16Array;
   private readonly table: PrefixIndex;
   private readonly view: DataView;
 
-  /** Throws a text that says what is wrong with the payload when it is no index. */
+  /** @throws RangeError that describes the fault when the payload is not an index. */
   constructor(private readonly bytes: Uint8Array) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const count = bytes.length < HEAD_BYTES ? 0 : view.getUint32(0, true);
@@ -207,8 +207,8 @@ export class BlockIndex extends CacheEntry {
   }
 
   /**
-   * Whether the key of entry `i` is at or before `target`. A whole cell's key that equals the target counts as behind
-   * it: cells that differ in nothing but their seq may end the block before.
+   * Whether the key of entry `i` is at or before `target`. A cell key that equals the target counts as after it, because cells that
+   * differ only in seq may be at the end of the block before.
    */
   isAtOrBefore(i: number, target: SeekKey): boolean {
     return isKeyAtOrBefore(
@@ -222,7 +222,7 @@ export class BlockIndex extends CacheEntry {
     );
   }
 
-  /** The row of the key of entry `i`, which may be only the beginning of a row. */
+  /** The row in the key of entry `i`, which may be only a prefix of a row. */
   keyRow(i: number): Uint8Array {
     return this.bytes.subarray(this.rows[i]!, this.rows[i]! + this.rowLengths[i]!);
   }
@@ -254,7 +254,7 @@ export class IndexBuilder {
     this.firstBlocks.push(firstBlock);
   }
 
-  /** The payload of the index block, and begins the next one. */
+  /** Returns the payload of the index block, and begins the next one. */
   finish(): Uint8Array {
     const entriesEnd = 4 + this.keys.length * ENTRY_BYTES;
     let length = entriesEnd;

@@ -3,11 +3,11 @@ import { SeekKey } from '../cursor.js';
 import { hashBytes, hashRow, lane1, lane2 } from '../encoding/row-hash.js';
 
 /**
- * Blocked bloom filters: a key's bits are all in one line of 64 bytes, so that a look-up costs one cache miss. A filter
- * holds up to {@link CHUNK_KEYS} keys; a file has as many of them as it needs, each for a range of rows.
+ * Blocked bloom filters: all bits of a key are in one line of 64 bytes, so that a look-up costs one cache miss. A chunk holds up to
+ * {@link CHUNK_KEYS} keys; a file has as many chunks as it needs, each for a range of rows.
  */
 
-/** Keys that a chunk is made for: at ten bits each, about one absent key in a hundred is taken for present. */
+/** The most keys of a chunk. At ten bits each, about one absent key in a hundred is reported as present. */
 export const CHUNK_KEYS = 1 << 20;
 const LINE_BYTES = 64;
 const LINE_BITS = 512;
@@ -17,7 +17,7 @@ const CHUNK_LINES = (CHUNK_KEYS * BITS_PER_KEY) / LINE_BITS;
 const PROBES = 6;
 const TWO_32 = 0x100000000;
 
-/** Bits of keys, in a whole number of lines. */
+/** The bits of a chunk's keys, in whole lines. */
 export class BloomChunk extends CacheEntry {
   private readonly lines: number;
 
@@ -41,43 +41,43 @@ export class BloomChunk extends CacheEntry {
   }
 }
 
-/** So many keys are kept as hashes: a small file's filter is made at its size, and no large one for it. */
-const FEW_KEYS = 1 << 13;
+/** So many keys are first kept as hashes, so that a small file needs no filter of full size. */
+const BUFFERED_KEYS = 1 << 13;
 
-/** Collects keys of one chunk after another. */
+/** Collects the keys of one chunk after another. */
 export class BloomBuilder {
-  /** Hashes of the first keys, two each. */
-  private readonly few = new Int32Array(2 * FEW_KEYS);
-  /** Lines for a whole chunk, once there are many keys. */
+  /** The hashes of the first keys, two each. */
+  private readonly buffered = new Int32Array(2 * BUFFERED_KEYS);
+  /** The lines of a full chunk; allocated when there are more keys. */
   private bits: Uint8Array | undefined;
   /** Keys in the chunk. */
   keys = 0;
 
   add(hash1: number, hash2: number): void {
     const keys = this.keys++;
-    if (keys < FEW_KEYS) {
-      this.few[2 * keys] = hash1;
-      this.few[2 * keys + 1] = hash2;
+    if (keys < BUFFERED_KEYS) {
+      this.buffered[2 * keys] = hash1;
+      this.buffered[2 * keys + 1] = hash2;
       return;
     }
-    if (keys === FEW_KEYS) {
+    if (keys === BUFFERED_KEYS) {
       this.bits ??= new Uint8Array(CHUNK_LINES * LINE_BYTES);
       this.bits.fill(0);
-      this.setFew(this.bits, FEW_KEYS);
+      this.setBuffered(this.bits, BUFFERED_KEYS);
     }
     setBits(this.bits!, CHUNK_LINES, hash1, hash2);
   }
 
-  /** The chunk's bits, no longer than its keys need; valid until the next key. Begins the next chunk. */
+  /** Returns the chunk's bits, no longer than its keys need, valid until the next key; and begins the next chunk. */
   finish(): Uint8Array {
     const { keys } = this;
     const needed = (keys * BITS_PER_KEY) / LINE_BITS;
     let lines = CHUNK_LINES;
     while (lines % 2 === 0 && lines / 2 >= needed) lines /= 2;
     this.keys = 0;
-    if (keys <= FEW_KEYS) {
+    if (keys <= BUFFERED_KEYS) {
       const bits = new Uint8Array(lines * LINE_BYTES);
-      this.setFew(bits, keys);
+      this.setBuffered(bits, keys);
       return bits;
     }
     const bits = this.bits!;
@@ -85,10 +85,10 @@ export class BloomBuilder {
     return bits.subarray(0, lines * LINE_BYTES);
   }
 
-  private setFew(bits: Uint8Array, count: number): void {
-    const { few } = this;
+  private setBuffered(bits: Uint8Array, count: number): void {
+    const { buffered } = this;
     const lines = bits.length / LINE_BYTES;
-    for (let i = 0; i < count; i++) setBits(bits, lines, few[2 * i]!, few[2 * i + 1]!);
+    for (let i = 0; i < count; i++) setBits(bits, lines, buffered[2 * i]!, buffered[2 * i + 1]!);
   }
 }
 
@@ -104,7 +104,7 @@ function setBits(bits: Uint8Array, lines: number, hash1: number, hash2: number):
   }
 }
 
-/** Lays each two neighboring lines upon one another: `lineOf` with half as many lines finds both there. */
+/** Combines each two adjacent lines into one: `lineOf` with half as many lines finds both there. */
 function halve(bits: Uint8Array, half: number): void {
   for (let line = 0; line < half; line++) {
     const to = line * LINE_BYTES;
@@ -113,7 +113,7 @@ function halve(bits: Uint8Array, half: number): void {
   }
 }
 
-/** Whether bytes of this length can be a chunk. */
+/** Whether a chunk may have this length. */
 export function isChunkLength(length: number): boolean {
   return length > 0 && length % LINE_BYTES === 0 && length <= CHUNK_LINES * LINE_BYTES;
 }
@@ -123,11 +123,11 @@ function lineOf(hash1: number, lines: number): number {
 }
 
 /**
- * What bloom filters and the tables of blocks hash. A point read hashes its row, and its column, once for all files. A
- * column is hashed on top of its row, so that the columns of one row cost only themselves.
+ * The hashes that bloom filters and row tables of blocks use. A point read hashes its row, and its column, once for all files. The
+ * hash of a column continues that of its row, so that further columns of a row cost only themselves.
  */
 
-/** The row, and maybe the column, of a point read. Reused: `setRow` forgets the column. */
+/** The row, and optionally the column, of a point read. Reusable: `setRow` clears the column. */
 export class BloomKey {
   /** The start of the row. */
   readonly target = new SeekKey();
@@ -137,7 +137,7 @@ export class BloomKey {
   column1 = 0;
   column2 = 0;
 
-  /** `row` must stay as it is while the key is used. */
+  /** `row` must not change while the key is used. */
   setRow(row: Uint8Array, offset = 0, length = row.length): this {
     this.target.setRow(row, offset, length);
     hashRow(row, offset, length);
@@ -147,7 +147,7 @@ export class BloomKey {
     return this;
   }
 
-  /** The column of the row that was set before. */
+  /** Sets the column of the present row. */
   setColumn(qualifier: Uint8Array, offset = 0, length = qualifier.length): this {
     hashBytes(qualifier, offset, length, this.row1, this.row2);
     this.column1 = lane1;

@@ -14,19 +14,19 @@ import {
 import type { BlockIndex } from './block-index.js';
 import type { FileMeta } from './file-meta.js';
 
-/** A buffer that a cursor's blocks are read into, one after another. */
+/** A buffer into which a cursor reads one block after another. */
 export class ReadBuffer {
   bytes: Uint8Array | undefined;
 }
 
-/** Compressed blocks are read into this, by everyone: it is used up when the read returns. */
+/** Shared by all: compressed blocks are read into it, and are decompressed before the read returns. */
 const compressed = new ReadBuffer();
-const MOST_KEPT = 1 << 20;
+const MAX_REUSED_BYTES = 1 << 20;
 
-/** The data blocks of one file: out of the cache, or read, verified, decompressed and checked. */
+/** The data blocks of one file: from the cache, or read, verified and decompressed. */
 export class DataBlockSource {
   private readonly encodingId: number;
-  /** Known from the first block on: a file is opened to learn which codec it takes. */
+  /** Found with the first block: files are also opened just to learn which codec they need. */
   private codec: BlockCodec | undefined;
 
   constructor(
@@ -42,13 +42,13 @@ export class DataBlockSource {
   /**
    * The block of entry `i` of an index of data blocks.
    * @param keep whether the reader wants it in the cache; the family may not
-   * @param reuse where to read it to when it is not kept
+   * @param reuse the buffer for a block that is not cached
    */
   block(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
     return this.cached(index, i) ?? this.read(index, i, keep, reuse);
   }
 
-  /** As `block`, of one that is not in the cache. */
+  /** Like `block`, for a block that is not in the cache. */
   read(index: BlockIndex, i: number, keep: boolean, reuse: ReadBuffer | undefined): DataBlock {
     const number = index.firstBlocks[i]!;
     this.cache.misses++;
@@ -60,14 +60,14 @@ export class DataBlockSource {
     return block;
   }
 
-  /** Whether a block that is read for one row is to be read as a whole: while the cache has room it is there for the next ones. */
+  /** Whether a read of one row should read the whole block: as long as the cache has room it serves later reads. */
   readsWhole(index: BlockIndex, i: number, keep: boolean): boolean {
     return keep && this.policy.keep && this.cache.hasRoom(index.lengths[i]!);
   }
 
-  /** Takes back a block that only one reader had, and has done with. */
-  giveBack(block: DataBlock): void {
-    this.cache.giveBack(block);
+  /** Releases a block that only one reader used. */
+  release(block: DataBlock): void {
+    this.cache.release(block);
   }
 
   /** The block of entry `i`, if it is in the cache; null otherwise. */
@@ -86,7 +86,7 @@ export class DataBlockSource {
     const buffer = codec !== undefined ? compressed : kept ? undefined : reuse;
     const memory = kept && codec === undefined ? this.memoryOf(length) : undefined;
     const framed = readBlock(file, meta.fileNo, offset, length, buffer?.bytes ?? memory);
-    if (buffer !== undefined && (framed.bytes.length <= MOST_KEPT || buffer === reuse))
+    if (buffer !== undefined && (framed.bytes.length <= MAX_REUSED_BYTES || buffer === reuse))
       buffer.bytes = framed.bytes;
     const { rawLength } = framed;
     if (
@@ -94,7 +94,7 @@ export class DataBlockSource {
       framed.encoding !== this.encodingId ||
       rawLength > MAX_RAW_BLOCK_BYTES
     )
-      throw corruption(file.path, offset, 'a block is no data block of this file');
+      throw corruption(file.path, offset, 'a block is not a data block of this file');
     try {
       if (framed.codec === CODEC_IDS.NONE) {
         const block = this.stored(framed, codec !== undefined);
@@ -111,13 +111,13 @@ export class DataBlockSource {
     }
   }
 
-  /** Memory for a block of the cache: that of one that has left it, or some with room for the next, which may be longer. */
+  /** A buffer for a cached block: of an evicted block, or a new one, slightly larger so that it also fits later blocks. */
   private memoryOf(length: number): Uint8Array | undefined {
     if (length > this.file.size) return undefined;
     return this.cache.takeMemory(length) ?? newBytes(length + (length >>> 6));
   }
 
-  /** A block that is not compressed; `shared`: its buffer is about to be used for another. */
+  /** A block that is not compressed. `shared`: its buffer will be used for another block. */
   private stored(framed: FramedBlock, shared: boolean): DataBlock {
     const { rawLength, length } = framed;
     if (rawLength !== length) throw new CorruptionError(`it has ${length} bytes instead of ${rawLength}`);

@@ -9,21 +9,21 @@ import {
   type DataBlockEncoding,
 } from '../../table/index.js';
 
-/** Facts about a sorted file that are known without reading its cells. They are kept in the file itself, and in the MANIFEST. */
+/** The metadata of a sorted file. It is stored in the file's meta block and in part in the MANIFEST. */
 
 export interface FileMeta {
-  /** The number under which the file was written: every checksum in it is tied to it. */
+  /** The number under which the file was written; it is part of every checksum. */
   readonly fileNo: number;
   readonly cells: number;
   readonly puts: number;
-  /** Delete markers of every kind. */
+  /** Delete markers of any kind. */
   readonly deletes: number;
-  /** Of these, the markers of a whole family (`DeleteFamily`, `DeleteFamilyVersion`). */
+  /** Those of a whole family (`DeleteFamily`, `DeleteFamilyVersion`). */
   readonly deleteFamilyCount: number;
   readonly rows: number;
   /**
-   * The timestamps that the file has a bearing on (R56, HBase `TimeRangeTracker`): 0 from the first `DeleteColumn` or
-   * `DeleteFamily` on, which hide everything below them.
+   * The range of timestamps that the file affects (R56, HBase `TimeRangeTracker`). `minTimestamp` is 0 if it has a `DeleteColumn` or
+   * `DeleteFamily`, which hide everything below their timestamp.
    */
   readonly minTimestamp: number;
   readonly maxTimestamp: number;
@@ -33,29 +33,29 @@ export interface FileMeta {
   readonly maxSeq: number;
   readonly firstRow: Uint8Array;
   readonly lastRow: Uint8Array;
-  /** The most cells that one column has. */
+  /** The greatest number of cells of one column. */
   readonly maxVersions: number;
-  /** Any cell has a time to live of its own. */
+  /** Whether any cell has a time to live of its own. */
   readonly hasTtl: boolean;
   /** Written by a compaction of all files of its store. */
   readonly majorCompacted: boolean;
-  /** Written outside the store, and added as a whole: its cells take the seq of that moment (R83). */
+  /** Bulk-loaded: its cells get the sequence number of the load (R83). */
   readonly bulkLoaded: boolean;
   readonly compression: Compression;
   readonly encoding: DataBlockEncoding;
   readonly bloomFilter: BloomFilter;
   /** Keys in the bloom filter. */
   readonly bloomKeys: number;
-  /** Bytes at which a data block was closed, before encoding. */
+  /** Bytes of cells, before encoding, at which a data block was closed. */
   readonly blockSize: number;
   readonly dataBlocks: number;
-  /** Bytes of all rows, qualifiers and values, and of a fixed header each: what the cells take unencoded. */
+  /** Bytes of all rows, qualifiers and values, with a fixed header each: the size of the cells without encoding. */
   readonly rawBytes: number;
-  /** Bytes of the data blocks as they stand in the file. */
+  /** Bytes of the data blocks in the file. */
   readonly dataBytes: number;
 }
 
-/** A file that has been written, and how long it is. */
+/** A file that was written. */
 export interface WrittenFile {
   readonly meta: FileMeta;
   /** The length of the file in bytes. */
@@ -64,7 +64,7 @@ export interface WrittenFile {
   readonly footerCrc: number;
 }
 
-/** File facts as JSON: for the meta block and the MANIFEST. */
+/** The metadata as JSON, for the meta block and the MANIFEST. */
 
 type Kind = 'number' | 'boolean' | 'bytes' | readonly string[];
 
@@ -100,7 +100,7 @@ export type FileMetaJson = {
   readonly [Field in keyof FileMeta]: FileMeta[Field] extends Uint8Array ? string : FileMeta[Field];
 };
 
-/** A plain object that `JSON.stringify` takes: rows in hex. */
+/** A JSON object, with rows in hex. */
 export function fileMetaToJson(meta: FileMeta): FileMetaJson {
   const json: Record<string, unknown> = {};
   for (const field of Object.keys(FIELDS) as (keyof FileMeta)[]) {
@@ -111,12 +111,12 @@ export function fileMetaToJson(meta: FileMeta): FileMetaJson {
 }
 
 /**
- * Fields that are not known are passed over: later versions may add some.
+ * Decodes metadata. Unknown fields are ignored, because later versions may add some.
  * @throws CorruptionError naming the field that is missing or wrong.
  */
 export function fileMetaFromJson(json: unknown): FileMeta {
   if (typeof json !== 'object' || json === null)
-    throw new CorruptionError('The facts of a sorted file are no object.');
+    throw new CorruptionError('The metadata of a sorted file is not an object.');
   const given = json as Record<string, unknown>;
   const meta: Record<string, unknown> = {};
   for (const [field, kind] of Object.entries(FIELDS)) {

@@ -4,24 +4,24 @@ import { BLOCK_HEADER_BYTES, type BlockType, writeHeader } from './block-frame.j
 const STAGING_BYTES = 1 << 18;
 
 /**
- * Bytes that are left to the operating system at a time. It would write a large file all at once when that is synced in the end,
- * and whoever waits for the log meanwhile waits behind it.
+ * Bytes after which the file is synced while it is written. Otherwise the system would write a large file at once in the final
+ * sync, and syncs of the log would wait for it.
  */
 const SYNCED_BYTES = 1 << 20;
 
-/** Where a block stands in the file. */
+/** The position of a block in the file. */
 export interface BlockPlace {
   readonly offset: number;
-  /** With its header. */
+  /** Header included. */
   readonly length: number;
 }
 
-/** Appends blocks to a file, a few of them with each call of the system. */
+/** Appends blocks to a file, several with each system call. */
 export class FileOutput {
   private staging = new Uint8Array(STAGING_BYTES);
   private staged = 0;
   private unsynced = 0;
-  /** Where the next byte goes. */
+  /** The offset of the next byte. */
   offset = 0;
 
   constructor(

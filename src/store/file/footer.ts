@@ -1,13 +1,13 @@
 /**
- * The last 64 bytes of a sorted file, which say where everything else is. FROZEN, see docs/formats.md:
+ * The last 64 bytes of a sorted file, which locate the rest. FROZEN, see docs/formats.md:
  *
  *     0   meta offset u64, length u32
  *     12  root index offset u64, length u32
  *     24  bloom index offset u64, length u32 (0: no bloom filter)
- *     36  length of the index of part groups u32, which stands before the root index (0: blocks have no parts)
+ *     36  length u32 of the index of part groups, which is directly before the root index (0: blocks have no parts)
  *     40  file number u64
  *     48  format version u32
- *     52  crc u32 of the 52 bytes before, seeded as a block's
+ *     52  crc u32 of the 52 bytes before, seeded like a block's
  *     56  "ROWANSST"
  */
 
@@ -38,9 +38,9 @@ export interface Footer {
   readonly fileNo: number;
 }
 
-/** A footer as it was read. */
+/** A footer that was read. */
 export interface ReadFooter extends Footer {
-  /** The checksum it carries. */
+  /** Its checksum. */
   readonly crc: number;
 }
 
@@ -62,13 +62,13 @@ export function writeFooter(footer: Footer, offset: number): Uint8Array {
   return bytes;
 }
 
-/** The checksum that a footer's bytes carry: by it the MANIFEST knows the file it names. */
+/** The checksum in a footer's bytes, by which the MANIFEST identifies the file. */
 export function footerCrc(bytes: Uint8Array): number {
   return new DataView(bytes.buffer, bytes.byteOffset).getUint32(CRC_AT, true);
 }
 
 /**
- * @throws CorruptionError when the file does not end in a footer of file `fileNo`.
+ * @throws CorruptionError when the file does not end with a footer of file `fileNo`.
  * @throws RowanError `ERR_FORMAT_VERSION` when a later version of Rowan wrote it.
  */
 export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
@@ -76,13 +76,13 @@ export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
   if (offset < 0) throw corruption(file.path, 0, `it has only ${file.size} bytes, too few for a sorted file`);
   const bytes = new Uint8Array(FOOTER_BYTES);
   if (file.read(bytes, 0, FOOTER_BYTES, offset) !== FOOTER_BYTES)
-    throw corruption(file.path, offset, 'its footer could not be read whole');
+    throw corruption(file.path, offset, 'its footer could not be read completely');
   if (!equalBytes(bytes.subarray(MAGIC_AT), MAGIC))
-    throw corruption(file.path, offset + MAGIC_AT, 'it does not end as a sorted file');
+    throw corruption(file.path, offset + MAGIC_AT, 'it does not end like a sorted file');
   const view = new DataView(bytes.buffer);
   const writtenAs = readU64(view, 40);
   if (crc32(bytes, 0, CRC_AT, checksumSeed(writtenAs, offset)) !== view.getUint32(CRC_AT, true))
-    throw corruption(file.path, offset, 'its footer does not fit its checksum');
+    throw corruption(file.path, offset, 'the checksum of its footer does not match');
   const version = view.getUint32(48, true);
   if (version < OLDEST_FORMAT_VERSION || version > FORMAT_VERSION) {
     throw new RowanError(
@@ -103,7 +103,7 @@ export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
   return { meta: place(0), root, bloom: place(24), parts, fileNo, crc: footerCrc(bytes) };
 }
 
-/** The number under which a file was written, whatever its name: for files that come from elsewhere. */
+/** The number under which a file was written, whatever its name: for files from other stores. */
 export function fileNumberOf(file: CachedFile): number {
   const bytes = new Uint8Array(8);
   file.read(bytes, 0, 8, Math.max(0, file.size - FOOTER_BYTES + 40));

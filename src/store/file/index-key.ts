@@ -3,9 +3,9 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { readU64 } from '../encoding/data-block.js';
 import { KeyKind } from './block-frame.js';
 
-/** The keys by which blocks, and parts of blocks, are found. FROZEN: see docs/formats.md. */
+/** The keys by which blocks and parts of blocks are found. FROZEN: see docs/formats.md. */
 
-/** kind u8, row length u16, and by kind: qualifier length u32, timestamp u64, type u8; then row and qualifier. */
+/** kind u8, row length u16, and depending on the kind: qualifier length u32, timestamp u64, type u8; then row and qualifier. */
 const ROW_KEY_BYTES = 3;
 const COLUMN_KEY_BYTES = 7;
 const CELL_KEY_BYTES = 16;
@@ -14,12 +14,12 @@ export function keyHeaderBytes(kind: number): number {
   return kind === KeyKind.Row ? ROW_KEY_BYTES : kind === KeyKind.Column ? COLUMN_KEY_BYTES : CELL_KEY_BYTES;
 }
 
-/** Bytes of a key as it is written, without the first `skip` of its row. */
+/** The encoded length of a key without the first `skip` bytes of its row. */
 export function keyBytes(key: IndexKey, skip = 0): number {
   return keyHeaderBytes(key.kind) + key.row.length - skip + key.qualifier.length;
 }
 
-/** Where the key that begins at `key` ends; infinity when there is no key. */
+/** The end of the key at `key`; Infinity when there is no valid key. */
 export function keyEnd(bytes: Uint8Array, view: DataView, key: number): number {
   const kind = key < bytes.length ? bytes[key]! : -1;
   const header = keyHeaderBytes(kind);
@@ -29,10 +29,9 @@ export function keyEnd(bytes: Uint8Array, view: DataView, key: number): number {
 }
 
 /**
- * Whether the key at `key`, whose row stands at `rowAt`, is at or before `target`. Of the rows `skip` bytes are left out that
- * both begin with.
- * A whole cell's key that equals the target counts as behind it: cells
- * that differ in nothing but their seq may stand on both sides of it.
+ * Whether the key at `key`, whose row is at `rowAt`, is at or before `target`. The first `skip` bytes of the target's row, which are
+ * not stored in the key, are known to be equal.
+ * A cell key that equals the target counts as after it, because cells that differ only in seq may be on both sides of it.
  */
 export function isKeyAtOrBefore(
   bytes: Uint8Array,
@@ -71,7 +70,7 @@ export function isKeyAtOrBefore(
 
 const TWO_32 = 0x100000000;
 
-/** The key of a block in an index: the shortest that tells its first cell from the cell before. */
+/** The key of a block in an index: the shortest that separates its first cell from the cell before. */
 export class IndexKey {
   kind: KeyKind = KeyKind.Row;
   row: Uint8Array = new Uint8Array(0);
@@ -107,7 +106,7 @@ export class IndexKey {
   }
 }
 
-/** Writes a key without the first `skip` bytes of its row; returns where it ends. */
+/** Writes a key without the first `skip` bytes of its row; returns its end. */
 export function putKey(bytes: Uint8Array, view: DataView, at: number, key: IndexKey, skip = 0): number {
   const row = key.row.subarray(skip);
   view.setUint8(at, key.kind);

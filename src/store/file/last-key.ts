@@ -1,6 +1,6 @@
 import type { CellCursor } from '../cursor.js';
 
-/** The key of the cell that was written last: what the next one is compared with, once for all purposes. */
+/** The key of the cell written last. The next cell is compared with it once, for all uses of the result. */
 export class LastKey {
   /** Row, then qualifier. */
   private bytes = new Uint8Array(256);
@@ -10,13 +10,13 @@ export class LastKey {
   private type = 0;
   private seq = 0;
   private empty = true;
-  /** How the present cell relates to the one before: how many bytes they share, and whether they are equal. */
+  /** The result of the comparison: the lengths of the common prefixes, and whether row and column are equal. */
   sharedRow = 0;
   sameRow = false;
   sharedQualifier = 0;
   sameColumn = false;
 
-  /** Takes the cell at `cursor` for the last one; false, and nothing, when it sorts before or has no row. */
+  /** Replaces the last cell by the one at `cursor`. False, and no change, when that sorts before it or has an empty row. */
   advance(cursor: CellCursor): boolean {
     const { rowLength, qualifierLength } = cursor;
     if (rowLength === 0 || !this.compare(cursor)) return false;
@@ -44,7 +44,7 @@ export class LastKey {
     return this.bytes.slice(0, this.rowLength);
   }
 
-  /** Sets the four facts; false when the cell sorts before the last one. */
+  /** Sets the result of the comparison; false when the cell sorts before the last one. */
   private compare(cursor: CellCursor): boolean {
     const { bytes, rowLength, qualifierLength } = this;
     const { key, rowOffset, qualifierOffset } = cursor;

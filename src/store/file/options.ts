@@ -1,12 +1,12 @@
-/** Options of writers and readers of sorted files. */
+/** Options for writers and readers of sorted files. */
 
 import type { BloomFilter, Compression, DataBlockEncoding } from '../../table/index.js';
 import type { BlockCache } from '../cache/block-cache.js';
 import type { FileHandleCache } from '../cache/file-handle-cache.js';
 
-/** A `FamilyDescriptor` has all of what is not optional but the file's number. */
+/** A `FamilyDescriptor` has all required fields except the file's number. */
 export interface SortedFileWriterOptions {
-  /** The number of the file, which every checksum in it is tied to. */
+  /** The number of the file; it is part of every checksum. */
   readonly fileNo: number;
   /** Its codec must have been prepared (`prepareCodecs`). */
   readonly compression: Compression;
@@ -22,29 +22,29 @@ export interface SortedFileWriterOptions {
   readonly bulkLoaded?: boolean;
 }
 
-/** Caches and settings that all readers of a store share. */
+/** The caches that all readers of a store share. */
 export interface FileContext {
   readonly files: FileHandleCache;
   readonly cache: BlockCache;
 }
 
 export interface SortedFileReaderOptions {
-  /** False: data blocks are not kept in the cache (BLOCKCACHE). Index and bloom always are. Default true. */
+  /** False: data blocks are not cached (BLOCKCACHE). Index and bloom filter always are. Default true. */
   readonly cacheBlocks?: boolean;
-  /** True: data blocks are among the last to leave the cache (IN_MEMORY). Default false. */
+  /** True: data blocks are evicted last (IN_MEMORY). Default false. */
   readonly inMemory?: boolean;
-  /** The seq that every cell of a bulk-loaded file has instead of the one it was written with. */
+  /** The sequence number of all cells of a bulk-loaded file, instead of those in the file. */
   readonly seq?: number;
 }
 
 export interface FileCursorOptions {
-  /** False: blocks that are read enter no cache, whatever the family says (HBase `Scan.setCacheBlocks`). Default true. */
+  /** False: blocks read are not cached, whatever the family says (HBase `Scan.setCacheBlocks`). Default true. */
   readonly cacheBlocks?: boolean;
   /**
-   * True: blocks that enter no cache are read into one buffer, again and again, so bytes given out are gone after the
-   * next move of the cursor. For compactions. Default false: bytes given out stay as they are.
+   * True: blocks that are not cached are read into one buffer, so bytes of the cursor are valid only until its next move. For
+   * compactions. Default false: they stay valid.
    */
   readonly transient?: boolean;
-  /** True: blocks are read part by part, however many. For tests of what a file says of itself. Default false. */
+  /** True: blocks are always read part by part. For the verification of files. Default false. */
   readonly inParts?: boolean;
 }

@@ -1,7 +1,7 @@
 /**
- * The parts of data blocks. A block is what is compressed and what scans read; a part is some of its cells, with a checksum of
- * their own, so that a read of one row reads and checks these alone. What is known of the parts of {@link GROUP_BLOCKS} blocks
- * stands in a block behind them, which comes and goes through the cache.
+ * The parts of data blocks. A block is the unit of compression and of scans. A part is some of its cells, with a checksum of its
+ * own, so that a read of one row reads and verifies only the part. The parts of {@link GROUP_BLOCKS} blocks are described by a group
+ * block after them, which is cached.
  */
 
 import { compareSlices } from '../../bytes/index.js';
@@ -20,33 +20,33 @@ import {
 
 /** Bytes of cells at which a part ends. */
 export const PART_BYTES = 2048;
-/** Parts of a block: those of large blocks are larger. */
-export const MOST_PARTS = 32;
-/** Data blocks whose parts stand in one group. FROZEN: see docs/formats.md. */
+/** The most parts of a block: large blocks have larger parts. */
+export const MAX_PARTS = 32;
+/** Data blocks per group. FROZEN: see docs/formats.md. */
 export const GROUP_BLOCKS = 64;
 
-/** Blocks u32, parts u32, length of what all rows of keys begin with u16. */
+/** Number of blocks u32, number of parts u32, length of the common prefix of all rows of keys u16. */
 const HEAD_BYTES = 10;
-/** crc u32, end in the payload u32, cells u32, place of the key u32. */
+/** crc u32, end in the payload u32, number of cells u32, offset of the key u32. */
 const PART_ENTRY_BYTES = 16;
-/** Of the index of groups: offset u64, length u32. */
+/** An entry of the index of groups: offset u64, length u32. */
 const GROUP_ENTRY_BYTES = 12;
 const OBJECT_BYTES = 300;
 
-/** The parts of up to {@link GROUP_BLOCKS} blocks, as they are read. */
+/** The decoded parts of up to {@link GROUP_BLOCKS} blocks. */
 export class PartGroup extends CacheEntry {
-  /** Parts in it. */
+  /** The number of parts. */
   readonly count: number;
-  /** Blocks whose parts they are. */
+  /** The number of blocks. */
   readonly blocks: number;
   private readonly partsAt: number;
-  /** Where that stands which all rows of keys begin with, and how long it is. */
+  /** Offset and length of the common prefix of all rows of keys. */
   private readonly headAt: number;
   private readonly head: number;
   private readonly keysAt: number;
   private readonly view: DataView;
 
-  /** Throws a text that says what is wrong with the payload when it is no group. */
+  /** @throws RangeError that describes the fault when the payload is not a group. */
   constructor(private readonly bytes: Uint8Array) {
     super(bytes.length + OBJECT_BYTES);
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -63,12 +63,12 @@ export class PartGroup extends CacheEntry {
     if (this.endOf(this.blocks - 1) !== this.count) throw new RangeError('a group has parts of no block');
   }
 
-  /** The first part of block `block` of the group, */
+  /** The first part of block `block` of the group. */
   firstOf(block: number): number {
     return block === 0 ? 0 : this.view.getUint32(HEAD_BYTES + 4 * (block - 1), true);
   }
 
-  /** and the one behind its last. */
+  /** The part after the last one of block `block`. */
   endOf(block: number): number {
     return this.view.getUint32(HEAD_BYTES + 4 * block, true);
   }
@@ -77,7 +77,7 @@ export class PartGroup extends CacheEntry {
     return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part, true);
   }
 
-  /** Where the part ends in its block's payload: the next one begins there. */
+  /** The end of the part in its block's payload, where the next one begins. */
   end(part: number): number {
     return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 4, true);
   }
@@ -86,7 +86,7 @@ export class PartGroup extends CacheEntry {
     return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 8, true);
   }
 
-  /** The part of the block that `target` is in, or after which it would be. */
+  /** The part of the block that contains `target`, or after which it would be. */
   find(block: number, target: SeekKey): number {
     const order = this.compareHead(target);
     if (order > 0) return this.firstOf(block);
@@ -107,7 +107,7 @@ export class PartGroup extends CacheEntry {
     return order < 0 || (order === 0 && this.isRestAtOrBefore(part, target));
   }
 
-  /** Of a target whose row begins as all rows of keys do. */
+  /** For a target whose row has the common prefix. */
   private isRestAtOrBefore(part: number, target: SeekKey): boolean {
     const { bytes, view, head } = this;
     const key = this.keyAt(part);
@@ -115,7 +115,7 @@ export class PartGroup extends CacheEntry {
     return isKeyAtOrBefore(bytes, view, key, rowAt, view.getUint16(key + 1, true), head, target);
   }
 
-  /** Where what all rows of keys begin with stands in relation to the target's row; 0 when that begins so too. */
+  /** Compares the common prefix with the target's row; 0 when that begins with it. */
   private compareHead({ row, rowOffset, rowLength }: SeekKey): number {
     const { bytes, headAt, head } = this;
     return compareSlices(bytes, headAt, head, row, rowOffset, rowLength < head ? rowLength : head);
@@ -140,12 +140,12 @@ export class PartGroup extends CacheEntry {
   }
 }
 
-/** Where the groups of a file are. */
+/** The positions of a file's groups. */
 export class PartGroupPlaces {
   readonly offsets: Float64Array;
   readonly lengths: Uint32Array;
 
-  /** Throws a text that says what is wrong with the payload. */
+  /** @throws RangeError that describes the fault of the payload. */
   constructor(bytes: Uint8Array, groups: number) {
     if (bytes.length !== groups * GROUP_ENTRY_BYTES)
       throw new RangeError(`an index of groups has ${bytes.length} bytes instead of ${groups} entries`);
@@ -174,7 +174,7 @@ export class PartGroupPlaces {
 /** A part of the block that is being written. */
 export interface WrittenPart {
   readonly key: IndexKey;
-  /** Where it ends in the payload. */
+  /** Its end in the payload. */
   readonly end: number;
   readonly cells: number;
   readonly crc: number;
@@ -194,13 +194,13 @@ export class PartGroupBuilder {
     this.ends.push(this.parts.length);
   }
 
-  /** The payload of the group, and begins the next one. */
+  /** Returns the payload of the group, and begins the next one. */
   finish(): Uint8Array {
     const { ends, parts } = this;
     const partsAt = HEAD_BYTES + 4 * ends.length;
     const headAt = partsAt + PART_ENTRY_BYTES * parts.length;
     const first = parts[0]!.key.row;
-    // Keys are in order, so that what the first and the last begin with all do.
+    // Keys are sorted, so the prefix shared by the first and the last is shared by all.
     const last = parts.at(-1)!.key.row;
     const head = sharedPrefix(first, 0, first.length, last, 0, last.length);
     const keysAt = headAt + head;

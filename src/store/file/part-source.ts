@@ -16,22 +16,22 @@ import type { FileMeta } from './file-meta.js';
 import type { BlockPlace } from './file-output.js';
 import { GROUP_BLOCKS, PartGroup, PartGroupPlaces } from './part-index.js';
 
-/** The memory of parts comes in multiples of it, so that one part's serves another. */
+/** Buffers of parts are allocated in multiples of this, so that they can be reused for other parts. */
 const MEMORY_UNIT = 128;
 
-/** A part of a data block. */
+/** A position at a part of a data block. */
 export class PartPosition {
   group: PartGroup | null = null;
-  /** The group's number, and the part's in it. */
+  /** The number of the group, and of the part in it. */
   groupNumber = 0;
   part = 0;
-  /** Where the payload of the block begins in the file. */
+  /** The offset of the block's payload in the file. */
   payloadAt = 0;
-  /** The numbers of the block's first part, and of that behind its last. */
+  /** The numbers of the block's first part, and of the one after its last. */
   private first = 0;
   private end = 0;
 
-  /** To the part of block `block`, which begins at `blockOffset`, that `target` is in; without a target to the first. */
+  /** Moves to the part of block `block`, which begins at `blockOffset`, that contains `target`; without a target to the first. */
   locate(source: PartSource, block: number, blockOffset: number, target: SeekKey | null): void {
     const groupNumber = Math.floor(block / GROUP_BLOCKS);
     const inGroup = block - groupNumber * GROUP_BLOCKS;
@@ -44,25 +44,25 @@ export class PartPosition {
     this.part = target === null ? this.first : group.find(inGroup, target);
   }
 
-  /** Where the part begins in the payload. */
+  /** The start of the part in the payload. */
   get start(): number {
     return this.part === this.first ? 0 : this.group!.end(this.part - 1);
   }
 
-  /** Parts of the block behind this one. */
+  /** The number of parts of the block after this one. */
   get left(): number {
     return this.end - 1 - this.part;
   }
 
-  letGo(): void {
+  clear(): void {
     this.group = null;
   }
 }
 
-/** The parts of one file's data blocks: out of the cache, or read, verified and checked. */
+/** The parts of one file's data blocks: from the cache, or read and verified. */
 export class PartSource {
   private readonly groups: CacheSlots<PartGroup>;
-  /** Of each group that was looked into. */
+  /** For each group that was read. */
   private readonly slots: (CacheSlots<DataBlock> | undefined)[];
   private places: PartGroupPlaces | undefined;
 
@@ -78,7 +78,7 @@ export class PartSource {
     this.slots = new Array<CacheSlots<DataBlock> | undefined>(groups).fill(undefined);
   }
 
-  /** Where every group is. */
+  /** The positions of all groups. */
   get groupPlaces(): PartGroupPlaces {
     this.places ??= this.readPlaces();
     return this.places;
@@ -94,7 +94,7 @@ export class PartSource {
     const offset = groupPlaces.offsets[number]!;
     const length = groupPlaces.lengths[number]!;
     const payload = readPlainBlock(file, meta.fileNo, offset, length, BlockType.PartGroup);
-    const group = this.sound(offset, () => new PartGroup(payload));
+    const group = this.decode(offset, () => new PartGroup(payload));
     const blocks = Math.min(GROUP_BLOCKS, meta.dataBlocks - number * GROUP_BLOCKS);
     const slots = this.slots[number];
     if (group.blocks !== blocks || (slots !== undefined && slots.entries.length !== group.count))
@@ -123,12 +123,12 @@ export class PartSource {
     return block;
   }
 
-  /** The part and those behind it, `count` in all, as one block, which is for its reader alone and enters no cache. */
+  /** The part and those after it, `count` in all, as one block, which belongs to the caller and is not cached. */
   run(position: PartPosition, count: number): DataBlock {
     return this.load(position, count);
   }
 
-  /** Takes everything that it has in the cache out of it. */
+  /** Removes its entries from the cache. */
   close(): void {
     this.cache.invalidate(this.groups as unknown as CacheSlots<CacheEntry>);
     for (const slots of this.slots)
@@ -144,7 +144,7 @@ export class PartSource {
     let cells = 0;
     for (let i = part; i < part + count; i++) cells += group.cells(i);
     if (offset + length > file.size || cells > length)
-      throw corruption(file.path, offset, `a part of ${length} bytes cannot stand there`);
+      throw corruption(file.path, offset, `a part of ${length} bytes does not fit there`);
     cache.misses++;
     const needed = partMemoryBytes(meta.encoding, length, cells);
     const memory = cache.takeMemory(needed) ?? newBytes(Math.ceil(needed / MEMORY_UNIT) * MEMORY_UNIT);
@@ -154,7 +154,7 @@ export class PartSource {
     for (let i = part; i < part + count; i++) {
       const end = group.end(i) - start;
       if (crc32(memory, from, end - from, checksumSeed(meta.fileNo, offset + from)) !== group.crc(i))
-        throw corruption(file.path, offset + from, 'a part of a block does not fit its checksum');
+        throw corruption(file.path, offset + from, 'the checksum of a part of a block does not match');
       from = end;
     }
     try {
@@ -173,10 +173,10 @@ export class PartSource {
     const { file, meta } = this;
     const { offset, length } = this.indexPlace;
     const payload = readPlainBlock(file, meta.fileNo, offset, length, BlockType.PartIndex);
-    return this.sound(offset, () => new PartGroupPlaces(payload, this.groups.entries.length));
+    return this.decode(offset, () => new PartGroupPlaces(payload, this.groups.entries.length));
   }
 
-  private sound<T>(offset: number, make: () => T): T {
+  private decode<T>(offset: number, make: () => T): T {
     try {
       return make();
     } catch (error) {

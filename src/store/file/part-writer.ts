@@ -2,16 +2,16 @@ import { crc32 } from '../../bytes/index.js';
 import { BLOCK_HEADER_BYTES, BlockType, checksumSeed } from './block-frame.js';
 import type { BlockPlace, FileOutput } from './file-output.js';
 import type { IndexKey } from './index-key.js';
-import { GROUP_BLOCKS, MOST_PARTS, PartGroupBuilder, PartGroupPlaces } from './part-index.js';
+import { GROUP_BLOCKS, MAX_PARTS, PartGroupBuilder, PartGroupPlaces } from './part-index.js';
 
 interface OpenPart {
   readonly key: IndexKey;
-  /** Where it begins: in the payload, and among the block's cells. */
+  /** Its start in the payload, and the index of its first cell in the block. */
   readonly start: number;
   readonly firstCell: number;
 }
 
-/** The parts of a file that is being written: those of the open block, and of closed ones whose group is not full. */
+/** Writes the parts of a file: collects those of the open block, and of closed blocks whose group is not full. */
 export class PartWriter {
   private readonly group = new PartGroupBuilder();
   private readonly places: BlockPlace[] = [];
@@ -23,10 +23,10 @@ export class PartWriter {
     private readonly fileNo: number,
     { blockSize, partBytes }: { readonly blockSize: number; readonly partBytes: number },
   ) {
-    this.partBytes = Math.max(partBytes, Math.ceil(blockSize / MOST_PARTS));
+    this.partBytes = Math.max(partBytes, Math.ceil(blockSize / MAX_PARTS));
   }
 
-  /** Whether the open part has all that it is to have, when the block's payload has `length` bytes. */
+  /** Whether the open part is full, when the block's payload has `length` bytes. */
   isFull(length: number): boolean {
     return length - this.open.at(-1)!.start >= this.partBytes;
   }
@@ -36,7 +36,7 @@ export class PartWriter {
     this.open.push({ key, start, firstCell });
   }
 
-  /** Takes in the parts of a block whose cells are the first `cellsEnd` bytes of `payload`, and which is about to be written. */
+  /** Adds the parts of a block that is about to be written; its cells are the first `cellsEnd` bytes of `payload`. */
   closeBlock(payload: Uint8Array, cellsEnd: number, cells: number): void {
     const { open, output } = this;
     const payloadAt = output.offset + BLOCK_HEADER_BYTES;
@@ -56,12 +56,12 @@ export class PartWriter {
     this.open = [];
   }
 
-  /** Behind a block: writes the group that is full. */
+  /** Called after a block: writes the group when it is full. */
   closeGroup(): void {
     if (this.group.blocks === GROUP_BLOCKS) this.writeGroup();
   }
 
-  /** Writes what is left, and the index of the groups; returns where that is. */
+  /** Writes the last group and the index of the groups; returns the position of the index. */
   finish(): BlockPlace {
     if (this.group.blocks > 0) this.writeGroup();
     const payload = PartGroupPlaces.payload(this.places);

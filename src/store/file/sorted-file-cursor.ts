@@ -14,12 +14,12 @@ import type { FileMeta } from './file-meta.js';
 import type { FileCursorOptions } from './options.js';
 import { PartPosition, type PartSource } from './part-source.js';
 
-/** Cells that `reseek` tries one by one before it searches. */
-const WALK = 3;
-/** Parts that a cursor reads in one when it moves on from the one that it was sent to; behind them it reads what is left of the block. */
+/** The most cells that `reseek` steps over before it searches. */
+const MAX_STEPS = 3;
+/** Parts that a cursor reads together when it moves beyond the first one; after them it reads the rest of the block. */
 const PARTS_AHEAD = 4;
-/** Parts that a cursor reads before it reads whole blocks. */
-const MOST_PARTS_READ = 8;
+/** The most parts that a cursor reads before it reads whole blocks. */
+const MAX_PARTS_READ = 8;
 
 /** The part of a file's reader that its cursors use. */
 export interface CursorFile {
@@ -31,34 +31,34 @@ export interface CursorFile {
   /** Null when blocks have no parts. */
   readonly parts: PartSource | null;
   leaf(number: number): BlockIndex;
-  /** Takes back a cursor that was closed. */
+  /** Called with a cursor that was closed. */
   recycle(cursor: SortedFileCursor): void;
 }
 
 /**
- * A position in a sorted file. With the encodings NONE and ROW_INDEX_V1 its bytes are those of the block; with the
- * others the key is put together in a buffer of the cursor's own, and only the value is a view.
+ * A position in a sorted file. With the encodings NONE and ROW_INDEX_V1 its bytes are those of the block. With the others the key is
+ * decoded into a buffer of the cursor, and only the value is a view.
  */
 export class SortedFileCursor extends CellCursor {
   private readonly decoder: BlockDecoder;
   private readonly seqOfAll: number;
   private index: BlockIndex;
   private leafNumber = 0;
-  /** The entry of `index` whose block the position is in. */
+  /** The entry of `index` for the current block. */
   private entry = 0;
   private keep = true;
   private reuse: ReadBuffer | undefined;
   private rowKey: SeekKey | undefined;
   private inUse = false;
-  /** The block that it stands in. */
-  private held: DataBlock | null = null;
-  /** The part of the block that it stands in, */
+  /** The current block or part. */
+  private block: DataBlock | null = null;
+  /** The current part, if `inPart`. */
   readonly part = new PartPosition();
-  /** if it is in a part and not in a whole block; */
+  /** The cursor is in a part, not in a whole block. */
   private inPart = false;
-  /** and how many parts it has come through since it was last sent somewhere. */
-  private passed = 0;
-  /** The block that it stands in, if that is a run of parts. */
+  /** The number of parts it has moved through since the last seek. */
+  private partsRead = 0;
+  /** The current block, if it consists of several parts read together. */
   private run: DataBlock | null = null;
   private onlyParts = false;
 
@@ -69,7 +69,7 @@ export class SortedFileCursor extends CellCursor {
     this.seqOfAll = reader.seq;
   }
 
-  /** The reader's own: makes it a new cursor. */
+  /** Called by the reader: makes it a new cursor. */
   prepare(options: FileCursorOptions): void {
     this.inUse = true;
     this.valid = false;
@@ -79,7 +79,7 @@ export class SortedFileCursor extends CellCursor {
     this.reuse = options.transient ? (this.reuse ?? new ReadBuffer()) : undefined;
   }
 
-  /** Where the block of the present cell begins in the file. */
+  /** The offset of the current block in the file. */
   get blockOffset(): number {
     return this.index.offsets[this.entry]!;
   }
@@ -88,7 +88,7 @@ export class SortedFileCursor extends CellCursor {
     return this.decoder.isFirst();
   }
 
-  /** Where the block of the present cell is in the index. */
+  /** The position of the current block in the index. */
   get indexPosition(): { readonly index: BlockIndex; readonly entry: number } {
     return { index: this.index, entry: this.entry };
   }
@@ -101,37 +101,37 @@ export class SortedFileCursor extends CellCursor {
     this.inPart = false;
     this.openNext();
     this.decoder.first(this);
-    return this.settled();
+    return this.positioned();
   }
 
   override seek(target: SeekKey): boolean {
     this.valid = false;
     this.locate(target);
     this.openFor(target);
-    if (this.decoder.seek(this, target)) return this.settled();
-    return this.firstBehind();
+    if (this.decoder.seek(this, target)) return this.positioned();
+    return this.firstOfNextBlock();
   }
 
-  /** As `seek`, if what it comes to is a cell of the target's row, whose hash is `hash`; false otherwise. */
+  /** Like `seek`, but only to a cell of the target's row, whose hash is `hash`; false otherwise. */
   seekInRow(target: SeekKey, hash: number): boolean {
     this.valid = false;
     this.locate(target);
     this.openFor(target);
     const found = this.decoder.seekInRow(this, target, hash);
-    if (found === FOUND) return this.settled();
-    if (found === ABSENT || !this.firstBehind()) return false;
+    if (found === FOUND) return this.positioned();
+    if (found === ABSENT || !this.firstOfNextBlock()) return false;
     this.valid = isRowAt(this.key, this.rowOffset, this.rowLength, target);
     return this.valid;
   }
 
   override reseek(target: SeekKey): boolean {
     if (!this.valid) return this.seek(target);
-    for (let i = 0; i < WALK; i++) {
+    for (let i = 0; i < MAX_STEPS; i++) {
       if (compareToSeekKey(this, target) >= 0) return true;
       if (!this.decoder.next(this)) return this.seek(target);
       if (this.seqOfAll >= 0) this.seq = this.seqOfAll;
     }
-    if (this.decoder.forward(this, target)) return this.settled();
+    if (this.decoder.forward(this, target)) return this.positioned();
     return this.seek(target);
   }
 
@@ -142,18 +142,18 @@ export class SortedFileCursor extends CellCursor {
       return true;
     }
     this.valid = false;
-    return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstBehind();
+    return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstOfNextBlock();
   }
 
   override visitRow(visitor: PutVisitor): boolean {
-    return this.decoder.visitRow(this, visitor, this.seqOfAll) && this.settled();
+    return this.decoder.visitRow(this, visitor, this.seqOfAll) && this.positioned();
   }
 
-  /** To the first cell of the block behind, also behind one that could not be read. */
+  /** Moves to the first cell of the next block, also after a block that could not be read. */
   nextBlock(): boolean {
     this.valid = false;
     this.inPart = false;
-    return this.firstBehind();
+    return this.firstOfNextBlock();
   }
 
   override seekToPreviousRow(row: Uint8Array | null): boolean {
@@ -161,10 +161,10 @@ export class SortedFileCursor extends CellCursor {
     const key = this.rowKey ?? new SeekKey();
     this.rowKey = key;
     if (!this.lastCellBefore(row, key)) return false;
-    // The key's bytes are the decoder's: they change while it searches.
+    // The key's bytes belong to the decoder and change while it searches.
     const found = this.key.slice(this.rowOffset, this.rowOffset + this.rowLength);
     key.setRow(found);
-    if (this.decoder.seek(this, key) && !this.decoder.isFirst()) return this.settled();
+    if (this.decoder.seek(this, key) && !this.decoder.isFirst()) return this.positioned();
     return this.seek(key);
   }
 
@@ -175,13 +175,13 @@ export class SortedFileCursor extends CellCursor {
     this.key = EMPTY_BYTES;
     this.value = EMPTY_BYTES;
     this.decoder.close();
-    this.letGo();
-    this.part.letGo();
+    this.releaseBlock();
+    this.part.clear();
     this.inPart = false;
     this.reader.recycle(this);
   }
 
-  /** To the last cell of the greatest row before `row`, or of the file. */
+  /** Moves to the last cell of the greatest row before `row`, or of the file. */
   private lastCellBefore(row: Uint8Array | null, key: SeekKey): boolean {
     const { reader } = this;
     if (row === null) {
@@ -207,7 +207,7 @@ export class SortedFileCursor extends CellCursor {
     return true;
   }
 
-  /** To the block in which `target` is, or after which it would be. */
+  /** Moves to the entry of the block that contains `target`, or after which it would be. */
   private locate(target: SeekKey): void {
     const { root, twoLevels } = this.reader;
     let found = root.find(target);
@@ -223,34 +223,34 @@ export class SortedFileCursor extends CellCursor {
     this.entry = entry < 0 ? 0 : entry;
   }
 
-  /** Opens the block for what is sought in it: as a whole when it is in the cache or has room there, else a part alone. */
+  /** Opens the block for a search: the whole block if it is cached or fits into the cache, else only the part. */
   private openFor(target: SeekKey): void {
     const cached = this.reader.source.cached(this.index, this.entry) ?? this.heldWhole();
-    this.passed = 0;
+    this.partsRead = 0;
     if (cached === null || this.onlyParts) {
       this.read(target);
       return;
     }
     this.inPart = false;
-    this.stand(cached);
+    this.useBlock(cached);
   }
 
-  /** Reads the block, or the part of it that `target` is in; without a target the first one. */
+  /** Reads the block, or its part that contains `target`; without a target the first part. */
   private read(target: SeekKey | null): void {
     const { source, parts } = this.reader;
     const { index, entry, keep } = this;
     this.inPart = parts !== null && (this.onlyParts || !source.readsWhole(index, entry, keep));
     if (!this.inPart) {
-      this.stand(source.read(index, entry, keep, this.reuse));
+      this.useBlock(source.read(index, entry, keep, this.reuse));
       return;
     }
     this.part.locate(parts!, index.firstBlocks[entry]!, index.offsets[entry]!, target);
-    this.stand(parts!.part(this.part, keep));
+    this.useBlock(parts!.part(this.part, keep));
   }
 
-  /** Opens the block for what is in it from its beginning on. */
+  /** Opens the block for reading from its beginning. */
   private openNext(): void {
-    const readsOn = this.inPart && this.passed < MOST_PARTS_READ;
+    const readsOn = this.inPart && this.partsRead < MAX_PARTS_READ;
     const cached = readsOn ? this.reader.source.cached(this.index, this.entry) : null;
     if (this.onlyParts || (readsOn && cached === null)) this.read(null);
     else this.openBlock();
@@ -259,69 +259,69 @@ export class SortedFileCursor extends CellCursor {
   private openBlock(): void {
     this.inPart = false;
     const { index, entry } = this;
-    this.stand(this.heldWhole() ?? this.reader.source.block(index, entry, this.keep, this.reuse));
+    this.useBlock(this.heldWhole() ?? this.reader.source.block(index, entry, this.keep, this.reuse));
   }
 
-  /** The block that the cursor stands in, if it is the one to be opened: it need not be in the cache. */
+  /** The current block, if it is the one to be opened; it need not be in the cache. */
   private heldWhole(): DataBlock | null {
-    const { held, reuse } = this;
-    // A part never begins where a block does. In a buffer that is used again the block may be half of another.
+    const { block: held, reuse } = this;
+    // A part never has the offset of a block. In a reused buffer the block may be half overwritten.
     if (held === null || reuse !== undefined) return null;
     return held.offset === this.index.offsets[this.entry] ? held : null;
   }
 
-  private stand(block: DataBlock): void {
-    const { held } = this;
+  private useBlock(block: DataBlock): void {
+    const { block: held } = this;
     if (held !== block) {
-      this.letGo();
+      this.releaseBlock();
       block.holders++;
-      this.held = block;
+      this.block = block;
     }
     this.decoder.open(this, block);
   }
 
-  /** Of the block that it stands in. */
-  private letGo(): void {
-    const { held, run } = this;
+  /** Releases the current block. */
+  private releaseBlock(): void {
+    const { block: held, run } = this;
     if (held === null) return;
     held.holders--;
-    this.held = null;
+    this.block = null;
     if (run === null) return;
     this.run = null;
-    this.reader.source.giveBack(run);
+    this.reader.source.release(run);
   }
 
-  /** To the first cell of the part behind, some more parts being read with it: a scan wants them next. */
+  /** Moves to the first cell of the next part, and reads some more parts with it: a scan needs them next. */
   private firstOfNextParts(): boolean {
-    const { part, passed } = this;
+    const { part, partsRead } = this;
     const parts = this.reader.parts!;
     const { left } = part;
     part.part++;
     const cached = this.onlyParts ? parts.part(part, false) : parts.cached(part);
     if (cached !== null) {
-      this.passed++;
-      this.stand(cached);
+      this.partsRead++;
+      this.useBlock(cached);
     } else {
-      const count = passed > 0 ? left : Math.min(PARTS_AHEAD, left);
+      const count = partsRead > 0 ? left : Math.min(PARTS_AHEAD, left);
       const run = parts.run(part, count);
-      this.stand(run);
+      this.useBlock(run);
       this.run = run;
       part.part += count - 1;
-      this.passed += count;
+      this.partsRead += count;
     }
     this.decoder.first(this);
-    return this.settled();
+    return this.positioned();
   }
 
-  /** To the first cell behind the block, or the part of one, that the cursor stands in. */
-  private firstBehind(): boolean {
+  /** Moves to the first cell after the current block or part. */
+  private firstOfNextBlock(): boolean {
     if (this.inPart) {
-      this.passed++;
+      this.partsRead++;
       if (this.part.left > 0) {
         this.part.part++;
-        this.stand(this.reader.parts!.part(this.part, this.keep));
+        this.useBlock(this.reader.parts!.part(this.part, this.keep));
         this.decoder.first(this);
-        return this.settled();
+        return this.positioned();
       }
     }
     if (this.entry + 1 < this.index.count) {
@@ -335,10 +335,10 @@ export class SortedFileCursor extends CellCursor {
     }
     this.openNext();
     this.decoder.first(this);
-    return this.settled();
+    return this.positioned();
   }
 
-  private settled(): boolean {
+  private positioned(): boolean {
     if (this.seqOfAll >= 0) this.seq = this.seqOfAll;
     this.valid = true;
     return true;

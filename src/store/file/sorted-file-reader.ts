@@ -1,7 +1,6 @@
 /**
- * Reads one sorted file. Its footer, facts and root index are read, verified and kept when it is opened; data blocks,
- * leaf indexes and bloom chunks come and go through the block cache. Everything read from the disk is verified against
- * its checksum; what was verified stays verified in memory.
+ * Reads one sorted file. Footer, metadata and root index are read, verified and kept when it is opened; data blocks, leaf indexes and
+ * bloom chunks are cached. Everything read from the disk is verified against its checksum once, when it is read.
  */
 
 import { compareSlices } from '../../bytes/index.js';
@@ -19,8 +18,8 @@ import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './
 import { PartSource } from './part-source.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 
-/** Cursors kept for their next use: a point read needs one for a microsecond. */
-const SPARE_CURSORS = 8;
+/** Closed cursors that are kept for reuse: a point read needs one for a microsecond. */
+const MAX_FREE_CURSORS = 8;
 
 export class SortedFileReader {
   readonly meta: FileMeta;
@@ -29,27 +28,27 @@ export class SortedFileReader {
   readonly path: string;
   /** The checksum of its footer. */
   readonly footerCrc: number;
-  /** The seq that every cell has, -1 when each has its own. */
+  /** The sequence number of all cells, -1 when each has its own. */
   readonly seq: number;
-  /** The only index, or that of the leaves. */
+  /** The only index, or the index of the leaves. */
   readonly root: BlockIndex;
   readonly twoLevels: boolean;
-  /** The cursors' own. */
+  /** Used by cursors. */
   readonly blocks: CacheSlots<DataBlock>;
   readonly source: DataBlockSource;
   /** The parts of its blocks; null when blocks have none. */
   readonly parts: PartSource | null;
   private readonly leaves: CacheSlots<BlockIndex>;
-  /** Where the chunks of the bloom filter are; undefined without one. */
+  /** The index of the bloom filter's chunks; undefined without a filter. */
   readonly bloomIndex: BlockIndex | undefined;
   readonly footer: Footer;
   private readonly bloomChunks: CacheSlots<BloomChunk>;
-  private readonly spare: SortedFileCursor[] = [];
+  private readonly freeCursors: SortedFileCursor[] = [];
 
   /**
    * Opens a sorted file.
    * @param fileNo the number under which it was written
-   * @throws CorruptionError when what is read of it is not what was written, or it is another file
+   * @throws CorruptionError when its contents differ from what was written, or it is another file
    * @throws RowanError `ERR_FORMAT_VERSION` when a later version of Rowan wrote it, `ERR_UNSUPPORTED` when its codec was
    *   not prepared, `ERR_IO` when it cannot be read
    */
@@ -116,26 +115,26 @@ export class SortedFileReader {
     this.source = new DataBlockSource(file, meta, context.cache, this.blocks, { keep, priority: whole });
   }
 
-  /** A cursor, before its first seek. `close` it, and do not use it after. */
+  /** A cursor without a position. It must be closed, and not used afterwards. */
   cursor(options: FileCursorOptions = {}): SortedFileCursor {
-    const cursor = this.spare.pop() ?? new SortedFileCursor(this);
+    const cursor = this.freeCursors.pop() ?? new SortedFileCursor(this);
     cursor.prepare(options);
     return cursor;
   }
 
-  /** The cursors' own: takes one back. */
+  /** Called by cursors when they are closed. */
   recycle(cursor: SortedFileCursor): void {
-    if (this.spare.length < SPARE_CURSORS) this.spare.push(cursor);
+    if (this.freeCursors.length < MAX_FREE_CURSORS) this.freeCursors.push(cursor);
   }
 
   /**
-   * False when the file surely has no cell for the row, or for the column of the row and no marker of the whole row.
-   * One look-up in a hundred of what is absent says true.
+   * False if the file certainly has no cell of the row; or, for a key with a column, none of the column and no family marker of the
+   * row. For about one of a hundred absent keys the result is true.
    */
   mayContain(key: BloomKey): boolean {
     const { meta } = this;
     const { target } = key;
-    // The filter knows better than the first and the last row what is not there.
+    // The filter rejects more than the first and the last row would.
     if (this.bloomIndex === undefined || (meta.bloomFilter === 'ROWCOL' && !key.hasColumn))
       return this.spans(target);
     const chunks = this.bloomChunks.entries;
@@ -148,7 +147,7 @@ export class SortedFileReader {
     return meta.deleteFamilyCount > 0 && chunk.mayContain(key.row1, key.row2);
   }
 
-  /** Whether the row lies between the file's first and last. */
+  /** Whether the row is between the file's first and last. */
   private spans({ row, rowOffset, rowLength }: SeekKey): boolean {
     const { firstRow, lastRow } = this.meta;
     return (
@@ -180,8 +179,8 @@ export class SortedFileReader {
   }
 
   /**
-   * A row near the middle of the file's bytes that is greater than its first row: where to split. Undefined when there
-   * is none: the file has one block or one row.
+   * A row near the middle of the file's bytes that is greater than its first row: a split point. Undefined when the file has one
+   * block or one row.
    */
   middleRow(): Uint8Array | undefined {
     const { root, twoLevels } = this;
@@ -196,14 +195,14 @@ export class SortedFileReader {
     return undefined;
   }
 
-  /** Gives back its blocks and its file. Cursors that still stand in it fail when they next read. */
+  /** Releases its blocks and its file. Cursors that are still open fail at their next read. */
   close(): void {
     const { cache } = this.context;
     cache.invalidate(this.blocks as unknown as CacheSlots<CacheEntry>);
     this.parts?.close();
     cache.invalidate(this.leaves as unknown as CacheSlots<CacheEntry>);
     cache.invalidate(this.bloomChunks as unknown as CacheSlots<CacheEntry>);
-    this.spare.length = 0;
+    this.freeCursors.length = 0;
     this.file.close();
   }
 
@@ -217,7 +216,7 @@ export class SortedFileReader {
     }
   }
 
-  /** `ofData`: its entries are data blocks, numbered from `first` on. */
+  /** `ofData`: its entries are data blocks, numbered from `first`. */
   private readIndex(
     offset: number,
     length: number,
@@ -236,7 +235,7 @@ export class SortedFileReader {
       const number = index.firstBlocks[i]!;
       const expected = ofData ? first + i : type === BlockType.RootIndex ? i * LEAF_ENTRIES : i;
       if (number !== expected || index.offsets[i]! + index.lengths[i]! > this.size)
-        throw corruption(this.path, offset, `entry ${i} of an index points to no block`);
+        throw corruption(this.path, offset, `entry ${i} of an index points outside the file`);
     }
     return index;
   }

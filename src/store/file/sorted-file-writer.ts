@@ -16,7 +16,7 @@ import type { SortedFileWriterOptions } from './options.js';
 import { PART_BYTES } from './part-index.js';
 import { PartWriter } from './part-writer.js';
 
-/** The bloom filter of a file that is being written: chunks between the data blocks, and their index. */
+/** Writes the bloom filter of a file: chunks between the data blocks, and their index. */
 export class BloomWriter {
   private readonly builder = new BloomBuilder();
   private readonly index = new IndexBuilder();
@@ -32,11 +32,11 @@ export class BloomWriter {
     private readonly kind: BloomFilter,
   ) {}
 
-  /** Adds what the cell at `cursor` is to be found by. */
+  /** Adds the keys of the cell at `cursor`. */
   add(cursor: CellCursor, sameRow: boolean, sameColumn: boolean): void {
     const { key } = this;
     if (!sameRow) {
-      // A row is never in two chunks: its look-up goes to one.
+      // A row is never in two chunks, so that its look-up reads one.
       if (this.builder.keys >= CHUNK_KEYS) this.closeChunk();
       this.chunkKey ??= IndexKey.ofFirst(cursor);
       key.setRow(cursor.key, cursor.rowOffset, cursor.rowLength);
@@ -48,7 +48,7 @@ export class BloomWriter {
     }
     const { type } = cursor;
     if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) {
-      // A marker of the row must be found by a look-up of any column (R57).
+      // A family marker must be found by a look-up of any column (R57).
       if (!this.rowAdded) this.put(key.row1, key.row2);
       this.rowAdded = true;
     }
@@ -57,7 +57,7 @@ export class BloomWriter {
     this.put(key.column1, key.column2);
   }
 
-  /** Writes the last chunk and the index; returns where the index is. */
+  /** Writes the last chunk and the index; returns the position of the index. */
   finish(): BlockPlace {
     this.closeChunk();
     const bytes = this.index.finish();
@@ -77,7 +77,7 @@ export class BloomWriter {
   }
 }
 
-/** Counts what a file's meta block says while its cells go by. */
+/** Collects the metadata of a file while its cells are written. */
 export class MetaCollector {
   cells = 0;
   dataBytes = 0;
@@ -117,7 +117,7 @@ export class MetaCollector {
     }
     this.deletes++;
     if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) this.deleteFamilyCount++;
-    // These two hide everything below their timestamp (R56).
+    // Both hide everything below their timestamp (R56).
     if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
   }
 
@@ -154,8 +154,8 @@ export class MetaCollector {
 }
 
 /**
- * Writes one sorted file, front to back, from cells that come in order. Memory is bounded whatever the file's length:
- * one data block, one leaf of the index, one chunk of the bloom filter.
+ * Writes one sorted file, front to back, from sorted cells. Its memory does not depend on the length of the file: one data
+ * block, one leaf of the index, one chunk of the bloom filter.
  */
 
 const NO_KEY = new IndexKey();
@@ -164,7 +164,7 @@ export class SortedFileWriter {
   private readonly output: FileOutput;
   private readonly encoder: BlockEncoder;
   private readonly codec: BlockCodec | undefined;
-  private readonly facts: MetaCollector;
+  private readonly collector: MetaCollector;
   private readonly bloom: BloomWriter | undefined;
   private readonly parts: PartWriter | undefined;
   private readonly last = new LastKey();
@@ -185,11 +185,11 @@ export class SortedFileWriter {
     this.output = new FileOutput(handle, options.fileNo);
     this.encoder = createEncoder(options.dataBlockEncoding);
     this.codec = preparedCodec(options.compression);
-    this.facts = new MetaCollector(options);
+    this.collector = new MetaCollector(options);
     this.bloom =
       options.bloomFilter === 'NONE' ? undefined : new BloomWriter(this.output, options.bloomFilter);
     const { blockSize, partBytes = PART_BYTES } = options;
-    // Of a compressed block there is nothing to be read for itself.
+    // Parts of a compressed block cannot be read by themselves.
     this.parts =
       this.codec === undefined && this.encoder.hasParts && blockSize > partBytes
         ? new PartWriter(this.output, options.fileNo, { blockSize, partBytes })
@@ -198,17 +198,17 @@ export class SortedFileWriter {
 
   /** Cells written so far. */
   get cells(): number {
-    return this.facts.cells;
+    return this.collector.cells;
   }
 
-  /** Bytes of the file so far, those of the open block left out. */
+  /** Bytes of the file so far, without the open block. */
   get size(): number {
     return this.output.offset;
   }
 
   /**
-   * Copies the cell at which `cursor` stands.
-   * @throws InvalidArgumentError when it sorts before the cell that was appended last.
+   * Appends a copy of the cell at `cursor`.
+   * @throws InvalidArgumentError when it sorts before the cell appended last.
    */
   append(cursor: CellCursor): void {
     const { last, encoder } = this;
@@ -223,17 +223,17 @@ export class SortedFileWriter {
     encoder.append(cursor, last.sharedRow, last.sameRow, last.sharedQualifier);
     const bytes = plainCellBytes(cursor.rowLength, cursor.qualifierLength, cursor.valueLength, cursor.ttl);
     this.blockBytes += bytes;
-    this.facts.add(cursor, last.sameRow, last.sameColumn, bytes);
+    this.collector.add(cursor, last.sameRow, last.sameColumn, bytes);
     this.bloom?.add(cursor, last.sameRow, last.sameColumn);
   }
 
   /**
-   * Writes what is left, syncs and closes the file; syncing its folder is the caller's. Without a cell there is no file
-   * to finish: see `cells` and `abandon`.
+   * Writes the rest, syncs and closes the file. The caller syncs the folder. Without any cell the file must be abandoned instead:
+   * see `cells` and `abandon`.
    */
   finish(): WrittenFile {
-    const { output, encoder, root, leaf, facts } = this;
-    if (facts.cells === 0)
+    const { output, encoder, root, leaf, collector } = this;
+    if (collector.cells === 0)
       throw new InvalidArgumentError(
         `"${this.handle.path}" has no cells: abandon it instead of finishing it.`,
       );
@@ -243,7 +243,7 @@ export class SortedFileWriter {
     const parts = this.parts?.finish() ?? { offset: 0, length: 0 };
     const index = root.count > 0 ? root.finish() : leaf.finish();
     const rootPlace = output.block(BlockType.RootIndex, index, index.length);
-    const meta = facts.finish(this.last, this.blocks, this.bloom?.keys ?? 0);
+    const meta = collector.finish(this.last, this.blocks, this.bloom?.keys ?? 0);
     const json = Buffer.from(JSON.stringify(fileMetaToJson(meta)), 'latin1');
     const metaPlace = output.block(BlockType.Meta, json, json.length);
     const footer = { meta: metaPlace, root: rootPlace, bloom, parts, fileNo: this.options.fileNo };
@@ -255,7 +255,7 @@ export class SortedFileWriter {
     return { meta, size: output.offset, footerCrc: footerCrc(footerBytes) };
   }
 
-  /** Closes the file as it is; removing it is the caller's. */
+  /** Closes the file. The caller removes it. */
   abandon(): void {
     this.handle.close();
   }
@@ -279,7 +279,7 @@ export class SortedFileWriter {
     const encodingId = ENCODING_IDS[options.dataBlockEncoding];
     this.parts?.closeBlock(payload, cellsEnd, encoder.count);
     const place = output.block(BlockType.Data, payload, length, codecId, encodingId, rawLength);
-    this.facts.dataBytes += place.length;
+    this.collector.dataBytes += place.length;
     if (this.leaf.count === LEAF_ENTRIES) this.closeLeaf();
     this.leaf.add(this.blockKey, place.offset, place.length, this.blocks++);
     this.parts?.closeGroup();
@@ -287,7 +287,7 @@ export class SortedFileWriter {
     this.blockBytes = 0;
   }
 
-  /** What tells the cell at `cursor` from the one before. */
+  /** The shortest key that separates the cell at `cursor` from the one before. */
   private keyOf(cursor: CellCursor): IndexKey {
     const { sharedRow, sameRow, sharedQualifier, sameColumn } = this.last;
     return IndexKey.between(cursor, sharedRow, sameRow, sharedQualifier, sameColumn);
@@ -303,7 +303,7 @@ export class SortedFileWriter {
   private refuse(cursor: CellCursor): never {
     const row = Buffer.from(cursor.key.subarray(cursor.rowOffset, cursor.rowOffset + cursor.rowLength));
     throw new InvalidArgumentError(
-      `A cell of row ${row.toString('hex')} was appended to "${this.handle.path}" out of order, or its row is empty. Cells come in the order of row, column, timestamp, type and seq.`,
+      `A cell of row ${row.toString('hex')} was appended to "${this.handle.path}" out of order, or its row is empty. Append cells ordered by row, column, timestamp, type and seq.`,
       { details: { file: this.handle.path, keyHex: row.toString('hex') } },
     );
   }

@@ -12,7 +12,7 @@ import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';
 import { MetaCollector } from './sorted-file-writer.js';
 
-/** Lists the blocks of a sorted file, for support tools. */
+/** Lists the blocks of a sorted file, for tools. */
 
 export type BlockKind =
   | 'data'
@@ -48,8 +48,8 @@ const KINDS: Readonly<Record<number, BlockKind>> = {
 };
 
 /**
- * Every block of the file in the order in which they stand, the footer last. Reads and verifies each of them.
- * @throws CorruptionError when one is not what was written.
+ * Lists every block of the file in the order of offsets, the footer last. Reads and verifies each of them.
+ * @throws CorruptionError when one differs from what was written.
  */
 export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescription> {
   const places = blockPlaces(reader).sort((a, b) => a.offset - b.offset);
@@ -74,7 +74,7 @@ export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescri
   };
 }
 
-/** Where every block but the footer is, by the indexes. */
+/** The positions of all blocks but the footer, by the indexes. */
 export function blockPlaces(reader: SortedFileReader): { offset: number; length: number }[] {
   const { footer, root, bloomIndex } = reader;
   const places = [...entries(root), footer.root, footer.meta];
@@ -95,25 +95,25 @@ function entries(index: BlockIndex): { offset: number; length: number }[] {
   }));
 }
 
-/** Reads a whole sorted file and holds it against everything that it says of itself. */
+/** Verifies a whole sorted file against its own metadata and indexes. */
 
-/** Counts of a verification. */
+/** The counts of a verification. */
 export interface VerifiedFile {
   readonly cells: number;
   readonly blocks: number;
   readonly bytes: number;
 }
 
-/** Cells, or bytes of blocks or cells, that are verified between two steps. */
+/** Cells, or bytes, that are verified in one step. */
 const CELLS_PER_STEP = 2000;
 const BYTES_PER_STEP = 512 * 1024;
 
 /**
- * Verifies that the checksum of every block is right and every byte belongs to a block; that cells are in order, and the
- * same when blocks are read part by part; that keys part the blocks and their parts; that the bloom filter knows every
- * key; that the facts are those of the cells.
- * In steps of a millisecond or so, between which the caller may see to others.
- * @throws CorruptionError naming the file, the offset and the rule that is broken.
+ * Verifies that every block has a valid checksum and every byte belongs to a block; that cells are sorted, and the same when blocks
+ * are read part by part; that keys separate the blocks and their parts; that the bloom filter contains every key; and that the
+ * metadata matches the cells.
+ * Works in steps of about a millisecond, between which the caller may do other work.
+ * @throws CorruptionError naming the file, the offset and the violated rule.
  */
 export function* verifySteps(reader: SortedFileReader): Generator<void, VerifiedFile> {
   let blocks = 0;
@@ -130,7 +130,7 @@ export function* verifySteps(reader: SortedFileReader): Generator<void, Verified
   return { cells: reader.meta.cells, blocks, bytes: reader.size };
 }
 
-/** As {@link verifySteps}, in one. */
+/** Like {@link verifySteps}, at once. */
 export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
   const steps = verifySteps(reader);
   for (;;) {
@@ -139,7 +139,7 @@ export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
   }
 }
 
-/** Blocks follow one another without gap or overlap, up to the footer. */
+/** Verifies that blocks follow one another without gap or overlap, up to the footer. */
 function verifyCover(reader: SortedFileReader): void {
   let end = 0;
   for (const { offset, length } of blockPlaces(reader).sort((a, b) => a.offset - b.offset)) {
@@ -153,8 +153,8 @@ function verifyCover(reader: SortedFileReader): void {
 
 function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   const { meta, path } = reader;
-  const facts = new MetaCollector({ ...meta, dataBlockEncoding: meta.encoding });
-  facts.dataBytes = meta.dataBytes;
+  const collector = new MetaCollector({ ...meta, dataBlockEncoding: meta.encoding });
+  collector.dataBytes = meta.dataBytes;
   const last = new LastKey();
   const bloom = new BloomKey();
   const cursor = reader.cursor({ cacheBlocks: false });
@@ -165,12 +165,13 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   let bytes = 0;
   for (cursor.seekToFirst(); cursor.valid; cursor.next()) {
     const offset = cursor.blockOffset;
-    if (!last.advance(cursor)) throw corruption(path, offset, `cell ${facts.cells} is out of order`);
+    if (!last.advance(cursor)) throw corruption(path, offset, `cell ${collector.cells} is out of order`);
     const size = plainBytes(cursor);
-    facts.add(cursor, last.sameRow, last.sameColumn, size);
+    collector.add(cursor, last.sameRow, last.sameColumn, size);
     verifyBloom(reader, cursor, bloom);
-    if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, facts.cells > 1 ? lastSeek : undefined);
-    if (inParts !== undefined) verifyPart(reader, cursor, inParts, facts.cells > 1 ? lastSeek : undefined);
+    if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, collector.cells > 1 ? lastSeek : undefined);
+    if (inParts !== undefined)
+      verifyPart(reader, cursor, inParts, collector.cells > 1 ? lastSeek : undefined);
     copyKey(cursor, lastSeek);
     cells++;
     bytes += size;
@@ -181,7 +182,7 @@ function* verifyCells(reader: SortedFileReader): Generator<void, void> {
   }
   cursor.close();
   inParts?.close();
-  const found = facts.finish(last, meta.dataBlocks, meta.bloomKeys);
+  const found = collector.finish(last, meta.dataBlocks, meta.bloomKeys);
   for (const field of Object.keys(found) as (keyof FileMeta)[]) {
     const isBulkSeq = reader.seq >= 0 && (field === 'minSeq' || field === 'maxSeq');
     if (!isBulkSeq && !isSame(found[field], meta[field])) {
@@ -205,10 +206,10 @@ function verifyBloom(reader: SortedFileReader, cursor: SortedFileCursor, key: Bl
   if (reader.meta.bloomFilter === 'ROWCOL' && !isRowMarker)
     key.setColumn(cursor.key, cursor.qualifierOffset, cursor.qualifierLength);
   if (!reader.mayContain(key))
-    throw corruption(reader.path, cursor.blockOffset, 'its bloom filter denies a cell that it has');
+    throw corruption(reader.path, cursor.blockOffset, 'its bloom filter lacks a cell of the file');
 }
 
-/** The key of the cursor's block is at or before its first cell, and behind the cell before. */
+/** Verifies that the key of the cursor's block is at or before its first cell, and after the last cell of the block before. */
 function verifyIndexKey(
   reader: SortedFileReader,
   cursor: SortedFileCursor,
@@ -216,16 +217,16 @@ function verifyIndexKey(
 ): void {
   const { index, entry } = cursor.indexPosition;
   if (!index.isAtOrBefore(entry, behind(cursor)))
-    throw corruption(reader.path, cursor.blockOffset, 'the index key of a block is behind its first cell');
+    throw corruption(reader.path, cursor.blockOffset, 'the index key of a block is after its first cell');
   if (before !== undefined && index.isAtOrBefore(entry, before))
     throw corruption(
       reader.path,
       cursor.blockOffset,
-      'the index key of a block is not behind the block before',
+      'the index key of a block is not after the block before',
     );
 }
 
-/** The cell that the blocks give at `cursor` is what their parts give, and the key of a part that begins with it is in its place. */
+/** Verifies that a block and its parts have the same cell at `cursor`, and that a part's key separates it from the one before. */
 function verifyPart(
   reader: SortedFileReader,
   cursor: SortedFileCursor,
@@ -241,13 +242,13 @@ function verifyPart(
       throw corruption(
         reader.path,
         cursor.blockOffset,
-        'the key of a part of a block does not part its cells',
+        'the key of a part of a block does not separate its cells',
       );
   }
   inParts.next();
 }
 
-/** Behind all cells like the one at `cursor`: the key of a whole cell counts as behind a target equal to it. */
+/** A key after all cells like the one at `cursor`: a cell key counts as after a target equal to it. */
 function behind(cursor: SortedFileCursor): SeekKey {
   const key = new SeekKey();
   copyKey(cursor, key);

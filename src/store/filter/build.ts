@@ -32,7 +32,7 @@ import {
   ValueEvaluator,
 } from './value-filters.js';
 
-/** How a filter is run. */
+/** The conditions of a scan that concern its filter. */
 export interface FilterContext {
   readonly reversed: boolean;
   /** 0 <= random() < 1. */
@@ -46,9 +46,8 @@ type RowFilter = Extract<
 type CompositeFilter = Extract<Filter, { kind: 'while' | 'skip' | 'list' }>;
 
 /**
- * A filter ready for one scan.
- * @throws InvalidArgumentError for what HBase's server refuses: no ranges, ranges upside down, a NO_OP comparison of a
- * column's value.
+ * Creates the evaluator of a filter for one scan.
+ * @throws InvalidArgumentError for what HBase's server refuses: no ranges, inverted ranges, a NO_OP comparison of a column's value.
  */
 export function buildFilter(filter: Filter, context: FilterContext): FilterEvaluator {
   switch (filter.kind) {
@@ -144,7 +143,7 @@ function buildComposite(filter: CompositeFilter, context: FilterContext): Filter
     : new AnyEvaluator(filters, context.reversed);
 }
 
-/** HBase does not tell filters inside `while` and `skip` that the scan is reversed. */
+/** Like HBase, which does not tell filters inside `while` and `skip` that the scan is reversed. */
 function wrapped(context: FilterContext): FilterContext {
   return { reversed: false, random: context.random };
 }
@@ -162,8 +161,6 @@ function buildSingleColumnValue(
 
 function checkOperator(operator: CompareOperator, kind: string): void {
   if (operator === 'NO_OP') {
-    throw new InvalidArgumentError(
-      `A ${kind} filter cannot compare with NO_OP. Write one of the other operators.`,
-    );
+    throw new InvalidArgumentError(`A ${kind} filter cannot compare with NO_OP. Use another operator.`);
   }
 }

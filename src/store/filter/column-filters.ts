@@ -61,8 +61,8 @@ export class ColumnPrefixEvaluator extends FilterEvaluator {
 }
 
 /**
- * `MultipleColumnPrefixFilter`. Of the prefixes only the last one that is not above the qualifier is looked at, as in
- * HBase: with "a" and "ab" the qualifier "ac" does not pass.
+ * `MultipleColumnPrefixFilter`. As in HBase only the last prefix that is not above the qualifier is compared: with "a" and
+ * "ab" the qualifier "ac" does not pass.
  */
 export class MultipleColumnPrefixEvaluator extends FilterEvaluator {
   private wanted: Uint8Array | undefined;

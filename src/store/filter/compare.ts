@@ -4,7 +4,7 @@ import { compareBytes, compareSlices, toHex } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Comparator, CompareOperator } from '../../table/index.js';
 
-/** What bytes are compared with; the result is that of the comparator's value against the bytes. */
+/** Compares bytes with a value; the result is that of the value against the bytes. */
 export abstract class BytesComparator {
   abstract compare(bytes: Uint8Array, offset: number, length: number): number;
 }
@@ -49,7 +49,7 @@ class LongComparator extends BytesComparator {
   override compare(bytes: Uint8Array, offset: number, length: number): number {
     if (length !== 8) {
       throw new InvalidArgumentError(
-        `A long comparator met ${length} bytes (${toHex(bytes.subarray(offset, offset + length))}); it compares ` +
+        `A long comparator cannot compare ${length} bytes (${toHex(bytes.subarray(offset, offset + length))}); it compares ` +
           '8-byte integers. Narrow the filter to a column that holds only such values.',
       );
     }
@@ -58,7 +58,7 @@ class LongComparator extends BytesComparator {
   }
 }
 
-/** Equal when any bit is set in the values combined; never of bytes of another length. */
+/** Equal when any bit of the combined values is set; bytes of another length are never equal. */
 class BitComparator extends BytesComparator {
   constructor(
     private readonly value: Uint8Array,
@@ -79,7 +79,7 @@ class BitComparator extends BytesComparator {
   }
 }
 
-/** Every cell has bytes, so no cell is equal to null. */
+/** Every cell has bytes, so no cell equals null. */
 class NullComparator extends BytesComparator {
   override compare(): number {
     return 1;
@@ -131,7 +131,7 @@ export function bytesComparator(comparator: Comparator): BytesComparator {
   }
 }
 
-/** An operator and a comparator: whether bytes are as wanted. */
+/** An operator and a comparator. */
 export class Comparison {
   private readonly comparator: BytesComparator;
 
@@ -142,7 +142,7 @@ export class Comparison {
     this.comparator = bytesComparator(comparator);
   }
 
-  /** `bytes operator value`; NO_OP holds for nothing. */
+  /** `bytes operator value`; false for NO_OP. */
   holds(bytes: Uint8Array, offset: number, length: number): boolean {
     if (this.operator === 'NO_OP') return false;
     const order = this.comparator.compare(bytes, offset, length);
@@ -163,7 +163,7 @@ export class Comparison {
   }
 }
 
-/** A column that filters look for. */
+/** The column that a filter tests. */
 export class FilterColumn {
   constructor(
     readonly family: string,

@@ -3,8 +3,8 @@ import { type Cell, LATEST_TIMESTAMP } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 
 /**
- * What a filter says of a cell (HBase `Filter.ReturnCode`), as a step and a verdict: twice how far to go on (0 the next
- * cell, 1 the next column, 2 the next row, 3 a hint), plus 1 when the cell is left out.
+ * A filter's decision on a cell (HBase `Filter.ReturnCode`), as a number: twice the step to continue with (0 the next cell, 1 the next
+ * column, 2 the next row, 3 a hint), plus 1 when the cell is excluded.
  */
 
 export const FILTER_INCLUDE = 0;
@@ -13,7 +13,7 @@ export const FILTER_INCLUDE_NEXT_COLUMN = 2;
 export const FILTER_NEXT_COLUMN = 3;
 export const FILTER_INCLUDE_NEXT_ROW = 4;
 export const FILTER_NEXT_ROW = 5;
-/** Left out; go on where the filter's hint says. */
+/** Excluded; continue at the filter's hint. */
 export const FILTER_SEEK_HINT = 7;
 
 export type ReturnCode = 0 | 1 | 2 | 3 | 4 | 5 | 7;
@@ -23,13 +23,13 @@ export function isIncluded(code: ReturnCode): boolean {
   return (code & 1) === 0;
 }
 
-/** Both filters must pass: the longer step ("maximal step rule" of `FilterListWithAND`). */
+/** Both filters must pass: takes the longer step ("maximal step rule" of `FilterListWithAND`). */
 export function mergeAnd(a: ReturnCode, b: ReturnCode): ReturnCode {
   const step = Math.max(a >> 1, b >> 1);
   return ((step << 1) | ((a | b) & 1)) as ReturnCode;
 }
 
-/** One filter suffices: the shorter step, and one cell when a hint meets another step (`FilterListWithOR`). */
+/** One filter suffices: takes the shorter step, and one cell if only one of them is a hint (`FilterListWithOR`). */
 export function mergeOr(a: ReturnCode, b: ReturnCode): ReturnCode {
   const left = a >> 1;
   const right = b >> 1;
@@ -38,20 +38,20 @@ export function mergeOr(a: ReturnCode, b: ReturnCode): ReturnCode {
 }
 
 /**
- * One filter at work in one scan (HBase `FilterBase`). For each row a scanner calls `filterRowKey`, then `filterCell`
- * for each cell, `filterRowCells` and `filterRow` when all cells are gathered, and `reset` before the next row. What is
- * not overridden lets everything pass.
+ * The evaluator of one filter in one scan (HBase `FilterBase`). For each row a scanner calls `filterRowKey`, then `filterCell` for each
+ * cell, `filterRowCells` and `filterRow` when all cells are collected, and `reset` before the next row. The defaults let
+ * everything pass.
  */
 export abstract class FilterEvaluator {
-  /** Forgets the row. */
+  /** Called before each row. */
   reset(): void {}
 
-  /** Whether the scan is over (HBase `filterAllRemaining`). */
+  /** Whether the scan has ended (HBase `filterAllRemaining`). */
   get done(): boolean {
     return false;
   }
 
-  /** Whether to drop the row unseen. */
+  /** Whether to drop the row without reading its cells. */
   filterRowKey(_row: Uint8Array, _offset: number, _length: number): boolean {
     return false;
   }
@@ -60,7 +60,7 @@ export abstract class FilterEvaluator {
     return FILTER_INCLUDE;
   }
 
-  /** After FILTER_SEEK_HINT for this cell: fills `hint`, or says false when there is nothing more to seek. */
+  /** Called after FILTER_SEEK_HINT for this cell: sets `hint`, or returns false when there is nothing more to seek. */
   hint(_cell: CellCursor, _family: FilterFamily, _hint: FilterHint): boolean {
     return false;
   }
@@ -70,34 +70,34 @@ export abstract class FilterEvaluator {
     return false;
   }
 
-  /** The value to give in place of that of the cell that `filterCell` has just let pass. */
+  /** The value to return for the cell that `filterCell` has just let pass. */
   transform(value: Uint8Array): Uint8Array {
     return value;
   }
 
-  /** Whether `filterRowCells` or `filterRow` matter: rows must then be gathered whole. */
+  /** Whether `filterRowCells` or `filterRow` are needed: rows must then be collected whole. */
   get hasFilterRow(): boolean {
     return false;
   }
 
-  /** Drops cells of the gathered row. */
+  /** Drops cells of the collected row. */
   filterRowCells(_cells: Cell[]): void {}
 
-  /** Whether to drop the gathered row. */
+  /** Whether to drop the collected row. */
   filterRow(): boolean {
     return false;
   }
 }
 
-/** A family as filters see it. */
+/** A family's name, also as bytes. */
 export interface FilterFamily {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** The first cell that a filter wants to see next, in the words of a cell at hand (HBase `getNextCellHint`). */
+/** The next cell that a filter wants to see, relative to the present cell (HBase `getNextCellHint`). */
 export class FilterHint {
-  /** Null: the row of the cell at hand. */
+  /** Null: the row of the present cell. */
   row: Uint8Array | null = null;
   /** Null: before every family. */
   family: FilterFamily | null = null;
@@ -111,7 +111,7 @@ export class FilterHint {
     this.timestamp = LATEST_TIMESTAMP;
   }
 
-  /** A column of the row at hand; -1 as the timestamp stands behind all its versions. */
+  /** To a column of the present row; with timestamp -1 after all its versions. */
   toColumn(family: FilterFamily, qualifier: Uint8Array, timestamp = LATEST_TIMESTAMP): void {
     this.row = null;
     this.family = family;
@@ -127,7 +127,7 @@ export class FilterHint {
   }
 }
 
-/** Where a cell stands to a hint, in the direction of the scan: negative when it comes before. */
+/** Compares a cell with a hint, in the direction of the scan: negative when the cell comes first. */
 export function compareToHint(
   cell: CellCursor,
   family: FilterFamily,
@@ -154,7 +154,7 @@ export function compareToHint(
   return cell.timestamp > hint.timestamp ? -1 : 1;
 }
 
-/** Which of two hints of the same cell comes first in the direction of the scan. */
+/** Compares two hints for the same cell, in the direction of the scan. */
 export function compareHints(a: FilterHint, b: FilterHint, cell: CellCursor, reversed: boolean): number {
   const row = compareHintRows(a, b, cell);
   if (row !== 0) return reversed ? -row : row;

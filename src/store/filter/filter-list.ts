@@ -42,7 +42,7 @@ abstract class ListEvaluator extends FilterEvaluator {
   }
 }
 
-/** MUST_PASS_ALL. Filters behind one that drops a cell do not see the cell (HBASE-20565). */
+/** MUST_PASS_ALL. Filters after one that drops a cell do not see the cell (HBASE-20565). */
 export class AllEvaluator extends ListEvaluator {
   private seeker: FilterEvaluator | undefined;
 
@@ -53,7 +53,7 @@ export class AllEvaluator extends ListEvaluator {
 
   override filterRowKey(row: Uint8Array, offset: number, length: number): boolean {
     let dropped = false;
-    // All are asked, for some must notice every row.
+    // All filters are called, because some count rows.
     for (const filter of this.filters) {
       if (filter.done || filter.filterRowKey(row, offset, length)) dropped = true;
     }
@@ -88,7 +88,7 @@ export class AllEvaluator extends ListEvaluator {
   }
 }
 
-/** What MUST_PASS_ONE remembers of one filter: how far it wants to go on from where. */
+/** The state of one filter of MUST_PASS_ONE: its last decision, and the cell that it was about. */
 class Part {
   code: ReturnCode = FILTER_INCLUDE;
   included = false;
@@ -101,8 +101,8 @@ class Part {
 }
 
 /**
- * MUST_PASS_ONE. The list goes on by the shortest step of its filters, so a filter that wanted a longer one is not
- * shown the cells between (HBASE-17678, HBASE-18368).
+ * MUST_PASS_ONE. The list takes the shortest step of its filters. A filter that asked for a longer step is not called for the cells in
+ * between (HBASE-17678, HBASE-18368).
  */
 export class AnyEvaluator extends ListEvaluator {
   private readonly parts: readonly Part[];
@@ -174,7 +174,7 @@ export class AnyEvaluator extends ListEvaluator {
     return true;
   }
 
-  /** What the filter's last answer says of this cell, or -1 when it must be asked. */
+  /** What the filter's last decision says about this cell; -1 when it must be called. */
   private pending(part: Part, cell: CellCursor, family: FilterFamily): number {
     const { code } = part;
     if (code === FILTER_INCLUDE || code === FILTER_SKIP) return -1;
@@ -199,7 +199,7 @@ export class AnyEvaluator extends ListEvaluator {
   }
 }
 
-/** Filters around one other filter. */
+/** Filters that wrap another filter. */
 
 /** `WhileMatchFilter`: ends the scan at the first row or cell that does not pass. */
 export class WhileEvaluator extends FilterEvaluator {

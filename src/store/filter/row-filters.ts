@@ -15,7 +15,7 @@ import {
 
 /** Filters that decide by the row alone. */
 
-/** What the filters of rows share: the verdict of `filterRowKey` holds for the cells too. */
+/** The common part of row filters: the decision of `filterRowKey` also applies to the cells. */
 abstract class RowVerdict extends FilterEvaluator {
   protected dropped = false;
 
@@ -44,7 +44,7 @@ export class RowEvaluator extends RowVerdict {
   }
 }
 
-/** `PrefixFilter`: seeks to the prefix, and ends the scan behind it. */
+/** `PrefixFilter`: seeks to the prefix, and ends the scan after it. */
 export class PrefixEvaluator extends FilterEvaluator {
   private passed = false;
   private dropped = true;
@@ -72,7 +72,7 @@ export class PrefixEvaluator extends FilterEvaluator {
     this.passed = this.reversed ? order < 0 : order > 0;
     this.before = this.reversed ? order > 0 : order < 0;
     this.dropped = order !== 0;
-    // A row before the prefix is not dropped by its key: its first cell brings out the hint.
+    // A row before the prefix is not dropped by its key: its first cell returns the hint.
     return this.passed;
   }
 
@@ -141,7 +141,7 @@ export class RandomEvaluator extends RowVerdict {
   }
 }
 
-/** `PageFilter`: ends the scan after so many rows that other filters left. */
+/** `PageFilter`: ends the scan after so many rows that passed the other filters. */
 export class PageEvaluator extends FilterEvaluator {
   private rows = 0;
 
@@ -170,8 +170,8 @@ interface FuzzyPair {
 }
 
 /**
- * `FuzzyRowFilter`: rows whose bytes are equal where the mask is 0. A row shorter than the pair is compared as far as
- * it goes, a longer one passes whatever follows.
+ * `FuzzyRowFilter`: rows whose bytes are equal where the mask is 0. A row shorter than the pair is compared up to its end; a longer one
+ * passes whatever follows.
  */
 export class FuzzyRowEvaluator extends FilterEvaluator {
   private dropped = false;
@@ -221,7 +221,7 @@ export class FuzzyRowEvaluator extends FilterEvaluator {
   }
 }
 
-/** The first byte of the row that is not as the pair wants it, or -1. */
+/** The index of the first byte of the row that does not match the pair, or -1. */
 function firstMismatch(bytes: Uint8Array, offset: number, length: number, pair: FuzzyPair): number {
   const { row, mask } = pair;
   const end = Math.min(length, row.length);
@@ -229,7 +229,7 @@ function firstMismatch(bytes: Uint8Array, offset: number, length: number, pair: 
   return -1;
 }
 
-/** A row not above any row that fits the pair and is above `row`, which does not fit. */
+/** The least possible row above `row` that matches the pair, or one below it. `row` does not match. */
 function fuzzyRowAfter(row: Uint8Array, pair: FuzzyPair): Uint8Array | undefined {
   const at = firstMismatch(row, 0, row.length, pair);
   if (row[at]! < pair.row[at]!) return ending(row, at, pair.row[at]!);
@@ -240,34 +240,34 @@ function fuzzyRowAfter(row: Uint8Array, pair: FuzzyPair): Uint8Array | undefined
   return undefined;
 }
 
-/** A row not below any row that fits the pair and is below `row`, which does not fit. */
+/** The greatest possible row below `row` that matches the pair, or one above it. `row` does not match. */
 function fuzzyRowBefore(row: Uint8Array, pair: FuzzyPair): Uint8Array | undefined {
   const at = firstMismatch(row, 0, row.length, pair);
   if (row[at]! > pair.row[at]!) return belowNext(ending(row, at, pair.row[at]!));
-  // All rows between differ from the pair where this one does, but for the beginning that they share.
+  // All rows in between differ from the pair where this one does, except those with a shorter common prefix.
   return at > 0 ? copyBytes(row, 0, at) : undefined;
 }
 
-/** The first `at` bytes of the row and one more. */
+/** The first `at` bytes of the row, followed by `byte`. */
 function ending(row: Uint8Array, at: number, byte: number): Uint8Array {
   const out = copyBytes(row, 0, at + 1);
   out[at] = byte;
   return out;
 }
 
-/** Not below any row that starts with `prefix`: it and as many FF bytes as the longest row could have. */
+/** A row above all rows that start with `prefix`: filled with FF up to more than the greatest length of a row. */
 function belowNext(prefix: Uint8Array): Uint8Array {
   const out = new Uint8Array(MAX_HINT_LENGTH).fill(0xff);
   out.set(prefix);
   return out;
 }
 
-/** Longer than any row. */
+/** More than the greatest length of a row. */
 const MAX_HINT_LENGTH = 32768;
 
 /** `MultiRowRangeFilter`: rows in any of the ranges; seeks from range to range. */
 export class MultiRowRangeEvaluator extends FilterEvaluator {
-  /** In the direction of the scan, none overlapping. */
+  /** In the direction of the scan, without overlaps. */
   private readonly ranges: readonly RowRange[];
   private index = 0;
   private exhausted = false;
@@ -324,13 +324,13 @@ export class MultiRowRangeEvaluator extends FilterEvaluator {
     return low;
   }
 
-  /** An open end has no row to seek to; a scan that meets it from outside does not exist. */
+  /** An open end has no row to seek to, but no row is before it either. */
   private canSeek(range: RowRange): boolean {
     return (this.reversed ? range.stopRow : range.startRow).length > 0;
   }
 }
 
-/** Where a row stands to a range: below (-1), in it (0), above (1). */
+/** The position of a row relative to a range: below (-1), inside (0), above (1). */
 function positionTo(range: RowRange, row: Uint8Array, offset: number, length: number): number {
   const { startRow, stopRow } = range;
   if (startRow.length > 0) {
@@ -344,7 +344,7 @@ function positionTo(range: RowRange, row: Uint8Array, offset: number, length: nu
   return 0;
 }
 
-/** The ranges in ascending order, overlapping and touching ones as one. */
+/** The ranges in ascending order; overlapping and adjacent ones are merged. */
 function merged(ranges: readonly RowRange[]): RowRange[] {
   if (ranges.length === 0) throw new InvalidArgumentError('A multiRowRange filter needs at least one range.');
   for (const { startRow, stopRow, startInclusive, stopInclusive } of ranges) {
@@ -359,7 +359,7 @@ function merged(ranges: readonly RowRange[]): RowRange[] {
   const out: RowRange[] = [sorted[0]!];
   for (const range of sorted.slice(1)) {
     const last = out[out.length - 1]!;
-    if (!meets(last, range)) out.push(range);
+    if (!isAdjacent(last, range)) out.push(range);
     else if (endsBefore(last, range)) {
       out[out.length - 1] = { ...last, stopRow: range.stopRow, stopInclusive: range.stopInclusive };
     }
@@ -367,8 +367,8 @@ function merged(ranges: readonly RowRange[]): RowRange[] {
   return out;
 }
 
-/** Whether `next`, which does not start before `range`, leaves no row between them. */
-function meets(range: RowRange, next: RowRange): boolean {
+/** Whether no row is between `range` and `next`, which does not start before it. */
+function isAdjacent(range: RowRange, next: RowRange): boolean {
   if (range.stopRow.length === 0) return true;
   const order = compareBytes(range.stopRow, next.startRow);
   return order > 0 || (order === 0 && (range.stopInclusive || next.startInclusive));

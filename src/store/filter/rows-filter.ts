@@ -6,7 +6,7 @@ import { type FilterEvaluator, type FilterFamily, isIncluded } from './filter-ev
 
 const encoder = new TextEncoder();
 
-/** Stands at a cell that is at hand. */
+/** A cursor at a single cell. */
 class OneCell extends CellCursor {
   show({ row, qualifier, timestamp, type, value }: Cell): void {
     this.key = concatBytes(row, qualifier);
@@ -45,7 +45,7 @@ class OneCell extends CellCursor {
 
 const NEXT_ROW = 2;
 
-/** A filter over rows that are at hand as results, newest versions alone: what stands in no store. */
+/** Applies a filter to rows that are already in memory as results with their newest versions. */
 export class RowsFilter {
   private readonly evaluator: FilterEvaluator;
   private readonly cursor = new OneCell();
@@ -60,7 +60,7 @@ export class RowsFilter {
     return this.evaluator.done;
   }
 
-  /** What is left of a row; undefined: nothing. */
+  /** The cells of a row that pass; undefined when none do. */
   apply(row: Result): Result | undefined {
     const { evaluator } = this;
     try {

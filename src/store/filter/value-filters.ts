@@ -27,7 +27,7 @@ export class ValueEvaluator extends FilterEvaluator {
   }
 }
 
-/** `SingleColumnValueFilter`: the whole row, by the value of one column. */
+/** `SingleColumnValueFilter`: decides on the whole row by the value of one column. */
 export class SingleColumnValueEvaluator extends FilterEvaluator {
   private found = false;
   private matched = false;
@@ -67,14 +67,14 @@ export class SingleColumnValueEvaluator extends FilterEvaluator {
   }
 }
 
-/** `SingleColumnValueExcludeFilter`: the same row without the column. */
+/** `SingleColumnValueExcludeFilter`: the same, and removes the column from the row. */
 export class SingleColumnValueExcludeEvaluator extends SingleColumnValueEvaluator {
   override filterRowCells(cells: Cell[]): void {
     keepWhere(cells, (cell) => !this.column.matchesQualifier(cell.family, cell.qualifier));
   }
 }
 
-/** `ColumnValueFilter`: one column's cells, by their value. */
+/** `ColumnValueFilter`: the cells of one column, by their value. */
 export class ColumnValueEvaluator extends FilterEvaluator {
   private found = false;
 
@@ -135,7 +135,7 @@ export class DependentColumnEvaluator extends FilterEvaluator {
   }
 }
 
-/** `TimestampsFilter`. With hints it may seek over delete markers, as in HBase. */
+/** `TimestampsFilter`. With hints it may skip delete markers, as in HBase. */
 export class TimestampsEvaluator extends FilterEvaluator {
   private readonly wanted: ReadonlySet<number>;
   private readonly least: number;
@@ -165,7 +165,7 @@ export class TimestampsEvaluator extends FilterEvaluator {
   }
 }
 
-/** `KeyOnlyFilter`: cells without their values, or with the length of the value as 4 bytes in its place. */
+/** `KeyOnlyFilter`: cells without their values, or with the length of the value as 4 bytes instead. */
 export class KeyOnlyEvaluator extends FilterEvaluator {
   constructor(private readonly lengthAsValue: boolean) {
     super();

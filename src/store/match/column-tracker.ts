@@ -11,11 +11,11 @@ import {
   SKIP,
 } from './matcher.js';
 
-/** Which columns and how many of their versions are kept (HBase `ColumnTracker`). */
+/** Decides which columns, and how many of their versions, are kept (HBase `ColumnTracker`). */
 
 export abstract class ColumnTracker {
   constructor(
-    /** Versions kept however old they are (R18). */
+    /** Versions that are kept however old they are (R18). */
     protected readonly minVersions: number,
     protected readonly maxVersions: number,
     /** Cells with a lower timestamp have expired (R16). */
@@ -23,23 +23,23 @@ export abstract class ColumnTracker {
   ) {}
 
   abstract startRow(): void;
-  /** Whether the row has no more columns of interest. */
+  /** Whether no further column of the row is requested. */
   abstract get done(): boolean;
-  /** Whether the column of a put that is in range is wanted: INCLUDE, or where to go on. */
+  /** Whether the column of a put within the range is requested: INCLUDE, or where to continue. */
   abstract checkColumn(cell: CellCursor): MatchCode;
-  /** Counts a cell of a wanted column: one of the INCLUDE codes, SKIP for a duplicate, or SEEK_NEXT_COLUMN. */
+  /** Counts a cell of a requested column: one of the INCLUDE codes, SKIP for a duplicate, or SEEK_NEXT_COLUMN. */
   abstract checkVersions(cell: CellCursor, isMarker: boolean): MatchCode;
-  /** Where to go on when the rest of the cell's column does not matter. */
+  /** Where to continue when the rest of the cell's column does not matter. */
   abstract finishColumn(cell: CellCursor): MatchCode;
   abstract nextColumn(): Uint8Array | null;
 
-  /** R17: from here on the column has only expired cells, of which none is kept. */
+  /** R17: from here on the column has only expired cells, and none is kept. */
   isExpiredForGood(timestamp: number): boolean {
     return timestamp < this.oldestUnexpired && this.minVersions === 0;
   }
 }
 
-/** Every column (HBase `ScanWildcardColumnTracker`). */
+/** All columns (HBase `ScanWildcardColumnTracker`). */
 export class AllColumns extends ColumnTracker {
   private readonly column = new ColumnBytes();
   private count = 0;
@@ -68,7 +68,7 @@ export class AllColumns extends ColumnTracker {
     } else if (timestamp === this.lastTimestamp && type === this.lastType) {
       return SKIP;
     }
-    // A marker is no version: it stands with the put before it (R14).
+    // A marker is not a version: it counts with the put before it (R14).
     if (!isMarker) this.count++;
     if (this.count > this.maxVersions) return SEEK_NEXT_COLUMN;
     if (this.count > this.minVersions && timestamp < this.oldestUnexpired) return SEEK_NEXT_COLUMN;
@@ -86,7 +86,7 @@ export class AllColumns extends ColumnTracker {
   }
 }
 
-/** The columns that a query names, in byte order (HBase `ExplicitColumnTracker`). Sees puts only. */
+/** The columns that a query names, in byte order (HBase `ExplicitColumnTracker`). Used for puts only. */
 export class ChosenColumns extends ColumnTracker {
   private index = 0;
   private count = 0;
@@ -153,7 +153,7 @@ export class ChosenColumns extends ColumnTracker {
     this.lastTimestamp = -1;
   }
 
-  /** Where the cell's column stands to the wanted one. */
+  /** Compares the cell's column to the requested one. */
   private compareTo(cell: CellCursor): number {
     const column = this.columns[this.index]!;
     return compareSlices(cell.key, cell.qualifierOffset, cell.qualifierLength, column, 0, column.length);

@@ -1,4 +1,4 @@
-/** Decides which cells flushes and compactions keep (HBase `CompactionScanQueryMatcher` and its kinds, R13, R42-R46, R59-R63). */
+/** Decides which cells flushes and compactions keep (HBase `CompactionScanQueryMatcher` and subclasses, R13, R42-R46, R59-R63). */
 
 import { CellType, type KeepDeletedCells } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
@@ -13,7 +13,7 @@ import {
 } from './delete-tracker.js';
 import { INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } from './matcher.js';
 
-/** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that markers may go. */
+/** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that delete markers may be dropped. */
 export type CompactionKind = 'flush' | 'minor' | 'major';
 
 export interface CompactionMatch {
@@ -24,11 +24,11 @@ export interface CompactionMatch {
   /** Cells with a lower timestamp have expired. */
   readonly oldestUnexpired: number;
   readonly now: number;
-  /** Cells above it are kept, hide nothing and count for nothing: no open read has seen them (R60). */
+  /** Newer cells are kept, and neither hide nor count: some open read may not see them (R60). */
   readonly smallestReadPoint: number;
   /** The oldest put of all input files, by their metadata (R44). */
   readonly earliestPutTimestamp: number;
-  /** Milliseconds for which a major compaction keeps markers behind their timestamp; 0: drop them at once (R61). */
+  /** Milliseconds after its timestamp for which a major compaction keeps a delete marker; 0: it is dropped at once (R61). */
   readonly timeToPurgeDeletes: number;
 }
 
@@ -52,14 +52,14 @@ abstract class CompactionMatcher extends Matcher {
     return cell.ttl !== 0 && cell.timestamp + cell.ttl < this.rules.now;
   }
 
-  /** R42, R43: with KEEP_DELETED_CELLS puts go by versions and age only, but for markers that have expired. */
+  /** R42, R43: with KEEP_DELETED_CELLS puts are dropped by versions and age only, except by markers that have expired. */
   protected hides(marker: CellCursor): boolean {
     const { keepDeletedCells, oldestUnexpired } = this.rules;
     if (keepDeletedCells === 'FALSE') return true;
     return keepDeletedCells === 'TTL' && marker.timestamp < oldestUnexpired;
   }
 
-  /** Decides on a delete marker that all readers have seen. */
+  /** Decides on a delete marker that all readers see. */
   protected matchMarker(marker: CellCursor): MatchCode {
     const { kind, timeToPurgeDeletes, now, keepDeletedCells, oldestUnexpired } = this.rules;
     if (kind !== 'major') return INCLUDE;
@@ -72,7 +72,7 @@ abstract class CompactionMatcher extends Matcher {
   }
 }
 
-/** The rules of families that count versions when they are read. */
+/** The rules for families that count versions when they are read. */
 export class ClassicCompactionMatcher extends CompactionMatcher {
   private readonly deletes = new DeleteTracker();
 
@@ -101,8 +101,8 @@ export class ClassicCompactionMatcher extends CompactionMatcher {
 }
 
 /**
- * The rules of families with NEW_VERSION_BEHAVIOR. While markers stay, the puts that they hide stay too: those may be
- * what keeps older versions, perhaps in other files, from coming back (R80).
+ * The rules for families with NEW_VERSION_BEHAVIOR. While delete markers are kept, the puts that they hide are kept too: those
+ * may be what prevents older versions, perhaps in other files, from reappearing (R80).
  */
 export class NewVersionCompactionMatcher extends CompactionMatcher {
   private readonly history: VersionHistory;

@@ -2,11 +2,11 @@ import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import { ColumnBytes } from './matcher.js';
 
-/** Which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
+/** Decides which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
 
-/** How a put is hidden, and what follows for the rest of its column. */
+/** Whether a put is hidden, and what follows for the rest of its column. */
 export const NOT_DELETED = 0;
-/** This version only. */
+/** Only this version. */
 export const VERSION_DELETED = 1;
 /** This version and all older ones of the column. */
 export const COLUMN_DELETED = 2;
@@ -14,18 +14,18 @@ export const COLUMN_DELETED = 2;
 export type DeleteResult = 0 | 1 | 2;
 
 /**
- * Sees the markers and puts of a row in their order (R2): the family's markers first, those of a column before the puts
- * of their timestamp. Knows at most one marker of a column at a time, since a later one of the same column is older, or
- * less specific, or both (R35).
+ * Receives the markers and puts of a row in their order (R2): first the family's markers, then those of a column before the puts
+ * with their timestamp. It stores one column marker at a time, because a later one of the same column is older, or less
+ * specific, or both (R35).
  */
 export class DeleteTracker {
-  /** The newest family marker's timestamp, -1 for none. */
+  /** The timestamp of the newest family marker, -1 for none. */
   private familyTimestamp = -1;
   private readonly familyVersions: number[] = [];
   private markerType = 0;
   private markerTimestamp = 0;
   private readonly column = new ColumnBytes();
-  /** False while nothing can be hidden. */
+  /** False while no put can be hidden. */
   active = false;
 
   startRow(): void {
@@ -73,22 +73,22 @@ export class DeleteTracker {
 }
 
 /**
- * Which puts are alive where a family counts versions at the time of writing (NEW_VERSION_BEHAVIOR, HBASE-15968,
- * R79-R82; HBase `NewVersionBehaviorTracker`).
+ * Decides which puts are alive in families that count versions when they are written (NEW_VERSION_BEHAVIOR, HBASE-15968, R79-R82;
+ * HBase `NewVersionBehaviorTracker`).
  *
- * A put lives from its seq until a marker written later hides it, or a put of its timestamp is written over it. It is
- * gone for good once, at any moment of its life, as many newer versions are alive as the family keeps: what happens to
- * those later does not bring it back.
+ * A put lives from its seq until a marker written later hides it, or a put of the same timestamp overwrites it. It is gone
+ * for good once, at any moment of its life, as many newer versions are alive as the family keeps: it does not come back when they
+ * are deleted later.
  */
 
-/** The fate of a put. */
+/** The state of a put. */
 export const ALIVE = 0;
-/** A marker has hidden it. */
+/** A marker hides it. */
 export const DELETED = 1;
-/** Enough newer versions, or a later put of the same timestamp, have taken its place. */
+/** Enough newer versions, or a later put with the same timestamp, replace it. */
 export const MASKED = 2;
 
-export type Fate = 0 | 1 | 2;
+export type PutState = 0 | 1 | 2;
 
 interface Marker {
   readonly timestamp: number;
@@ -100,11 +100,11 @@ export class VersionHistory {
   private readonly familyMarkers: Marker[] = [];
   private readonly markers: Marker[] = [];
   private readonly column = new ColumnBytes();
-  /** Of the column's versions that have been alive: their timestamps, from when, until when. */
+  /** The column's versions so far: their timestamps, and the seqs at which they were written and ended. */
   private readonly timestamps: number[] = [];
   private readonly births: number[] = [];
   private readonly deaths: number[] = [];
-  /** Whether a marker ended them: of one change, with its one seq, the puts take effect before the markers. */
+  /** Whether a marker ended them: in one change, whose cells have one seq, the puts take effect before the markers. */
   private readonly hidden: boolean[] = [];
   private lastTimestamp = -1;
   private lastSeq = 0;
@@ -128,8 +128,8 @@ export class VersionHistory {
     (ofFamily ? this.familyMarkers : this.markers).push(marker);
   }
 
-  /** The fate of a put. Puts and markers of a row are told in their order (R2). */
-  addPut(cell: CellCursor): Fate {
+  /** The state of a put. Puts and markers of a row are added in their order (R2). */
+  addPut(cell: CellCursor): PutState {
     this.enter(cell);
     const { timestamp, seq } = cell;
     const deleted = this.deletionOf(timestamp, seq);
@@ -158,7 +158,7 @@ export class VersionHistory {
     this.lastTimestamp = -1;
   }
 
-  /** The seq of the first marker written with or after the put that hides it. */
+  /** The seq of the first marker, written with or after the put, that hides it. */
   private deletionOf(timestamp: number, seq: number): number {
     return Math.min(
       firstDeletion(this.familyMarkers, timestamp, seq),
@@ -166,7 +166,7 @@ export class VersionHistory {
     );
   }
 
-  /** Whether enough newer versions are alive at once at any moment from `birth` until before `death`. */
+  /** Whether enough newer versions are alive together at some moment from `birth` until before `death`. */
   private isCrowdedOut(timestamp: number, birth: number, death: number, hidden: boolean): boolean {
     const { births } = this;
     if (births.length < this.maxVersions) return false;
@@ -179,7 +179,7 @@ export class VersionHistory {
     return false;
   }
 
-  /** Versions above a timestamp that are alive at a moment. */
+  /** The number of versions above a timestamp that are alive at a moment. */
   private aliveAt(moment: number, timestamp: number): number {
     const { timestamps, births, deaths, hidden } = this;
     let alive = 0;
@@ -192,7 +192,7 @@ export class VersionHistory {
 }
 
 /**
- * Whether what ended at `death` was alive at a moment after its birth. Sequence numbers need not be whole: those of a
+ * Whether a version that ended at `death` was alive at a moment after its birth. Sequence numbers need not be integers: those of a
  * transaction's own writes lie between two.
  */
 function isAlive(moment: number, death: number, hidden: boolean): boolean {

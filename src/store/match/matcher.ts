@@ -1,21 +1,21 @@
 import { copySlice } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 
-/** Codes by which a matcher tells a scanner whether to give a cell, and where to go on (HBase `ScanQueryMatcher.MatchCode`). */
+/** Match codes: whether to return a cell, and where to continue (HBase `ScanQueryMatcher.MatchCode`). */
 
-/** Give the cell, go on with the next. */
+/** Return the cell, continue with the next. */
 export const INCLUDE = 0;
-/** Leave the cell out, go on with the next. */
+/** Skip the cell, continue with the next. */
 export const SKIP = 1;
-/** Leave the cell and the rest of its column out. */
+/** Skip the cell and the rest of its column. */
 export const SEEK_NEXT_COLUMN = 2;
-/** Leave the cell and the rest of its row out. */
+/** Skip the cell and the rest of its row. */
 export const SEEK_NEXT_ROW = 3;
-/** Leave the cell out, go on where the filter says. */
+/** Skip the cell, continue at the filter's hint. */
 export const SEEK_HINT = 4;
-/** Give the cell, leave the rest of its column out. */
+/** Return the cell, skip the rest of its column. */
 export const INCLUDE_NEXT_COLUMN = 5;
-/** Give the cell, leave the rest of its row out. */
+/** Return the cell, skip the rest of its row. */
 export const INCLUDE_NEXT_ROW = 6;
 /** Nothing more of this family, in any row: the filter has ended the scan. */
 export const DONE_SCAN = 7;
@@ -23,19 +23,19 @@ export const DONE_SCAN = 7;
 export type MatchCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7;
 
 /**
- * Decides cell by cell what a read or a compaction of one family keeps. Cells come in order (R2), each row whole or
- * from its start to where the scanner leaves it; `startRow` stands between rows.
+ * Decides cell by cell what a read or a compaction of one family keeps. Cells come in order (R2), each row from its start up to
+ * where the scanner leaves it, with a `startRow` before each row.
  */
 export abstract class Matcher {
-  /** Forgets what it knew of the last row. */
+  /** Resets the state of the previous row. */
   abstract startRow(): void;
-  /** Decides on the cell under the cursor. */
+  /** Decides on the cell at the cursor. */
   abstract match(cell: CellCursor): MatchCode;
-  /** After SEEK_NEXT_COLUMN or INCLUDE_NEXT_COLUMN: the only column still wanted next, or null for the next there is. */
+  /** After SEEK_NEXT_COLUMN or INCLUDE_NEXT_COLUMN: the next requested column, or null for the next one that exists. */
   abstract nextColumn(): Uint8Array | null;
 }
 
-/** A qualifier kept across moves of the cursor it was seen at. */
+/** A copy of a qualifier, which stays valid when the cursor moves. */
 export class ColumnBytes {
   private bytes: Uint8Array = new Uint8Array(32);
   /** -1: none. */

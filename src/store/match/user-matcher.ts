@@ -28,7 +28,7 @@ import {
   SKIP,
 } from './matcher.js';
 
-/** Decides which cells of one family a get or a scan sees (HBase `UserScanQueryMatcher` and its kinds). */
+/** Decides which cells of one family a get or a scan sees (HBase `UserScanQueryMatcher` and subclasses). */
 
 export interface UserMatch {
   readonly family: FilterFamily;
@@ -36,11 +36,11 @@ export interface UserMatch {
   readonly timeRange: TimeRange;
   readonly now: number;
   readonly filter: FilterEvaluator | undefined;
-  /** The versions wanted of what the filter lets pass (R15). */
+  /** The number of versions wanted of the cells that pass the filter (R15). */
   readonly versionsAfterFilter: number;
 }
 
-/** The common part of all reads: the time range, columns and versions, then the filter. */
+/** The common part of all reads: time range, columns and versions, then the filter. */
 export abstract class UserMatcher extends Matcher {
   protected readonly columns: ColumnTracker;
   protected readonly filter: FilterEvaluator | undefined;
@@ -74,7 +74,7 @@ export abstract class UserMatcher extends Matcher {
     return this.columns.nextColumn();
   }
 
-  /** A put, or in raw scans any cell, that no marker hides. */
+  /** Decides on a put, or in raw scans any cell, that no marker hides. */
   protected matchColumn(cell: CellCursor, isMarker: boolean): MatchCode {
     const { timestamp } = cell;
     if (timestamp >= this.maxTimestamp) return SKIP;
@@ -87,8 +87,8 @@ export abstract class UserMatcher extends Matcher {
   }
 
   /**
-   * What the filter makes of a cell that may be included (`mergeFilterResponse`). Versions are counted anew here, for
-   * the tracker has let as many pass as the family keeps (HBASE-17125).
+   * Applies the filter to a cell that may be included (`mergeFilterResponse`). Versions are counted again here, because the tracker
+   * has let through as many as the family keeps (HBASE-17125).
    */
   private applyFilter(cell: CellCursor, code: MatchCode, filter: FilterEvaluator): MatchCode {
     let merged: MatchCode = code;
@@ -127,7 +127,7 @@ export abstract class UserMatcher extends Matcher {
   }
 }
 
-/** Reads that markers hide puts from (`NormalUserScanQueryMatcher`). */
+/** Reads in which markers hide puts (`NormalUserScanQueryMatcher`). */
 export class NormalMatcher extends UserMatcher {
   private readonly deletes = new DeleteTracker();
 
@@ -166,7 +166,7 @@ export class NormalMatcher extends UserMatcher {
   }
 }
 
-/** Reads of everything stored, markers too (`RawScanQueryMatcher`, R47). */
+/** Reads of everything stored, including markers (`RawScanQueryMatcher`, R47). */
 export class RawMatcher extends UserMatcher {
   override match(cell: CellCursor): MatchCode {
     const { columns, filter } = this;
@@ -178,17 +178,17 @@ export class RawMatcher extends UserMatcher {
 }
 
 /**
- * Reads of a family with NEW_VERSION_BEHAVIOR. Where a filter would seek within a row, the cells between are looked at all
- * the same, without showing them to the filter: they decide what is alive.
+ * Reads of a family with NEW_VERSION_BEHAVIOR. Where a filter would seek within a row, the cells in between are still examined, but
+ * not passed to the filter, because they decide what is alive.
  */
 export class NewVersionMatcher extends UserMatcher {
   private readonly history: VersionHistory;
   private readonly hint = new FilterHint();
-  private waiting = false;
+  private skipping = false;
 
   constructor(
     match: UserMatch,
-    /** What the family keeps: what is older is gone whatever the read asks for. */
+    /** The number of versions that the family keeps: older ones are gone, whatever the read requests. */
     familyVersions: number,
     private readonly seePastMarkers: boolean,
     private readonly reversed: boolean,
@@ -200,7 +200,7 @@ export class NewVersionMatcher extends UserMatcher {
   override startRow(): void {
     super.startRow();
     this.history.startRow();
-    this.waiting = false;
+    this.skipping = false;
   }
 
   override match(cell: CellCursor): MatchCode {
@@ -216,19 +216,19 @@ export class NewVersionMatcher extends UserMatcher {
     }
     if (this.history.addPut(cell) !== ALIVE) return SKIP;
     if (this.columns.isExpiredForGood(timestamp)) return this.columns.finishColumn(cell);
-    if (this.waiting) {
+    if (this.skipping) {
       if (compareToHint(cell, this.family, this.hint, false) < 0) return SKIP;
-      this.waiting = false;
+      this.skipping = false;
     }
     const code = this.matchColumn(cell, false);
-    return code === SEEK_HINT ? this.wait(cell) : code;
+    return code === SEEK_HINT ? this.skipToHint(cell) : code;
   }
 
-  /** Instead of a seek: rows are left as usual, places in the row are waited for. */
-  private wait(cell: CellCursor): MatchCode {
+  /** Replaces a seek: hints to other rows are followed; within the row, cells are skipped up to the hint. */
+  private skipToHint(cell: CellCursor): MatchCode {
     if (!this.filter!.hint(cell, this.family, this.hint)) return SKIP;
     if (this.hint.row !== null) return SEEK_HINT;
-    this.waiting = !this.reversed;
+    this.skipping = !this.reversed;
     return SKIP;
   }
 }

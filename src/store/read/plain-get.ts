@@ -1,6 +1,6 @@
 /**
- * The short ways to one row, without a scanner: the newest cell of one column, told from the first cells of the memstores
- * and files that can have it, and families and some of their columns by {@link PlainRow}.
+ * Gets without a scanner. A get of one column decides from the first cell of the column in each memstore and file; gets of
+ * families, or some of their columns, use {@link PlainRow}.
  */
 
 import { type FamilyDescriptor, FOREVER, type Get, type RawRow, Result } from '../../table/index.js';
@@ -15,20 +15,20 @@ import { CellMaker, RowBuilder } from '../scan/row-builder.js';
 import { copyRowAhead, dropRow } from '../scan/row-copy.js';
 import { inOrder, oldestUnexpired } from '../scan/store-read.js';
 
-/** Tells the time by which cells have expired. */
+/** Provides the time that decides which cells have expired. */
 export interface ReadClock {
   now(): number;
 }
 
-/** As `oldestUnexpired`, without asking the clock where nothing expires. */
+/** Like `oldestUnexpired`, without reading the clock where nothing expires. */
 export function oldestSeen(family: FamilyDescriptor, clock: ReadClock): number {
   return family.ttl === FOREVER ? 0 : oldestUnexpired(family, clock.now());
 }
 
-/** Cells that are walked over in search of markers at the head of a row. */
-const MOST_MARKERS = 16;
+/** The most family markers at the start of a row that are examined. */
+const MAX_MARKERS = 16;
 
-/** Reads are synchronous: one of each serves them all. */
+/** Reused: reads are synchronous. */
 const target = new SeekKey();
 const bloomKey = new BloomKey();
 const plainRow = new PlainRow();
@@ -38,8 +38,8 @@ const out = new RowBuilder();
 const makers = new Map<string, CellMaker>();
 
 /**
- * Reads the row into `raw`, or into the answer when `raw` is null; with `raw` the answer only says whether there is
- * anything. Undefined when it takes a scanner.
+ * Reads the row into `raw`, or into the returned result when `raw` is null; with `raw` the result only says whether there is
+ * anything. Undefined when the get needs a scanner.
  */
 export function plainGet(
   region: Region,
@@ -73,7 +73,7 @@ function plainFamilies(
   plainRow.out = out;
   rowRun.rule.readPoint = readPoint;
   out.count = 0;
-  // A result outlives the get, whose bytes are the caller's.
+  // Copied: the result outlives the get, whose bytes belong to the caller.
   let own: Uint8Array | undefined;
   if (raw !== null) raw.begin(row);
   for (let i = 0; i < stores.length; i++) {
@@ -82,7 +82,7 @@ function plainFamilies(
     const columns = all ? null : get.families.get(descriptor.name);
     if (columns === undefined) continue;
     if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
-    const head = gather(store, row);
+    const head = seekAll(store, row);
     if (head === undefined) continue;
     const fresh = raw === null && own === undefined;
     if (fresh) own = copyRowAhead(head);
@@ -93,13 +93,13 @@ function plainFamilies(
       return undefined;
     if (raw !== null && columns === null) store.known.learn(raw, before);
   }
-  if (raw !== null) return raw.count > 0 ? SOMETHING : Result.EMPTY;
+  if (raw !== null) return raw.count > 0 ? IN_RAW_ROW : Result.EMPTY;
   if (out.count > 0) return out.take(own!, false);
   if (own !== undefined) dropRow(own);
   return Result.EMPTY;
 }
 
-/** As `plainRow` reads a row of one memstore or file, without looking at each cell by its cursor. */
+/** Like `plainRow`, for a row that only one memstore or file has: reads its cells directly from their encoded bytes. */
 function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number): boolean {
   const cursor = plainRow.only;
   if (cursor === undefined) return false;
@@ -109,8 +109,8 @@ function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number
   return true;
 }
 
-/** Seeks the cursors of all that has cells of the row, and hands them to the reader of rows; one of them. */
-function gather(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
+/** Seeks the cursors of all memstores and files with cells of the row, and adds them to the row reader. Returns one of them. */
+function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
   const { active, frozen, files } = store.version;
   target.setRow(row);
   plainRow.begin();
@@ -135,12 +135,12 @@ function gather(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
   return head;
 }
 
-/** Whether the file has a cell of the row at or after the target; its cursor then stands there. */
+/** Whether the file has a cell of the row at or after the target; then its cursor stands there. */
 function seekFile(file: StoreFile): boolean {
   return file.reader.mayContain(bloomKey) && file.pointCursor.seekInRow(target, bloomKey.row1);
 }
 
-/** Reads one column: the first of its cells in their order, over all memstores and files, decides it. */
+/** Reads one column: the first of its cells, over all memstores and files, decides it. */
 function plainColumn(
   store: FamilyStore,
   get: Get,
@@ -150,7 +150,7 @@ function plainColumn(
   raw: RawRow | null,
 ): Result | undefined {
   const { descriptor } = store;
-  // In the column of the empty qualifier the family's markers stand between its puts.
+  // In the column of the empty qualifier the family's markers are between its puts.
   if (!isPlainFamily(descriptor, get.maxVersions) || qualifier.length === 0) return undefined;
   const { row } = get;
   const { active, frozen, files } = store.version;
@@ -165,14 +165,14 @@ function plainColumn(
     const cursor = memstore.pointCursor;
     const marked = memstore.familyMarkers > 0;
     if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
-    const place = marked ? passMarkers(cursor, row, qualifier) : IN_ROW;
-    if (place === UNTOLD) return undefined;
-    if (place !== GONE) best = newer(cursor, place === IN_ROW, row, qualifier, best);
+    const place = marked ? skipMarkers(cursor, row, qualifier) : IN_ROW;
+    if (place === NEEDS_MATCHER) return undefined;
+    if (place !== AT_END) best = newer(cursor, place === IN_ROW, row, qualifier, best);
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {
     const { meta, reader, pointCursor } = files[i]!;
-    // What the file has is older than what was found, or hidden.
+    // The cells of this file are older than the one found, or hidden.
     if (best !== undefined && meta.maxTimestamp < best.timestamp) continue;
     if (meta.maxTimestamp <= rule.familyTimestamp) continue;
     if (!hashed && meta.bloomFilter === 'ROWCOL') {
@@ -182,9 +182,9 @@ function plainColumn(
     if (!reader.mayContain(bloomKey)) continue;
     const marked = meta.deleteFamilyCount > 0;
     if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
-    const place = marked ? passMarkers(pointCursor, row, qualifier) : IN_ROW;
-    if (place === UNTOLD) return undefined;
-    if (place !== GONE) best = newer(pointCursor, place === IN_ROW, row, qualifier, best);
+    const place = marked ? skipMarkers(pointCursor, row, qualifier) : IN_ROW;
+    if (place === NEEDS_MATCHER) return undefined;
+    if (place !== AT_END) best = newer(pointCursor, place === IN_ROW, row, qualifier, best);
   }
   if (best === undefined) return Result.EMPTY;
   const verdict = rule.judge(best);
@@ -193,33 +193,33 @@ function plainColumn(
   if (raw !== null) {
     raw.begin(row);
     maker.makeRaw(best, raw, 0);
-    return SOMETHING;
+    return IN_RAW_ROW;
   }
   const own = copyRowAhead(best);
   return new Result(own, [maker.make(best, own, 0, true)]);
 }
 
-/** Where `passMarkers` leaves a cursor: in the row, or in one that is yet to be looked at; behind the row; it takes a matcher. */
+/** Results of `skipMarkers`: the cursor is in the row; it may be in another row; it is at the end; a matcher is needed. */
 const IN_ROW = 0;
-const ANYWHERE = 1;
-const GONE = 2;
-const UNTOLD = 3;
+const MAYBE_IN_ROW = 1;
+const AT_END = 2;
+const NEEDS_MATCHER = 3;
 
-/** Looks at the family's markers at the head of the row, where the cursor stands, and goes on to the column. */
-function passMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): number {
+/** Examines the family's markers at the start of the row, where the cursor stands, and moves to the column. */
+function skipMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): number {
   for (let i = 0; cursor.qualifierLength === 0; i++) {
-    if (i === MOST_MARKERS) return UNTOLD;
-    if (rule.sees(cursor) && rule.judge(cursor) === ROW_UNDECIDED) return UNTOLD;
-    if (!cursor.nextInRow(row)) return GONE;
+    if (i === MAX_MARKERS) return NEEDS_MATCHER;
+    if (rule.sees(cursor) && rule.judge(cursor) === ROW_UNDECIDED) return NEEDS_MATCHER;
+    if (!cursor.nextInRow(row)) return AT_END;
   }
-  // Mostly there is no other column before.
+  // Mostly there is no other column before it.
   if (isInColumn(cursor, qualifier)) return IN_ROW;
-  return cursor.reseek(target) ? ANYWHERE : GONE;
+  return cursor.reseek(target) ? MAYBE_IN_ROW : AT_END;
 }
 
 /**
- * The newer of the first visible cell of the column, where the cursor stands if it has one, and `best`. `inRow`: it is
- * known to stand in the row.
+ * The newer of `best` and the first visible cell of the column at the cursor, if there is one. `inRow`: the cursor is known to
+ * be in the row.
  */
 function newer(
   cursor: CellCursor,
@@ -236,14 +236,14 @@ function newer(
   if (best === undefined) return cursor;
   if (cursor.timestamp !== best.timestamp) return cursor.timestamp > best.timestamp ? cursor : best;
   if (cursor.type !== best.type) return cursor.type > best.type ? cursor : best;
-  // Sources are looked at newest first: of equal cells the first stands.
+  // Sources are visited newest first: of equal cells the first wins.
   return cursor.seq > best.seq ? cursor : best;
 }
 
-/** Says that there is something in the raw row. */
-const SOMETHING: Result = new Result(new Uint8Array(0), []);
+/** Stands for a result whose cells are in the raw row. */
+const IN_RAW_ROW: Result = new Result(new Uint8Array(0), []);
 
-/** The maker of a family's cells. Reads that end before the next begins share it. */
+/** The maker of a family's cells, shared by reads that end before the next begins. */
 export function makerOf(family: string): CellMaker {
   let maker = makers.get(family);
   if (maker === undefined) {

@@ -11,20 +11,20 @@ import { makerOf, oldestSeen, plainGet, type ReadClock } from './plain-get.js';
 import type { StoreReads } from './store-reads.js';
 
 /**
- * The short way to the first row of a prefix that has a column, such as an entry of an index: by the cursors that gets read by,
- * so that no scan is opened and nothing is held. It gives what a scan of the prefix and column gives first.
+ * Finds the first row that begins with a prefix and has a column, such as an entry of an index, through the cursors of gets: no
+ * scan is opened, and nothing is retained. The result is that of a scan of the prefix and column with limit 1.
  */
 
-/** Rows that are passed over since nothing of them is left; where there are more a scan is quicker. */
-const MOST_PASSED = 16;
+/** The most rows without a visible cell that are skipped; with more of them a scan is faster. */
+const MAX_SKIPPED_ROWS = 16;
 
-/** Reads are synchronous: one of each serves them all. */
+/** Reused: reads are synchronous. */
 const target = new SeekKey();
 const plainRow = new PlainRow();
-/** The cursors that stand in a row of the prefix. */
-const standing: (CellCursor | undefined)[] = [];
+/** The cursors that are in a row of the prefix. */
+const cursors: (CellCursor | undefined)[] = [];
 
-/** Reads the row's cell into `raw`; false when there is none, undefined when it takes a scanner to tell. */
+/** Reads the row's cell into `raw`; false when there is none, undefined when only a scanner can decide. */
 export function firstRow(
   { stores, endKey }: Region,
   prefix: Uint8Array,
@@ -33,43 +33,43 @@ export function firstRow(
   clock: ReadClock,
   raw: RawRow,
 ): boolean | undefined {
-  // The prefix may go on in the next region, and a row in another family.
+  // The prefix may continue in the next region, or the row in another family.
   if (stores.length !== 1 || startsWithBytes(endKey, prefix)) return undefined;
   const { descriptor, version } = stores[0]!;
   if (!isPlainFamily(descriptor, 1)) return undefined;
-  let count = gather(version, prefix);
+  let count = seekAll(version, prefix);
   plainRow.raw = raw;
   plainRow.out = null;
   const { rule } = plainRow;
   rule.readPoint = readPoint;
   const oldest = oldestSeen(descriptor, clock);
   const maker = makerOf(descriptor.name);
-  let passed = 0;
-  for (; count > 0 && passed < MOST_PASSED; passed++) {
+  let skipped = 0;
+  for (; count > 0 && skipped < MAX_SKIPPED_ROWS; skipped++) {
     const first = leastOf(count);
     raw.clear();
     const row = raw.setRow(first.key, first.rowOffset, first.rowLength);
     rule.begin(oldest);
     if (count === 1 && isAnswer(first, qualifier, rule)) {
       maker.makeRaw(first, raw, 0);
-      letGo(0, count);
+      clearCursors(0, count);
       return true;
     }
     plainRow.begin();
-    for (let i = 0; i < count; i++) if (isInRow(standing[i]!, row)) plainRow.add(standing[i]!);
+    for (let i = 0; i < count; i++) if (isInRow(cursors[i]!, row)) plainRow.add(cursors[i]!);
     if (!plainRow.read(maker, row, [qualifier], oldest, false)) break;
     if (raw.count > 0) {
-      letGo(0, count);
+      clearCursors(0, count);
       return true;
     }
-    count = stillStanding(count, prefix);
+    count = dropLeft(count, prefix);
   }
-  letGo(0, count);
+  clearCursors(0, count);
   return count === 0 ? false : undefined;
 }
 
-/** Seeks the cursors of all that may have cells of the prefix; how many stand in one of its rows. */
-function gather({ active, frozen, files }: StoreVersion, prefix: Uint8Array): number {
+/** Seeks the cursors of all memstores and files; returns how many are in a row of the prefix. */
+function seekAll({ active, frozen, files }: StoreVersion, prefix: Uint8Array): number {
   target.setRow(prefix);
   let count = 0;
   let order = files.length + frozen.length;
@@ -77,57 +77,57 @@ function gather({ active, frozen, files }: StoreVersion, prefix: Uint8Array): nu
     const memstore = i < 0 ? active : frozen[i]!;
     if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
-    if (!cursor.seek(target) || !begins(cursor, prefix)) continue;
+    if (!cursor.seek(target) || !hasPrefix(cursor, prefix)) continue;
     cursor.order = order;
-    standing[count++] = cursor;
+    cursors[count++] = cursor;
   }
   for (let i = files.length - 1; i >= 0; i--) {
     const cursor = files[i]!.pointCursor;
-    if (!cursor.seek(target) || !begins(cursor, prefix)) continue;
+    if (!cursor.seek(target) || !hasPrefix(cursor, prefix)) continue;
     cursor.order = i;
-    standing[count++] = cursor;
+    cursors[count++] = cursor;
   }
   return count;
 }
 
 /**
- * Whether the first cell of a row, of which nothing else has any, is the newest of the column, and none hides it: markers
- * would stand before it. What stands behind it need not be looked at.
+ * Whether the first cell of a row that a single source has is the newest of the column and visible. No marker hides it, because
+ * markers would come before it. The cells after it do not matter.
  */
 function isAnswer(cell: CellCursor, qualifier: Uint8Array, rule: NewestPut): boolean {
   return qualifier.length > 0 && isInColumn(cell, qualifier) && rule.sees(cell) && rule.judge(cell) === SHOWN;
 }
 
 function leastOf(count: number): CellCursor {
-  let least = standing[0]!;
-  for (let i = 1; i < count; i++) if (compareRows(standing[i]!, least) < 0) least = standing[i]!;
+  let least = cursors[0]!;
+  for (let i = 1; i < count; i++) if (compareRows(cursors[i]!, least) < 0) least = cursors[i]!;
   return least;
 }
 
-/** Lets go of the cursors that have left the prefix; how many there are still. */
-function stillStanding(count: number, prefix: Uint8Array): number {
+/** Drops the cursors that have left the prefix; returns how many are left. */
+function dropLeft(count: number, prefix: Uint8Array): number {
   let left = 0;
   for (let i = 0; i < count; i++) {
-    const cursor = standing[i]!;
-    if (cursor.valid && begins(cursor, prefix)) standing[left++] = cursor;
+    const cursor = cursors[i]!;
+    if (cursor.valid && hasPrefix(cursor, prefix)) cursors[left++] = cursor;
   }
-  letGo(left, count);
+  clearCursors(left, count);
   return left;
 }
 
-/** Cursors hold blocks and memstores. */
-function letGo(from: number, to: number): void {
-  for (let i = from; i < to; i++) standing[i] = undefined;
+/** Drops references to cursors, which retain blocks and memstores. */
+function clearCursors(from: number, to: number): void {
+  for (let i = from; i < to; i++) cursors[i] = undefined;
 }
 
-function begins({ key, rowOffset, rowLength }: CellCursor, prefix: Uint8Array): boolean {
+function hasPrefix({ key, rowOffset, rowLength }: CellCursor, prefix: Uint8Array): boolean {
   const { length } = prefix;
   if (rowLength < length) return false;
   for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== prefix[i]) return false;
   return true;
 }
 
-/** Reading one row: by a short way where there is one, else through a scanner of the region. */
+/** Reads of one row: without a scanner where possible, else with one. */
 
 export function readRow(reads: StoreReads, state: TableState, get: Get): Result {
   const region = regionFor(state, get);
@@ -138,7 +138,7 @@ export function readRow(reads: StoreReads, state: TableState, get: Get): Result 
   );
 }
 
-/** As `readRow`, into `raw`; false when there is nothing. */
+/** Like `readRow`, into `raw`; false when there is nothing. */
 export function readRawRow(reads: StoreReads, state: TableState, get: Get, raw: RawRow): boolean {
   const region = regionFor(state, get);
   raw.clear();
@@ -149,7 +149,7 @@ export function readRawRow(reads: StoreReads, state: TableState, get: Get, raw: 
   return result !== undefined && (!result.isEmpty || raw.count > 0);
 }
 
-/** The first row that begins with `prefix` and has the column, that cell alone, into `raw`; false when there is none, undefined when a scan must tell. */
+/** Reads the cell of the first row that begins with `prefix` and has the column into `raw`; false when there is none, undefined when only a scan can decide. */
 export function readFirstRow(
   reads: StoreReads,
   state: TableState,

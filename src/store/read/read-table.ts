@@ -1,4 +1,4 @@
-/** The reads of a table of a store. */
+/** The read operations of a table, shared by stores that are open for writing and read-only. */
 
 import { throwIfAborted } from '../../errors.js';
 import type {
@@ -18,7 +18,7 @@ import type { StoreReads } from './store-reads.js';
 import { AsyncScanner, TableScanner } from './table-scanner.js';
 import { TableView } from './table-view.js';
 
-/** What it asks of a store. */
+/** The parts of a store that it uses. */
 export interface ReadCore {
   readonly reads: StoreReads;
   readonly catalog: StoredTables;
@@ -59,7 +59,7 @@ export class ReadTable<Core extends ReadCore = ReadCore> {
   }
 
   async exists(get: Get, options?: OperationOptions): Promise<boolean> {
-    // A get that asks for existence alone answers with the row and no cells.
+    // A get that checks existence returns the row without cells.
     return (await this.get(get, options)).row.length > 0;
   }
 

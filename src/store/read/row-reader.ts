@@ -7,19 +7,19 @@ import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 import { plainGet } from './plain-get.js';
 
-/** The parts of the store that readers of rows use. */
+/** The parts of the store that row readers use. */
 export interface RowReaderCore {
   readonly settings: { readonly random: () => number };
-  /** Writes up to this number are seen; default: all. */
+  /** Writes up to this sequence number are visible; default: all. */
   readonly readPoint?: number;
-  /** `sourcesOf` gives more than the region has. */
+  /** `sourcesOf` returns more than the region's own stores. */
   readonly merged?: boolean;
   now(): number;
-  /** The families of a region that a read asks for, in order. */
+  /** The families of a region that a read names, in order. */
   sourcesOf(region: Region, query: Query): readonly FamilySource[];
 }
 
-/** Reads rows of one region with every write so far, durable or not: what read-modify-write needs (R69). */
+/** Reads rows of one region with every write so far, acknowledged or not, as read-modify-write needs (R69). */
 export class UncommittedRowReader implements RowReader {
   constructor(
     private readonly core: RowReaderCore,
@@ -63,7 +63,7 @@ export class UncommittedRowReader implements RowReader {
     let newest = -1;
     for (const cursor of source.openCursors(wholeRow(cell.row))) {
       let found = cursor.seek(key);
-      // Newest first: those that are not seen yet stand before the one that is meant.
+      // Newest first: cells beyond the read point come before the one in question.
       while (found && cursor.seq > readPoint) found = cursor.next();
       if (found && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
         newest = cursor.seq;

@@ -1,58 +1,58 @@
 /**
- * The scans and transactions that are open. A transaction pins its read point in all tables: flushes and compactions keep what
- * it may still look at. A scan pins nothing of that kind, for it holds what it reads, memstores and files, until it ends; only
- * a memstore that is still written to must keep what the scans that hold it can see.
+ * The open scans and transactions. A transaction pins its read point in all tables: flushes and compactions keep what it may still
+ * read. A scan pins nothing there, because it retains the memstores and files that it reads until it ends; only memstores that
+ * are still written must keep the versions that their scans can see.
  *
- * Scans are ended when nobody can read them on: when their owner is collected, and when nobody has called for `idleTimeout`.
+ * A scan is ended when its owner is garbage-collected, and when it was not used for `idleTimeout`.
  */
 
 import type { Memstore } from '../memstore/memstore.js';
 
-/** Why a reader is ended from outside. */
+/** Why a reader is ended by the store. */
 export type ReaderEnd = 'store closed' | 'expired';
 
-/** The one rule of what may be dropped: versions by read point, expired cells by time. */
+/** What flushes and compactions may drop: versions by read point, expired cells by time. */
 export interface Retention {
-  /** Of the versions that writes up to it have replaced, only the last counts. */
+  /** Versions that were superseded by a write up to this read point may be dropped. */
   readonly smallestReadPoint: number;
-  /** The time by which cells have expired. */
+  /** The time that decides which cells have expired. */
   readonly now: number;
 }
 
 export interface RegisteredReader {
-  /** The registry's own: where it is among the open ones. */
+  /** Set by the registry: the index among the open readers. */
   slot: number;
-  /** It sees the writes up to this number. */
+  /** The sequence number up to which it sees writes. */
   readonly readPoint: number;
-  /** The time by which cells have expired for it. */
+  /** The time that decides which cells have expired for it. */
   readonly time: number;
-  /** Whether it may read, in any table, what is not held for it. */
+  /** Whether it may read, in any table, what it does not retain. */
   readonly pinsAll: boolean;
   /** Whether it reads a memstore. */
-  looksAt(memstore: Memstore): boolean;
+  readsFrom(memstore: Memstore): boolean;
   cutOff(why: ReaderEnd): void;
 }
 
 /** A reader that ends with its owner, or when it is not used. */
 export interface IdleReader extends RegisteredReader {
-  /** Set with every call. */
+  /** Set by every call. */
   used: boolean;
   /** Sweeps since the last call. */
   idle: number;
-  /** The reader; undefined while nothing but the reader itself refers to it. */
+  /** The object that the application holds; undefined once only a weak reference to it is kept. */
   owner: object | undefined;
 }
 
-/** Sweeps in the time after which a reader that nobody uses is ended. */
+/** The number of sweeps without use after which a reader is ended. */
 const SWEEPS = 4;
 
 export class ScannerRegistry {
-  /** The open readers, each at its slot. */
+  /** The open readers; the index of each is its `slot`. */
   private readonly readers: RegisteredReader[] = [];
   private timer: ReturnType<typeof setInterval> | undefined;
   private readonly abandoned = new FinalizationRegistry<IdleReader>((reader) => reader.cutOff('expired'));
 
-  /** @param idleTimeout milliseconds without a call after which a scan is ended */
+  /** @param idleTimeout milliseconds without use after which a scan is ended */
   constructor(private readonly idleTimeout: number) {}
 
   get size(): number {
@@ -77,7 +77,7 @@ export class ScannerRegistry {
     if (isIdleReader(reader) && reader.owner === undefined) this.abandoned.unregister(reader);
   }
 
-  /** What flushes and compactions keep: what the open transactions may look at, and who begins one at `readPoint` and `now`. */
+  /** What flushes and compactions must keep for the open transactions, and for one that begins at `readPoint` and `now`. */
   retention(readPoint: number, now: number): Retention {
     let smallestReadPoint = readPoint;
     let oldest = now;
@@ -89,18 +89,18 @@ export class ScannerRegistry {
     return { smallestReadPoint, now: oldest };
   }
 
-  /** The oldest read point of those that read a memstore, and of who begins at `readPoint`. */
+  /** The smallest read point among the readers of a memstore, and `readPoint`. */
   smallestIn(memstore: Memstore, readPoint: number): number {
     let smallest = readPoint;
     for (const reader of this.readers) {
-      if (reader.readPoint < smallest && reader.looksAt(memstore)) smallest = reader.readPoint;
+      if (reader.readPoint < smallest && reader.readsFrom(memstore)) smallest = reader.readPoint;
     }
     return smallest;
   }
 
   /**
-   * Ends the scans that were not used for long. One that was not used since the sweep before is known only through its owner
-   * from then on, so that it ends when that is collected.
+   * Ends scans that were not used for long. A scan that was not used since the last sweep is from then on referenced weakly, so that
+   * it ends when its owner is garbage-collected.
    */
   sweep(): void {
     for (const reader of [...this.readers]) {

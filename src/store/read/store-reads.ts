@@ -9,7 +9,7 @@ import { type RowReaderCore, UncommittedRowReader } from './row-reader.js';
 import type { ScannerRegistry } from './scanner-registry.js';
 import { type ScannerCore, TableScanner, UncommittedView } from './table-scanner.js';
 
-/** The parts of an open store that reads use: the read point, the clock, the open scans, and rows with uncommitted writes. */
+/** What reads of an open store use: the read point, the clock, the open scans, and rows with unacknowledged writes. */
 export class StoreReads implements ScannerCore, RowReaderCore {
   readonly settings: StoreSettings;
 
@@ -25,18 +25,18 @@ export class StoreReads implements ScannerCore, RowReaderCore {
     return this.environment.now();
   }
 
-  /** The families of a region that a read asks for, in order. */
+  /** The families of a region that a read names, in order. */
   sourcesOf(region: Region, query: Query): readonly FamilySource[] {
     if (query.asksForAll) return region.stores;
     return region.stores.filter((store) => query.families.has(store.descriptor.name));
   }
 
-  /** Reads a row with every write so far, durable or not. */
+  /** Reads a row with every write so far, acknowledged or not. */
   rowReader(state: TableState, row: Uint8Array): RowReader {
     return new UncommittedRowReader(this, state, regionOf(state.regions, row));
   }
 
-  /** The rows of a scan with every write so far, durable or not. */
+  /** Returns the rows of a scan with every write so far, acknowledged or not. */
   scanUncommitted(state: TableState, scan: Scan): Result[] {
     return [...new TableScanner(this, state, scan, new UncommittedView(this.now()))];
   }

@@ -10,8 +10,8 @@ import type { TableState } from '../table-state.js';
 import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.js';
 
 /**
- * A scan over the regions of a table. What it reads is settled when it is made: the regions, their memstores and files,
- * and the read point. Flushes, compactions, splits and later writes do not change its results (R53).
+ * A scan over the regions of a table. It retains what it reads when it is created: the regions, their memstores and files, and the
+ * read point. Flushes, compactions, splits and later writes do not change its results (R53).
  */
 
 /** The parts of the store that scans use. */
@@ -22,18 +22,18 @@ export interface ScannerCore {
   now(): number;
 }
 
-/** The view that a scan reads, where that is not the store as it is now. */
+/** What a scan reads, where that is not the present state of the store. */
 export interface ScanView {
   readonly readPoint: number;
   readonly now: number;
-  /** Of the table; undefined: those that it has now. */
+  /** The regions of the table; undefined: the present ones. */
   readonly regions?: readonly Region[];
-  /** Told of each read. */
+  /** Called for each read. */
   readonly touch?: () => void;
   hold(store: FamilyStore): VersionSource;
 }
 
-/** The store with every write so far, durable or not, also those of a step that is under way. */
+/** The store with every write so far, acknowledged or not, also those of a running step. */
 export class UncommittedView implements ScanView {
   readonly readPoint = Number.MAX_SAFE_INTEGER;
 
@@ -49,15 +49,15 @@ interface HeldRegion {
   readonly sources: readonly VersionSource[];
 }
 
-/** The resources of a scan, apart from its reader: they are given back when the reader is garbage, too. */
+/** The resources of a scan, separate from its reader, so that they can be released when the reader is garbage-collected. */
 class ScanHold implements IdleReader {
   readonly readPoint: number;
   readonly time: number;
   readonly held: HeldRegion[] = [];
-  /** The region that is read, and the scan in it. */
+  /** The index of the current region, and the scan in it. */
   position = 0;
   current: RegionScanner | PlainScanner | undefined;
-  /** Why it has ended, as far as it has. */
+  /** Why it has ended; undefined while it is open. */
   end: ReaderEnd | 'closed' | undefined;
   slot = -1;
   used = true;
@@ -73,14 +73,14 @@ class ScanHold implements IdleReader {
     this.time = now;
   }
 
-  looksAt(memstore: Memstore): boolean {
+  readsFrom(memstore: Memstore): boolean {
     for (let i = this.position; i < this.held.length; i++) {
       if (this.held[i]!.sources.some(({ version }) => version.active === memstore)) return true;
     }
     return false;
   }
 
-  /** Goes on to the next region. */
+  /** Moves to the next region. */
   pass(): void {
     this.current!.close();
     this.current = undefined;
@@ -109,16 +109,16 @@ class ScanHold implements IdleReader {
 export class TableScanner implements SyncResultScanner {
   private readonly hold: ScanHold;
   private readonly context: ScanContext;
-  /** As it was when it was handed over: its owner may change it for the next one. */
+  /** A copy: the caller may reuse the scan object. */
   private readonly scan: Scan;
   private readonly filter: ReturnType<typeof RegionScanner.filterOf>;
   private remaining: number | undefined;
   /**
-   * Rows of which nothing is given that `next` may still pass over: at 0 it answers undefined though there may be more, so that
-   * whoever reads can see to others, set it again and go on.
+   * How many rows without visible cells `next` may still skip. At 0 it returns undefined though there may be more rows, so that
+   * the caller can serve others, set it again and continue.
    */
-  patience = Number.MAX_SAFE_INTEGER;
-  /** The row at which its patience was at an end. */
+  maxSkipped = Number.MAX_SAFE_INTEGER;
+  /** The row at which `maxSkipped` was used up. */
   pausedAt: Uint8Array | undefined;
   private seenEnough = false;
 
@@ -127,7 +127,7 @@ export class TableScanner implements SyncResultScanner {
     private readonly state: TableState,
     scan: Scan,
     private readonly view?: ScanView,
-    /** Read alone of the table's regions. */
+    /** If given, only this region of the table is read. */
     only?: Region,
   ) {
     state.checkQuery(scan);
@@ -149,22 +149,22 @@ export class TableScanner implements SyncResultScanner {
     core.scanners.opened(this.hold);
   }
 
-  /** It sees the writes up to this number. */
+  /** The sequence number up to which it sees writes. */
   get readPoint(): number {
     return this.context.readPoint;
   }
 
-  /** Whether it has given as many rows as it was to give. */
+  /** Whether it has returned as many rows as its limit. */
   get isFull(): boolean {
     return this.remaining === 0;
   }
 
-  /** Whether a filter has ended the scan: it finds nothing in other regions either. */
+  /** Whether a filter has ended the scan: other regions have no results either. */
   get filterDone(): boolean {
     return this.seenEnough;
   }
 
-  /** A scan that fails is closed: it would else hold what it reads for ever. */
+  /** A scan that fails is closed; otherwise it would retain what it reads for ever. */
   next(): Result | undefined {
     return this.step(null);
   }
@@ -198,27 +198,27 @@ export class TableScanner implements SyncResultScanner {
           RegionScanner.forScan(sources, part, this.context, this.filter);
       }
       const { current } = hold;
-      current.patience = this.patience;
+      current.maxSkipped = this.maxSkipped;
       const result = raw === null ? current.next() : current.nextRaw(raw);
-      this.patience = current.patience;
+      this.maxSkipped = current.maxSkipped;
       if (result) {
         if (this.remaining !== undefined && !result.partial) this.remaining--;
         return result;
       }
-      if (this.patience <= 0) {
+      if (this.maxSkipped <= 0) {
         this.pausedAt = current.pausedAt;
         return undefined;
       }
       this.seenEnough = current.filterDone;
       hold.pass();
-      // A filter that has seen enough ends the scan, not only its part in this region.
+      // A filter that is done ends the whole scan, not only its part in this region.
       if (this.seenEnough) break;
     }
     this.close();
     return undefined;
   }
 
-  /** A scan that was ended from outside has more rows: whoever reads on is told. */
+  /** A scan that the store ended has more rows, so reading on throws. */
   private ended(end: ReaderEnd | 'closed'): undefined {
     if (end === 'closed') return undefined;
     throw endedReader(end, this.core, this.state);
@@ -247,15 +247,15 @@ export class TableScanner implements SyncResultScanner {
   }
 }
 
-/** The error of a read that goes on after its reader was ended from outside. */
+/** The error for reading on after the store ended the reader. */
 export function endedReader(end: ReaderEnd, core: ScannerCore, { name }: TableState): RowanError {
   if (end === 'store closed') {
     return new ClosedError('The store was closed while this scan was open: it has more rows.');
   }
   return new RowanError(
     'ERR_SCANNER_EXPIRED',
-    `Nobody read this scan of "${name}" on for ${core.settings.scannerIdleTimeout} ms, so it was ended: it has more rows. ` +
-      'Begin a new one behind the last row, read in pages, or set scannerIdleTimeout.',
+    `This scan of "${name}" was not used for ${core.settings.scannerIdleTimeout} ms, so it was ended: it has more rows. ` +
+      'Start a new one after the last row, read in pages, or set scannerIdleTimeout.',
     { details: { table: name } },
   );
 }
@@ -276,7 +276,7 @@ export function held({ descriptor, version, known }: FamilyStore): VersionSource
   return new VersionSource(descriptor, version.retain(), known);
 }
 
-/** The range of rows of a scan, whatever its direction. */
+/** The row range of a scan, whatever its direction. */
 export interface Bounds {
   readonly low: Uint8Array;
   readonly includeLow: boolean;
@@ -290,7 +290,7 @@ export function overlaps(region: Region, { low, includeLow, high, includeHigh }:
     const difference = compareBytes(region.startKey, high);
     if (difference > 0 || (difference === 0 && !includeHigh)) return false;
   }
-  // A scan of one row that excludes it, and an upside-down range, find nothing.
+  // A scan of one row that excludes it, and an inverted range, find nothing.
   if (low.length > 0 && high.length > 0) {
     const difference = compareBytes(low, high);
     if (difference > 0 || (difference === 0 && !(includeLow && includeHigh))) return false;
@@ -305,9 +305,9 @@ export function boundsOf(scan: Scan): Bounds {
     : { low: startRow, includeLow: includeStartRow, high: stopRow, includeHigh: includeStopRow };
 }
 
-/** The part of a scan that lies in a region. */
+/** The part of a scan within a region. */
 function within(scan: Scan, region: Region, limit: number | undefined): Scan {
-  // A table of one region, the commonest, need not be cut.
+  // The usual table has one region, and its scan needs no bounds.
   if (region.startKey.length === 0 && region.endKey.length === 0 && limit === scan.limit) return scan;
   const part = scan.copy();
   part.limit = limit;
@@ -324,10 +324,10 @@ function within(scan: Scan, region: Region, limit: number | undefined): Scan {
   return part;
 }
 
-/** Results given between two turns of the event loop, so that a long scan leaves room for others. */
+/** Results after which other events may run. */
 const RESULTS_PER_TURN = 4096;
 
-/** A synchronous scanner as every engine gives it. */
+/** Wraps a synchronous scanner in the interface of all engines. */
 export class AsyncScanner implements ResultScanner {
   readonly moments = 1;
   private given = 0;

@@ -11,11 +11,11 @@ import type { StoreReads } from './store-reads.js';
 import { boundsOf, endedReader, held, overlaps, type ScanView, TableScanner } from './table-scanner.js';
 
 /**
- * Part of a table at one moment: its regions, their memstores and files, and the read point are settled when it is made. It is
- * ended as scans are: by its owner, with its owner, or when nobody has read by it for long.
+ * A part of a table as of one moment: it retains the regions, their memstores and files, and the read point when it is created. It
+ * ends like a scan: when it is closed, garbage-collected, or not used for long.
  */
 
-/** The resources of a view, apart from its reader. */
+/** The resources of a view, separate from its reader. */
 class ViewHold implements IdleReader {
   readonly regions: Region[] = [];
   readonly sources = new Map<FamilyStore, VersionSource>();
@@ -32,7 +32,7 @@ class ViewHold implements IdleReader {
     public owner: object | undefined,
   ) {}
 
-  looksAt(memstore: Memstore): boolean {
+  readsFrom(memstore: Memstore): boolean {
     for (const { version } of this.sources.values()) if (version.active === memstore) return true;
     return false;
   }
@@ -86,7 +86,7 @@ export class TableView implements ReadView {
   getRaw(get: Get, into: RawRow): boolean {
     this.checkRead();
     const { reads, state, hold } = this;
-    // Nothing has been written since: the row is as it was.
+    // Nothing was written since: the row is unchanged.
     if (reads.commits.readPoint === hold.readPoint) return readRawRow(reads, state, get, into);
     state.checkQuery(get);
     const context = { readPoint: hold.readPoint, now: hold.time, random: reads.settings.random };
@@ -101,7 +101,7 @@ export class TableView implements ReadView {
     }
   }
 
-  /** Of one read: the view holds them. */
+  /** The sources of one read, which the view retains. */
   private sourcesOf({ stores }: Region, get: Get): readonly FamilySource[] {
     const asked = get.asksForAll
       ? stores

@@ -6,15 +6,15 @@ import { KnownColumns } from '../scan/plain-row.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import type { StoreFile } from './store-file.js';
 
-/** Memstores and files of a family at one moment. Whoever keeps it over an `await` retains it and releases it. */
+/** The memstores and files of a family at one moment. Whoever keeps it over an `await` retains it, and releases it later. */
 export class StoreVersion {
-  private holders = 1;
+  private references = 1;
 
   constructor(
     readonly active: Memstore,
     /** Newest first. */
     readonly frozen: readonly Memstore[],
-    /** Oldest first, the order of compactions; ties of equal cells are won by the later (R8). */
+    /** Oldest first, the order of compactions; of equal cells the one in the later file wins (R8). */
     readonly files: readonly StoreFile[],
   ) {
     active.retain();
@@ -23,18 +23,18 @@ export class StoreVersion {
   }
 
   retain(): this {
-    this.holders++;
+    this.references++;
     return this;
   }
 
   release(): void {
-    if (--this.holders > 0) return;
+    if (--this.references > 0) return;
     this.active.release();
     for (const memstore of this.frozen) memstore.release();
     for (const file of this.files) file.release();
   }
 
-  /** Cursors over everything that may hold what is read. */
+  /** Opens cursors over everything that may match the hint. */
   openCursors(hint: ReadHint): CellCursor[] {
     const cursors: CellCursor[] = [];
     const files = this.files;
@@ -58,10 +58,10 @@ export class StoreVersion {
   }
 }
 
-/** Memstores that a family begins with: those of one before it. */
+/** The memstores that a family starts with: those of a previous family object. */
 export type FamilyMemory = Pick<StoreVersion, 'active' | 'frozen'>;
 
-/** A version held for a scan, as the source of its family. */
+/** A retained version, as the source of its family for a scan. */
 export class VersionSource implements FamilySource {
   constructor(
     readonly descriptor: FamilyDescriptor,
@@ -75,15 +75,15 @@ export class VersionSource implements FamilySource {
 }
 
 /**
- * One family of one region: the memstore that takes writes, the memstores that are being written to files, and the
- * files (HBase `HStore`). What readers see is one immutable {@link StoreVersion}, which is replaced as a whole.
+ * One family of one region: the active memstore, the frozen memstores that are being flushed, and the files (HBase `HStore`).
+ * Readers see one immutable {@link StoreVersion}, which is replaced as a whole.
  */
 export class FamilyStore implements FamilySource {
   version: StoreVersion;
   readonly known = new KnownColumns();
-  /** Its region was split or merged, or it was dropped: what was its own is another's now, or nobody's. */
+  /** Its region was split or merged, or its table or family dropped. It must not be changed any more. */
   closed = false;
-  /** Bytes that flushes and compactions have written since the store was opened. */
+  /** Bytes written by flushes and compactions since the store was opened. */
   bytesFlushed = 0;
   bytesCompacted = 0;
 
@@ -92,7 +92,7 @@ export class FamilyStore implements FamilySource {
     readonly familyNumber: number,
     public descriptor: FamilyDescriptor,
     files: readonly StoreFile[],
-    /** Every write up to this number is in the files. */
+    /** Every write up to this sequence number is in the files. */
     public flushedSeq: number,
     private readonly pool: ChunkPool,
     memory?: FamilyMemory,
@@ -116,25 +116,25 @@ export class FamilyStore implements FamilySource {
     return bytes;
   }
 
-  /** The number of the oldest write that is in no file, Infinity when there is none. */
+  /** The sequence number of the oldest write that is in no file; Infinity when there is none. */
   get oldestUnflushedSeq(): number {
     let seq = this.version.active.minSeq;
     for (const memstore of this.version.frozen) seq = Math.min(seq, memstore.minSeq);
     return seq;
   }
 
-  /** Whether no write in memory is older than one in a file: bulk-loaded files come past those that are in memory. */
+  /** Whether all writes in memory are newer than all writes in files; false while a bulk-loaded file is newer than some in memory. */
   get filesAreOldest(): boolean {
     let newest = -1;
     for (const { seq, meta } of this.version.files) newest = Math.max(newest, seq ?? meta.maxSeq);
     return this.oldestUnflushedSeq > newest;
   }
 
-  /** Sets the active memstore aside for a flush; false when it is empty. */
+  /** Freezes the active memstore for a flush; false when it is empty. */
   freeze(): boolean {
     const { active, frozen, files } = this.version;
     if (active.size === 0) {
-      // Everything was taken back: nothing to flush, but memory to give back.
+      // All its writes were rolled back: nothing to flush, but memory to free.
       if (active.bytes > 0) this.replace(new StoreVersion(new Memstore(this.pool), frozen, files));
       return false;
     }
@@ -143,7 +143,7 @@ export class FamilyStore implements FamilySource {
     return true;
   }
 
-  /** Puts the file of the oldest frozen memstore in its place; undefined when nothing of it was left to write. */
+  /** Replaces a flushed memstore by its file; undefined when there was nothing to write. */
   flushed(memstore: Memstore, file: StoreFile | undefined): void {
     const { active, frozen, files } = this.version;
     this.flushedSeq = Math.max(this.flushedSeq, memstore.maxSeq);
@@ -151,7 +151,7 @@ export class FamilyStore implements FamilySource {
     this.replace(new StoreVersion(active, remaining, file ? [...files, file] : files));
   }
 
-  /** Puts `added` where the neighbors `removed` were, or at the end when none is removed. */
+  /** Replaces the adjacent files `removed` by `added`; appends `added` when nothing is removed. */
   replaceFiles(removed: readonly StoreFile[], added: readonly StoreFile[]): void {
     const { active, frozen, files } = this.version;
     const at = removed.length > 0 ? files.indexOf(removed[0]!) : files.length;
@@ -160,7 +160,7 @@ export class FamilyStore implements FamilySource {
     this.replace(new StoreVersion(active, frozen, kept));
   }
 
-  /** Lets go of its files; they stay on the disk unless they were dropped. */
+  /** Releases its memstores and files. The files stay on the disk unless they were dropped. */
   close(): void {
     this.closed = true;
     this.version.release();

@@ -1,4 +1,4 @@
-/** A contiguous range of a table's rows (HBase `HRegion`): a {@link FamilyStore} for each family, and its load. */
+/** A contiguous range of a table's rows (HBase `HRegion`): a {@link FamilyStore} for each family, and request counters. */
 
 import { compareBytes } from '../../bytes/index.js';
 import type { FamilyStore } from './family-store.js';
@@ -6,18 +6,18 @@ import type { FamilyStore } from './family-store.js';
 export class Region {
   readRequests = 0;
   writeRequests = 0;
-  /** Resolves when the split or merge that is under way has ended; no compaction is begun unasked meanwhile. */
+  /** Resolves when the running split or merge has ended; automatic compactions do not begin meanwhile. */
   reshaping: Promise<void> | undefined;
-  /** It was split or merged, or its table is gone: its families are another's now. */
+  /** It was split or merged, or its table was dropped. */
   retired = false;
 
   constructor(
     readonly id: number,
     /** The number of its table. */
     readonly table: number,
-    /** Inclusive; empty: from the beginning. */
+    /** Inclusive; empty: from the first row. */
     readonly startKey: Uint8Array,
-    /** Exclusive; empty: to the end. */
+    /** Exclusive; empty: to the last row. */
     readonly endKey: Uint8Array,
     /** In the byte order of the family names. */
     public stores: readonly FamilyStore[],
@@ -27,7 +27,7 @@ export class Region {
 
   byFamily: ReadonlyMap<string, FamilyStore>;
 
-  /** Takes other families after the table was altered. */
+  /** Replaces the families after the table was altered. */
   setStores(stores: readonly FamilyStore[]): void {
     this.stores = stores;
     this.byFamily = new Map(stores.map((store) => [store.descriptor.name, store]));
@@ -41,7 +41,7 @@ export class Region {
     );
   }
 
-  /** Whether a row can be in both. */
+  /** Whether some row is in the range of both. */
   overlaps({ startKey, endKey }: Region): boolean {
     return (
       (this.endKey.length === 0 || compareBytes(startKey, this.endKey) < 0) &&
@@ -62,7 +62,7 @@ export class Region {
   }
 }
 
-/** The region of `regions`, in key order and without gaps, that holds `row`. */
+/** The region that contains `row`. `regions` are in key order and without gaps. */
 export function regionOf(regions: readonly Region[], row: Uint8Array): Region {
   let low = 0;
   let high = regions.length - 1;

@@ -1,6 +1,6 @@
 /**
- * Regions take the place of others. A split makes two daughters, which share the parent's files until compactions give each its
- * own (R84). A merge makes one region of neighbors, which has the files of all of them.
+ * Splits and merges of regions. A split replaces a region by two daughters, which share its files until compactions give each its
+ * own (R84). A merge replaces adjacent regions by one, which has the files of all of them.
  */
 
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
@@ -16,13 +16,13 @@ import { FamilyStore } from './family-store.js';
 import { Region } from './region.js';
 import { byAge, type StoreFile } from './store-file.js';
 
-/** What the queue of writes is told of it. */
+/** The part of the commit queue that it uses. */
 export interface ReshapeCommits {
   readonly readPoint: number;
   moved(cells: MovedCells): void;
 }
 
-/** The parts of the store that a split or merge has to do with. */
+/** The parts of the store that splits and merges use. */
 export interface ReshapeParts {
   readonly journal: Journal;
   readonly ledger: FileLedger;
@@ -31,8 +31,8 @@ export interface ReshapeParts {
 }
 
 /**
- * The daughters, already in the place of `region`; undefined when it cannot be split: it has no files, or one row only.
- * Nothing else may change the files of the region meanwhile.
+ * Splits a region and returns the daughters, which have replaced it. Undefined when it cannot be split: its files hold fewer
+ * than two rows. The caller ensures that nothing else changes the files of the region meanwhile.
  * @throws InvalidArgumentError when `splitKey` is not strictly inside the region.
  */
 export async function splitRegion(
@@ -60,12 +60,12 @@ export async function splitRegion(
 }
 
 /**
- * The region of all rows of `parents`, already in their place. They are neighbors in key order; nothing else may change their
- * files meanwhile. No file of theirs has rows outside of its region: what a compaction has dropped for one of them would be
- * there again. Of each family it holds that:
+ * Merges `parents`, which are adjacent and in key order, and returns the region that has replaced them. The caller ensures that
+ * nothing else changes their files meanwhile, and that no file has rows outside of its region: rows that a compaction dropped
+ * for one region would reappear. For each family:
  *
- * C9. No write in memory is older than one that was in memory and is in a file, whichever of the regions they are of: behind a
- *     crash the log is replayed from one number on, and would lose the older, or bring back what compactions have dropped.
+ * C9. No write in memory is older than a flushed write of any of the regions. After a crash the log is replayed from one sequence
+ *     number on, which would otherwise lose the older write, or bring back what compactions have dropped.
  */
 export async function mergedRegion(
   parts: ReshapeParts,
@@ -110,7 +110,7 @@ function takePlace(
   parents: readonly Region[],
   heirs: readonly Region[],
 ): void {
-  // Writes that came while the edit was on its way to the disk are in the parents' memory only.
+  // Writes that came while the edit was being synced are only in the memory of the parents.
   const moved: MovedCells = new Map();
   for (const parent of parents)
     for (const heir of heirs) adoptMemstores(parent, heir, commits.readPoint, moved);
@@ -125,20 +125,20 @@ function takePlace(
   }
 }
 
-/** Regions to be merged, in their order. @throws InvalidArgumentError unless they are two regions or more of the table, one beside the other. */
+/** Checks regions that are to be merged, and returns them in order. @throws InvalidArgumentError unless they are two or more adjacent regions of the table. */
 export function neighbors(state: TableState, given: readonly Region[]): readonly Region[] {
   const first = state.regions.findIndex((region) => given.includes(region));
   const regions = state.regions.slice(first, first + given.length);
   if (given.some((region) => !state.regions.includes(region))) throw notThere(state, given);
   if (given.length > 1 && regions.every((region) => given.includes(region))) return regions;
   throw new InvalidArgumentError(
-    `The regions of table "${state.name}" from ${given.map(({ startKey }) => toStringBinary(startKey)).join(', ')} on are not ` +
-      'two or more that stand one beside the other, each given once. Give neighbors.',
+    `The regions of table "${state.name}" from ${given.map(({ startKey }) => toStringBinary(startKey)).join(', ')} on are not adjacent, ` +
+      'or not two or more different ones. Name adjacent regions, each once.',
     { details: { table: state.name } },
   );
 }
 
-/** The error for a merge that another change of the regions has overtaken. */
+/** The error for a merge whose regions another change has replaced. */
 export function notThere(state: TableState, regions: readonly Region[]): InvalidArgumentError {
   return new InvalidArgumentError(
     `A region of table "${state.name}" was split or merged, or its table dropped, during this merge of ${regions.length} regions. ` +
@@ -147,7 +147,7 @@ export function notThere(state: TableState, regions: readonly Region[]): Invalid
   );
 }
 
-/** The middle of the largest file, if it is strictly inside the region. */
+/** The middle row of the largest file, if it is strictly inside the region. */
 export function middleRow(region: Region): Uint8Array | undefined {
   let largest: StoreFile | undefined;
   for (const store of region.stores) {
@@ -188,7 +188,7 @@ function replacingEdits(state: TableState, parents: readonly Region[], heirs: re
   return edits;
 }
 
-/** `moved` is told where the cells behind the read point are now: they may have to be taken back. */
+/** Copies the cells of `heir`'s rows. `moved` records the new positions of cells beyond the read point, which may be rolled back. */
 function adoptMemstores(parent: Region, heir: Region, readPoint: number, moved: MovedCells): void {
   parent.stores.forEach((store, index) => {
     const target = heir.stores[index]!.version.active;

@@ -1,4 +1,4 @@
-/** A sorted file as stores hold it: shared by the versions and, after a split, the regions that read it. */
+/** An open sorted file, shared by the store versions and, after a split, the regions that use it. */
 
 import { compareBytes } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
@@ -9,39 +9,39 @@ import type { FileEntry } from '../manifest/index.js';
 import type { ReadHint } from '../scan/store-read.js';
 
 export class StoreFile {
-  private holders = 0;
+  private references = 0;
   private reused: SortedFileCursor | undefined;
 
   constructor(
     readonly fileNo: number,
     readonly path: string,
-    /** The seq of every cell of a bulk-loaded file. */
+    /** The sequence number of all cells of a bulk-loaded file. */
     readonly seq: number | undefined,
     readonly reader: SortedFileReader,
     /** Bytes on the disk. */
     readonly size: number,
-    /** Called when nobody holds the file any more. */
-    private readonly onUnused: (file: StoreFile) => void,
+    /** Called when the file is no longer retained. */
+    private readonly onReleased: (file: StoreFile) => void,
   ) {}
 
   get meta(): FileMeta {
     return this.reader.meta;
   }
 
-  /** As the manifest names it. */
+  /** Its entry in the MANIFEST. */
   entry(): FileEntry {
     return fileEntry(this.meta, this.size, this.reader.footerCrc, this.seq);
   }
 
   retain(): void {
-    this.holders++;
+    this.references++;
   }
 
   release(): void {
-    if (--this.holders === 0) this.onUnused(this);
+    if (--this.references === 0) this.onReleased(this);
   }
 
-  /** Whether the file has rows outside [startKey, endKey): it is shared with another region since a split. */
+  /** Whether the file has rows outside [startKey, endKey), because it is shared with another region since a split. */
   isReference(startKey: Uint8Array, endKey: Uint8Array): boolean {
     const { firstRow, lastRow } = this.meta;
     return compareBytes(firstRow, startKey) < 0 || (endKey.length > 0 && compareBytes(lastRow, endKey) >= 0);
@@ -52,7 +52,7 @@ export class StoreFile {
     return this.meta.maxTimestamp < oldestUnexpired;
   }
 
-  /** A cursor for point reads, each of which ends before the next begins. */
+  /** A shared cursor for point reads, each of which ends before the next begins. */
   get pointCursor(): SortedFileCursor {
     this.reused ??= this.reader.cursor({});
     return this.reused;
@@ -73,12 +73,12 @@ export class StoreFile {
   }
 }
 
-/** Oldest first, as the files of a family stand. */
+/** Sorts oldest first, the order of a family's files. */
 export function byAge(a: FileEntry, b: FileEntry): number {
   return (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number;
 }
 
-/** What the manifest keeps of a file. */
+/** The MANIFEST's entry of a file. */
 export function fileEntry(
   meta: FileMeta,
   size: number,

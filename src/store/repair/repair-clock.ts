@@ -1,6 +1,6 @@
 /**
- * Mends the clock of a store that has given times of the future, because the clock of the machine was wrong: the clock of a
- * store never goes back by itself (`RowClock`), and the log and the MANIFEST carry it over every opening.
+ * Repairs the clock of a store that has assigned timestamps in the future, because the machine's clock was wrong. A store's clock never
+ * goes back by itself (`RowClock`), and the log and the MANIFEST keep it across openings.
  */
 
 import { CorruptionError } from '../../errors.js';
@@ -13,18 +13,18 @@ import { openStore, readStore } from '../recovery.js';
 
 /** Times are in milliseconds since 1970. */
 export interface ClockRepairReport {
-  /** The lowest time that a write was given. */
+  /** The lowest timestamp that the next write would have got. */
   readonly before: number;
-  /** The lowest time that a write is given from now on. */
+  /** The lowest timestamp that the next write gets now. */
   readonly after: number;
-  /** Tables with cells that are later than that, and the time of the latest. */
+  /** Tables with cells that have later timestamps, and the latest of each. */
   readonly tables: readonly { readonly table: string; readonly latest: number }[];
 }
 
 /**
- * Sets the clock of the store in `directory` back to `now`. Cells keep their timestamps. All memory is written to files first,
- * for the log carries the clock, too.
- * @param now default: the time of the machine
+ * Sets the clock of the store in `directory` back to `now`. Cells keep their timestamps. All memstores are flushed first, because the
+ * log records the clock, too.
+ * @param now default: the machine's time
  * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`; CorruptionError when the store is damaged: repair it first.
  */
 export async function repairStoreClock(
@@ -35,7 +35,7 @@ export async function repairStoreClock(
   const options = { fileSystem, background: 'inline', automatic: false, createIfMissing: false } as const;
   const core = await openStore(directory, options);
   try {
-    // Disabled ones, too.
+    // Includes disabled tables.
     for (const state of core.catalog.tables()) {
       for (const region of state.regions) {
         for (const store of region.stores) await core.maintenance.flush({ state, region, store });
@@ -55,7 +55,7 @@ export async function repairStoreClock(
       if (stores.some(({ active }) => active.size > 0)) {
         throw new CorruptionError(
           `The log of the store in "${path}" has writes of the table "${name}" that are in no file, although all were flushed. ` +
-            'Somebody has opened it meanwhile: try again when nobody has.',
+            'Another process has opened it meanwhile: close it there and try again.',
         );
       }
       const read = stores.flatMap((version) => version.files.map(({ reader }) => reader.meta.maxTimestamp));

@@ -1,6 +1,6 @@
 /**
- * Saves what is sound of a store that cannot be opened any more. Nothing is destroyed: files that the store cannot go on
- * with are moved to a folder of their own beside the others.
+ * Repairs a store that cannot be opened, by keeping everything that is intact. Nothing is destroyed: files that cannot be used are moved
+ * to a folder inside the store's folder.
  */
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
@@ -34,18 +34,18 @@ import { salvageSortedFile } from './salvage-file.js';
 export interface RepairReport {
   /** Files that were moved to {@link folder}, and why. */
   readonly setAside: readonly { readonly file: string; readonly reason: string }[];
-  /** Losses of the repair. */
+  /** What was lost. */
   readonly lost: readonly string[];
-  /** Records of logs that were saved to a new one. */
+  /** Log records that were copied to a new log. */
   readonly savedRecords: number;
-  /** Cells of damaged sorted files that were saved to new ones. */
+  /** Cells of damaged sorted files that were copied to new files. */
   readonly savedCells: number;
-  /** Where files were set aside; undefined when none was. */
+  /** The folder for files set aside; undefined when there were none. */
   readonly folder: string | undefined;
 }
 
 /**
- * Makes the store in `directory` open again with everything of it that is sound. A store that is sound stays as it is.
+ * Makes the store in `directory` open again with everything in it that is intact. An intact store is not changed.
  * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`; CorruptionError when no MANIFEST can be read: nothing was changed.
  */
 export async function repairStore(
@@ -127,7 +127,7 @@ class Repair {
     }
   }
 
-  /** Copies what is sound of a damaged file to a new one, and notes the rest as lost. */
+  /** Copies the intact part of a damaged file to a new one, and records the rest as lost. */
   private saveFile(entry: FileEntry): FileEntry | undefined {
     const name = sortedFileName(entry.number);
     const present = this.files.exists(joinPath(this.directory, name));
@@ -144,11 +144,11 @@ class Repair {
     this.savedFiles.add(file.number);
     for (const span of lost) this.lost.push(`of ${name}, ${span}`);
     if (file.cells < entry.cells)
-      this.lost.push(`${entry.cells - file.cells} of ${entry.cells} cells in ${name}, as told`);
+      this.lost.push(`${entry.cells - file.cells} of ${entry.cells} cells in ${name}, as listed above`);
     return file;
   }
 
-  /** Why a file cannot be part of the store; undefined when it is sound. */
+  /** Why a file cannot be used; undefined when it is intact. */
   private problemOf({ number, size, bulkSeq }: FileEntry): string | undefined {
     const handles = new FileHandleCache(this.files, 1);
     const path = joinPath(this.directory, sortedFileName(number));
@@ -192,7 +192,7 @@ class Repair {
     return closed === undefined ? this.isTornAtMost(number) : this.isSound(number, closed.length);
   }
 
-  /** Whether all of a log is of tables that are known: edits that are lost may have made others. */
+  /** Whether all records of a log are of known tables: lost edits may have created others. */
   private isKnown(number: number, state: VersionState): boolean {
     const path = joinPath(this.directory, walFileName(number));
     const record = new WalRecord();
@@ -209,7 +209,7 @@ class Repair {
     }
   }
 
-  /** Whether a log that was being written to is as a loss of power may leave it. */
+  /** Whether the active log is intact, except for a torn end as after a loss of power. */
   private isTornAtMost(number: number): boolean {
     try {
       replayWal(this.files, this.directory, [{ number }], () => {}, { repair: false });
@@ -220,7 +220,7 @@ class Repair {
     }
   }
 
-  /** The log that was being written to is not the last any more. */
+  /** Records the active log as closed, because another follows it now. */
   private closeOpenLog(state: VersionState): void {
     for (const { number, closed } of state.walSegments.values()) {
       if (closed || this.edits.some((edit) => edit.type === 'walRemove' && edit.number === number)) continue;
@@ -243,7 +243,7 @@ class Repair {
     }
   }
 
-  /** Files of numbers that the MANIFEST never came to: their edits are lost, but perhaps not what they hold. */
+  /** Sets aside files with numbers beyond the MANIFEST's: the edits that named them are lost, though perhaps not their contents. */
   private checkUnnamed(state: VersionState): void {
     const live = liveFiles(state);
     for (const name of this.files.readdir(this.directory)) {
@@ -260,7 +260,7 @@ class Repair {
     }
   }
 
-  /** Copies the records of a log, up to where it is damaged, to a new one, and sets it aside. */
+  /** Copies the records of a log, up to where it is damaged, to a new one, and sets the log aside. */
   private saveLog(number: number, state: VersionState): void {
     const name = walFileName(number);
     const path = joinPath(this.directory, name);
@@ -321,12 +321,12 @@ class Repair {
   }
 }
 
-/** Whether the rows of a file reach into a region. */
+/** Whether the rows of a file overlap a region. */
 function hasRowsOf({ startKey, endKey }: RegionEntry, { firstKey, lastKey }: FileEntry): boolean {
   return compareBytes(lastKey, startKey) >= 0 && (endKey.length === 0 || compareBytes(firstKey, endKey) < 0);
 }
 
-/** Whether the tables and families of a record's cells were made, as far as the MANIFEST says. */
+/** Whether the tables and families of a record's cells exist or existed, by the MANIFEST. */
 function hasKnownTables(record: WalRecord, state: VersionState): boolean {
   let known = true;
   const bytes = record.payload.subarray(record.offset, record.offset + record.length);

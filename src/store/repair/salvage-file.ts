@@ -1,4 +1,4 @@
-/** Saves the sound blocks of a damaged sorted file. */
+/** Copies the intact blocks of a damaged sorted file to a new file. */
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
@@ -13,15 +13,15 @@ import { fileEntry } from '../region/store-file.js';
 export interface SalvagedFile {
   /** The new file, on the disk. */
   readonly file: FileEntry;
-  /** Losses, as sentences about rows. */
+  /** What was lost, as sentences about rows. */
   readonly lost: readonly string[];
 }
 
 /**
- * Copies the cells of every sound block of a sorted file to a new one with number `number`. Behind a block that is lost the
- * row goes on that may have begun in it: its first cells, markers that hide the others among them, are gone, so all of
- * that row is left out.
- * @returns undefined when nothing can be saved: its footer, facts or index are damaged, or all of its blocks.
+ * Copies the cells of every intact block of a sorted file to a new one with number `number`. After a lost block, the row in which it
+ * ends is skipped: its first cells may be lost, among them markers that hide the others, so none of its cells is
+ * kept.
+ * @returns undefined when nothing can be saved: its footer, metadata or index are damaged, or all of its blocks.
  * @throws RowanError `ERR_IO`.
  */
 export function salvageSortedFile(
@@ -70,16 +70,16 @@ export function salvageSortedFile(
   return undefined;
 }
 
-/** Not a failure of the disk under the repair. */
+/** Whether an error comes from the damage, not from the disk during the repair. */
 function isDamage(error: unknown): boolean {
   return error instanceof RowanError && error.code !== 'ERR_IO';
 }
 
 class Copy {
   private readonly lost: string[] = [];
-  /** The last row that was copied, or left out. */
+  /** The last row that was copied or skipped. */
   private row: Uint8Array | undefined;
-  /** Where the first of the blocks is that could not be read; undefined while all can be. */
+  /** The run of unreadable blocks before the cursor; undefined when there is none. */
   private gap: { readonly after: Uint8Array | undefined; readonly why: string } | undefined;
 
   constructor(
@@ -90,10 +90,10 @@ class Copy {
   run(): string[] {
     let more = this.move(() => this.cursor.seekToFirst());
     while (more) {
-      if (this.gap !== undefined) more = this.leaveRowOut();
+      if (this.gap !== undefined) more = this.skipRow();
       if (more && this.gap === undefined) more = this.copyCell();
     }
-    if (this.gap !== undefined) this.tell(undefined);
+    if (this.gap !== undefined) this.recordLoss(undefined);
     return this.lost;
   }
 
@@ -101,31 +101,31 @@ class Copy {
     try {
       this.writer.append(this.cursor);
     } catch (error) {
-      // Sound to its checksum, and yet out of order.
+      // Its checksum is valid, but it is out of order.
       if (!isDamage(error)) throw error;
       this.note(error);
       return this.move(() => this.cursor.nextBlock());
     }
-    this.row = this.rowHere();
+    this.row = this.currentRow();
     return this.move(() => this.cursor.next());
   }
 
-  /** Behind a gap: to the first cell of the next row. */
-  private leaveRowOut(): boolean {
-    const row = this.rowHere();
+  /** Skips the first row after a gap: moves to the first cell of the next row. */
+  private skipRow(): boolean {
+    const row = this.currentRow();
     let more = true;
-    while (more && compareBytes(this.rowHere(), row) === 0) {
+    while (more && compareBytes(this.currentRow(), row) === 0) {
       const before = this.gap;
       more = this.move(() => this.cursor.next());
-      // Another gap: what comes behind it begins anew.
+      // Another gap: start again after it.
       if (this.gap !== before) return more;
     }
     this.row = row;
-    if (more) this.tell(this.rowHere());
+    if (more) this.recordLoss(this.currentRow());
     return more;
   }
 
-  /** Moves the cursor, over blocks that cannot be read. */
+  /** Moves the cursor, skipping unreadable blocks. */
   private move(step: () => boolean): boolean {
     for (let next = step; ; next = () => this.cursor.nextBlock()) {
       try {
@@ -141,7 +141,7 @@ class Copy {
     this.gap = { after: this.gap === undefined ? this.row : this.gap.after, why: (error as Error).message };
   }
 
-  private tell(next: Uint8Array | undefined): void {
+  private recordLoss(next: Uint8Array | undefined): void {
     const { after, why } = this.gap!;
     const from = after === undefined ? 'the first row' : `row ${toStringBinary(after)}`;
     const to = next === undefined ? 'the last' : `before row ${toStringBinary(next)}`;
@@ -149,7 +149,7 @@ class Copy {
     this.gap = undefined;
   }
 
-  private rowHere(): Uint8Array {
+  private currentRow(): Uint8Array {
     const { key, rowOffset, rowLength } = this.cursor;
     return key.slice(rowOffset, rowOffset + rowLength);
   }

@@ -1,4 +1,4 @@
-/** Checks a whole store: every byte of its files, and the invariants that tie files, regions and the log together. */
+/** Verifies a whole store: every byte of its files, and the invariants between files, regions and the log. */
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
@@ -16,21 +16,21 @@ export interface VerifyReport {
   readonly bytes: number;
 }
 
-/** The part of a store that is verified. */
+/** The parts of a store that are verified. */
 export interface VerifiedStore {
   readonly catalog: { tables(): Iterable<TableState> };
   readonly lifecycle: {
-    /** @throws ClosedError when there is no use in going on. */
+    /** @throws ClosedError when the store was closed. */
     checkOpen(): void;
   };
 }
 
-/** @throws CorruptionError for the first thing that is wrong. */
+/** @throws CorruptionError for the first fault. */
 export async function verifyStore(core: VerifiedStore): Promise<VerifyReport> {
   const seen = new Set<number>();
   let cells = 0;
   let bytes = 0;
-  const { tables, regions, held } = holdAll(core);
+  const { tables, regions, held } = retainAll(core);
   try {
     for (const { state, region, version } of held) {
       for (const file of version.files) {
@@ -47,7 +47,7 @@ export async function verifyStore(core: VerifiedStore): Promise<VerifyReport> {
   return { tables, regions, files: seen.size, cells, bytes };
 }
 
-/** The cells of the file. */
+/** Verifies a file, and returns the number of its cells. */
 async function verifyInTurns({ reader }: StoreFile, core: VerifiedStore): Promise<number> {
   const steps = verifySteps(reader);
   for (;;) {
@@ -58,15 +58,15 @@ async function verifyInTurns({ reader }: StoreFile, core: VerifiedStore): Promis
   }
 }
 
-interface Held {
+interface RetainedFamily {
   readonly state: TableState;
   readonly region: Region;
   readonly version: StoreVersion;
 }
 
-/** The files of this moment, whatever becomes of the regions that have them. */
-function holdAll(core: VerifiedStore): { tables: number; regions: number; held: Held[] } {
-  const held: Held[] = [];
+/** Retains the files of this moment, so that changes of the regions do not matter. */
+function retainAll(core: VerifiedStore): { tables: number; regions: number; held: RetainedFamily[] } {
+  const held: RetainedFamily[] = [];
   let regions = 0;
   const tables = [...core.catalog.tables()];
   for (const state of tables) checkRegions(state);
@@ -79,7 +79,7 @@ function holdAll(core: VerifiedStore): { tables: number; regions: number; held: 
   return { tables: tables.length, regions, held };
 }
 
-/** Regions follow one another from the beginning to the end. */
+/** Verifies that the regions cover all rows without gap or overlap. */
 function checkRegions(state: TableState): void {
   let expected: Uint8Array = new Uint8Array(0);
   state.regions.forEach((region, index) => {

@@ -2,57 +2,57 @@ import { compareSlices } from '../../bytes/index.js';
 import { type CellCursor, compareCursors, compareToSeekKey, type SeekKey } from '../cursor.js';
 
 /**
- * The cells of several cursors as one sorted run, without those that are too new to be seen. The least cursor stands
- * apart from the others, which are kept in order: as long as it stays the least, a step costs one comparison.
+ * Merges the cells of several cursors in order, without cells beyond the read point. The least cursor is kept apart from the others,
+ * which are sorted: while it stays the least, a step costs one comparison.
  */
 export class CellMerge {
-  /** Where the run stands; null at its end. */
+  /** The cursor at the current cell; null at the end. */
   top: CellCursor | null = null;
-  /** The other cursors that are not at their end, from least to greatest. */
+  /** The other cursors that are not at their end, least first. */
   private readonly rest: CellCursor[] = [];
 
   constructor(
     protected readonly cursors: readonly CellCursor[],
-    /** Cells of later writes are passed over. */
+    /** Cells with a higher sequence number are skipped. */
     private readonly readPoint: number,
   ) {}
 
-  /** To the first cell at or after `key`. */
+  /** Moves to the first cell at or after `key`. */
   seek(key: SeekKey): void {
     this.clear();
     const { cursors } = this;
     for (let i = 0; i < cursors.length; i++) {
       const cursor = cursors[i]!;
-      if (cursor.seek(key) && this.settle(cursor)) this.insert(cursor);
+      if (cursor.seek(key) && this.skipInvisible(cursor)) this.insert(cursor);
     }
-    this.takeLeast();
+    this.advanceTop();
   }
 
-  /** Takes the cursors where they stand. */
+  /** Starts from the present positions of the cursors. */
   begin(): void {
     this.clear();
-    for (const cursor of this.cursors) if (cursor.valid && this.settle(cursor)) this.insert(cursor);
-    this.takeLeast();
+    for (const cursor of this.cursors) if (cursor.valid && this.skipInvisible(cursor)) this.insert(cursor);
+    this.advanceTop();
   }
 
   next(): void {
     const top = this.top!;
-    if (top.next() && (top.seq <= this.readPoint || this.settle(top))) {
+    if (top.next() && (top.seq <= this.readPoint || this.skipInvisible(top))) {
       if (this.rest.length > 0 && compareCursors(top, this.rest[0]!) > 0) this.swap(top);
     } else {
-      this.takeLeast();
+      this.advanceTop();
     }
   }
 
-  /** To the first cell at or after `key`, which is not before the present one. */
+  /** Moves to the first cell at or after `key`, which is not before the present cell. */
   reseek(key: SeekKey): void {
     for (;;) {
       const top = this.top;
       if (top === null || compareToSeekKey(top, key) >= 0) return;
-      if (top.reseek(key) && this.settle(top)) {
+      if (top.reseek(key) && this.skipInvisible(top)) {
         if (this.rest.length > 0 && compareCursors(top, this.rest[0]!) > 0) this.swap(top);
       } else {
-        this.takeLeast();
+        this.advanceTop();
       }
     }
   }
@@ -67,13 +67,13 @@ export class CellMerge {
     this.rest.length = 0;
   }
 
-  /** Moves a valid cursor to its first cell that can be seen. */
-  protected settle(cursor: CellCursor): boolean {
+  /** Moves a valid cursor to its first visible cell. */
+  protected skipInvisible(cursor: CellCursor): boolean {
     while (cursor.seq > this.readPoint) if (!cursor.next()) return false;
     return true;
   }
 
-  protected takeLeast(): void {
+  protected advanceTop(): void {
     this.top = this.rest.length === 0 ? null : this.rest.shift()!;
   }
 
@@ -91,7 +91,7 @@ export class CellMerge {
     rest[low] = cursor;
   }
 
-  /** The first of the others takes the place of `cursor`, which is known to be greater. */
+  /** Replaces the least cursor, `cursor`, which is now greater than the first of the others. */
   private swap(cursor: CellCursor): void {
     const { rest } = this;
     this.top = rest[0]!;
@@ -107,17 +107,17 @@ export class CellMerge {
   }
 }
 
-/** The cursor must look for its last row below the bound. */
+/** The cursor must find its last row below the bound. */
 const STALE = 0;
-/** The cursor stands at the first cell of its last row below the bound. */
+/** The cursor is at the first cell of its last row below the bound. */
 const PARKED = 1;
 /** The cursor has no row below the bound. */
 const EXHAUSTED = 2;
 
-/** As {@link CellMerge}, a row at a time from the last to the first; within a row cells are in their usual order. */
+/** Like {@link CellMerge}, row by row from the last to the first; cells within a row are in their usual order. */
 export class ReverseMerge extends CellMerge {
   private readonly states: Uint8Array;
-  /** Holds the greatest row below the bound; null when there is none. The row's cells may all be too new to be seen. */
+  /** The cursor with the greatest row below the bound; null when there is none. All cells of the row may be invisible. */
   head: CellCursor | null = null;
 
   constructor(cursors: readonly CellCursor[], readPoint: number) {
@@ -139,7 +139,7 @@ export class ReverseMerge extends CellMerge {
     this.head = head;
   }
 
-  /** Brings the cells of the row that `previousRow` found to the top. */
+  /** Starts the merge of the cells of the row that `previousRow` found. */
   enterRow(): void {
     const { cursors, states } = this;
     const head = this.head!;
@@ -150,13 +150,13 @@ export class ReverseMerge extends CellMerge {
     }
     // The head's bytes change when it moves, so it comes last.
     this.enter(own);
-    this.takeLeast();
+    this.advanceTop();
   }
 
   private enter(index: number): void {
     const cursor = this.cursors[index]!;
     this.states[index] = STALE;
-    if (this.settle(cursor)) this.insert(cursor);
+    if (this.skipInvisible(cursor)) this.insert(cursor);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Writes what flushes and compactions keep of a family (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it). */
+/** Selects the cells that flushes and compactions keep of a family, and passes them to a sink (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it). */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import type { FamilyDescriptor } from '../../table/index.js';
@@ -12,7 +12,7 @@ import { ColumnBytes, INCLUDE, type Matcher, SEEK_NEXT_COLUMN } from '../match/m
 import { CellMerge } from './cell-merge.js';
 import { oldestUnexpired } from './store-read.js';
 
-/** Takes the cells that are kept, in order. */
+/** Receives the kept cells, in order. */
 export interface CellSink {
   append(cell: CellCursor): void;
 }
@@ -20,12 +20,12 @@ export interface CellSink {
 export interface CompactionOptions {
   readonly kind: CompactionKind;
   readonly family: FamilyDescriptor;
-  /** The lowest read point of any open read: what is newer is kept whatever hides it (R60). */
+  /** The smallest read point of any open read: newer cells are kept even if they are hidden (R60). */
   readonly smallestReadPoint: number;
   readonly now: number;
   /** The oldest put of all inputs, by their metadata (R44). */
   readonly earliestPutTimestamp: number;
-  /** Milliseconds for which markers outlive their timestamp; 0: none (R61). */
+  /** Milliseconds after its timestamp for which a delete marker is kept; 0: none (R61). */
   readonly timeToPurgeDeletes: number;
 }
 
@@ -34,10 +34,10 @@ export class CompactionScanner {
   private readonly matcher: Matcher;
   private row: Uint8Array = EMPTY_BYTES;
   private rowLength = -1;
-  /** The column whose rest is left out. */
+  /** The column of which no further cell is kept. */
   private readonly passed = new ColumnBytes();
 
-  /** `cursors` stand at the first cells to be merged; the caller closes them. */
+  /** `cursors` are at the first cells to be merged; the caller closes them. */
   constructor(
     cursors: readonly CellCursor[],
     private readonly sink: CellSink,
@@ -62,7 +62,7 @@ export class CompactionScanner {
     this.merge.begin();
   }
 
-  /** Looks at up to `maxCells` cells; false when all have been seen. */
+  /** Examines up to `maxCells` cells; false when there are no more. */
   step(maxCells: number): boolean {
     const { merge, matcher, sink, passed } = this;
     for (let i = 0; i < maxCells; i++) {
@@ -72,7 +72,7 @@ export class CompactionScanner {
       if (!passed.isSet || !passed.isOf(cell)) {
         const code = matcher.match(cell);
         if (code === INCLUDE) sink.append(cell);
-        // Every cell is read anyway; in the column of the empty qualifier each is looked at, for markers of the whole
+        // Skipping saves no reads here. In the column of the empty qualifier each cell is examined, because markers of the whole
         // family may follow.
         else if (code === SEEK_NEXT_COLUMN && cell.qualifierLength > 0) passed.copyFrom(cell);
       }

@@ -2,20 +2,21 @@ import { CellType, type FamilyDescriptor, FOREVER, type Query } from '../../tabl
 import type { CellCursor } from '../cursor.js';
 
 /**
- * Decides which cells of a row are seen where a read asks for the newest version of each column, and for nothing else. Every fast
- * path of reads asks here and finds the cells in its own way: gets of a column and of a row, the first row of a prefix, scans, raw
- * rows. The matchers (`match/`) decide all other reads. `test/store/scan/newest-put.test.ts` holds this rule against them.
+ * Decides which cells of a row are visible to reads of the newest version of each column. All fast read paths use it and only
+ * differ in how they find cells: gets of a column and of a row, the first row of a prefix, scans, raw rows. The matchers
+ * (`match/`) decide all other reads. `test/store/scan/newest-put.test.ts` compares this rule with them.
  *
- * Cells of one row and family come in their order (R2). Those of writes behind the read point are not there.
+ * The cells of one row and family are judged in order (R2); cells beyond the read point are skipped.
  *
- * 1. The first cell of a column decides the whole column: a put that is seen is its value, and older cells do not matter.
- * 2. A put is hidden by a marker of the family that is not older, and by its age. So are all older puts of its column.
- * 3. A marker of the column, as its first cell, hides the whole column.
- * 4. A marker of one version and a cell with a time to live of its own decide nothing here: the column takes a matcher. Where such
- *    a marker is of the family, every column does.
+ * 1. The first cell of a column decides the whole column: a visible put is its value, and older cells do not matter.
+ * 2. A put is hidden by a family marker with its timestamp or a later one, and when it has expired. Then all older puts of its
+ *    column are hidden too.
+ * 3. A column marker as the first cell hides the whole column.
+ * 4. Markers of one version and cells with their own time to live are not decided here: the column needs a matcher. If such a
+ *    marker is of the family, the row needs one.
  */
 
-/** Whether a query asks for nothing but cells as they are now, however many of each column. */
+/** Whether a query reads present cells without filters, time ranges or limits per family. */
 export function isPlainQuery(query: Query): boolean {
   return (
     query.filter === undefined &&
@@ -26,7 +27,7 @@ export function isPlainQuery(query: Query): boolean {
   );
 }
 
-/** Whether a plain query of so many versions sees the newest put of each column that no marker hides, and no other. */
+/** Whether a plain query of so many versions sees only the newest put of each column, unless a marker hides it. */
 export function isPlainFamily(family: FamilyDescriptor, maxVersions: number): boolean {
   return (
     (maxVersions === 1 || family.versions === 1) &&
@@ -35,27 +36,27 @@ export function isPlainFamily(family: FamilyDescriptor, maxVersions: number): bo
   );
 }
 
-/** A put that is seen, if it is the first cell of its column. */
+/** A visible put, if the cell is the first of its column. */
 export const SHOWN = 0;
-/** Neither the cell nor an older one of its column is seen, if it is the first cell of its column. */
+/** Neither the cell nor an older one of its column is visible, if the cell is the first of its column. */
 export const HIDDEN = 1;
-/** The column takes a matcher, if the cell is the first of it. */
+/** The column needs a matcher, if the cell is the first of it. */
 export const COLUMN_UNDECIDED = 2;
-/** A marker of the family that is taken into account from now on. */
+/** A family marker, which is applied to the cells after it. */
 export const FAMILY_MARKED = 3;
-/** The row takes a matcher. */
+/** The row needs a matcher. */
 export const ROW_UNDECIDED = 4;
 
 export type Verdict = 0 | 1 | 2 | 3 | 4;
 
 export class NewestPut {
-  /** Cells of later writes are not seen. */
+  /** Cells with a higher sequence number are not visible. */
   readPoint = 0;
-  /** The newest marker of the whole family in this row; -1: none. */
+  /** The newest family marker in this row; -1 for none. */
   familyTimestamp = -1;
   private oldestUnexpired = 0;
 
-  /** Begins a row of a family, in which puts of times before `oldestUnexpired` have expired. */
+  /** Begins a row of a family, in which puts before `oldestUnexpired` have expired. */
   begin(oldestUnexpired: number): void {
     this.oldestUnexpired = oldestUnexpired;
     this.familyTimestamp = -1;
@@ -66,7 +67,7 @@ export class NewestPut {
     return seq <= this.readPoint;
   }
 
-  /** Judges a cell that `sees` lets through. */
+  /** Judges a cell for which `sees` is true. */
   judge(cell: CellCursor): Verdict {
     const { type } = cell;
     if (type === CellType.Put) {
@@ -80,7 +81,7 @@ export class NewestPut {
     return FAMILY_MARKED;
   }
 
-  /** As `judge`, of a put without a time to live of its own. */
+  /** Like `judge`, for a put without its own time to live. */
   showsPut(timestamp: number): boolean {
     return timestamp > this.familyTimestamp && timestamp >= this.oldestUnexpired;
   }

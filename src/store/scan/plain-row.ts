@@ -12,23 +12,23 @@ import {
 import { COLUMN_UNDECIDED, FAMILY_MARKED, NewestPut, ROW_UNDECIDED, SHOWN } from './newest-put.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
-/** With more columns rows have little in common, and to look for one of them costs more than it saves. */
-const MOST_KNOWN = 64;
+/** With more columns, rows have little in common, and comparing with them costs more than it saves. */
+const MAX_KNOWN = 64;
 
-/** Which columns the rows of a family have, as far as they were read: {@link RowRun} reads rows that have no others. */
+/** The columns seen so far in rows of a family: {@link RowRun} reads rows that have no others. */
 export class KnownColumns {
-  /** In byte order. Nobody is given them, so that nobody can change them. */
+  /** In byte order. Not returned to callers, who could change them. */
   readonly columns: Uint8Array[] = [];
-  /** The same, as the rows that are read share them. */
+  /** The same, as returned in rows, which share them. */
   readonly given: Uint8Array[] = [];
   private crowded = false;
 
-  /** Whether there is anything to be gained by looking. */
+  /** Whether rows can be compared with known columns. */
   get any(): boolean {
     return this.columns.length > 0 && !this.crowded;
   }
 
-  /** Takes in the columns of a row from its cell `from` on. */
+  /** Adds the columns of a row from its cell `from` on. */
   learn(row: RawRow, from: number): void {
     if (this.crowded) return;
     const { columns, given } = this;
@@ -42,7 +42,7 @@ export class KnownColumns {
         at++;
       }
       if (at < columns.length && order === 0) continue;
-      if (columns.length === MOST_KNOWN) {
+      if (columns.length === MAX_KNOWN) {
         this.crowded = true;
         return;
       }
@@ -53,61 +53,61 @@ export class KnownColumns {
 }
 
 /**
- * Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} from cursors, {@link RowRun} from the bytes of
- * cells. They find cells; what is seen of them {@link NewestPut} says.
+ * Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} reads from cursors, {@link RowRun} from the
+ * encoded bytes of cells. {@link NewestPut} decides which cells are visible.
  */
 
-/** Cells of older versions of a row that are walked over where none can be skipped; where there are more a scanner is quicker. */
-export const MOST_OLDER = 32;
-/** Cells of older versions of one column that are walked over before the cursor is sent behind all of them. */
-const FEW_OLDER = 8;
-/** Cells of columns that are not asked for; where there are more a scanner is quicker. */
-export const MOST_PASSED = 64;
+/** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
+export const MAX_OLDER = 32;
+/** The most older versions of a column that are stepped over before the cursor seeks past all of them. */
+const MAX_OLDER_STEPS = 8;
+/** The most cells of other columns that are stepped over; with more a scanner is faster. */
+export const MAX_OTHER_COLUMNS = 64;
 
-/** Reads the cells of one family and row after another. */
+/** Reads the cells of one family of a row at a time. */
 export class PlainRow {
-  /** Where the cells go: into `raw`, or when it is null into `out`. */
+  /** The target: `raw`, or `out` when `raw` is null. */
   raw: RawRow | null = null;
   out: RowBuilder | null = null;
-  /** Every cell goes into `out` as it is stored, markers among them: what a raw scan of all versions sees (R47). */
+  /** Every cell is added to `out` as it is stored, delete markers included: for raw scans of all versions (R47). */
   stored = false;
-  /** Says what is seen. Its read point is set before rows are read. */
+  /** Decides which cells are visible. Its read point is set before rows are read. */
   readonly rule = new NewestPut();
-  /** The cursors that stand in the row, `count` of them, in the order of their cells. Of others none is kept: they hold blocks. */
+  /** The first `count` elements are the cursors in the row, in the order of their cells. Others are cleared, since cursors retain blocks. */
   private readonly cursors: (CellCursor | undefined)[] = [];
   private count = 0;
   private maker: CellMaker | undefined;
   private row: Uint8Array | undefined;
-  /** Nothing more of this column is to be seen; of a stored row: the column of the last cell. */
+  /** No further cell of this column is visible; for stored rows: the column of the last cell. */
   private done: Uint8Array | undefined;
-  /** Of the last cell of a stored row. */
+  /** The last cell of a stored row. */
   private lastTimestamp = -1;
   private lastType = -1;
   private made = 0;
   private older = 0;
-  /** The columns asked for, in order, null for all; and how many of them are before the present cell. */
+  /** The requested columns, in order, null for all; and how many of them are before the present cell. */
   private columns: readonly Uint8Array[] | null = null;
   private before = 0;
   private passed = 0;
   private fresh = false;
-  /** Whether the rest of the present cell's column is not seen. */
+  /** Whether the rest of the present cell's column is invisible. */
   private skips = false;
-  /** Behind that column. */
+  /** The end of that column. */
   private readonly behind = new SeekKey();
 
-  /** Lets go of the cursors taken in. */
+  /** Clears the added cursors. */
   begin(): void {
     const { cursors } = this;
     for (let i = 0; i < cursors.length; i++) cursors[i] = undefined;
     this.count = 0;
   }
 
-  /** The cursor taken in, if it is the only one. */
+  /** The added cursor, if it is the only one. */
   get only(): CellCursor | undefined {
     return this.count === 1 ? this.cursors[0] : undefined;
   }
 
-  /** Takes in a cursor that stands in the row. */
+  /** Adds a cursor that is in the row. */
   add(cursor: CellCursor): void {
     const { cursors } = this;
     let at = this.count++;
@@ -116,10 +116,10 @@ export class PlainRow {
   }
 
   /**
-   * Reads the row from the cursors taken in, and leaves them behind it. False when a marker of one version, a cell with
-   * a time to live of its own, many versions or many other columns are about: it takes a matcher then, what was read is
-   * of no use, and the cursors stand anywhere in the row.
-   * @param columns the only qualifiers that are wanted, in order; null: all
+   * Reads the row from the added cursors, and moves them past it. False when the row has a marker of one version, a cell with its own
+   * time to live, many versions or many other columns: it needs a matcher. Then what was read must be discarded, and the cursors
+   * are anywhere in the row.
+   * @param columns the requested qualifiers, in order; null: all
    * @param fresh `row` was just made by `copyRowAhead`, and no cursor was moved since
    */
   read(
@@ -143,12 +143,12 @@ export class PlainRow {
     return this.count === 1 ? this.readAlone(row) : this.merge(row);
   }
 
-  /** From a cursor that alone stands in the row. */
+  /** Reads a row that a single cursor has. */
   private readAlone(row: Uint8Array): boolean {
     const cursor = this.cursors[0]!;
     this.begin();
     do {
-      if (this.rule.sees(cursor) && !this.take(cursor)) return false;
+      if (this.rule.sees(cursor) && !this.addCell(cursor)) return false;
       this.fresh = false;
     } while (this.advance(cursor, row));
     return true;
@@ -160,7 +160,7 @@ export class PlainRow {
     this.count = 0;
     while (count > 0) {
       const top = cursors[0]!;
-      if (this.rule.sees(top) && !this.take(top)) {
+      if (this.rule.sees(top) && !this.addCell(top)) {
         this.begin();
         return false;
       }
@@ -182,7 +182,7 @@ export class PlainRow {
     return true;
   }
 
-  /** To the next cell of the row that may be seen; false when there is none. */
+  /** Moves to the next cell of the row that may be visible; false when there is none. */
   private advance(cursor: CellCursor, row: Uint8Array): boolean {
     if (!this.skips) return cursor.nextInRow(row);
     this.skips = false;
@@ -190,7 +190,7 @@ export class PlainRow {
     const { behind } = this;
     const { key, qualifierOffset, qualifierLength } = cursor;
     behind.setRow(row);
-    // The cursor's own bytes may be others before it has come there.
+    // The cursor's own bytes may change while it moves.
     if (behind.qualifier.length < qualifierLength) behind.qualifier = new Uint8Array(2 * qualifierLength);
     copySlice(key, qualifierOffset, qualifierLength, behind.qualifier, 0);
     behind.qualifierLength = qualifierLength;
@@ -201,15 +201,16 @@ export class PlainRow {
     return found;
   }
 
-  /** False when it takes a matcher. */
-  private take(cell: CellCursor): boolean {
-    if (this.stored) return this.takeStored(cell);
+  /** Adds a cell if it is visible. False when the row needs a matcher. */
+  private addCell(cell: CellCursor): boolean {
+    if (this.stored) return this.addStored(cell);
     const verdict = this.rule.judge(cell);
     if (verdict === FAMILY_MARKED) return true;
     if (verdict === ROW_UNDECIDED) return false;
-    if (this.columns !== null && !this.isWanted(cell, this.columns)) return ++this.passed <= MOST_PASSED;
+    if (this.columns !== null && !this.isWanted(cell, this.columns))
+      return ++this.passed <= MAX_OTHER_COLUMNS;
     const { done } = this;
-    if (done !== undefined && isInColumn(cell, done)) return this.passOlder(cell);
+    if (done !== undefined && isInColumn(cell, done)) return this.stepOverOlder(cell);
     const maker = this.maker!;
     if (verdict === SHOWN) {
       if (this.raw !== null) {
@@ -222,14 +223,14 @@ export class PlainRow {
       return true;
     }
     if (verdict === COLUMN_UNDECIDED) return false;
-    // Older puts are hidden each by itself, which costs less than to keep the column of a put that nobody is given.
-    if (cell.type === CellType.Put) return this.passOlder(cell);
+    // Older puts are judged one by one, which costs less than storing the column of a put that is not returned.
+    if (cell.type === CellType.Put) return this.stepOverOlder(cell);
     this.done = maker.qualifierOf(cell, this.made);
     return true;
   }
 
-  /** Of cells that differ in nothing but when they were written the last one counts. */
-  private takeStored(cell: CellCursor): boolean {
+  /** Adds a stored cell. Of cells that differ only in seq the newest counts. */
+  private addStored(cell: CellCursor): boolean {
     const { type, timestamp } = cell;
     if (cell.ttl !== 0) return false;
     const { done } = this;
@@ -248,16 +249,16 @@ export class PlainRow {
     return true;
   }
 
-  /** Passes over a cell behind which nothing of its column can be seen. */
-  private passOlder({ qualifierLength }: CellCursor): boolean {
-    if (++this.older <= FEW_OLDER) return true;
-    // Among the cells of the empty qualifier stand the markers of the family.
-    if (qualifierLength === 0) return this.older <= MOST_OLDER;
+  /** Steps over a cell after which no cell of its column is visible. */
+  private stepOverOlder({ qualifierLength }: CellCursor): boolean {
+    if (++this.older <= MAX_OLDER_STEPS) return true;
+    // The family's markers are among the cells of the empty qualifier.
+    if (qualifierLength === 0) return this.older <= MAX_OLDER;
     this.skips = true;
     return true;
   }
 
-  /** Whether the cell, which is not before the last one, is of a column asked for. */
+  /** Whether the cell, which is not before the last one, is of a requested column. */
   private isWanted(
     { key, qualifierOffset, qualifierLength }: CellCursor,
     columns: readonly Uint8Array[],
@@ -271,40 +272,41 @@ export class PlainRow {
   }
 }
 
-/** Rows read from the bytes of their cells. */
+/** Rows read from the encoded bytes of their cells. */
 
 /** A family whose rows are read. */
 export interface RunFamily {
   readonly name: string;
   readonly known: KnownColumns;
-  /** The only columns that are asked for, in byte order; null: all. */
+  /** The requested columns, in byte order; null: all. */
   readonly columns: readonly Uint8Array[] | null;
-  /** Puts of earlier times have expired. */
+  /** Puts before this timestamp have expired. */
   readonly oldestUnexpired: number;
 }
 
 /**
- * Reads a row that one memstore or block has all of, from the bytes of its cells and without a step of a cursor for each:
- * most rows are puts of columns that rows before had. Any other is for a {@link PlainRow}, which gives the same of these.
+ * Reads a row that is completely in one memstore or block from the encoded bytes of its cells, without moving a cursor to each. Most
+ * rows consist of puts to columns that earlier rows had; any other row is left to {@link PlainRow}. For rows that both can read
+ * the results are equal.
  */
 export class RowRun implements PutVisitor {
-  /** Says what is seen. Its read point is set before rows are read. */
+  /** Decides which cells are visible. Its read point is set before rows are read. */
   readonly rule = new NewestPut();
   private raw: RawRow | undefined;
   private family = '';
   private columns: readonly Uint8Array[] = [];
-  /** The columns are those that are asked for, of others that there may be. */
+  /** The columns are the requested ones, and rows may have others. */
   private only = false;
-  /** The qualifiers that rows are given, one for each column: the same bytes, shared. */
+  /** The qualifiers that are returned, one for each column; rows share their bytes. */
   private given: readonly Uint8Array[] = [];
-  /** The place behind the last column that the row has had. */
+  /** The index after the last column of the row so far. */
   private place = 0;
   private older = 0;
   private passed = 0;
 
   /**
-   * Adds what can be seen of the row, at whose first cell the cursor stands, to `raw`, and moves the cursor behind it. False:
-   * it takes more than this; both are as they were.
+   * Adds the visible cells of the row, at whose first cell the cursor is, to `raw`, and moves the cursor past it. False: the
+   * row cannot be read this way; cursor and `raw` are unchanged.
    */
   read(cursor: CellCursor, raw: RawRow, { name, known, columns, oldestUnexpired }: RunFamily): boolean {
     if (columns === null && !known.any) return false;
@@ -332,20 +334,20 @@ export class RowRun implements PutVisitor {
     let { place } = this;
     for (; place < columns.length; place++) {
       const column = columns[place]!;
-      // Rows mostly have every column, so this is looked at first.
+      // First, because most rows have every column.
       if (!isColumn(bytes, at, length, column)) {
         if (compareSlices(bytes, at, length, column, 0, column.length) > 0) continue;
         break;
       }
       this.place = place + 1;
-      if (!this.rule.showsPut(timestamp)) return ++this.older <= MOST_OLDER;
+      if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
       this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
       return true;
     }
-    // Rows mostly have one version of a column, so this is looked at last.
+    // Last, because most rows have one version of a column.
     if (this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!))
-      return ++this.older <= MOST_OLDER;
-    return this.only && ++this.passed <= MOST_PASSED;
+      return ++this.older <= MAX_OLDER;
+    return this.only && ++this.passed <= MAX_OTHER_COLUMNS;
   }
 }
 

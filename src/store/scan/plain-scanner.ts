@@ -1,7 +1,7 @@
 /**
- * Scans forward over the newest versions of families or some of their columns, or over all that is stored of families, row by row from
- * the cursors of memstores and files themselves, without matcher and filter. A row that a {@link PlainRow} cannot read is read by a
- * scanner of its own; after a few of them, and at once where all that is stored is read, that one takes over.
+ * Scans forward over the newest versions of families or some of their columns, or over everything stored, row by row from the
+ * cursors of memstores and files, without matcher and filter. A row that {@link PlainRow} cannot read is read by a scanner of its own.
+ * After a few such rows, and at once in raw scans, a {@link RegionScanner} reads the rest.
  */
 
 import { compareSlices, keyAfter } from '../../bytes/index.js';
@@ -22,44 +22,44 @@ import { CellMaker, RowBuilder } from './row-builder.js';
 import { copyRowAhead, dropRow } from './row-copy.js';
 import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
-/** Rows read by a scanner of their own before the rest is left to one scanner. */
-const MOST_MATCHED = 8;
+/** The most rows that are read by scanners of their own before one scanner reads the rest. */
+const MAX_MATCHED = 8;
 
-/** Scans are synchronous: one key and one pair of readers of rows serve them all. */
+/** Reused: scans are synchronous. */
 const seekKey = new SeekKey();
 const plainRow = new PlainRow();
 const rowRun = new RowRun();
 
 interface PlainFamily extends RunFamily {
-  /** Its place among the families, which is their byte order. */
+  /** Its index among the families, which are in byte order. */
   readonly number: number;
   readonly maker: CellMaker;
 }
 
-/** A memstore or file of a family. */
+/** The cursor of a memstore or file of a family. */
 interface PlainSource {
   readonly cursor: CellCursor;
   readonly family: PlainFamily;
   /**
-   * How many bytes its row begins with in common with the row of the source before it in the order; of the first with the
-   * row read last. Of two rows behind a third the one that has more in common with it comes first, so that mostly no
-   * bytes are compared to find a place in the order.
+   * The length of the prefix that its row shares with the row of the source before it in the order; for the first source, with
+   * the row read last. Of two rows after a third, the one that shares more with it comes first, so that finding a position
+   * in the order mostly compares no bytes.
    */
   shared: number;
 }
 
 export class PlainScanner {
-  /** No filter, so none has ended the scan. */
+  /** There is no filter, so none has ended the scan. */
   readonly filterDone = false;
   private readonly out = new RowBuilder();
   private left: number;
   private matched = 0;
-  /** As {@link RegionScanner.patience}. */
-  patience = Number.MAX_SAFE_INTEGER;
+  /** As {@link RegionScanner.maxSkipped}. */
+  maxSkipped = Number.MAX_SAFE_INTEGER;
   pausedAt: Uint8Array | undefined;
   /** The sources that are not at their end, by row and family. */
   private readonly order: PlainSource[] = [];
-  /** Reads what comes next instead of this one. */
+  /** Reads the rest of the rows, once set. */
   private rest: RegionScanner | undefined;
 
   private constructor(
@@ -71,7 +71,7 @@ export class PlainScanner {
     this.left = scan.limit ?? Number.MAX_SAFE_INTEGER;
   }
 
-  /** Undefined when the scan is none of these. */
+  /** Undefined when the scan is not of this kind. */
   static open(sources: readonly FamilySource[], scan: Scan, context: ScanContext): PlainScanner | undefined {
     if (scan.reversed || scan.batch !== undefined || !isPlainQuery(scan)) return undefined;
     for (let i = 0; i < sources.length; i++) {
@@ -106,11 +106,11 @@ export class PlainScanner {
     const { startRow, includeStartRow } = this.scan;
     seekKey.setRow(startRow.length === 0 || includeStartRow ? startRow : keyAfter(startRow));
     for (const { cursor } of this.all) cursor.seek(seekKey);
-    this.arrange();
+    this.sortSources();
   }
 
-  /** Puts the sources that are not at their end into order. */
-  private arrange(): void {
+  /** Sorts the sources that are not at their end. */
+  private sortSources(): void {
     const { order } = this;
     order.length = 0;
     for (const source of this.all) if (source.cursor.valid) order.push(source);
@@ -124,13 +124,13 @@ export class PlainScanner {
     return this.step(null);
   }
 
-  /** The next row in `raw`; what is answered only says that there is one. */
+  /** Reads the next row into `raw`; the returned result only says that there is one. */
   nextRaw(raw: RawRow): Result | undefined {
     return this.step(raw);
   }
 
   private step(raw: RawRow | null): Result | undefined {
-    if (this.rest !== undefined) return this.readOn(this.rest, raw);
+    if (this.rest !== undefined) return this.continueRest(this.rest, raw);
     const { out, order } = this;
     const stored = this.scan.raw;
     plainRow.stored = stored;
@@ -147,9 +147,9 @@ export class PlainScanner {
       const row =
         raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
       if ((stored && raw !== null) || !this.readPlain(row)) {
-        if (stored || this.matched++ >= MOST_MATCHED) return this.readOn(this.handOver(row), raw);
+        if (stored || this.matched++ >= MAX_MATCHED) return this.continueRest(this.leaveToScanner(row), raw);
         const result = this.readMatched(row, raw);
-        if (result === undefined && --this.patience <= 0) return this.pause(row);
+        if (result === undefined && --this.maxSkipped <= 0) return this.pause(row);
         if (result === undefined) continue;
         this.left--;
         return result;
@@ -158,18 +158,18 @@ export class PlainScanner {
         this.left--;
         return out.take(row, false);
       }
-      if (--this.patience <= 0) return this.pause(row);
+      if (--this.maxSkipped <= 0) return this.pause(row);
       if (raw === null) dropRow(row);
     }
     this.left = 0;
     return undefined;
   }
 
-  /** As `readRest`, of the one that has taken over. */
-  private readOn(rest: RegionScanner, raw: RawRow | null): Result | undefined {
-    rest.patience = this.patience;
+  /** Like `readRest`, from the scanner that reads the rest. */
+  private continueRest(rest: RegionScanner, raw: RawRow | null): Result | undefined {
+    rest.maxSkipped = this.maxSkipped;
     const result = readRest(rest, raw);
-    this.patience = rest.patience;
+    this.maxSkipped = rest.maxSkipped;
     this.pausedAt = rest.pausedAt;
     return result;
   }
@@ -186,7 +186,7 @@ export class PlainScanner {
     return order > 0 || (order === 0 && !includeStopRow);
   }
 
-  /** Reads the row that comes first, and goes on behind it. False when it takes a matcher. */
+  /** Reads the first row, and moves past it. False when it needs a matcher. */
   private readPlain(row: Uint8Array): boolean {
     const { order } = this;
     const { raw } = plainRow;
@@ -203,11 +203,11 @@ export class PlainScanner {
       }
       fresh = false;
     } while (this.isInRow(count, row));
-    this.settle(count, row);
+    this.sortIn(count, row);
     return true;
   }
 
-  /** Reads what the sources from `from` to `to`, all of one family, have of the row. */
+  /** Reads the cells that the sources from `from` to `to`, all of one family, have of the row. */
   private readMerged(from: number, to: number, row: Uint8Array, fresh: boolean): boolean {
     const { order } = this;
     const { maker, columns, oldestUnexpired } = order[from]!.family;
@@ -216,7 +216,7 @@ export class PlainScanner {
     return plainRow.read(maker, row, columns, oldestUnexpired, fresh);
   }
 
-  /** Whether the source stands in the row, as all before it do. */
+  /** Whether the source is in the row, as all before it are. */
   private isInRow(place: number, { length }: Uint8Array): boolean {
     const { order } = this;
     if (place >= order.length) return false;
@@ -224,18 +224,18 @@ export class PlainScanner {
     return shared === length && cursor.rowLength === length;
   }
 
-  /** Brings the first `count` sources, which were moved on behind the row, back into order. */
-  private settle(count: number, row: Uint8Array): void {
+  /** Sorts in the first `count` sources, which have moved past the row. */
+  private sortIn(count: number, row: Uint8Array): void {
     const { order } = this;
     for (let i = count - 1; i >= 0; i--) {
-      // Those behind it are in order.
+      // Those after it are in order.
       if (!order[i]!.cursor.valid) order.splice(i, 1);
-      else if (order.length > 1) this.moveBehind(i, row);
+      else if (order.length > 1) this.moveToPlace(i, row);
     }
   }
 
-  /** Moves the source at `from` to its place among those behind it. */
-  private moveBehind(from: number, row: Uint8Array): void {
+  /** Moves the source at `from` to its position among those after it. */
+  private moveToPlace(from: number, row: Uint8Array): void {
     const { order } = this;
     const source = order[from]!;
     const { key, rowOffset, rowLength } = source.cursor;
@@ -260,7 +260,7 @@ export class PlainScanner {
     order[place] = source;
   }
 
-  /** Reads the row as a get does, and goes on behind it. */
+  /** Reads the row like a get, and moves past it. */
   private readMatched(row: Uint8Array, raw: RawRow | null): Result | undefined {
     const kept = row.slice();
     const scanner = RegionScanner.forGet(this.sources, this.getOf(kept), this.context);
@@ -271,7 +271,7 @@ export class PlainScanner {
       scanner.close();
     }
     for (const { cursor } of this.all) while (cursor.valid && isInRow(cursor, kept)) cursor.next();
-    this.arrange();
+    this.sortSources();
     return result;
   }
 
@@ -285,8 +285,8 @@ export class PlainScanner {
     return get;
   }
 
-  /** Leaves this row and all behind it to a scanner for every case. */
-  private handOver(row: Uint8Array): RegionScanner {
+  /** Leaves this row and the rest to a region scanner. */
+  private leaveToScanner(row: Uint8Array): RegionScanner {
     const scan = this.scan.copy().withStartRow(row.slice());
     if (scan.limit !== undefined) scan.setLimit(this.left);
     this.closeCursors();
@@ -310,7 +310,7 @@ function isStoredFamily({ name }: FamilyDescriptor, { families, maxVersions }: S
   return maxVersions === ALL_VERSIONS && (families.get(name) ?? null) === null;
 }
 
-/** Reads what a source, that alone of its family stands in the row, has of it. */
+/** Reads a row that only this source of its family has. */
 function readAlone({ cursor, family }: PlainSource, row: Uint8Array, fresh: boolean): boolean {
   const { maker, known, columns, oldestUnexpired } = family;
   const { raw } = plainRow;
@@ -326,7 +326,7 @@ function readRest(scanner: RegionScanner, raw: RawRow | null): Result | undefine
   return raw === null ? scanner.next() : scanner.nextRaw(raw);
 }
 
-/** How many bytes two rows begin with in common, which are `from` at least. */
+/** The length of the common prefix of two rows, which is at least `from`. */
 function sharedOf(a: CellCursor, b: CellCursor, from: number): number {
   return (
     from +
@@ -334,7 +334,7 @@ function sharedOf(a: CellCursor, b: CellCursor, from: number): number {
   );
 }
 
-/** As `compareSources`, of sources whose rows have the first `shared` bytes in common, and no more. */
+/** Like `compareSources`, for sources whose rows have exactly the first `shared` bytes in common. */
 function compareFrom(a: PlainSource, b: PlainSource, shared: number): number {
   const first = a.cursor;
   const second = b.cursor;

@@ -22,7 +22,7 @@ export type { ScanContext } from './store-read.js';
 
 const UNLIMITED = Number.MAX_SAFE_INTEGER;
 const encoder = new TextEncoder();
-/** Family names as bytes; a store has few. */
+/** Family names as bytes. A store has few families. */
 const families = new Map<string, FilterFamily>();
 
 interface RowBounds {
@@ -41,11 +41,11 @@ export class RegionScanner {
   private readonly hasFilterRow: boolean;
   private rowsLeft: number;
   private finished = false;
-  /** The row that a batch has broken off; its next cell is in `out` already. */
+  /** The row in which a batch ended; its next cell is in `out` already. */
   private openRow: Uint8Array | null = null;
-  /** Rows of which nothing is given that one call may still pass over. */
-  patience = UNLIMITED;
-  /** The row at which its patience was at an end. */
+  /** How many rows without results one call may still skip. */
+  maxSkipped = UNLIMITED;
+  /** The row at which `maxSkipped` was used up. */
   pausedAt: Uint8Array | undefined;
 
   private constructor(
@@ -58,13 +58,13 @@ export class RegionScanner {
     this.rowsLeft = bounds.limit;
   }
 
-  /** A filter to be handed to `forScan`, so that the scan of several regions is one scan to it. */
+  /** Creates a filter for `forScan`, so that it treats the scan of several regions as one. */
   static filterOf(query: Query, context: ScanContext, reversed = false): FilterEvaluator | undefined {
     return query.filter && buildFilter(query.filter, { reversed, random: context.random });
   }
 
   /**
-   * Reads the row of a get: one result at most. `sources`: the families that the get is about, in byte order.
+   * Reads the row of a get: at most one result. `sources`: the families that the get names, in byte order.
    */
   static forGet(sources: readonly FamilySource[], get: Get, context: ScanContext): RegionScanner {
     const filter = RegionScanner.filterOf(get, context);
@@ -92,8 +92,8 @@ export class RegionScanner {
   }
 
   /**
-   * Scans the rows between the scan's bounds. `sources`: the families that the scan is about, in byte order. `filter`:
-   * one that has seen the regions before this one; default a new one.
+   * Scans the rows between the scan's bounds. `sources`: the families that the scan names, in byte order. `filter`: the one that was
+   * used for the previous regions; default a new one.
    * @throws InvalidArgumentError for a raw scan of single columns (R48) and for a batch with a filter of whole rows.
    */
   static forScan(
@@ -126,7 +126,7 @@ export class RegionScanner {
     return new RegionScanner(stores, bounds, filter);
   }
 
-  /** Whether the filter has ended the scan, for the regions behind this one too. */
+  /** Whether the filter has ended the scan, for later regions too. */
   get filterDone(): boolean {
     return this.filter?.done ?? false;
   }
@@ -144,12 +144,12 @@ export class RegionScanner {
       const row = this.rowAt(head);
       const result = this.readRow(row);
       if (result !== undefined) return result;
-      // A get looks at its row once: a second look would begin behind the family's markers and see what they hide.
+      // A get reads its row once: reading it again would begin after the family's markers and see what they hide.
       if (this.bounds.row !== null) {
         this.finished = true;
         return undefined;
       }
-      if (--this.patience <= 0) {
+      if (--this.maxSkipped <= 0) {
         this.pausedAt = row.slice();
         return undefined;
       }
@@ -157,10 +157,10 @@ export class RegionScanner {
     }
   }
 
-  /** As `next`, its cells in `raw`; what is answered only says that there are some. */
+  /** Like `next`, with the cells in `raw`; the returned result only says that there are some. */
   nextRaw(raw: RawRow): Result | undefined {
     if (this.hasFilterRow || this.bounds.batch !== UNLIMITED) {
-      // Such rows are changed as a whole, or come in parts.
+      // Such rows are changed as a whole, or returned in parts.
       const result = this.next();
       if (result !== undefined) raw.fill(result);
       return result;
@@ -178,15 +178,15 @@ export class RegionScanner {
     for (const store of this.stores) store.close();
   }
 
-  /** The row that `head` is in, to be kept while it is read. */
+  /** A copy of the row of `head`, which is kept while the row is read. */
   private rowAt(head: CellCursor): Uint8Array {
     const { raw } = this.out;
     if (raw !== null) return raw.setRow(head.key, head.rowOffset, head.rowLength);
-    // Not the row of the get: its bytes are the caller's.
+    // Not the row of the get: its bytes belong to the caller.
     return copyRow(head);
   }
 
-  /** The cursor that holds the row that comes next over all families. */
+  /** The cursor with the next row over all families. */
   private nextHead(): CellCursor | null {
     const { stores } = this;
     if (stores.length === 1) return stores[0]!.head;
@@ -218,7 +218,7 @@ export class RegionScanner {
     return reversed ? order < 0 : order > 0;
   }
 
-  /** Reads the row that stands at the heads; undefined when nothing of it is to be given. */
+  /** Reads the row at the heads; undefined when it has no results. */
   private readRow(row: Uint8Array): Result | undefined {
     const { filter, out } = this;
     if (out.raw !== null) out.raw.clear();
@@ -227,17 +227,17 @@ export class RegionScanner {
         this.finished = true;
         return undefined;
       }
-      // HBase shows the cells of a dropped row to the filter all the same.
+      // HBase passes the cells of a dropped row to the filter nevertheless.
       this.startRow(row);
-      this.gather(row, UNLIMITED);
+      this.collect(row, UNLIMITED);
       out.count = 0;
       this.endRow(row);
       return undefined;
     }
     this.startRow(row);
     const limit = this.bounds.existenceOnly && !this.hasFilterRow ? 1 : this.bounds.batch;
-    const whole = this.gather(row, limit);
-    if (!whole && !this.bounds.existenceOnly) return this.breakOff(row);
+    const whole = this.collect(row, limit);
+    if (!whole && !this.bounds.existenceOnly) return this.endBatch(row);
     const dropped = out.count === 0 || (filter !== undefined && this.filterRow(filter));
     if (dropped) out.count = 0;
     this.endRow(row);
@@ -257,8 +257,8 @@ export class RegionScanner {
     }
   }
 
-  /** Adds the row's cells of all families; false when there are `limit` before the row is at its end. */
-  private gather(row: Uint8Array, limit: number): boolean {
+  /** Adds the row's cells of all families; false when there are `limit` before the end of the row. */
+  private collect(row: Uint8Array, limit: number): boolean {
     const { stores, out } = this;
     for (let i = 0; i < stores.length; i++) {
       if (!stores[i]!.readRow(row, out, limit)) return false;
@@ -278,10 +278,10 @@ export class RegionScanner {
     this.filter?.reset();
   }
 
-  /** Gives a part of the row, once it is known whether there is more of it. */
-  private breakOff(row: Uint8Array): Result {
+  /** Returns a part of the row, after checking whether the row has more. */
+  private endBatch(row: Uint8Array): Result {
     const part = this.out.take(row, true);
-    this.gather(row, 1);
+    this.collect(row, 1);
     if (this.out.count > 0) {
       this.openRow = row;
       return part;
@@ -293,8 +293,8 @@ export class RegionScanner {
   }
 
   private continueRow(row: Uint8Array): Result {
-    if (this.bounds.batch <= this.out.count || !this.gather(row, this.bounds.batch))
-      return this.breakOff(row);
+    if (this.bounds.batch <= this.out.count || !this.collect(row, this.bounds.batch))
+      return this.endBatch(row);
     this.openRow = null;
     this.endRow(row);
     this.rowsLeft--;
@@ -325,7 +325,7 @@ function openStore(
   return store;
 }
 
-/** To the first row of a scan. */
+/** Moves to the first row of a scan. */
 function position(store: StoreScanner, scan: Scan): void {
   const { startRow, includeStartRow } = scan;
   if (scan.reversed) {
@@ -340,7 +340,7 @@ function checkScan(scan: Scan, filter: FilterEvaluator | undefined): void {
     for (const [family, columns] of scan.families) {
       if (columns === null) continue;
       throw new InvalidArgumentError(
-        `Cannot specify any column for a raw scan, but columns of family "${family}" are. Ask for whole families.`,
+        `A raw scan cannot name columns, but this one names columns of family "${family}". Name whole families.`,
       );
     }
   }

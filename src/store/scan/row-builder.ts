@@ -3,23 +3,23 @@ import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 import { slab } from './row-copy.js';
 
-/** Columns of a row whose qualifiers are remembered for the next row. */
+/** The number of columns of a row whose qualifiers are reused for the next row. */
 const REMEMBERED_COLUMNS = 64;
 
-/** Makes the cells of one family. Qualifiers are shared by cells of successive rows, as far as they are the same. */
+/** Makes the cells of one family. Cells of successive rows share equal qualifiers. */
 export class CellMaker {
   private readonly qualifiers: Uint8Array[] = [];
 
   constructor(
     private readonly family: string,
-    /** Changes values; undefined: none does. */
+    /** Transforms values; undefined: values are unchanged. */
     private readonly transformer: FilterEvaluator | undefined,
-    /** Whether cells say how long they live. */
+    /** Whether cells carry their time to live. */
     private readonly withTtl = false,
   ) {}
 
   /**
-   * The cell under the cursor, the `index`-th of its row. `fresh`: no cursor has been moved since the row was copied by
+   * Makes the cell at the cursor, the `index`-th of its row. `fresh`: no cursor was moved since the row was copied by
    * `copyRowAhead`.
    */
   make(cell: CellCursor, row: Uint8Array, index: number, fresh = false): Cell {
@@ -43,7 +43,7 @@ export class CellMaker {
     );
   }
 
-  /** As `make`, into a row that holds no objects; answers the qualifier. */
+  /** Like `make`, into a raw row; returns the qualifier. */
   makeRaw(cell: CellCursor, raw: RawRow, index: number): Uint8Array {
     const qualifier = this.qualifierOf(cell, index);
     if (this.transformer === undefined) {
@@ -55,7 +55,7 @@ export class CellMaker {
     return qualifier;
   }
 
-  /** A copy of the cell's qualifier, which is the one given last for the `index`-th cell of a row if they are equal. */
+  /** A copy of the cell's qualifier, shared with the `index`-th cell of the previous row if they are equal. */
   qualifierOf(cell: CellCursor, index: number): Uint8Array {
     const { key, qualifierOffset, qualifierLength } = cell;
     const slot = index < REMEMBERED_COLUMNS ? index : REMEMBERED_COLUMNS - 1;
@@ -79,18 +79,18 @@ const NO_CELLS: readonly Cell[] = Object.freeze([]);
 /** Stands for a result that is in `RowBuilder.raw`. */
 const IN_RAW_ROW: Result = new Result(new Uint8Array(0), NO_CELLS);
 
-/** Gathers the cells of one row. */
+/** Collects the cells of one row. */
 export class RowBuilder {
   cells: Cell[] = [];
   count = 0;
-  /** When set, cells go there and not into objects of their own. */
+  /** When set, cells are added to it instead of becoming objects. */
   raw: RawRow | null = null;
 
   add(cell: Cell): void {
     this.cells[this.count++] = cell;
   }
 
-  /** Gives the gathered cells as a result, and empties the builder. */
+  /** Returns the collected cells as a result, and empties the builder. */
   take(row: Uint8Array, partial: boolean): Result {
     const { cells, count, raw } = this;
     this.count = 0;
@@ -102,7 +102,7 @@ export class RowBuilder {
     return new Result(row, count === 0 ? NO_CELLS : cells.slice(0, count), partial);
   }
 
-  /** The cells gathered, to be changed in place. */
+  /** Lets `change` change the collected cells in place. */
   edit(change: (cells: Cell[]) => void): void {
     this.cells.length = this.count;
     change(this.cells);

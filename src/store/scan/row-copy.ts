@@ -1,22 +1,22 @@
 import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 
-/** Bytes of one slab: large enough that it is rarely replaced, small enough that one kept value does not hold much. */
+/** Bytes of a slab: large enough to be replaced rarely, small enough that one retained value does not retain much. */
 const SLAB_BYTES = 64 * 1024;
-/** Of more bytes none are copied ahead: they may not be asked for. */
-const MOST_AHEAD = 512;
-/** Longer values get memory of their own. */
+/** Values longer than this are not copied ahead: they may not be needed. */
+const MAX_AHEAD = 512;
+/** Longer values get their own buffer. */
 const LARGE_BYTES = 4096;
 
 /**
- * Copies of the bytes of cells, many in one piece of memory: what readers are given stays as it is, whatever becomes of
- * the block or memstore it came from, and nothing they do to it reaches the store.
+ * Copies the bytes of cells, many into one buffer. What readers receive does not change with the block or memstore it came from,
+ * and changes that they make do not reach the store.
  */
 export class ByteSlab {
   private buffer: ArrayBufferLike = new ArrayBuffer(0);
   private bytes: Uint8Array = EMPTY_BYTES;
   private position = 0;
-  /** The bytes that were copied ahead behind `position`: where they begin, and how many they are. */
+  /** The bytes that were copied ahead after `position`: their source, offset and length. */
   private ahead: Uint8Array | null = null;
   private aheadFrom = 0;
   private aheadLength = 0;
@@ -37,12 +37,12 @@ export class ByteSlab {
   }
 
   /**
-   * As `copy`, and copies with it what stands behind it up to `end`: one copy of some more bytes costs less than two. It is
-   * given to the first `copyNext`, if that comes before any other copy and before the source changes, and else forgotten.
+   * Like `copy`, and also copies the bytes after it up to `end`: one longer copy costs less than two. The first `copyNext` uses them if
+   * it comes before any other copy and before the source changes; otherwise they are discarded.
    */
   copyAhead(source: Uint8Array, offset: number, length: number, end: number): Uint8Array {
     const all = end - offset;
-    if (length === 0 || all > MOST_AHEAD) return this.copy(source, offset, length);
+    if (length === 0 || all > MAX_AHEAD) return this.copy(source, offset, length);
     if (this.position + all > this.bytes.length) this.refill();
     const { bytes, position } = this;
     copySlice(source, offset, all, bytes, position);
@@ -53,7 +53,7 @@ export class ByteSlab {
     return new Uint8Array(this.buffer, position, length);
   }
 
-  /** As `copy`, of what `copyAhead` may have copied already. The source must be as it was then. */
+  /** Like `copy`, for bytes that `copyAhead` may have copied already. The source must not have changed since. */
   copyNext(source: Uint8Array, offset: number, length: number): Uint8Array {
     const skipped = offset - this.aheadFrom;
     if (source !== this.ahead || skipped < 0 || skipped + length > this.aheadLength || length === 0)
@@ -64,7 +64,7 @@ export class ByteSlab {
     return new Uint8Array(this.buffer, at, length);
   }
 
-  /** Takes back the last copy, which nobody was given. */
+  /** Undoes the last copy, which nobody has received. */
   undo(copy: Uint8Array): void {
     this.ahead = null;
     if (copy.buffer === this.buffer && copy.byteOffset + copy.length === this.position) {
@@ -80,17 +80,17 @@ export class ByteSlab {
   }
 }
 
-/** Bytes that readers are given are copied here. Scans are synchronous, so one slab serves them all. */
+/** Shared by all readers, because reads are synchronous. */
 export const slab: ByteSlab = new ByteSlab();
 
-/** A copy of the row that a cursor stands in. */
+/** A copy of the row at a cursor. */
 export function copyRow(cell: CellCursor): Uint8Array {
   return slab.copy(cell.key, cell.rowOffset, cell.rowLength);
 }
 
 /**
- * As `copyRow`, of a row whose first cell is likely to be made next, which is told so (`CellMaker.make`): its value is copied
- * with the row, behind which it stands.
+ * Like `copyRow`, for a row whose first cell is likely to be made next (with `fresh` in `CellMaker.make`): the value is copied with
+ * the row, which it follows.
  */
 export function copyRowAhead(cell: CellCursor): Uint8Array {
   const { key, rowOffset, rowLength } = cell;
@@ -98,7 +98,7 @@ export function copyRowAhead(cell: CellCursor): Uint8Array {
   return slab.copyAhead(key, rowOffset, rowLength, cell.valueOffset + cell.valueLength);
 }
 
-/** Gives back the last row copied, which was not given to anybody. */
+/** Undoes the copy of the last row, which nobody has received. */
 export function dropRow(row: Uint8Array): void {
   slab.undo(row);
 }

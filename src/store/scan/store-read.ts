@@ -13,24 +13,24 @@ import type { Matcher } from '../match/matcher.js';
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
 import type { KnownColumns } from './plain-row.js';
 
-/** Where a scanner takes the cells of one family from. */
+/** What a scanner reads of one family. */
 
 /**
- * What a read may touch. Sources leave out memstores and files that hold nothing of it (R56-R58); a source that ignores
- * the hint gives the same answers, only later.
+ * Limits of a read. Sources skip memstores and files that hold nothing within them (R56-R58). A source that ignores the hint returns
+ * the same results, only more slowly.
  */
 export interface ReadHint {
-  /** The only row that is read, or null when rows are scanned. */
+  /** The only row that is read; null for scans. */
   readonly row: Uint8Array | null;
-  /** The least row of a scan, or null from the first. Rows at the bounds count as inside. */
+  /** The first row of a scan, or null for no bound. Both bounds are inclusive. */
   readonly startRow: Uint8Array | null;
-  /** The greatest row of a scan, or null to the last. */
+  /** The last row of a scan, or null for no bound. */
   readonly stopRow: Uint8Array | null;
-  /** The only qualifiers that are read, in byte order, or null for all. Family markers are read besides (R57). */
+  /** The qualifiers that are read, in byte order, or null for all. Family markers are read in any case (R57). */
   readonly columns: readonly Uint8Array[] | null;
-  /** No cell with a timestamp below matters: the time range and the time to live of the family. */
+  /** Cells with lower timestamps do not matter, by the time range and the family's time to live. */
   readonly minTimestamp: number;
-  /** No cell with a timestamp at or above matters, but for markers that reach down (R56); LATEST_TIMESTAMP: open. */
+  /** Cells with this or a higher timestamp do not matter, except markers that reach below it (R56); LATEST_TIMESTAMP: no bound. */
   readonly maxTimestamp: number;
   readonly cacheBlocks: boolean;
   readonly reversed: boolean;
@@ -41,25 +41,25 @@ export interface FamilySource {
   readonly descriptor: FamilyDescriptor;
   readonly known: KnownColumns;
   /**
-   * Cursors over everything that may hold what is read, none positioned yet; each `order` tells which of two equal
-   * cells of equal seq is newer. The caller closes them.
+   * Opens unpositioned cursors over everything that may match the hint. Their `order` tells which of two equal cells with equal seq
+   * is newer. The caller closes them.
    */
   openCursors(hint: ReadHint): CellCursor[];
 }
 
-/** The conditions of a read beside its query. */
+/** The conditions of a read that are not in its query. */
 export interface ScanContext {
-  /** Cells of later writes are not seen. */
+  /** Cells with a higher sequence number are not visible. */
   readonly readPoint: number;
-  /** The time by which cells have expired or not. */
+  /** The time that decides which cells have expired. */
   readonly now: number;
   /** 0 <= random() < 1, for the random filter. */
   readonly random: () => number;
 }
 
-/** From a query and a family to what reads it: which cursors to open, and which matcher decides. */
+/** Compiles a query for one family: which cursors to open, and which matcher decides. */
 
-/** A query's demands on one family. */
+/** The part of a query that concerns one family. */
 export interface FamilyQuery {
   readonly descriptor: FamilyDescriptor;
   readonly family: FilterFamily;
@@ -74,7 +74,7 @@ export interface FamilyQuery {
   readonly reversed: boolean;
 }
 
-/** Cells with a lower timestamp have outlived the family's time to live (R16). */
+/** Cells with a lower timestamp have exceeded the family's time to live (R16). */
 export function oldestUnexpired(descriptor: FamilyDescriptor, now: number): number {
   return descriptor.ttl === FOREVER ? 0 : now - descriptor.ttl * 1000;
 }
@@ -94,7 +94,7 @@ export function familyQuery(
     family,
     columns: inOrder(columns),
     timeRange: query.familyTimeRanges.get(descriptor.name) ?? query.timeRange,
-    // Raw scans see what has expired too, unless it had a time to live of its own (R25).
+    // Raw scans also see expired cells, unless they had their own time to live (R25).
     oldestUnexpired: raw ? 0 : oldestUnexpired(descriptor, now),
     maxVersions: query.maxVersions,
     raw,
@@ -109,7 +109,7 @@ export function inOrder(columns: readonly Uint8Array[] | null): readonly Uint8Ar
   return columns === null || columns.length < 2 ? columns : [...columns].sort(compareBytes);
 }
 
-/** The rows and times that matter, for sources to leave out what holds none of them. */
+/** The hint for sources: rows and times that matter. */
 export function readHint(
   query: FamilyQuery,
   rows: Pick<ReadHint, 'row' | 'startRow' | 'stopRow' | 'cacheBlocks' | 'reversed'>,

@@ -21,10 +21,10 @@ import {
 import { CellMerge, ReverseMerge } from './cell-merge.js';
 import { CellMaker, type RowBuilder } from './row-builder.js';
 
-/** Cells that are stepped over before a search is worth its while. */
-const WALK = 3;
+/** The most cells that are stepped over before a seek. */
+const MAX_STEPS = 3;
 
-/** Reads are synchronous: one key serves them all. */
+/** Reused: reads are synchronous. */
 const seekKey = new SeekKey();
 const hint = new FilterHint();
 
@@ -32,10 +32,10 @@ export interface StoreRead {
   readonly family: FilterFamily;
   readonly readPoint: number;
   readonly reversed: boolean;
-  /** Cells say how long they live. */
+  /** Cells carry their time to live. */
   readonly raw: boolean;
   readonly filter: FilterEvaluator | undefined;
-  /** Cells of each row to leave out at its head, and to give at most (R55). */
+  /** How many cells of each row to skip, and to return at most (R55). */
   readonly rowOffset: number;
   readonly rowLimit: number;
 }
@@ -47,14 +47,14 @@ export class StoreScanner {
   private readonly filter: FilterEvaluator | undefined;
   private readonly maker: CellMaker;
   private readonly rowOffset: number;
-  /** Counts the offset in. */
+  /** The offset plus the limit. */
   private readonly rowEnd: number;
   private seen = 0;
   private finished = false;
-  /** The row is done though the run may still stand in it. */
+  /** The row is done, though the merge may still be in it. */
   private leaving = false;
   private absent = false;
-  /** In a reversed scan: where a filter wants to go on, if further than the row before. */
+  /** In a reversed scan: where a filter wants to continue, if beyond the previous row. */
   private bound: Uint8Array | null = null;
   private nextRowKey: Uint8Array = EMPTY_BYTES;
 
@@ -73,23 +73,23 @@ export class StoreScanner {
     this.rowEnd = read.rowOffset + read.rowLimit;
   }
 
-  /** To the first row at or after `row`, at the first of its cells that is not before `column`. */
+  /** Moves to the first row at or after `row`, to its first cell at or after `column`. */
   seek(row: Uint8Array, column: Uint8Array = EMPTY_BYTES): void {
     this.merge.seek(seekKey.setColumn(row, column));
   }
 
-  /** Of a reversed scan: to the last row below `bound`, or the last of all. */
+  /** In a reversed scan: moves to the last row below `bound`, or the last of all. */
   seekBefore(bound: Uint8Array | null): void {
     this.reverse!.previousRow(bound);
   }
 
-  /** Holds the row that comes next; null at the end. */
+  /** The cursor with the next row; null at the end. */
   get head(): CellCursor | null {
     if (this.finished) return null;
     return this.reverse === null ? this.merge.top : this.reverse.head;
   }
 
-  /** Begins the row that `head` is in. */
+  /** Begins the row of `head`. */
   startRow(): void {
     this.seen = 0;
     this.leaving = false;
@@ -99,18 +99,18 @@ export class StoreScanner {
     if (this.reverse !== null) this.reverse.enterRow();
   }
 
-  /** Leaves out the row that comes next over all families, of which this one has nothing. */
+  /** Skips the next row over all families, of which this family has no cells. */
   skipRow(): void {
     this.leaving = true;
     this.absent = true;
   }
 
-  /** Adds the row's cells. False: `limit` has been reached; the row may have more. */
+  /** Adds the row's cells. False: `limit` is reached; the row may have more. */
   readRow(row: Uint8Array, out: RowBuilder, limit: number): boolean {
     if (this.absent) return true;
     if (!this.leaving && !this.matchRow(row, out, limit)) return false;
-    // HBase looks at the first cell of the next row before it sees that the row is over, and asks the filter first. One
-    // that is through with the row only (`ColumnCountGetFilter`) thereby ends the family for the whole scan.
+    // HBase examines the first cell of the next row before it detects the end of the row, and asks the filter first. So a filter
+    // that is only done with the row (`ColumnCountGetFilter`) ends the family for the whole scan.
     if (this.filter?.done && this.seen < this.rowEnd) this.finished = true;
     return true;
   }
@@ -129,7 +129,7 @@ export class StoreScanner {
             out.count++;
           }
         }
-        // The last cell that is wanted of the row ends it: the filter is not asked about those behind it.
+        // The last requested cell of the row ends it: the filter does not see the cells after it.
         if (this.seen >= this.rowEnd) this.leaving = true;
         else if (code === INCLUDE) merge.next();
         else if (code === INCLUDE_NEXT_COLUMN) this.seekNextColumn(top, row);
@@ -156,7 +156,7 @@ export class StoreScanner {
     return true;
   }
 
-  /** Goes on to the row that comes next after `row`. */
+  /** Moves to the next row after `row`. */
   leaveRow(row: Uint8Array): void {
     if (this.finished || this.absent) return;
     if (this.reverse !== null) {
@@ -164,7 +164,7 @@ export class StoreScanner {
       return;
     }
     const { merge } = this;
-    for (let i = 0; i < WALK; i++) {
+    for (let i = 0; i < MAX_STEPS; i++) {
       if (merge.top === null || !isInRow(merge.top, row)) return;
       merge.next();
     }
@@ -180,22 +180,22 @@ export class StoreScanner {
 
   private seekNextColumn(cell: CellCursor, row: Uint8Array): void {
     const { merge } = this;
-    // Markers of the whole family may stand anywhere in the column of the empty qualifier.
+    // Markers of the whole family may be anywhere in the column of the empty qualifier.
     if (cell.qualifierLength === 0) {
       merge.next();
       return;
     }
     const wanted = this.matcher.nextColumn();
     if (wanted !== null) seekKey.setColumn(row, wanted);
-    else seekKey.setColumn(row, keptQualifier(cell), -1, TYPE_MINIMUM);
-    for (let i = 0; i < WALK; i++) {
+    else seekKey.setColumn(row, copyQualifier(cell), -1, TYPE_MINIMUM);
+    for (let i = 0; i < MAX_STEPS; i++) {
       merge.next();
       if (merge.top === null || !isBeforeColumnKey(merge.top, row)) return;
     }
     merge.reseek(seekKey);
   }
 
-  /** Goes on where the filter says: forwards, or in a reversed scan, as in HBase, to an earlier row only. */
+  /** Seeks to the filter's hint: forward, or in a reversed scan, as in HBase, only to an earlier row. */
   private seekHint(cell: CellCursor, row: Uint8Array): void {
     const { merge, family } = this;
     const reversed = this.reverse !== null;
@@ -212,14 +212,14 @@ export class StoreScanner {
       }
       return;
     }
-    // What comes before a later family is none of this one's.
+    // A hint in a later family skips the rest of this one.
     if (!inRow) seekKey.setColumn(hint.row!, hint.qualifier, hint.timestamp);
     else if (hint.family === family) seekKey.setColumn(row, hint.qualifier, hint.timestamp);
     else seekKey.setRow(this.rowAfter(row));
     merge.reseek(seekKey);
   }
 
-  /** The least row above `row`, until the next call. */
+  /** The least row above `row`, valid until the next call. */
   private rowAfter(row: Uint8Array): Uint8Array {
     const length = row.length + 1;
     if (this.nextRowKey.length !== length) this.nextRowKey = new Uint8Array(length);
@@ -231,14 +231,14 @@ export class StoreScanner {
 let qualifierBytes = new Uint8Array(64);
 
 /** A copy of a cell's qualifier for the seek key. */
-function keptQualifier(cell: CellCursor): Uint8Array {
+function copyQualifier(cell: CellCursor): Uint8Array {
   const { key, qualifierOffset, qualifierLength } = cell;
   if (qualifierBytes.length !== qualifierLength) qualifierBytes = new Uint8Array(qualifierLength);
   copySlice(key, qualifierOffset, qualifierLength, qualifierBytes, 0);
   return qualifierBytes;
 }
 
-/** Whether a cell stands before the column (or the end of the column) that the seek key is about. */
+/** Whether a cell is before the column (or the end of the column) of the seek key. */
 function isBeforeColumnKey(cell: CellCursor, row: Uint8Array): boolean {
   if (!isInRow(cell, row)) return false;
   const { key, qualifierOffset, qualifierLength } = cell;

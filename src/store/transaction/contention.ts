@@ -1,40 +1,39 @@
 /**
- * Who goes first when transactions meet, so that none starves. Optimistic transactions that read the same row take effect
- * one after the other: of those that run at once one commits, and the others have run in vain. Left alone, a transaction can
- * lose every time.
+ * Orders conflicting transactions so that none starves. Of optimistic transactions that run at once and read and write the same row, one
+ * commits and the others have conflicts and run again. Without further rules one transaction could lose every time.
  *
- * - A transaction that was overtaken takes the **turn** of each row at which that has happened, and of those that it has read
- *   and changed, and runs again when it has them all: in the order in which they were asked for, one transaction at a time. Turns are taken in one order of their
- *   names, so that no two wait for each other.
- * - While it runs again it **guards** what it read before: who would write there waits with its commit until it has ended,
- *   unless it runs again too and is the older one. So nobody waits in a circle, and the oldest of those always gets through.
+ * - A transaction that had a conflict queues for the **turn** of each row at which that happened, and of the rows that it has
+ *   read and changed, and runs again when it has all of them. A row's turn belongs to one transaction at a time, first come,
+ *   first served. Turns are taken in the order of their names, so that there is no deadlock.
+ * - While it runs again it **guards** what it read before: a transaction that would write there delays its commit until this one has
+ *   ended, unless it runs again itself and is the older one. So there is no circular wait, and the oldest always commits.
  *
- * So among transactions alone, one that was overtaken commits in its next run, or in the one after when it met others at
- * another row. Writes outside of transactions ask for no turn and may overtake it again.
+ * So among transactions alone, one that had a conflict commits in its next run, or in the one after if it meets others at another row.
+ * Writes outside of transactions take no turns, and may cause further conflicts.
  */
 
 import { toLatin1 } from '../../bytes/index.js';
 import type { TableState } from '../table-state.js';
 import type { ReadRange, ReadSet } from './read-set.js';
 
-/** Rows whose turns one transaction takes at most; where it is overtaken at others, their turns are added one by one. */
-const MOST_TURNS = 64;
+/** The most rows whose turns a transaction takes at once; turns of further conflicts are added one by one. */
+const MAX_TURNS = 64;
 
-/** Called when what was waited for is there. */
+/** Ends a wait. */
 type Wake = () => void;
 
-/** Waits until `wake` is called or the waiter gives up: rejects by its deadline or signal. */
-export type Patience = (begin: (wake: Wake) => () => void) => Promise<void>;
+/** Waits until `wake` is called; rejects when the transaction's deadline or signal ends the wait. */
+export type Wait = (begin: (wake: Wake) => () => void) => Promise<void>;
 
 /** One transaction, over all of its runs. */
 export class Contender {
-  /** Rows at which it was overtaken, in the order in which turns are taken. */
+  /** The turns of rows at which it had conflicts, in the order in which they are taken. */
   private turns: readonly string[] = [];
-  /** Those of them that it has. */
+  /** Those that it has. */
   private readonly held: string[] = [];
   /** What its last run has read, while it runs again. */
   guarded: ReadSet | undefined;
-  /** Those whose commits wait for its end. */
+  /** Commits that wait for its end. */
   readonly waiting = new Set<Wake>();
 
   constructor(
@@ -43,11 +42,11 @@ export class Contender {
     readonly age: number,
   ) {}
 
-  /** It was overtaken at `place`, having read `reads` and changed `written`. */
-  overtaken(place: ReadRange, reads: ReadSet, written: Iterable<WrittenRow>): void {
+  /** Called after a conflict at `place`, for a run that has read `reads` and changed `written`. */
+  onConflict(place: ReadRange, reads: ReadSet, written: Iterable<WrittenRow>): void {
     const names = new Set(this.turns).add(turnOf(place));
     for (const { state, row } of written) {
-      if (names.size >= MOST_TURNS) break;
+      if (names.size >= MAX_TURNS) break;
       if (reads.covers(state, row)) names.add(turnOfRow(state, row));
     }
     this.turns = [...names].sort();
@@ -55,22 +54,22 @@ export class Contender {
   }
 
   /** Resolves when it may run again. */
-  async takeTurns(patience: Patience): Promise<void> {
+  async takeTurns(wait: Wait): Promise<void> {
     for (const name of this.turns) {
-      await this.contention.takeTurn(name, patience);
+      await this.contention.takeTurn(name, wait);
       this.held.push(name);
     }
     if (this.guarded !== undefined) this.contention.guards.add(this);
   }
 
   /**
-   * What a commit that would write `rows` has to wait for: the end of who goes first and guards one of them; undefined: of
-   * nobody. To be asked again behind the wait, and in the turn of the commit.
+   * What a commit that would write `rows` has to wait for: the end of a transaction that goes first and guards one of them; undefined
+   * for nothing. To be called again after the wait, and in the turn of the commit.
    */
-  toWaitFor(rows: Iterable<WrittenRow>, patience: Patience): Promise<void> | undefined {
+  blockedBy(rows: Iterable<WrittenRow>, wait: Wait): Promise<void> | undefined {
     const guard = this.guardOf(rows);
     if (guard === undefined) return undefined;
-    return patience((wake) => {
+    return wait((wake) => {
       guard.waiting.add(wake);
       return () => guard.waiting.delete(wake);
     });
@@ -89,7 +88,7 @@ export class Contender {
     return undefined;
   }
 
-  /** The run has ended, however: others have their turn. */
+  /** Called when a run has ended, with or without success: passes its turns on. */
   ended(): void {
     this.contention.guards.delete(this);
     for (const wake of this.waiting) wake();
@@ -108,7 +107,7 @@ export interface WrittenRow {
 export class Contention {
   /** Transactions that run again. */
   readonly guards = new Set<Contender>();
-  /** Turns that somebody has, each with those that wait for it, in their order. */
+  /** Turns that are taken, each with the queue of those that wait for it. */
   private readonly turns = new Map<string, Wake[]>();
   private begun = 0;
 
@@ -116,13 +115,13 @@ export class Contention {
     return new Contender(this, this.begun++);
   }
 
-  async takeTurn(name: string, patience: Patience): Promise<void> {
+  async takeTurn(name: string, wait: Wait): Promise<void> {
     const queue = this.turns.get(name);
     if (queue === undefined) {
       this.turns.set(name, []);
       return;
     }
-    await patience((wake) => {
+    await wait((wake) => {
       queue.push(wake);
       return () => queue.splice(queue.indexOf(wake), 1);
     });
@@ -135,7 +134,7 @@ export class Contention {
   }
 }
 
-/** Ranges of one table have one turn, for they may overlap. */
+/** The name of a turn. All ranges of one table share one, because they may overlap. */
 function turnOf({ state, start, stop }: ReadRange): string {
   return start === stop ? turnOfRow(state, start) : `${state.id}`;
 }

@@ -1,7 +1,7 @@
 /**
- * What a transaction has written and nobody else sees: in memstores of its own, one for each family, which its reads merge
- * with the snapshot. The cells have numbers between that of the snapshot and the next, so that to the readers they are
- * newer than all of the one and older than nothing of the other.
+ * The writes of a transaction before its commit, invisible to others: in private memstores, one for each family, which its reads merge
+ * with the snapshot. Their cells have sequence numbers between the snapshot's and the next one, so that readers see them as
+ * newer than the snapshot and older than every later write.
  */
 
 import { RowanError } from '../../errors.js';
@@ -15,11 +15,11 @@ import { type FamilyStore, VersionSource } from '../region/family-store.js';
 import type { FamilySource, ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 
-/** What one transaction may change: its commit is one turn of the event loop and one record of the log. */
-const MOST_CHANGES = 200_000;
-const MOST_BYTES = 64 << 20;
+/** Limits of a transaction: its commit is one turn of the event loop and one log record. */
+const MAX_CHANGES = 200_000;
+const MAX_BYTES = 64 << 20;
 
-/** A change as it is to be made at the commit. */
+/** A change that the commit will make. */
 export interface PrivateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
@@ -38,10 +38,10 @@ export class PrivateWrites {
   private readonly memstores = new Map<string, Memstore>();
   private readonly written = new WrittenCells();
   private bytes = 0;
-  /** The number of the cells that are written now, and whether somebody looks at those of it who is to see no more. */
+  /** The sequence number of cells written now, and whether a reader has to be protected from later ones with this number. */
   private number: number;
   private seen = false;
-  /** Numbers of steps of this size are told apart. */
+  /** The least difference of two of its sequence numbers. */
   private readonly step: number;
 
   constructor(
@@ -52,13 +52,13 @@ export class PrivateWrites {
     this.number = readPoint + this.step;
   }
 
-  /** Up to here reads see the snapshot and every own write so far. */
+  /** The read point of reads that see the snapshot and every own write so far. */
   get visible(): number {
     return this.number;
   }
 
-  /** As `visible`, for a reader that is not to see the writes that come. */
-  look(): number {
+  /** Like `visible`, for a reader that must not see later own writes. */
+  snapshotPoint(): number {
     this.seen = true;
     return this.number;
   }
@@ -67,12 +67,12 @@ export class PrivateWrites {
     return state.descriptor.families.some(({ name }) => this.memstores.has(keyOf(state, name)));
   }
 
-  /** @throws RowanError `ERR_TOO_LARGE`; the change is not made then. */
+  /** @throws RowanError `ERR_TOO_LARGE`; then the change is not made. */
   add(row: PreparedRow, given: PrivateChange): void {
     const { state } = row;
     let bytes = 0;
     for (const cell of row.cells) bytes += row.row.length + cell.qualifier.length + cell.value.length;
-    if (this.changes.length >= MOST_CHANGES || this.bytes + bytes > MOST_BYTES) throw tooLarge();
+    if (this.changes.length >= MAX_CHANGES || this.bytes + bytes > MAX_BYTES) throw tooLarge();
     this.advance(state);
     for (let i = 0; i < row.cells.length; i++) {
       const { family, qualifier, timestamp, type, value } = row.cells[i]!;
@@ -86,18 +86,18 @@ export class PrivateWrites {
   }
 
   savepoint(): PrivateSavepoint {
-    // What is written from here on must not take the place of what may have to stand again.
+    // Later writes must not replace cells that a rollback has to restore.
     this.seen = true;
     return { changes: this.changes.length, cells: this.written.count, bytes: this.bytes };
   }
 
-  backTo({ changes, cells, bytes }: PrivateSavepoint): void {
+  rollbackTo({ changes, cells, bytes }: PrivateSavepoint): void {
     this.written.rollbackTo(cells, Number.POSITIVE_INFINITY);
     this.changes.length = changes;
     this.bytes = bytes;
   }
 
-  /** A family of the snapshot with what was written to it. */
+  /** A family of the snapshot, merged with what was written to it. */
   over(state: TableState, store: FamilyStore): FamilySource {
     const own = this.memstores.get(keyOf(state, store.descriptor.name));
     if (own === undefined) return store;
@@ -105,7 +105,7 @@ export class PrivateWrites {
     return { descriptor, known, openCursors: (hint) => opened(store.openCursors(hint), own) };
   }
 
-  /** As `over`, held for a scan. */
+  /** Like `over`, retained for a scan. */
   held(state: TableState, store: FamilyStore): VersionSource {
     const own = this.memstores.get(keyOf(state, store.descriptor.name));
     const { descriptor, known } = store;
@@ -121,7 +121,7 @@ export class PrivateWrites {
     this.changes.length = 0;
   }
 
-  /** Families that go by the order of writes (NEW_VERSION_BEHAVIOR) need a number for each. */
+  /** Families in which the order of writes counts (NEW_VERSION_BEHAVIOR) need a number for each write. */
   private advance(state: TableState): void {
     if (!this.seen && !state.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior)) return;
     const next = this.number + this.step;
@@ -170,7 +170,7 @@ function keyOf(state: TableState, family: string): string {
 function tooLarge(): RowanError {
   return new RowanError(
     'ERR_TOO_LARGE',
-    `A transaction makes at most ${MOST_CHANGES} changes of ${MOST_BYTES} bytes together: it is committed in one step. ` +
-      'Make it several transactions, or write with putMany or a job.',
+    `A transaction may make at most ${MAX_CHANGES} changes with ${MAX_BYTES} bytes in total, because it is committed in one step. ` +
+      'Split it into several transactions, or write with putMany or a job.',
   );
 }

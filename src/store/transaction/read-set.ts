@@ -1,8 +1,7 @@
 /**
- * What a transaction has read: rows, and ranges of rows with what is not there. Whether others have written there since
- * is seen by the numbers of their writes: cells of later writes stand in memory, or in files that say so, until the
- * snapshot is let go. So nobody has to keep a list of recent writes for the sake of transactions, and a write that no
- * transaction looks at costs what it did.
+ * What a transaction has read: rows, and ranges of rows including what is absent. Conflicts are detected by sequence numbers: cells of
+ * later writes are in memory, or in files whose metadata shows it, until the snapshot is released. So no list of recent
+ * writes is kept for transactions, and writes that no transaction depends on cost nothing extra.
  */
 
 import { compareBytes, compareSlices, copyBytes, EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
@@ -14,10 +13,10 @@ import type { FamilyStore } from '../region/family-store.js';
 import { type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 
-/** Reads that a transaction may make before it is told to be smaller. */
-const MOST_READS = 1_000_000;
+/** The most reads of a transaction. */
+const MAX_READS = 1_000_000;
 
-/** Rows from `start` to `stop`, both inclusive; null: to the end. Of one row both are the same. */
+/** Rows from `start` to `stop`, both inclusive; null: to the last row. For a single row both are the same array. */
 export interface ReadRange {
   readonly state: TableState;
   /** Null: all. */
@@ -26,7 +25,7 @@ export interface ReadRange {
   stop: Uint8Array | null;
 }
 
-/** Checks run in one turn: one key serves them all. */
+/** Reused: checks run in one turn. */
 const seekKey = new SeekKey();
 
 export class ReadSet {
@@ -46,7 +45,7 @@ export class ReadSet {
     }
   }
 
-  /** The range of a scan, as far as it has come: nothing yet. */
+  /** Adds the range of a scan, which grows as the scan advances; empty at first. */
   addScan(state: TableState, scan: Scan): ScannedRange {
     this.checkSize();
     const range = new ScannedRange(state, familiesOf(scan), scan);
@@ -54,14 +53,14 @@ export class ReadSet {
     return range;
   }
 
-  /** The first that another write than those up to `readPoint` has changed. */
+  /** The first row or range that a write after `readPoint` has changed. */
   changedSince(readPoint: number): ReadRange | undefined {
     for (const read of this.rows.values()) if (isChanged(read, readPoint)) return read;
     for (const read of this.ranges) if (isChanged(read, readPoint)) return read;
     return undefined;
   }
 
-  /** Whether the row is one that was read, or lies in a range that was. */
+  /** Whether the row was read, or is in a range that was read. */
   covers(state: TableState, row: Uint8Array): boolean {
     if (this.rows.has(`${state.id} ${toLatin1(row)}`)) return true;
     return this.ranges.some(
@@ -73,15 +72,15 @@ export class ReadSet {
   }
 
   private checkSize(): void {
-    if (this.rows.size + this.ranges.length < MOST_READS) return;
+    if (this.rows.size + this.ranges.length < MAX_READS) return;
     throw new RowanError(
       'ERR_TOO_LARGE',
-      `A transaction reads at most ${MOST_READS} rows and ranges. Read ranges by queries, or make it several transactions.`,
+      `A transaction reads at most ${MAX_READS} rows and ranges. Read ranges with queries, or split it into several transactions.`,
     );
   }
 }
 
-/** Grows with every row that the scan gives; whole when it has come to its end. */
+/** The range that a scan has read so far; complete when the scan has ended. */
 export class ScannedRange implements ReadRange {
   start: Uint8Array;
   stop: Uint8Array | null;
@@ -96,7 +95,7 @@ export class ScannedRange implements ReadRange {
     const [low, high] = scan.reversed ? [scan.stopRow, scan.startRow] : [scan.startRow, scan.stopRow];
     this.low = copyBytes(low);
     this.high = high.length === 0 ? null : copyBytes(high);
-    // Nothing was given yet: a range without rows.
+    // Empty: nothing was returned yet.
     this.start = scan.reversed ? AFTER_ALL : this.low;
     this.stop = scan.reversed ? this.high : EMPTY_BYTES;
   }
@@ -112,7 +111,7 @@ export class ScannedRange implements ReadRange {
   }
 }
 
-/** No row is as long. */
+/** Longer than any row. */
 const AFTER_ALL = new Uint8Array(2 ** 15).fill(0xff);
 
 function familiesOf(query: Query): ReadonlySet<string> | null {
@@ -178,7 +177,7 @@ function memstoreHasNewer(memstore: Memstore, region: Region, read: ReadRange, r
   return cursorHasNewer(memstore.pointCursor, region, read, readPoint);
 }
 
-/** Whether there is a later cell among the rows of the region that were read. Files may hold those of other regions. */
+/** Whether there is a later cell among the rows of the region that were read. Files may also hold rows of other regions. */
 function cursorHasNewer(cursor: CellCursor, region: Region, read: ReadRange, readPoint: number): boolean {
   const { endKey, startKey } = region;
   const from = compareBytes(startKey, read.start) > 0 ? startKey : read.start;

@@ -1,4 +1,4 @@
-/** Runs a transaction, again when others were faster, as often and as long as it was said. */
+/** Runs a transaction, and runs it again after conflicts, within its limits of attempts and time. */
 
 import {
   InvalidArgumentError,
@@ -10,23 +10,23 @@ import {
 import { checkOptions, checkPositiveInteger, describe, timerDelay } from '../../table/checks.js';
 import type { TableTransaction, TransactionOptions } from '../../table/index.js';
 import type { StoreCore } from '../store-core.js';
-import type { Patience } from './contention.js';
+import type { Wait } from './contention.js';
 import { StoreTransaction } from './transaction.js';
 import { TransactionTables } from './transaction-table.js';
 
 const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true } as const);
 
 const DEFAULT_ATTEMPTS = 10;
-/** Milliseconds after which an open transaction is ended: cells that it may see are kept for it. */
+/** Milliseconds after which an open transaction is ended: the cells that it may read are kept for it. */
 const DEFAULT_TIMEOUT = 60_000;
-/** Milliseconds waited at most before it is tried again. */
+/** The longest pause before another attempt, in milliseconds. */
 const LONGEST_PAUSE = 128;
-/** Runs after which it is writes outside of transactions that overtake it: they know no turns, and a pause lets them end. */
+/** From this attempt on the conflicts come from writes outside of transactions, which take no turns: a pause lets them end. */
 const PAUSE_FROM = 3;
 
 /**
- * @throws what `run` throws, and nothing was written then; SerializationError when all attempts were overtaken;
- * RowanError `ERR_TIMEOUT`, `ERR_ABORTED`, `ERR_CLOSED`.
+ * @throws what `run` throws, when nothing was written; SerializationError when all attempts had conflicts; RowanError
+ * `ERR_TIMEOUT`, `ERR_ABORTED`, `ERR_CLOSED`.
  */
 export async function runTransaction<T>(
   core: StoreCore,
@@ -41,24 +41,24 @@ export async function runTransaction<T>(
   const timeout = checkPositiveInteger(options.timeout ?? DEFAULT_TIMEOUT, 'The timeout');
   const contender = core.contention.enter();
   const limit = new TransactionLimit(timeout, options.signal);
-  const patience: Patience = (begin) => limit.wait(begin);
+  const wait: Wait = (begin) => limit.wait(begin);
   let last: SerializationError | undefined;
   try {
     for (let attempt = 1; attempt <= attempts; attempt++) {
       if (attempt > PAUSE_FROM) await limit.wait(pause(attempt, core.settings.random));
-      await contender.takeTurns(patience);
-      // What was committed at its row and is not acknowledged yet is to be in its snapshot.
+      await contender.takeTurns(wait);
+      // Writes at the conflicting row that are not acknowledged yet must be in the next snapshot.
       if (last !== undefined) await core.commits.awaitDecided();
       const transaction = new StoreTransaction(core);
       limit.ends((why) => transaction.cut(why));
       try {
         const answer = await untilCut(transaction, run);
-        await transaction.commit(contender, patience, options.signal);
+        await transaction.commit(contender, wait, options.signal);
         return answer;
       } catch (error) {
         last = transaction.conflict;
         if (last === undefined) throw error;
-        transaction.tellConflict(contender);
+        transaction.reportConflict(contender);
       } finally {
         limit.ends(undefined);
         transaction.end();
@@ -70,27 +70,27 @@ export async function runTransaction<T>(
     limit.lift();
   }
   throw new SerializationError(
-    `The transaction was tried ${attempts} times, and each time others had changed what it read. ` +
-      'Read less in it, let fewer run at once on the same rows, or give it more attempts.',
+    `The transaction was run ${attempts} times, and each time other writes had changed what it read. ` +
+      'Read less in it, let fewer run at once on the same rows, or allow more attempts.',
     { cause: last, details: { ...last!.details, attempts } },
   );
 }
 
-/** What `run` answers; it is not waited for when the transaction is ended from outside. */
+/** The result of `run`; does not wait for it when the transaction is ended by a deadline, a signal or the store's close. */
 function untilCut<T>(
   transaction: StoreTransaction,
   run: (transaction: TableTransaction) => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     transaction.onCut = reject;
-    // In a turn of its own, so that what it throws at once is a rejection too.
+    // In a promise, so that a synchronous throw is a rejection too.
     Promise.resolve()
       .then(() => run(new TransactionTables(transaction)))
       .then(resolve, reject);
   });
 }
 
-/** The time that a transaction has for all of its runs and waits, and the signal that ends it. */
+/** The deadline of a transaction over all of its runs and waits, and the signal that aborts it. */
 class TransactionLimit {
   private readonly deadline: number;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -108,7 +108,7 @@ class TransactionLimit {
     signal?.addEventListener('abort', this.abort, { once: true });
   }
 
-  /** Timers of the platform take no more than 2^31 - 1 ms. */
+  /** Re-arms the timer: the platform's timers are limited to 2^31 - 1 ms. */
   private arm(): void {
     const left = Math.max(1, Math.ceil(this.deadline - performance.now()));
     this.timer = setTimeout(() => {
@@ -118,15 +118,15 @@ class TransactionLimit {
     this.timer.unref();
   }
 
-  /** What is told of the end, in place of what was told before; undefined: nothing. */
+  /** Sets the callback for the end of the time, which replaces the one before; undefined: none. */
   ends(onEnd: ((why: RowanError) => void) | undefined): void {
     this.onEnd = onEnd;
     if (this.over !== undefined) onEnd?.(this.over);
   }
 
   /**
-   * Resolves when what `begin` was given is called. At the end it rejects, once what `begin` gave back was called, and who was
-   * told of the end before is told too.
+   * Resolves when the function that `begin` receives is called. At the deadline or on abort it calls the function that `begin`
+   * returned, then the callback set before, and rejects.
    */
   wait(begin: (wake: () => void) => () => void): Promise<void> {
     const before = this.onEnd;
@@ -157,8 +157,8 @@ class TransactionLimit {
 
 function timedOut(milliseconds: number): TimeoutError {
   return new TimeoutError(
-    `The transaction was not committed within ${milliseconds} ms: nothing of it was written. Do less in it, nothing ` +
-      'that waits for others, or give it more time (timeout).',
+    `The transaction was not committed within ${milliseconds} ms: nothing of it was written. Do less in it, wait for ` +
+      'nothing else, or give it more time (timeout).',
     { retryable: false },
   );
 }
@@ -173,7 +173,7 @@ function aborted(signal: AbortSignal): RowanError {
   );
 }
 
-/** For {@link TransactionLimit.wait}: woken after a time that grows with the attempts and is drawn at random. */
+/** For {@link TransactionLimit.wait}: a random pause whose upper bound grows with the attempts. */
 function pause(attempt: number, random: () => number): (wake: () => void) => () => void {
   const longest = Math.min(LONGEST_PAUSE, 2 ** attempt);
   return (wake) => {

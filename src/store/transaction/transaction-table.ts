@@ -161,7 +161,7 @@ class TransactionTable implements SyncTable {
       try {
         return { ok: true, results: group.map((change) => this.apply(change)) };
       } catch (error) {
-        this.transaction.backTo(before);
+        this.transaction.rollbackTo(before);
         return { ok: false, error: asRowanError(error) };
       }
     });
@@ -171,7 +171,7 @@ class TransactionTable implements SyncTable {
     throwIfAborted(options?.signal);
     this.transaction.checkRunning();
     const step: AtomicStep = {
-      // Its writes have their times when it commits.
+      // Its writes get their timestamps at the commit.
       time: 0,
       read: this.read,
       scan: (scan, table = this.name) => [...new TransactionTable(this.transaction, table).scanSync(scan)],
@@ -181,13 +181,13 @@ class TransactionTable implements SyncTable {
     return this.attempt(() => decide(step));
   }
 
-  /** What was applied in work that throws is taken back. */
+  /** Runs `work`, and rolls back what it applied if it throws. */
   private attempt<T>(work: () => T): T {
     const before = this.transaction.savepoint();
     try {
       return work();
     } catch (error) {
-      this.transaction.backTo(before);
+      this.transaction.rollbackTo(before);
       throw error;
     }
   }
@@ -224,7 +224,7 @@ class TransactionTable implements SyncTable {
   }
 }
 
-/** A scan of the snapshot and the own writes before it, which notes how far it has come. */
+/** A scan of the snapshot and the transaction's earlier writes, which records how far it has come. */
 class TrackedScanner implements SyncResultScanner {
   private done = false;
 
@@ -279,7 +279,7 @@ class TrackedScanner implements SyncResultScanner {
     }
   }
 
-  /** The rows behind the last one count as read too, unless the scan was to give no more. */
+  /** The rows after the last one count as read too, unless the scan has reached its limit. */
   private ended(): void {
     if (!this.done && !this.inner.isFull) this.range.ended();
     this.close();

@@ -1,13 +1,13 @@
 /**
- * A transaction on the embedded engine: reads of a snapshot with its own writes over it, and a commit that checks that
- * nothing it has read was changed since, and writes, in one turn. It holds that:
+ * A transaction on the embedded engine: reads of a snapshot with its own writes over it, and a commit that, in one turn, verifies that
+ * nothing it has read was changed since, and writes. It guarantees:
  *
- * - Every read sees the writes that were acknowledged when the transaction began, its own, and no others.
+ * - Every read sees the writes that were acknowledged when the transaction began, its own writes, and no others.
  * - Nobody sees any of its writes before all of them are acknowledged, and none of them when it fails.
- * - It commits only if every row and every range that it has read is at that moment as it was read, also by what is
- *   written and not acknowledged yet. So transactions take effect as if each had run alone at its commit: they are
- *   strictly serializable. One that writes nothing is as if it had run when it began, and needs no check.
- * - While it is open, flushes and compactions keep what it may read, and the numbers of what was written since.
+ * - It commits only if every row and range that it has read is unchanged at that moment, also by writes that are not acknowledged
+ *   yet. So transactions take effect as if each had run alone at its commit: they are strictly serializable. A transaction
+ *   without writes takes effect when it began, and needs no check.
+ * - While it is open, flushes and compactions keep what it may read, and the sequence numbers of later writes.
  */
 
 import { toHex } from '../../bytes/index.js';
@@ -23,36 +23,36 @@ import { type Region, regionOf } from '../region/region.js';
 import type { FamilySource } from '../scan/store-read.js';
 import type { StoreCore } from '../store-core.js';
 import type { TableState } from '../table-state.js';
-import type { Contender, Patience, WrittenRow } from './contention.js';
+import type { Contender, Wait, WrittenRow } from './contention.js';
 import { type PrivateSavepoint, PrivateWrites } from './private-writes.js';
 import { type ReadRange, ReadSet, type ScannedRange } from './read-set.js';
 
-/** A table as the transaction has found it. */
-interface Touched {
+/** A table as the transaction found it. */
+interface TableSeen {
   readonly state: TableState;
   readonly descriptor: TableState['descriptor'];
 }
 
 export class StoreTransaction implements RegisteredReader {
-  /** The registry's own. */
+  /** Used by the registry. */
   slot = -1;
   readonly readPoint: number;
   readonly pinsAll = true;
-  /** The time by which cells have expired or not. */
+  /** The time that decides which cells have expired. */
   readonly time: number;
   private readonly reads = new ReadSet();
   private readonly writes: PrivateWrites;
-  private readonly touched = new Map<string, Touched>();
+  private readonly tablesSeen = new Map<string, TableSeen>();
   private readonly scanners = new Set<{ close(): void }>();
   private readonly preparation: Preparation;
-  /** Why nothing can be done in it any more. */
+  /** Why it cannot be used any more; undefined while it runs. */
   private over: RowanError | undefined;
-  /** Called when it is ended from outside. */
+  /** Called when the transaction is ended by something other than its function. */
   onCut: ((why: RowanError) => void) | undefined;
-  /** Set when it can only be tried again. */
-  private overtaken: SerializationError | undefined;
-  /** Where others have changed what it had read, when that is why, and what it would have written. */
-  private overtakenAt: { readonly place: ReadRange; readonly written: readonly WrittenRow[] } | undefined;
+  /** The conflict, after which it can only be run again. */
+  private conflictError: SerializationError | undefined;
+  /** Where others have changed what it had read, and what it would have written. */
+  private conflictDetails: { readonly place: ReadRange; readonly written: readonly WrittenRow[] } | undefined;
 
   constructor(readonly core: StoreCore) {
     core.lifecycle.checkOpen();
@@ -69,9 +69,9 @@ export class StoreTransaction implements RegisteredReader {
     core.scanners.opened(this);
   }
 
-  /** The conflict that was met, whatever the transaction's function has made of it. */
+  /** The conflict that occurred, whatever the transaction's function did with the error. */
   get conflict(): SerializationError | undefined {
-    return this.overtaken;
+    return this.conflictError;
   }
 
   /** The rows that it changes. */
@@ -79,22 +79,23 @@ export class StoreTransaction implements RegisteredReader {
     for (const { state, change } of this.writes.changes) yield { state, row: change.row };
   }
 
-  /** Tells who runs it where it was overtaken. */
-  tellConflict(contender: Contender): void {
-    const { overtakenAt } = this;
-    if (overtakenAt !== undefined) contender.overtaken(overtakenAt.place, this.reads, overtakenAt.written);
+  /** Reports the conflict to the contender. */
+  reportConflict(contender: Contender): void {
+    const { conflictDetails } = this;
+    if (conflictDetails !== undefined)
+      contender.onConflict(conflictDetails.place, this.reads, conflictDetails.written);
   }
 
-  /** @throws RowanError when the transaction is over; SerializationError when the table is no longer what it was. */
+  /** @throws RowanError when the transaction is over; SerializationError when the table was altered or replaced. */
   stateOf(name: string): TableState {
     this.checkRunning();
     const state = this.core.catalog.openTable(name);
     const { descriptor } = state;
-    const known = this.touched.get(name);
+    const known = this.tablesSeen.get(name);
     if (known === undefined) {
-      this.touched.set(name, { state, descriptor });
+      this.tablesSeen.set(name, { state, descriptor });
     } else if (known.state !== state || known.descriptor !== descriptor) {
-      throw this.overtake(conflictAt(state.name, undefined));
+      throw this.setConflict(conflictAt(state.name, undefined));
     }
     return state;
   }
@@ -108,7 +109,7 @@ export class StoreTransaction implements RegisteredReader {
     return this.time;
   }
 
-  /** Whether the table holds nothing but the snapshot. */
+  /** Whether it has written nothing to the table. */
   isUnwritten(state: TableState): boolean {
     return !this.writes.has(state);
   }
@@ -141,14 +142,14 @@ export class StoreTransaction implements RegisteredReader {
     };
   }
 
-  /** What a scan looks at, held for it. */
+  /** What a scan reads, retained for it. */
   viewOf(state: TableState): {
     readonly readPoint: number;
     readonly now: number;
     hold(store: FamilyStore): VersionSource;
   } {
     return {
-      readPoint: this.writes.look(),
+      readPoint: this.writes.snapshotPoint(),
       now: this.time,
       hold: (store) => this.writes.held(state, store),
     };
@@ -168,7 +169,7 @@ export class StoreTransaction implements RegisteredReader {
     this.scanners.delete(scanner);
   }
 
-  /** Makes the change for the transaction alone. @throws RowanError when it cannot be made; nothing was changed then. */
+  /** Makes a change that only the transaction sees. @throws RowanError when it cannot be made; then nothing was changed. */
   apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
     const row = this.preparation.prepare(state, change, notBefore, settled);
     this.writes.add(row, { state, change, notBefore, settled });
@@ -179,19 +180,19 @@ export class StoreTransaction implements RegisteredReader {
     return this.writes.savepoint();
   }
 
-  backTo(point: PrivateSavepoint): void {
-    this.writes.backTo(point);
+  rollbackTo(point: PrivateSavepoint): void {
+    this.writes.rollbackTo(point);
   }
 
-  /** Writes what was changed, if nothing that was read is otherwise by now. @throws SerializationError when it is. */
-  async commit(contender: Contender, patience: Patience, signal: AbortSignal | undefined): Promise<void> {
+  /** Writes the changes if nothing that was read has changed since. @throws SerializationError when it has. */
+  async commit(contender: Contender, wait: Wait, signal: AbortSignal | undefined): Promise<void> {
     const { core, writes } = this;
     this.checkRunning();
-    if (this.overtaken !== undefined) throw this.overtaken;
+    if (this.conflictError !== undefined) throw this.conflictError;
     const [first] = writes.changes;
     if (first === undefined) return this.end(ended());
     for (;;) {
-      const others = contender.toWaitFor(this.writtenRows(), patience);
+      const others = contender.blockedBy(this.writtenRows(), wait);
       if (others !== undefined) {
         await others;
       } else if (core.pressure.full) {
@@ -202,12 +203,12 @@ export class StoreTransaction implements RegisteredReader {
       }
       this.checkRunning();
     }
-    for (const name of this.touched.keys()) this.stateOf(name);
+    for (const name of this.tablesSeen.keys()) this.stateOf(name);
     const written = core.writer.step(core.catalog.writableTable(first.state.name), (step) => {
       const changed = this.reads.changedSince(this.readPoint);
       if (changed !== undefined) {
-        this.overtakenAt = { place: changed, written: [...this.writtenRows()] };
-        throw this.overtake(conflictAt(changed.state.name, changed.start));
+        this.conflictDetails = { place: changed, written: [...this.writtenRows()] };
+        throw this.setConflict(conflictAt(changed.state.name, changed.start));
       }
       for (const { state, change, notBefore, settled } of writes.changes)
         step.applyTo(state, change, notBefore, settled);
@@ -216,7 +217,7 @@ export class StoreTransaction implements RegisteredReader {
     await written;
   }
 
-  /** Lets go of everything; calls from now on fail with `why`. */
+  /** Releases everything; further calls fail with `why`. */
   end(why: RowanError = ended()): void {
     if (this.over !== undefined) return;
     this.over = why;
@@ -225,14 +226,14 @@ export class StoreTransaction implements RegisteredReader {
     this.core.scanners.closed(this);
   }
 
-  /** Ends it from outside. */
+  /** Ends it before its function has. */
   cut(why: RowanError): void {
     if (this.over !== undefined) return;
     this.end(why);
     this.onCut?.(why);
   }
 
-  looksAt(): boolean {
+  readsFrom(): boolean {
     return true;
   }
 
@@ -244,14 +245,14 @@ export class StoreTransaction implements RegisteredReader {
     if (this.over !== undefined) throw this.over;
   }
 
-  private overtake(conflict: SerializationError): SerializationError {
-    this.overtaken ??= conflict;
+  private setConflict(conflict: SerializationError): SerializationError {
+    this.conflictError ??= conflict;
     return conflict;
   }
 }
 
 function conflictAt(table: string, row: Uint8Array | undefined): SerializationError {
-  const where = row === undefined ? '' : ` at or behind row ${toHex(row.subarray(0, 40))}`;
+  const where = row === undefined ? '' : ` at or after row ${toHex(row.subarray(0, 40))}`;
   return new SerializationError(
     `Another write has changed what this transaction had read: table "${table}"${where}.`,
     {
@@ -263,6 +264,6 @@ function conflictAt(table: string, row: Uint8Array | undefined): SerializationEr
 function ended(): RowanError {
   return new RowanError(
     'ERR_TRANSACTION_ENDED',
-    'This transaction has ended. Use it only inside of its function, and await everything that is begun there.',
+    'This transaction has ended. Use it only inside its function, and await everything that is started there.',
   );
 }

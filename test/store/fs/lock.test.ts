@@ -201,6 +201,6 @@ describe('the lock by opening, for the systems that have it', () => {
   });
 
   it('refuses a system that has no such lock', () => {
-    expect(() => lockByOpen(directory, path(), '', 'aix')).toThrow(/no lock on aix/);
+    expect(() => lockByOpen(directory, path(), '', 'aix')).toThrow(/aix has no file lock/);
   });
 });

@@ -125,7 +125,7 @@ describe('the state of a store', () => {
     const file: Edit = { type: 'fileAdd', region: 4, family: 2, file: fileEntry(9) };
     expect(() => beginningAnd(file, file)).toThrow(/in region 4 already/);
     expect(() => beginningAnd({ type: 'walAdd', number: 1 }, { type: 'walAdd', number: 1 })).toThrow(
-      /there already/,
+      /exists already/,
     );
   });
 });
