@@ -68,7 +68,7 @@ export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array {
   return out;
 }
 
-/** Up to here a loop beats a bulk copy with the view it needs. */
+/** Up to this length a loop is faster than a bulk copy with the view it needs. */
 const SHORT_BYTES = 24;
 
 /** Copies a slice of `source` to `at` of `target`. */

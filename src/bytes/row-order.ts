@@ -1,33 +1,33 @@
 /**
- * The order of many rows at once. A comparison of two rows that stand anywhere in memory costs more than one of numbers, so
- * each row is first told by one number of 64 bits, and the numbers are sorted:
+ * Sorts many rows at once. Comparing two rows anywhere in memory costs more than comparing numbers, so each row is first mapped to one
+ * number of 64 bits, and the numbers are sorted:
  *
- *     group 8 | 5 bytes of the row, behind what all of its group begin with, 40 | place 16
+ *     group 8 | 5 bytes of the row after the common prefix of its group 40 | index 16
  *
- * A group are the rows of the same first four bytes, which is an index each where rows are entries of indexes. Rows that the
- * numbers do not tell apart are compared.
+ * A group is the rows with the same first four bytes; if the rows are index entries, each index is a group. Rows whose numbers do not
+ * distinguish them are compared.
  */
 
 import { compareBytes } from './bytes.js';
 
-/** Below this comparing is as fast. */
+/** Up to this many rows comparing them is as fast. */
 const FEW = 16;
-/** As many as the places of a number can tell. */
+/** As many as the index in a number can address. */
 const MOST_ROWS = 2 ** 16;
 const MOST_GROUPS = 2 ** 8;
 const HEAD_BYTES = 4;
 
-/** Rows of the same first bytes. */
+/** Rows with the same first bytes. */
 interface Group {
   readonly head: number;
   readonly first: Uint8Array;
-  /** Bytes that all of them begin with. */
+  /** The length of the prefix that they share. */
   shared: number;
-  /** Among the groups, in the order of their first bytes. */
+  /** The position among the groups, ordered by first bytes. */
   rank: number;
 }
 
-/** The places of `rows` from the `from`th on in the order of the rows; equal rows in that of their places. */
+/** The indexes of `rows`, starting at `from`, sorted by row; equal rows in the order of their indexes. */
 export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array {
   const count = rows.length - from;
   if (isInOrder(rows, from)) return places(from, count);
@@ -57,17 +57,17 @@ function places(from: number, count: number): Uint32Array {
   return out;
 }
 
-/** Rows that are sorted already, as those of a part of a sorted run are. */
+/** Whether the rows are sorted already. */
 function isInOrder(rows: readonly Uint8Array[], from: number): boolean {
   for (let i = from + 1; i < rows.length; i++) if (compareBytes(rows[i - 1]!, rows[i]!) > 0) return false;
   return true;
 }
 
-/** Which of the two words of a number stands first is the machine's to say. */
+/** The index of the low word of a number on this machine. */
 const LOW = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 0 : 1;
 const HIGH = 1 - LOW;
 
-/** The places of sorted numbers, those that are equal but for them compared by their rows. */
+/** The indexes in sorted numbers; rows with otherwise equal numbers are compared. */
 function settled(rows: readonly Uint8Array[], from: number, words: Uint32Array): Uint32Array {
   const count = words.length / 2;
   const order = new Uint32Array(count);
@@ -86,7 +86,7 @@ function settled(rows: readonly Uint8Array[], from: number, words: Uint32Array):
   return order;
 }
 
-/** By their first bytes; undefined when there are too many. */
+/** The groups by first bytes; undefined when there are too many. */
 function groupsOf(rows: readonly Uint8Array[], from: number): ReadonlyMap<number, Group> | undefined {
   const groups = new Map<number, Group>();
   let group: Group | undefined;
@@ -111,7 +111,7 @@ function groupsOf(rows: readonly Uint8Array[], from: number): ReadonlyMap<number
   return groups;
 }
 
-/** The first four bytes; what is missing counts as zeros. */
+/** The first four bytes, padded with zeros. */
 function headOf(row: Uint8Array): number {
   let head = 0;
   for (let i = 0; i < HEAD_BYTES; i++) head = (head << 8) | byteAt(row, i);

@@ -2,14 +2,14 @@ import { crc32 as zlibCrc32 } from 'node:zlib';
 import { CorruptionError } from '../errors.js';
 
 /**
- * Unsigned variable-length integers, 0..2^53-1: seven bits a byte, lowest first, the top bit says that more follow
- * (LEB128). One to eight bytes; the shortest form is the only valid one.
+ * Unsigned variable-length integers, 0..2^53-1: seven bits in each byte, lowest first; the top bit is set if more bytes follow (LEB128).
+ * One to eight bytes; only the shortest form is valid.
  */
 
 /** The most bytes that a varint takes. */
 export const MAX_VARINT_LENGTH = 8;
 
-/** How many bytes `value` takes. */
+/** The number of bytes of `value`. */
 export function varintLength(value: number): number {
   let length = 1;
   for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length++;
@@ -21,7 +21,7 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   let at = offset;
   let rest = value;
   if (rest >= 0x80000000) {
-    // Times are all as large as this. The lower 28 bits and those above are handled as integers of 32 bits.
+    // All timestamps are this large. The lower 28 bits and those above are handled as 32-bit integers.
     const high = Math.floor(rest / 0x10000000);
     const low = rest - high * 0x10000000;
     target[at++] = (low & 0x7f) | 0x80;
@@ -39,8 +39,8 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
 }
 
 /**
- * Reads varints one after another, never past `limit`. Reused: `reset` it to the next bytes.
- * @throws CorruptionError from `read` when the bytes end inside a number or are no varint.
+ * Reads varints one after another, never beyond `limit`. Reusable: `reset` it to other bytes.
+ * @throws CorruptionError from `read` when the bytes end inside a number or are not a varint.
  */
 export class VarintReader {
   bytes: Uint8Array = new Uint8Array(0);
@@ -78,15 +78,15 @@ export class VarintReader {
       }
       scale *= 0x80;
     }
-    throw new CorruptionError(`There is no valid number at byte ${this.position} of ${limit}.`, {
+    throw new CorruptionError(`There is no valid varint at byte ${this.position} of ${limit}.`, {
       details: { offset: this.position },
     });
   }
 }
 
-/** CRC-32 as zlib, gzip and PNG have it (polynomial EDB88320, reflected). */
+/** CRC-32 as in zlib, gzip and PNG (polynomial EDB88320, reflected). */
 
-/** Below this the call into zlib costs more than the loop here; measured on Node 20. */
+/** Below this length the call into zlib costs more than the loop here; measured on Node 20. */
 const NATIVE_FROM = 192;
 
 /** Slicing-by-8: `TABLE[256 * k + b]` is the crc of byte b followed by k zero bytes. */
@@ -107,8 +107,8 @@ function makeTable(): Int32Array {
 }
 
 /**
- * The crc of `length` bytes of `bytes` from `offset`, an unsigned 32-bit number. `seed` is the crc of what came before
- * (`crc32(ab) = crc32(b, crc32(a))`), or any number that the bytes are to be tied to.
+ * The crc of `length` bytes of `bytes` from `offset`, an unsigned 32-bit number. `seed` is the crc of the preceding bytes
+ * (`crc32(ab) = crc32(b, crc32(a))`), or any number that the checksum should depend on.
  */
 export function crc32(bytes: Uint8Array, offset: number, length: number, seed = 0): number {
   if (length >= NATIVE_FROM) return zlibCrc32(bytes.subarray(offset, offset + length), seed);

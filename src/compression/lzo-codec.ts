@@ -1,10 +1,10 @@
 import { type BlockCodec, badBlock, checkRatio } from './block-codec.js';
 
-/** Writes LZO1X streams, greedily, as LZO1X-1 does: one look into a hash table a position. */
+/** Compresses to LZO1X streams, greedily like LZO1X-1: one hash table look-up at each position. */
 
 const HASH_BITS = 14;
 const MIN_MATCH = 4;
-/** The furthest distances of the three forms of a match. */
+/** The greatest distances of the three forms of a match. */
 const M2_DISTANCE = 0x800;
 const M3_DISTANCE = 0x4000;
 const M4_DISTANCE = 0xbfff;
@@ -24,7 +24,7 @@ export class LzoCompressor {
   private at = 0;
 
   compress(source: Uint8Array, offset: number, length: number): Uint8Array {
-    // Incompressible input grows by a byte for 255 and what begins and ends a stream.
+    // Incompressible input grows by a byte for every 255, and by the start and end of a stream.
     this.output = new Uint8Array(length + Math.ceil(length / 255) + 24);
     this.at = 0;
     const end = offset + length;
@@ -36,7 +36,7 @@ export class LzoCompressor {
     return this.output.subarray(0, this.at);
   }
 
-  /** Writes everything up to the end of the last match, which it returns. */
+  /** Writes everything up to the end of the last match, and returns that position. */
   private matches(source: Uint8Array, start: number, end: number): number {
     const table = this.table;
     table.fill(-1);
@@ -80,7 +80,7 @@ export class LzoCompressor {
     if (this.at === 0 && count <= 238) {
       output[this.at++] = 17 + count;
     } else if (count <= 3) {
-      // The two low bits of a match's last but one byte say how many literals follow it.
+      // The two low bits of a match's last but one byte are the number of literals that follow it.
       output[this.at - 2] = output[this.at - 2]! | count;
     } else if (count <= 18) {
       output[this.at++] = count - 3;
@@ -122,7 +122,7 @@ export class LzoCompressor {
     }
   }
 
-  /** A length of at least 1: a zero for every 255, then the rest, which is not zero. */
+  /** A length of at least 1: a zero byte for every 255, then the rest, which is not zero. */
   private lengthBytes(length: number): void {
     let rest = length;
     while (rest > 255) {
@@ -138,7 +138,7 @@ function hash(source: Uint8Array, at: number): number {
   return Math.imul(word, 0x9e3779b1) >>> (32 - HASH_BITS);
 }
 
-/** Where a stream is read and written; one for all streams, for it is used up at once. */
+/** The state of decoding a stream; one object for all, because decoding is synchronous. */
 class LzoStream {
   source: Uint8Array = new Uint8Array(0);
   at = 0;
@@ -152,7 +152,7 @@ class LzoStream {
     return this.source[this.at++]!;
   }
 
-  /** A length of which `bits` is what its instruction says: 0 means that it goes on in bytes, on top of `most`. */
+  /** A length whose instruction has `bits`: 0 means that it continues in further bytes, on top of `most`. */
   length(bits: number, most: number): number {
     if (bits !== 0) return bits;
     let length = most;
@@ -188,8 +188,8 @@ class LzoStream {
 const stream = new LzoStream();
 
 /**
- * The bytes of an LZO1X stream.
- * @throws CorruptionError when it is not one of exactly `rawLength` bytes.
+ * Decompresses an LZO1X stream.
+ * @throws CorruptionError when it is not a stream of exactly `rawLength` bytes.
  */
 export function decompressLzo(
   source: Uint8Array,
@@ -211,7 +211,7 @@ export function decompressLzo(
   return output;
 }
 
-/** `state`: how many literals the last instruction copied, 4 for a run of its own. Instructions below 16 depend on it. */
+/** `state`: the number of literals that the last instruction copied, 4 for a longer run. Instructions below 16 depend on it. */
 function instructions(): void {
   let state = 0;
   if (stream.at < stream.end && stream.source[stream.at]! > 17) {
@@ -255,11 +255,11 @@ function instructions(): void {
 }
 
 /**
- * LZO: one LZO1X stream, as every LZO library writes and reads it; written from the format's description in the Linux
- * kernel (`Documentation/staging/lzo.rst`), since no kept package has it.
+ * LZO: one LZO1X stream, compatible with every LZO library. Written from the description of the format in the Linux kernel
+ * (`Documentation/staging/lzo.rst`), because no maintained package implements it.
  */
 
-/** A byte of a match's length stands for at most 255. */
+/** Each byte of a match's length stands for at most 255. */
 const MOST = 255;
 
 export class LzoCodec implements BlockCodec {

@@ -1,16 +1,16 @@
 import { type BlockCodec, badBlock, checkRatio, plainView } from './block-codec.js';
 
-/** What is used of the package `lz4-napi`: blocks with their raw length, a little-endian u32, in front. */
+/** The functions of the package `lz4-napi` that are used: blocks are preceded by their raw length, a little-endian u32. */
 export interface Lz4Package {
   compressSync(data: Buffer): Uint8Array;
   uncompressSync(data: Uint8Array): Uint8Array;
 }
 
 const LENGTH_BYTES = 4;
-/** A byte of a match's length stands for at most 255. */
+/** Each byte of a match's length stands for at most 255. */
 const MOST_LZ4 = 255;
 
-/** LZ4: a raw LZ4 block. The block header has its raw length. */
+/** LZ4: a raw LZ4 block. Its raw length is in the block header. */
 export class Lz4Codec implements BlockCodec {
   readonly name = 'LZ4';
   private scratch = Buffer.alloc(0);
@@ -47,7 +47,7 @@ export class Lz4Codec implements BlockCodec {
 }
 
 /**
- * What a raw LZ4 block unpacks to: the lengths of its literals and matches are added up, nothing is unpacked.
+ * The raw length of an LZ4 block: adds up the lengths of its literals and matches without decompressing it.
  * @throws CorruptionError when it ends within a sequence.
  */
 export function lz4Length(source: Uint8Array): number {
@@ -81,13 +81,13 @@ interface SnappyOptions {
   readonly copyOutputData: boolean;
 }
 
-/** What is used of the package `snappy`. */
+/** The functions of the package `snappy` that are used. */
 export interface SnappyPackage {
   compressSync(input: Uint8Array, options: SnappyOptions): Uint8Array;
   uncompressSync(input: Uint8Array, options: SnappyOptions): Uint8Array | string;
 }
 
-/** Results in memory of V8's own: a buffer of the package's costs three times as much to make as to copy. */
+/** Results in V8's own memory: creating a buffer of the package's costs three times as much as copying it. */
 const OPTIONS: SnappyOptions = { copyOutputData: true };
 
 /** A snappy copy of 64 bytes takes three. */
@@ -105,7 +105,7 @@ export class SnappyCodec implements BlockCodec {
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
     checkRatio(this.name, length, rawLength, MOST_SNAPPY);
-    // The package allocates what the block says of itself, so that is read first.
+    // The package allocates the length that the block states, so that is checked first.
     const said = saidLength(source, offset, offset + length);
     if (said !== rawLength) throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
     try {
@@ -118,7 +118,7 @@ export class SnappyCodec implements BlockCodec {
   }
 }
 
-/** What a block says that it unpacks to, -1 when it says nothing. */
+/** The raw length that a block states, -1 when it states none. */
 export function saidLength(source: Uint8Array, offset: number, end: number): number {
   let length = 0;
   for (let i = 0; i < 5 && offset + i < end; i++) {
@@ -129,23 +129,23 @@ export function saidLength(source: Uint8Array, offset: number, end: number): num
   return -1;
 }
 
-/** The two ways to zstd, which read each other's frames: Node's own since 22.15 and 23.8, else a package in wasm. */
+/** The two implementations of zstd, which read each other's frames: Node's own since 22.15 and 23.8, else a WebAssembly package. */
 export interface ZstdFunctions {
   compress(data: Uint8Array): Uint8Array;
   /** Allocates at most `rawLength` bytes for the result. */
   decompress(data: Uint8Array, rawLength: number): Uint8Array;
 }
 
-/** The level of both ways. */
+/** The compression level of both. */
 export const ZSTD_LEVEL = 3;
 /** A block of 128 KiB of one byte takes four bytes. */
 const MOST_ZSTD = 1 << 15;
-/** Larger blocks stay uncompressed: the package's memory is limited, and files are to be readable both ways. */
+/** Larger blocks stay uncompressed: the package's memory is limited, and both implementations must read every file. */
 const MAX_BYTES = 1 << 26;
 /** The first four bytes of a frame, little-endian. */
 export const FRAME_MAGIC = 0xfd2fb528;
 
-/** ZSTD: one frame that says its content size. */
+/** ZSTD: one frame that states its content size. */
 export class ZstdCodec implements BlockCodec {
   readonly name = 'ZSTD';
 
@@ -161,7 +161,7 @@ export class ZstdCodec implements BlockCodec {
     if (rawLength > MAX_BYTES || length > MAX_BYTES)
       throw badBlock(this.name, `${rawLength} bytes are too many`);
     const said = contentSize(source, offset, length);
-    // A frame without a size is what Node's streaming compressor writes.
+    // Node's streaming compressor writes frames without a size.
     if (said !== undefined && said !== rawLength)
       throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
     let raw: Uint8Array;
@@ -176,7 +176,7 @@ export class ZstdCodec implements BlockCodec {
   }
 }
 
-/** The size of the content that the frame's header says (RFC 8878, 3.1.1.1), undefined when it says none. @throws CorruptionError */
+/** The content size in the frame's header (RFC 8878, 3.1.1.1), undefined when it has none. @throws CorruptionError */
 export function contentSize(source: Uint8Array, offset: number, length: number): number | undefined {
   const view = new DataView(source.buffer, source.byteOffset + offset, length);
   if (length < 6 || view.getUint32(0, true) !== FRAME_MAGIC)

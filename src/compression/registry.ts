@@ -1,6 +1,6 @@
 /**
- * The codecs by name and code. Those of optional packages are loaded once, when a store is opened, so that a missing
- * package is known before the first block is read.
+ * The codecs by name and code. Optional packages are loaded once, when a store is opened, so that a missing package is reported before
+ * the first block is read.
  */
 
 import * as zlib from 'node:zlib';
@@ -22,7 +22,7 @@ import { BrotliCodec, GzCodec, oneChunk } from './zlib-codecs.js';
 const prepared = new Map<Compression, BlockCodec>();
 
 /**
- * Makes codecs ready for use in this thread; NONE needs nothing. A second call costs nothing.
+ * Loads codecs for use in this thread; NONE needs nothing. A second call costs nothing.
  * @throws UnsupportedError naming the package to install when a codec's package is missing.
  */
 export async function prepareCodecs(names: Iterable<Compression>): Promise<void> {
@@ -32,8 +32,7 @@ export async function prepareCodecs(names: Iterable<Compression>): Promise<void>
 }
 
 /**
- * Makes ready every codec whose package is there: files keep the codec they were written with after their family was
- * given another.
+ * Loads every codec whose package is installed: files keep the codec they were written with when their family's codec changes.
  */
 export async function prepareInstalledCodecs(): Promise<void> {
   for (const name of COMPRESSIONS) {
@@ -46,7 +45,7 @@ export async function prepareInstalledCodecs(): Promise<void> {
 }
 
 /**
- * A prepared codec; undefined for NONE.
+ * A loaded codec; undefined for NONE.
  * @throws UnsupportedError when `prepareCodecs` was not called for it.
  */
 export function preparedCodec(name: Compression): BlockCodec | undefined {
@@ -81,7 +80,7 @@ async function loadCodec(name: Exclude<Compression, 'NONE'>): Promise<BlockCodec
   }
 }
 
-/** Imports a package; one in CommonJS has what it exports in `default`. */
+/** Imports a package. The exports of a CommonJS package are in `default`. */
 async function load<Package>(
   codec: Compression,
   name: string,
@@ -126,12 +125,12 @@ interface ZstdPackage {
   decompress(data: Uint8Array, options: { defaultHeapSize: number }): Uint8Array;
 }
 
-/** Where all copies of this module in a process find each other. */
+/** The key under which all copies of this module in a process share the package. */
 const WASM = Symbol.for('rowan-orm.zstd-wasm');
 
 /**
- * The zstd of a package, for Node 20. Loaded once in a process, by whichever copy of this module comes first: a second
- * `init` of the package leaves it with two memories mixed up.
+ * The WebAssembly zstd, for Node 20. Loaded once in a process, by the first copy of this module: a second `init` of the package would mix
+ * up its memories.
  */
 export function wasmZstd(): Promise<ZstdFunctions> {
   const shared = globalThis as { [WASM]?: Promise<ZstdFunctions> };

@@ -1,4 +1,4 @@
-/** The codecs that Node has itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
+/** The codecs of Node.js itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
 
 import {
   type BrotliOptions,
@@ -13,12 +13,12 @@ import { type BlockCodec, badBlock, checkRatio, plainView } from './block-codec.
 
 /** Deflate's own limit is 1032; the rest is for its framing. */
 const DEFLATE_MOST = 1040;
-/** A brotli meta-block of 2^24 bytes takes a dozen bytes at least. */
+/** A brotli meta-block of 2^24 bytes takes at least a dozen bytes. */
 const BROTLI_MOST = 1 << 22;
-/** Brotli's default of 11 is for files that are made once: it compresses 0.5 MB/s. */
+/** Brotli's default of 11 is meant for files that are compressed once: it compresses 0.5 MB/s. */
 const BROTLI_QUALITY = 4;
 
-/** zlib fills chunks of this size; one chunk means no copy. */
+/** zlib fills chunks of this size; a single chunk needs no copy. */
 export function oneChunk(rawLength: number): number {
   return Math.max(64, Math.min(rawLength + 1, 1 << 20));
 }
@@ -59,7 +59,7 @@ export class BrotliCodec implements BlockCodec {
   }
 }
 
-/** @throws CorruptionError when it is damaged, or of another length. */
+/** @throws CorruptionError when the bytes are damaged, or decompress to another length. */
 function unpack(
   name: BlockCodec['name'],
   inflate: (packed: Uint8Array, options: ZlibOptions & BrotliOptions) => Uint8Array,

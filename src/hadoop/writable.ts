@@ -4,11 +4,11 @@ import { CorruptionError, UnsupportedError } from '../errors.js';
 import { checkRow } from '../table/checks.js';
 import { Cell, CellType, CellWithTtl } from '../table/index.js';
 
-/** Numbers and byte strings as Hadoop's `Writable`s and protocol buffers have them. */
+/** Numbers and byte strings in the encodings of Hadoop's `Writable`s and of protocol buffers. */
 
 const TWO_32 = 0x100000000;
 
-/** Builds bytes; reused after `clear`. */
+/** Builds bytes; reusable after `clear`. */
 export class ByteBuilder {
   buffer: Buffer;
   length = 0;
@@ -21,7 +21,7 @@ export class ByteBuilder {
     this.length = 0;
   }
 
-  /** What was written so far; it changes with the next write. */
+  /** A view of what was written so far; it changes with the next write. */
   view(): Buffer {
     return this.buffer.subarray(0, this.length);
   }
@@ -49,7 +49,7 @@ export class ByteBuilder {
     return this;
   }
 
-  /** Eight bytes, of a whole number within the safe integers. */
+  /** Eight bytes; `value` is a safe integer. */
   long(value: number): this {
     this.room(8);
     const high = Math.floor(value / TWO_32);
@@ -65,7 +65,7 @@ export class ByteBuilder {
     return this;
   }
 
-  /** `WritableUtils.writeVInt` of a number from 0. */
+  /** `WritableUtils.writeVInt` of a non-negative number. */
   vint(value: number): this {
     if (value <= 127) return this.byte(value);
     let size = 0;
@@ -75,7 +75,7 @@ export class ByteBuilder {
     return this;
   }
 
-  /** The length as {@link vint}, and the bytes: `Bytes.writeByteArray`, `Text.writeString`. */
+  /** The length as {@link vint}, then the bytes: `Bytes.writeByteArray`, `Text.writeString`. */
   vbytes(value: Uint8Array): this {
     return this.vint(value.length).bytes(value);
   }
@@ -87,12 +87,12 @@ export class ByteBuilder {
     return this.byte(rest);
   }
 
-  /** A field of protocol buffers: a number from 0. */
+  /** A field of protocol buffers with a non-negative number. */
   numberField(field: number, value: number): this {
     return this.varint(field * 8).varint(value);
   }
 
-  /** A field of protocol buffers: a byte string or message. */
+  /** A field of protocol buffers with a byte string or message. */
   bytesField(field: number, value: Uint8Array): this {
     return this.varint(field * 8 + 2)
       .varint(value.length)
@@ -107,7 +107,7 @@ export class ByteBuilder {
   }
 }
 
-/** How many bytes a {@link ByteBuilder.vint} that begins with this byte has. */
+/** The length of a {@link ByteBuilder.vint} that begins with this byte. */
 export function vintLength(first: number): number {
   const signed = (first << 24) >> 24;
   if (signed >= -112) return 1;
@@ -115,8 +115,8 @@ export function vintLength(first: number): number {
 }
 
 /**
- * Reads what {@link ByteBuilder} builds, never past its end.
- * @throws CorruptionError when the bytes end too early, or a number cannot be.
+ * Reads what {@link ByteBuilder} builds, never beyond its end.
+ * @throws CorruptionError when the bytes end too early, or a number is invalid.
  */
 export class ByteParser {
   constructor(
@@ -151,7 +151,7 @@ export class ByteParser {
     return this.bytes.subarray(at, at + length);
   }
 
-  /** As {@link take}; `known` itself where the bytes are the same. */
+  /** Like {@link take}; returns `known` itself if the bytes are equal. */
   takeLike(known: Buffer, length: number): Buffer {
     const at = this.step(length);
     if (known.length === length && compareSlices(known, 0, length, this.bytes, at, length) === 0)
@@ -173,7 +173,7 @@ export class ByteParser {
     return this.take(this.vint());
   }
 
-  /** Also of negative numbers, which have ten bytes. */
+  /** Also reads negative numbers, which have ten bytes. */
   varint(): number {
     const start = this.at;
     let value = 0;
@@ -193,7 +193,7 @@ export class ByteParser {
     throw new CorruptionError(`there is no number at byte ${start}`);
   }
 
-  /** The next field of a message: its number and what it is, 0 for bits that are passed over; undefined at the end. */
+  /** The next field of a message: its number and value, 0 for fixed-length values, which are skipped; undefined at the end. */
   field(): { readonly number: number; readonly value: number | Buffer } | undefined {
     if (this.left === 0) return undefined;
     const tag = this.varint();
@@ -217,7 +217,7 @@ export class ByteParser {
   private step(length: number): number {
     const { at } = this;
     if (!(length >= 0) || length > this.end - at) {
-      throw new CorruptionError(`${length} bytes are said to stand at byte ${at} of ${this.end}`);
+      throw new CorruptionError(`there are not ${length} bytes at byte ${at} of ${this.end}`);
     }
     this.at = at + length;
     return at;
@@ -229,9 +229,9 @@ function safe(value: number): number {
   throw new CorruptionError(`${value} is beyond what numbers here can be`);
 }
 
-/** Cells as files of HBase have them, with the tags that say of a cell how long it lives. */
+/** Cells in HBase's files, with the tags that hold a cell's time to live. */
 
-/** Of tags: the time to live of a cell, in milliseconds (8 bytes). */
+/** The type of the tag for a cell's time to live, in milliseconds (8 bytes). */
 const TTL_TAG = 8;
 export const TTL_TAG_BYTES = 11;
 const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
@@ -243,7 +243,7 @@ export function writeTtlTag(target: ByteBuilder, ttl: number): void {
     .long(ttl);
 }
 
-/** What was read of a cell. */
+/** The decoded parts of a cell. */
 export interface CellParts {
   readonly row: Uint8Array;
   readonly family: string;
@@ -254,10 +254,10 @@ export interface CellParts {
   readonly tags: Buffer | undefined;
 }
 
-/** @throws CorruptionError when its row, timestamp or type is none of stored cells. */
+/** @throws CorruptionError when its row, timestamp or type is not possible for a stored cell. */
 export function cellOf({ row, family, qualifier, timestamp, type, value, tags }: CellParts): Cell {
-  if (!TYPES.has(type)) throw new CorruptionError(`${type} is no type of a cell`);
-  if (timestamp < 0) throw new CorruptionError(`${timestamp} is no timestamp of a stored cell`);
+  if (!TYPES.has(type)) throw new CorruptionError(`${type} is not a type of a cell`);
+  if (timestamp < 0) throw new CorruptionError(`${timestamp} is not a timestamp of a stored cell`);
   try {
     checkRow(row);
   } catch (cause) {
@@ -269,7 +269,7 @@ export function cellOf({ row, family, qualifier, timestamp, type, value, tags }:
     : new CellWithTtl(row, family, qualifier, timestamp, type as CellType, value, ttl);
 }
 
-/** The time to live among tags; others (labels, access rights) are HBase's own and are not read. */
+/** The time to live among tags; other tags (labels, access rights) belong to HBase and are ignored. */
 function ttlOf(tags: Buffer): number | undefined {
   for (let at = 0; at + 3 <= tags.length; ) {
     const length = tags.readUInt16BE(at);
@@ -283,7 +283,7 @@ function ttlOf(tags: Buffer): number | undefined {
   return undefined;
 }
 
-/** Bytes of files, and what is wrong with them said with the file and the byte. */
+/** Reading files, with the file and byte in errors. */
 
 /** @throws CorruptionError when the file ends before. */
 export async function readAt(handle: FileHandle, offset: number, length: number): Promise<Buffer> {
@@ -296,7 +296,7 @@ export async function readAt(handle: FileHandle, offset: number, length: number)
   return bytes;
 }
 
-/** A place in a file of some kind. */
+/** A position in a file of some kind. */
 export interface PlaceRead {
   readonly path: string;
   readonly offset: number;
@@ -304,7 +304,7 @@ export interface PlaceRead {
   readonly kind: string;
 }
 
-/** Runs `read`, whose CorruptionErrors and UnsupportedErrors say why, and are said anew with the place. */
+/** Runs `read`; its CorruptionErrors and UnsupportedErrors are rethrown with the position. */
 export async function naming<T>({ path, offset, kind }: PlaceRead, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -6,33 +6,33 @@ import type { TableDescriptor } from './descriptor.js';
 /** One region of a table, with its load. */
 export interface RegionInfo {
   readonly table: string;
-  /** Inclusive; empty: from the beginning. */
+  /** Inclusive; empty: from the first row. */
   readonly startKey: Uint8Array;
-  /** Exclusive; empty: to the end. */
+  /** Exclusive; empty: to the last row. */
   readonly endKey: Uint8Array;
-  /** The engine's own name of the region. */
+  /** The engine's name for the region. */
   readonly name: string;
-  /** "host:port" of the server that has it, or "embedded". */
+  /** "host:port" of the server that serves it, or "embedded". */
   readonly server: string;
   readonly readRequests: number;
   readonly writeRequests: number;
   readonly storeFiles: number;
   /** Bytes on disk. */
   readonly storeFileSize: number;
-  /** Bytes in memory that are not in a file yet. */
+  /** Bytes in memory that no file has yet. */
   readonly memstoreSize: number;
 }
 
-/** The properties of a namespace, by their names. */
+/** The properties of a namespace, by name. */
 export type NamespaceProperties = Readonly<Record<string, string>>;
 
-/** Namespaces, tables and regions (HBase `Admin`). Each call returns when its effect can be seen. */
+/** Administers namespaces, tables and regions (HBase `Admin`). Each call returns when its effect is visible. */
 export interface Admin {
-  /** `properties` are kept as they are. @throws RowanError `ERR_NAMESPACE_EXISTS`. */
+  /** `properties` are stored as they are. @throws RowanError `ERR_NAMESPACE_EXISTS`. */
   createNamespace(namespace: string, properties?: NamespaceProperties): Promise<void>;
   /** The properties of a namespace. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
   getNamespace(namespace: string): Promise<NamespaceProperties>;
-  /** Gives a namespace other properties, as a whole. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
+  /** Replaces all properties of a namespace. @throws RowanError `ERR_NAMESPACE_NOT_FOUND`. */
   modifyNamespace(namespace: string, properties: NamespaceProperties): Promise<void>;
   /** @throws RowanError when it still has tables. */
   deleteNamespace(namespace: string): Promise<void>;
@@ -42,9 +42,9 @@ export interface Admin {
   createTable(descriptor: TableDescriptor, splitKeys?: readonly Uint8Array[]): Promise<void>;
   /** Deletes a disabled table and its data. */
   deleteTable(name: string): Promise<void>;
-  /** Empties a disabled table and enables it; its splits are kept if asked for. */
+  /** Empties a disabled table and enables it. `preserveSplits`: keeps its regions; default false. */
   truncateTable(name: string, preserveSplits?: boolean): Promise<void>;
-  /** Takes the new descriptor as a whole: families missing from it are dropped with their data. */
+  /** Replaces the descriptor: families missing from it are dropped with their data. */
   modifyTable(descriptor: TableDescriptor): Promise<void>;
   enableTable(name: string): Promise<void>;
   disableTable(name: string): Promise<void>;
@@ -52,22 +52,22 @@ export interface Admin {
   tableExists(name: string): Promise<boolean>;
   /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
   getDescriptor(name: string): Promise<TableDescriptor>;
-  /** Of those of these tables that exist, in any order, each once. The same effort whatever their number. */
+  /** The descriptors of those tables that exist, in any order, each once. One call, however many names. */
   getDescriptors(names: readonly string[]): Promise<TableDescriptor[]>;
-  /** In the order of their names. */
+  /** Sorted by name. */
   listTables(): Promise<TableDescriptor[]>;
 
   /** In key order. */
   getRegions(table: string): Promise<RegionInfo[]>;
   /** Writes memstores to files. */
   flush(table: string, family?: string): Promise<void>;
-  /** Merges some files, if the policy finds it worth while. */
+  /** Merges some files, if the compaction policy selects any. */
   compact(table: string, family?: string): Promise<void>;
-  /** Merges all files of every store and drops what is hidden; returns when it is done. */
+  /** Merges all files of every store and drops what is hidden; returns when that is done. */
   majorCompact(table: string, family?: string): Promise<void>;
-  /** Whether the service alone decides where regions begin, once a table is made: `split` is refused. */
+  /** Whether only the service decides on region boundaries once a table is created: then `split` is refused. */
   readonly splitsItself?: boolean;
-  /** Splits the region that holds `splitKey` there, or each region at its middle. */
+  /** Splits the region that contains `splitKey` at that key, or each region at its middle. */
   split(table: string, splitKey?: Uint8Array): Promise<void>;
 }
 
@@ -82,11 +82,11 @@ export function splitKeys(algorithm: SplitAlgorithm, regions: number): Uint8Arra
   if (algorithm === 'DecimalStringSplit') return numberSplit(10, 99999999n, regions);
   if (algorithm === 'UniformSplit') return uniformSplit(regions);
   throw new InvalidArgumentError(
-    `Unknown split algorithm "${String(algorithm)}". Write HexStringSplit, DecimalStringSplit or UniformSplit.`,
+    `Unknown split algorithm "${String(algorithm)}". Use HexStringSplit, DecimalStringSplit or UniformSplit.`,
   );
 }
 
-/** Text numbers of eight digits: steps of floor((last + 1) / n) from 0. */
+/** Numbers as text of eight digits: steps of floor((last + 1) / n) from 0. */
 function numberSplit(radix: number, last: bigint, regions: number): Uint8Array[] {
   const step = (last + 1n) / BigInt(regions);
   if (step === 0n)
@@ -111,8 +111,8 @@ function uniformSplit(regions: number): Uint8Array[] {
 }
 
 /**
- * Split keys as HBase takes them: none empty, strictly increasing (R86).
- * @throws InvalidArgumentError naming the first key that breaks the rule.
+ * Checks split keys by HBase's rule: none empty, strictly increasing (R86).
+ * @throws InvalidArgumentError naming the first key that violates it.
  */
 export function checkSplitKeys(keys: readonly Uint8Array[]): void {
   keys.forEach((key, index) => {

@@ -4,15 +4,15 @@ import { InvalidArgumentError } from '../errors.js';
 /** Cells, as HBase has them (`KeyValue`, research rules R1-R8). */
 
 /**
- * What a cell is. The codes are HBase's and stand in files and on the wire: FROZEN.
- * Order of two cells of the same row, column and timestamp: the higher code first.
+ * The type of a cell. The codes are HBase's and are stored in files and sent to servers: FROZEN.
+ * Of two cells with the same row, column and timestamp the one with the higher code sorts first.
  */
 export const CellType = {
   /** A value. */
   Put: 4,
-  /** Hides the put of exactly this timestamp in this column. */
+  /** Hides the put with exactly this timestamp in this column. */
   Delete: 8,
-  /** Hides the puts of exactly this timestamp in every column of the family. */
+  /** Hides the puts with exactly this timestamp in every column of the family. */
   DeleteFamilyVersion: 10,
   /** Hides the puts of this column up to this timestamp. */
   DeleteColumn: 12,
@@ -30,12 +30,12 @@ export const LATEST_TIMESTAMP: number = Number.MAX_SAFE_INTEGER;
 /** The longest row, in bytes (`HConstants.MAX_ROW_LENGTH`). */
 export const MAX_ROW_LENGTH = 32767;
 
-/** The longest family name, in bytes: its length stands in one signed byte of HBase's `KeyValue`. */
+/** The longest family name, in bytes: HBase's `KeyValue` stores its length in one signed byte. */
 export const MAX_FAMILY_LENGTH = 127;
 
 /**
- * One cell. A plain record: engines fill it, nobody changes it. Its byte strings may be views of a larger buffer; copy
- * what is kept for long ({@link import('../bytes/bytes.js').copyBytes}).
+ * One cell. Engines create it, and nobody changes it. Its byte strings may be views of a larger buffer; copy what is kept for
+ * long ({@link import('../bytes/bytes.js').copyBytes}).
  */
 export class Cell {
   constructor(
@@ -49,7 +49,7 @@ export class Cell {
   ) {}
 }
 
-/** A cell with a time to live of its own, as raw scans of the embedded engine give it; HBase keeps it to itself. */
+/** A cell with its own time to live, as raw scans of the embedded engine return it; HBase does not return it. */
 export class CellWithTtl extends Cell {
   constructor(
     row: Uint8Array,
@@ -58,14 +58,14 @@ export class CellWithTtl extends Cell {
     timestamp: number,
     type: CellType,
     value: Uint8Array,
-    /** Milliseconds from its timestamp on. */
+    /** Milliseconds after its timestamp. */
     readonly ttl: number,
   ) {
     super(row, family, qualifier, timestamp, type, value);
   }
 }
 
-/** Checks that every operation shares. Each throws an InvalidArgumentError that says what is wrong and what is right. */
+/** Checks shared by all operations. Each throws an InvalidArgumentError that says what is wrong and what is accepted. */
 
 /** The bytes of a row key of 1..32767 bytes (R5). */
 export function checkRow(row: BytesLike): Uint8Array {
@@ -95,14 +95,14 @@ export function checkFamily(family: string): string {
   if (typeof family !== 'string' || family.length === 0) {
     throw new InvalidArgumentError(`A family is a non-empty string, not ${describe(family)}.`);
   }
-  // A character has three bytes at the most: short names, which nearly all are, need no count.
+  // A character has at most three bytes, so short names, which are usual, need no count.
   if (family.length * 3 > MAX_FAMILY_LENGTH && Buffer.byteLength(family) > MAX_FAMILY_LENGTH) {
     throw new InvalidArgumentError(`The family name "${family}" is longer than ${MAX_FAMILY_LENGTH} bytes.`);
   }
   return family;
 }
 
-/** A qualifier or value: any byte string, the empty one too, but never undefined or null. */
+/** A qualifier or value: any byte string, also an empty one, but not undefined or null. */
 export function checkBytes(value: BytesLike, what: string): Uint8Array {
   if (typeof value !== 'string' && !(value instanceof Uint8Array)) {
     throw new InvalidArgumentError(`A ${what} is a Uint8Array or a string, not ${describe(value)}.`);
@@ -117,7 +117,7 @@ export function checkPositiveInteger(value: number, what: string): number {
   return value;
 }
 
-/** @throws InvalidArgumentError when `given` is no object, or has a name that is not among `known`. */
+/** @throws InvalidArgumentError when `given` is not an object, or has a property that is not among `known`. */
 export function checkOptions(doing: string, given: unknown, known: Readonly<Record<string, true>>): void {
   if (!isRecord(given)) {
     throw new InvalidArgumentError(
@@ -131,7 +131,7 @@ export function checkOptions(doing: string, given: unknown, known: Readonly<Reco
   );
 }
 
-/** Whether it is an object, and no list, that can be looked into: not the proxy of one that was revoked. */
+/** Whether the value is an object, not an array, and readable: not a revoked proxy. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return false;
   try {
@@ -141,29 +141,29 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   }
 }
 
-/** Whether it is an object written as one, `{ … }`: no Date, Map, list or instance of a class. */
+/** Whether the value is an object literal, `{ … }`: not a Date, Map, array or instance of a class. */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isRecord(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
 }
 
-/** Whether it is a list, and not the proxy of one that was revoked. */
+/** Whether the value is an array, and not a revoked proxy. */
 export function isList(value: unknown): value is readonly unknown[] {
   return typeof value === 'object' && value !== null && isReadable(value) && Array.isArray(value);
 }
 
-/** As `instanceof`, of any value. */
+/** Like `instanceof`, for any value. */
 export function isInstance<T>(value: unknown, of: abstract new (...given: never[]) => T): value is T {
   return typeof value === 'object' && value !== null && isReadable(value) && value instanceof of;
 }
 
-/** Whether it can be called. */
+/** Whether the value can be called. */
 export function isCallable(value: unknown): value is (...given: never[]) => unknown {
   return typeof value === 'function' && isReadable(value);
 }
 
-/** Of a revoked proxy nothing can be asked, not even what it is. */
+/** False for revoked proxies, on which every operation throws. */
 function isReadable(value: object): boolean {
   try {
     Array.isArray(value);
@@ -173,7 +173,7 @@ function isReadable(value: object): boolean {
   }
 }
 
-/** A wrong value, for messages: short, and never throwing. */
+/** A short description of a wrong value, for messages. Never throws. */
 export function describe(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -202,8 +202,8 @@ function describeSafely(value: object): string {
 }
 
 /**
- * A value written out whole, as it stands in conditions and keys that are printed: different values, different texts. What
- * cannot be written is described. Never throws.
+ * The complete text of a value, for conditions and keys in messages: different values have different texts. Values without a text are
+ * described. Never throws.
  */
 export function literalOf(value: unknown): string {
   if (typeof value !== 'object' || value === null || !isReadable(value)) {
@@ -231,29 +231,29 @@ function describeObject(value: object): string {
 }
 
 /**
- * Tells requests from other objects. Not by `instanceof`: a program may hold two copies of this module (a bundle beside the
- * package, tests with fresh modules), and what one makes the other must take. Nothing that comes as text can carry a symbol.
+ * Identifies requests. `instanceof` would not do: a program may load two copies of this module (a bundle beside the package, tests with
+ * fresh modules), and each must accept what the other creates. Parsed JSON cannot contain a symbol.
  */
 
 const BRAND: unique symbol = Symbol.for('rowan-orm.request') as never;
 
 export type Request = 'get' | 'scan' | 'mutation' | 'rowMutations' | 'checkAndMutate';
 
-/** Says what the instances of a class, and of those that extend it, are. */
+/** Marks the instances of a class, and of its subclasses. */
 export function brand(target: { readonly prototype: object }, request: Request): void {
   Object.defineProperty(target.prototype, BRAND, { value: request });
 }
 
-/** What a value is; undefined when it is no request. */
+/** The kind of a request; undefined for other values. */
 export function requestOf(given: unknown): Request | undefined {
   if (typeof given !== 'object' || given === null) return undefined;
   return (given as { readonly [BRAND]?: Request })[BRAND];
 }
 
-/** The longest that a timer of Node.js waits, in milliseconds: 24.8 days. It takes more for one millisecond. */
+/** The longest delay of Node.js timers, in milliseconds: 24.8 days. Longer ones fire after one millisecond. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** The delay to give to `setTimeout` for a time that a user gave: what is beyond the longest timer ends with it. */
+/** The delay for `setTimeout` for a time that a user gave, limited to the longest that timers support. */
 export function timerDelay(milliseconds: number): number {
   return Math.min(milliseconds, LONGEST_TIMER);
 }

@@ -15,19 +15,19 @@ export interface TableNameParts {
 }
 
 /**
- * Takes "namespace:name" or "name" apart by HBase's rules.
- * @throws InvalidArgumentError when it is no table name.
+ * Splits "namespace:name" or "name" by HBase's rules.
+ * @throws InvalidArgumentError for an invalid table name.
  */
 export function parseTableName(name: string): TableNameParts {
   if (typeof name !== 'string') {
-    throw new InvalidArgumentError(`The name of a table is a text, not ${describe(name)}.`);
+    throw new InvalidArgumentError(`The name of a table is a string, not ${describe(name)}.`);
   }
   const colon = name.indexOf(':');
   const namespace = colon < 0 ? DEFAULT_NAMESPACE : name.slice(0, colon);
   const qualifier = name.slice(colon + 1);
   if (!NAMESPACE.test(namespace) || !QUALIFIER.test(qualifier)) {
     throw new InvalidArgumentError(
-      `"${name}" is no table name. Write "name" or "namespace:name"; a namespace has letters, digits and _, ` +
+      `"${name}" is not a table name. Write "name" or "namespace:name"; a namespace has letters, digits and _, ` +
         'a name also - and . after its first character.',
     );
   }
@@ -59,7 +59,7 @@ export const DURABILITIES = ['USE_DEFAULT', 'SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL',
 /** "Never expires", in seconds (`HConstants.FOREVER`). */
 export const FOREVER = 2147483647;
 
-/** A column family as it is stored. Each option is HBase's of the same name in the shell. */
+/** A stored column family. Each option is HBase's option of the same name in the shell. */
 export interface FamilyDescriptor {
   readonly name: string;
   /** Versions kept; default 1. */
@@ -77,17 +77,17 @@ export interface FamilyDescriptor {
   readonly inMemory: boolean;
   readonly keepDeletedCells: KeepDeletedCells;
   readonly newVersionBehavior: boolean;
-  /** 0 local, 1 global. Kept for HBase; the embedded engine does not replicate. */
+  /** 0 local, 1 global. Stored for HBase; the embedded engine does not replicate. */
   readonly replicationScope: number;
   readonly cacheDataOnWrite: boolean;
   readonly prefetchBlocksOnOpen: boolean;
   /** `hbase.…` settings of this family (shell: CONFIGURATION). */
   readonly configuration: Readonly<Record<string, string>>;
-  /** Values of the user's own (shell: METADATA). */
+  /** User-defined values (shell: METADATA). */
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What is given of a family; everything left out has HBase's default. `ttl` also takes `'FOREVER'`. */
+/** Options of a family; omitted ones have HBase's defaults. `ttl` also accepts `'FOREVER'`. */
 export type FamilyOptions = {
   readonly [Option in keyof Omit<FamilyDescriptor, 'name' | 'ttl'>]?: FamilyDescriptor[Option];
 } & {
@@ -157,7 +157,7 @@ const FAMILY_FLAGS = [
   'prefetchBlocksOnOpen',
 ] as const;
 
-/** The rules a family breaks, each as a sentence that names the family, the option and the mend. Empty when none. */
+/** The rules that a family violates, each as a sentence with the family, the option and the remedy. Empty when there are none. */
 export function familyProblems(name: string, options: FamilyOptions): string[] {
   const problems: string[] = [];
   const where = `Family "${name}"`;
@@ -206,8 +206,8 @@ export function familyProblems(name: string, options: FamilyOptions): string[] {
 }
 
 /**
- * A family with HBase's default for every option left out.
- * @throws SchemaError with every rule it breaks.
+ * A family with HBase's default for every omitted option.
+ * @throws SchemaError with every rule that it violates.
  */
 export function familyDescriptor(name: string, options: FamilyOptions = {}): FamilyDescriptor {
   const problems = familyProblems(name, options);
@@ -225,8 +225,8 @@ export function familyDescriptor(name: string, options: FamilyOptions = {}): Fam
 }
 
 /**
- * A table of these families.
- * @throws SchemaError with every rule that the name, the families or the options break.
+ * A table with these families.
+ * @throws SchemaError with every rule that the name, the families or the options violate.
  */
 export function tableDescriptor(
   name: string,
@@ -280,8 +280,8 @@ export function tableDescriptor(
 }
 
 /**
- * A descriptor of whatever making, held to every rule, as a copy that nobody else can change.
- * @throws SchemaError as {@link tableDescriptor}, also when it is no descriptor at all.
+ * A validated and frozen copy of a descriptor from any source.
+ * @throws SchemaError as {@link tableDescriptor}, also when it is not a descriptor at all.
  */
 export function checkedDescriptor(descriptor: TableDescriptor): TableDescriptor {
   const given: Partial<TableDescriptor> | null | undefined = descriptor;
@@ -292,7 +292,7 @@ export function checkedDescriptor(descriptor: TableDescriptor): TableDescriptor 
     !isFamilies(given.families)
   ) {
     throw new SchemaError(
-      'A table is described by its name and a list of families. Make it with tableDescriptor().',
+      'A table descriptor has a name and a list of families. Create it with tableDescriptor().',
     );
   }
   const { name, families, ...options } = descriptor;
@@ -303,7 +303,7 @@ function isFamilies(families: unknown): boolean {
   return Array.isArray(families) && families.every((family) => typeof family?.name === 'string');
 }
 
-/** Of the settings that are kept and passed on as they are. */
+/** Checks settings that are stored and passed on unchanged. */
 function textProblems(
   where: string,
   given: Partial<Pick<TableDescriptor, 'configuration' | 'metadata'>>,
@@ -325,10 +325,10 @@ function textProblems(
   return problems;
 }
 
-/** @throws SchemaError when what is given has not the shape of a table at all. */
+/** @throws SchemaError when the arguments do not have the types of a table's. */
 function checkGiven(name: unknown, families: unknown, options: unknown): void {
   if (typeof name !== 'string')
-    throw new SchemaError(`The name of a table is a text, not ${describe(name)}.`);
+    throw new SchemaError(`The name of a table is a string, not ${describe(name)}.`);
   const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
   if (!isObject(families) || !Object.values(families as object).every(isObject)) {
     throw new SchemaError(

@@ -4,7 +4,7 @@ import type { Compression } from './descriptor.js';
 import type { Commits, WriteObserver } from './observer.js';
 import type { Table, TableTransaction, TransactionOptions } from './table.js';
 
-/** What an engine can do beyond the {@link Table} that all give. Asking for what one lacks is an `ERR_UNSUPPORTED`. */
+/** What an engine supports beyond {@link Table}. Using a capability that it lacks throws `ERR_UNSUPPORTED`. */
 export interface Capabilities {
   /** `batch(…, { atomic: true })` over several rows. */
   readonly atomicBatch: boolean;
@@ -12,22 +12,22 @@ export interface Capabilities {
   readonly sync: boolean;
   /** A scan sees the table as it was when the scan began. */
   readonly snapshotScans: boolean;
-  /** An openable copy of the store while writes go on. */
+  /** Copies of the store that open as a store can be made while writes continue. */
   readonly checkpoint: boolean;
-  /** `Consistency` `TIMELINE`, which an engine with one copy of everything answers with what is newest. */
+  /** `Consistency` `TIMELINE`; an engine with one copy of the data returns the newest. */
   readonly timelineReads: boolean;
-  /** `Mutation.setTtl`: a time to live of single cells. */
+  /** `Mutation.setTtl`: times to live of single cells. */
   readonly cellTtl: boolean;
   /**
-   * Deletes leave markers: they hide what is written behind them with an older timestamp, and raw scans and KEEP_DELETED_CELLS show
-   * what they hide. Without it a delete takes away what is there, and an older put behind it is seen.
+   * Deletes write delete markers: they hide later writes with older timestamps, and raw scans and KEEP_DELETED_CELLS show what they
+   * hide. Without the capability a delete removes cells, and an older put that comes after it is visible.
    */
   readonly deleteMarkers: boolean;
-  /** Every write is refused with `ERR_READONLY`, and nothing is written unasked. Default false. */
+  /** Every write is refused with `ERR_READONLY`, and the engine never writes by itself. Default false. */
   readonly readOnly?: boolean;
 }
 
-/** Cells one by one, or in lists, which cost less. */
+/** Cells one by one, or in lists, which are cheaper. */
 export type CellStream = Iterable<Cell> | AsyncIterable<Cell | readonly Cell[]>;
 
 /** The cells of an item of a stream. */
@@ -35,21 +35,21 @@ export function listOf(item: Cell | readonly Cell[]): readonly Cell[] {
   return Array.isArray(item) ? (item as readonly Cell[]) : [item as Cell];
 }
 
-/** What HBase's files are compressed by when they are made here. */
+/** The compressions of HFiles that are written here. */
 export type BulkCompression = Extract<Compression, 'NONE' | 'GZ' | 'SNAPPY' | 'LZ4' | 'ZSTD'>;
 
-/** How cells are loaded as files. */
+/** Options of a bulk load. */
 export interface BulkLoadOptions {
   /**
-   * Of HBase, which has to be given it: a folder to which this process writes files that the region servers can open and
-   * move. The embedded engine makes files in its own folder.
+   * HBase only, required: a folder in which this process writes files that the region servers can open and move. The embedded engine
+   * writes files in its own folder.
    */
   readonly folder?: string;
-  /** That folder as the region servers name it (`hdfs://namenode/load`). Default: `file://` and the folder's path. */
+  /** That folder as region servers name it (`hdfs://namenode/load`). Default: `file://` and the folder's path. */
   readonly uri?: string;
-  /** Of HBase's files. Default `NONE`. */
+  /** Compression of HFiles. Default `NONE`. */
   readonly compression?: BulkCompression;
-  /** On HBase nothing further is loaded once it is aborted. */
+  /** HBase only: nothing more is loaded after it is aborted. */
   readonly signal?: AbortSignal;
 }
 
@@ -64,42 +64,42 @@ export interface BulkLoadResult {
 export interface Engine {
   /** "embedded", "hbase" or "bigtable". */
   readonly name: string;
-  /** What sets it apart from others of its name: the folder of an embedded store, the id of a cluster. */
+  /** Distinguishes engines of the same name: the folder of an embedded store, the id of a cluster. */
   readonly place?: string;
   readonly capabilities: Capabilities;
-  /** Bytes of the largest cell that it takes, row, qualifier and value together; undefined: it does not say. */
+  /** The greatest accepted size of a cell in bytes, row, qualifier and value together; undefined when unknown. */
   readonly maxCellSize?: number;
   readonly admin: Admin;
-  /** A handle; it does not check that the table exists. */
+  /** A handle to a table; does not check that the table exists. */
   table(name: string): Table;
-  /** The time by which writes are stamped and lives end, ms: the engine's own clock, or as near to it as is known here. */
+  /** Milliseconds of the clock by which writes get timestamps and cells expire: the engine's own, or the nearest known. */
   now(): number;
   /**
-   * Has an observer told of every write of the table that goes through this engine, entities' writes and those below them
-   * alike; the function that ends it. Observers are no part of the table: they are to be added at each opening.
+   * Calls an observer for every write of the table through this engine, of entities or below them. Returns a function that removes
+   * the observer. Observers are not stored with the table: add them after each opening.
    * @throws InvalidArgumentError when the observer has neither `before` nor `after`.
    */
   observe(table: string, observer: WriteObserver): () => void;
-  /** Its commits, one after the other; undefined where writes of several rows are no commit. */
+  /** The engine's commits, in order; undefined where writes of several rows are not one commit. */
   readonly commits?: Commits;
   /**
-   * Runs a transaction over the engine's tables: its reads see one moment and its own writes, and what it writes takes
-   * effect as one step, or not at all, serializably. It is run again when others have changed what it read. Engines
-   * without it have no transactions.
-   * @throws what `run` throws; SerializationError when each attempt was overtaken; RowanError `ERR_TIMEOUT` (default 60 s
-   * for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`.
+   * Runs a transaction over the engine's tables. Its reads see one moment and its own writes; its writes take effect as one step, or not
+   * at all; transactions are serializable. It is run again when other writes have changed what it read. Undefined for engines
+   * without transactions.
+   * @throws what `run` throws; SerializationError when every attempt had a conflict; RowanError `ERR_TIMEOUT` (default 60 s for the
+   * whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`.
    */
   transaction?<T>(
     run: (transaction: TableTransaction) => Promise<T>,
     options?: TransactionOptions,
   ): Promise<T>;
   /**
-   * Loads cells that come sorted (row, family, qualifier, newest timestamp first) as files, past log and memory. They win over
-   * earlier writes of the same cells and lose to later ones. The embedded engine shows them at one moment, or none; HBase
-   * those of a region at one moment, region after region. Observers, and what is derived from rows (indexes, copies), are not
-   * told.
-   * @throws InvalidArgumentError when the cells are out of order, RowanError `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_FAMILY`:
-   * nothing is loaded then; of HBase, what its servers throw, `details.loaded` files having been loaded before.
+   * Loads sorted cells (by row, family, qualifier, newest timestamp first) as files, past log and memory. They win over earlier writes of
+   * the same cells and lose to later ones. On the embedded engine all become visible at one moment, or none; on HBase those of a
+   * region at one moment, region after region. Observers are not called, and nothing derived from rows (indexes, copies) is
+   * updated.
+   * @throws InvalidArgumentError when the cells are out of order, RowanError `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_FAMILY`: then nothing
+   * is loaded; on HBase also the servers' errors, after `details.loaded` files were loaded.
    */
   bulkLoad?(table: string, cells: CellStream, options?: BulkLoadOptions): Promise<BulkLoadResult>;
   close(): Promise<void>;

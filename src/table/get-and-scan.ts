@@ -2,10 +2,10 @@ import { type BytesLike, EMPTY_BYTES, prefixEnd } from '../bytes/index.js';
 import { brand, checkBytes, checkPositiveInteger, checkRow, requestOf } from './checks.js';
 import { Query } from './query.js';
 
-/** Reads one row (HBase `Get`). With no family or column added it reads every family. */
+/** Reads one row (HBase `Get`). Without added families or columns it reads every family. */
 export class Get extends Query {
   readonly row: Uint8Array;
-  /** Only whether the row has a matching cell is wanted; the result has no cells, and the row only where it has one (R52). */
+  /** Only checks whether the row has a matching cell; the result has no cells, and a row only if there is one (R52). */
   checkExistenceOnly = false;
 
   constructor(row: BytesLike) {
@@ -28,14 +28,14 @@ export class Get extends Query {
 
 brand(Get, 'get');
 
-/** Whether a value asks for a row. */
+/** Whether a value is a Get. */
 export function isGet(given: unknown): given is Get {
   return requestOf(given) === 'get';
 }
 
 /**
- * Reads rows in byte order, or in the reverse (HBase `Scan`). An empty start or stop row is an open end. In a reversed
- * scan the start row is the upper end (R49, R50).
+ * Reads rows in byte order, or in reverse order (HBase `Scan`). An empty start or stop row means no bound. In a reversed scan the
+ * start row is the upper bound (R49, R50).
  */
 export class Scan extends Query {
   startRow: Uint8Array = EMPTY_BYTES;
@@ -43,15 +43,15 @@ export class Scan extends Query {
   stopRow: Uint8Array = EMPTY_BYTES;
   includeStopRow = false;
   reversed = false;
-  /** Puts and delete markers as they are stored, nothing masked (R47, R48). */
+  /** Returns puts and delete markers as they are stored (R47, R48). */
   raw = false;
-  /** At most this many rows; undefined: all. */
+  /** The most rows; undefined: all. */
   limit: number | undefined;
-  /** At most this many cells in one result; a longer row comes in several, `partial` until its last. */
+  /** The most cells in one result; a longer row is returned in several, all but the last `partial`. */
   batch: number | undefined;
-  /** Rows to fetch in one call to a server; undefined: the engine's choice. */
+  /** Rows to fetch with one call to a server; undefined: the engine decides. */
   caching: number | undefined;
-  /** Bytes to fetch in one call to a server; undefined: the engine's choice. */
+  /** Bytes to fetch with one call to a server; undefined: the engine decides. */
   maxResultSize: number | undefined;
 
   withStartRow(row: BytesLike, inclusive = true): this {
@@ -66,7 +66,7 @@ export class Scan extends Query {
     return this;
   }
 
-  /** The rows that start with `prefix`, in either direction. Call it after `setReversed`. */
+  /** Restricts the scan to the rows that start with `prefix`, in either direction. Call it after `setReversed`. */
   setStartStopRowForPrefix(prefix: BytesLike): this {
     const bytes = checkBytes(prefix, 'prefix of rows');
     const end = prefixEnd(bytes) ?? EMPTY_BYTES;

@@ -13,18 +13,18 @@ import {
 } from './checks.js';
 import { TimeRange } from './query.js';
 
-/** A label as it stands, or one between quotes, which may hold anything; `\"` and `\\` within. */
+/** A bare label, or a quoted one, which may contain anything, with `\"` and `\\` as escapes. */
 const LABEL = /[\w.:/-]+|"(?!\s*")(?:[^"\\]|\\["\\])+"/y;
 const SPACE = /\s*/y;
 
 /**
- * The grammar of HBase's expressions of labels:
+ * Checks a visibility expression by HBase's grammar:
  *
  *     expression = operand { ("&" | "|") operand }
  *     operand    = label | "!" label | [ "!" ] "(" expression ")"
  *
- * A server fails all that travels with an expression that it cannot read, and not as an error of the caller's.
- * @throws InvalidArgumentError naming where it cannot be read.
+ * Checked here because a server fails the whole request that contains an invalid expression, without naming it.
+ * @throws InvalidArgumentError naming the position of the fault.
  */
 export function checkVisibility(expression: string): string {
   if (typeof expression !== 'string') {
@@ -37,7 +37,7 @@ export function checkVisibility(expression: string): string {
   return expression;
 }
 
-/** Parentheses within each other: more have no use, and would take the stack. */
+/** The most nested parentheses: deeper nesting has no use, and would exhaust the stack. */
 const DEEPEST = 100;
 
 class ExpressionReader {
@@ -86,19 +86,19 @@ class ExpressionReader {
   private fail(wanted: string): never {
     const found = this.at < this.text.length ? `"${this.text.slice(this.at, this.at + 20)}"` : 'its end';
     throw new InvalidArgumentError(
-      `The visibility ${describe(this.text)} has ${found} at character ${this.at} where ${wanted} is to be. ` +
+      `The visibility ${describe(this.text)} has ${found} at character ${this.at} where ${wanted} is expected. ` +
         'Write labels joined by "&", "|" and "!", with parentheses; those of other characters than letters, digits and "_-.:/" between quotes.',
     );
   }
 }
 
 /**
- * How safe a write is when it is acknowledged (HBase `Durability`, R87). `FSYNC_WAL` and `SYNC_WAL`: on the disk;
- * `ASYNC_WAL`: with the operating system; `SKIP_WAL`: in memory only; `USE_DEFAULT`: what the table says.
+ * How durable a write is when it is acknowledged (HBase `Durability`, R87). `FSYNC_WAL` and `SYNC_WAL`: on the disk; `ASYNC_WAL`: with
+ * the operating system; `SKIP_WAL`: in memory only; `USE_DEFAULT`: as the table is configured.
  */
 export type Durability = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL';
 
-/** A cell that a mutation will write; `LATEST_TIMESTAMP` stands for the time of writing (R7). */
+/** A cell that a mutation will write; `LATEST_TIMESTAMP` stands for the time of the write (R7). */
 export interface MutationCell {
   readonly family: string;
   readonly qualifier: Uint8Array;
@@ -111,12 +111,12 @@ export interface MutationCell {
 export abstract class Mutation {
   abstract readonly kind: 'put' | 'delete' | 'increment' | 'append';
   readonly row: Uint8Array;
-  /** Time to live of every cell of this mutation, in milliseconds (R21). */
+  /** The time to live of every cell of this mutation, in milliseconds (R21). */
   ttl: number | undefined;
-  /** Whether an engine without times to live of cells (capability `cellTtl`) writes it without one, instead of refusing it. */
+  /** True: an engine without times to live of cells (capability `cellTtl`) writes it without one instead of refusing it. */
   ttlIsOptional = false;
   durability: Durability = 'USE_DEFAULT';
-  /** Who may read its cells, as an expression of labels; undefined: everybody. HBase alone knows labels. */
+  /** Who may read its cells, as a visibility expression; undefined: everybody. Only HBase supports it. */
   visibility: string | undefined;
 
   constructor(row: BytesLike) {
@@ -136,9 +136,9 @@ export abstract class Mutation {
   }
 
   /**
-   * Who may read the cells of this mutation: an expression of labels, `'secret & !(trial | probationary)'`; those of a delete
-   * are those of the cells that it deletes, and of no others. Needs HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
-   * @throws InvalidArgumentError for what is no expression.
+   * Sets who may read the cells of this mutation: a visibility expression, `'secret & !(trial | probationary)'`. A delete only deletes
+   * cells with the same expression. Needs HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
+   * @throws InvalidArgumentError for an invalid expression.
    */
   setCellVisibility(expression: string | undefined): this {
     this.visibility = expression === undefined ? undefined : checkVisibility(expression);
@@ -152,7 +152,7 @@ brand(Mutation, 'mutation');
 export class Put extends Mutation {
   readonly kind = 'put';
   readonly cells: MutationCell[] = [];
-  /** The timestamp of cells added without one. */
+  /** The timestamp of cells that are added without one. */
   readonly timestamp: number;
 
   constructor(row: BytesLike, timestamp: number = LATEST_TIMESTAMP) {
@@ -178,8 +178,8 @@ export class Put extends Mutation {
 }
 
 /**
- * Writes delete markers into one row (HBase `Delete`, R28-R31). With nothing added it deletes the whole row up to its
- * timestamp: a `DeleteFamily` marker in every family.
+ * Writes delete markers into one row (HBase `Delete`, R28-R31). Without added columns it deletes the whole row up to its timestamp: a
+ * `DeleteFamily` marker in every family.
  */
 export class Delete extends Mutation {
   readonly kind = 'delete';
@@ -191,7 +191,7 @@ export class Delete extends Mutation {
     this.timestamp = checkTimestamp(timestamp);
   }
 
-  /** Deletes one version: the one of exactly this timestamp, or without a timestamp the newest (R30). */
+  /** Deletes one version: the one with exactly this timestamp, or without a timestamp the newest (R30). */
   addColumn(family: string, qualifier: BytesLike, timestamp: number = this.timestamp): this {
     return this.add(CellType.Delete, family, checkBytes(qualifier, 'qualifier'), timestamp);
   }
@@ -201,7 +201,7 @@ export class Delete extends Mutation {
     return this.add(CellType.DeleteColumn, family, checkBytes(qualifier, 'qualifier'), timestamp);
   }
 
-  /** Deletes every column of the family up to this timestamp. Drops what was added for the family before (R29). */
+  /** Deletes every column of the family up to this timestamp. Discards what was added for the family before (R29). */
   addFamily(family: string, timestamp: number = this.timestamp): this {
     const kept = this.cells.filter((cell) => cell.family !== family);
     this.cells.length = 0;
@@ -209,7 +209,7 @@ export class Delete extends Mutation {
     return this.add(CellType.DeleteFamily, family, EMPTY_BYTES, timestamp);
   }
 
-  /** Deletes the versions of exactly this timestamp in every column of the family. */
+  /** Deletes the versions with exactly this timestamp in every column of the family. */
   addFamilyVersion(family: string, timestamp: number = this.timestamp): this {
     return this.add(CellType.DeleteFamilyVersion, family, EMPTY_BYTES, timestamp);
   }
@@ -234,7 +234,7 @@ export class Increment extends Mutation {
   readonly kind = 'increment';
   readonly columns: { readonly family: string; readonly qualifier: Uint8Array; readonly amount: bigint }[] =
     [];
-  /** The times of the value that is read before it is added to (R69). */
+  /** The timestamps of the value that is incremented (R69). */
   timeRange: TimeRange = TimeRange.ALL;
   returnResults = true;
 
@@ -265,7 +265,7 @@ export class Increment extends Mutation {
   }
 }
 
-/** Adds bytes at the end of values; an absent value counts as empty (HBase `Append`, R68). */
+/** Appends bytes to values; a missing value counts as empty (HBase `Append`, R68). */
 export class Append extends Mutation {
   readonly kind = 'append';
   readonly columns: {
@@ -296,5 +296,5 @@ export class Append extends Mutation {
   }
 }
 
-/** One of the four changes of a row. */
+/** One of the four kinds of changes of a row. */
 export type RowMutation = Put | Delete | Increment | Append;

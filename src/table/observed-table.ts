@@ -20,57 +20,57 @@ import type {
   Table,
 } from './table.js';
 
-/** What a table may be given to do, for callers whose compiler did not see it. */
+/** Checks of arguments, for callers whose compiler did not check them. */
 
 function wrong(doing: string, wanted: string, given: unknown): InvalidArgumentError {
   return new InvalidArgumentError(`${doing} takes ${wanted}, not ${describe(given)}.`);
 }
 
-/** @throws InvalidArgumentError when it is no Get. */
+/** @throws InvalidArgumentError unless it is a Get. */
 export function checkGet(given: Get): void {
   if (requestOf(given) !== 'get') throw wrong('A read of a row', 'a Get', given);
 }
 
-/** @throws InvalidArgumentError when it is no Scan. */
+/** @throws InvalidArgumentError unless it is a Scan. */
 export function checkScan(given: Scan): void {
   if (requestOf(given) !== 'scan') throw wrong('scan', 'a Scan', given);
 }
 
-/** @throws InvalidArgumentError when it changes no row. */
+/** @throws InvalidArgumentError unless it changes a row. */
 export function checkChange(given: Mutation | RowMutations): void {
   const request = requestOf(given);
   if (request === 'mutation' || request === 'rowMutations') return;
   throw wrong('A write', 'a Put, Delete, Increment, Append or RowMutations', given);
 }
 
-/** @throws InvalidArgumentError when it is no CheckAndMutate. */
+/** @throws InvalidArgumentError unless it is a CheckAndMutate. */
 export function checkCheck(given: CheckAndMutate): void {
   if (requestOf(given) !== 'checkAndMutate') throw wrong('checkAndMutate', 'a CheckAndMutate', given);
 }
 
-/** @throws InvalidArgumentError when it is no list, or one of its items is none that `check` takes. */
+/** @throws InvalidArgumentError unless it is an array whose items `check` accepts. */
 export function checkEach<T>(doing: string, given: readonly T[], check: (item: T) => void): void {
   if (!Array.isArray(given)) throw wrong(doing, 'a list', given);
-  // Not `forEach`: it passes over holes.
+  // Not `forEach`: it skips holes.
   for (let i = 0; i < given.length; i++) check((given as readonly T[])[i]!);
 }
 
-/** @throws InvalidArgumentError when it is nothing that a batch does. */
+/** @throws InvalidArgumentError unless it can be part of a batch. */
 export function checkAction(given: Get | Mutation | RowMutations | CheckAndMutate): void {
   const request = requestOf(given);
   if (request !== 'get' && request !== 'checkAndMutate') checkChange(given as Mutation | RowMutations);
 }
 
-/** A table of an engine whose calls go somewhere else, with observers around its writes. */
+/** A table of an engine whose calls go to a server, with observers around its writes. */
 
 type Written = RowMutation | RowMutations;
 
-/** Without observers every call is the inner table's, in the same turn. */
+/** Without observers every call is passed to the inner table in the same turn. */
 export class ObservedTable implements Table {
   constructor(
     private readonly inner: Table,
     private readonly observers: WriteObservers,
-    /** Tables of the same engine, observed too. */
+    /** Tables of the same engine, also observed. */
     private readonly tableOf: (name: string) => Table,
   ) {}
 

@@ -7,40 +7,40 @@ import type { Result } from './result.js';
 import type { RowMutations } from './row-mutations.js';
 import type { TableChange } from './table.js';
 
-/** Observers: what is told of every write of a table, whoever makes it, and may add to it or refuse it. */
+/** Observers are called with every write of a table, whoever makes it, and may add to it or refuse it. */
 
-/** A change of one row, as an observer sees it. It must not be altered. */
+/** A change of one row, as an observer receives it. It must not be altered. */
 export interface ObservedWrite {
   readonly table: string;
   readonly change: RowMutation | RowMutations;
   /**
-   * Reads a row of this table, or of another: on the embedded engine as it is at this point of the step, at once; on
-   * HBase with a call of its own.
+   * Reads a row of this table, or of another. On the embedded engine it returns the row as of this point of the step, synchronously; on
+   * HBase it makes a call.
    */
   read(get: Get, table?: string): Result | Promise<Result>;
   /**
-   * In `after` on the embedded engine: the cells as they were stored, with the times they were given, the sums of
-   * increments, the markers of a delete of a whole row; those that end are {@link CellWithTtl}s. Undefined elsewhere.
+   * In `after` on the embedded engine: the cells as they were stored, with their timestamps, the sums of increments, and the delete
+   * markers of a delete of a whole row; cells with a time to live are {@link CellWithTtl}s. Undefined elsewhere.
    */
   readonly stored?: (() => readonly Cell[]) | undefined;
 }
 
-/** Changes that are to be made with the observed one; nothing: none. */
+/** Changes to be made with the observed one; undefined: none. */
 export type Additions = readonly TableChange[] | undefined;
 
 /**
- * Told of each change of a row: puts, deletes, increments, appends and row mutations, those of batches and those of checks
- * that held. Bulk loads pass it by.
+ * Observes changes of rows: puts, deletes, increments, appends and row mutations, also those of batches and of checks that matched.
+ * Bulk loads are not observed.
  *
- * On the embedded engine both functions run in the step of the write and answer at once; what they answer is written in
- * the same step, what they throw keeps the whole step out. On HBase `before` runs before the call is sent (its additions
- * are sent ahead of it; what it throws keeps the call back) and `after` when it has succeeded (its additions follow, and
- * what it throws is thrown to the writer although the write stands): other writers, and a crash, may come in between.
+ * On the embedded engine both functions run in the step of the write and must return synchronously. What they return is written in the
+ * same step; if they throw, nothing of the step is written. On HBase `before` runs before the call is sent (its additions are sent
+ * first; if it throws, the call is not made), and `after` when the call has succeeded (its additions follow; what it throws is
+ * thrown to the writer although the write stands). Other writes, or a crash, may come in between.
  */
 export interface WriteObserver {
   /**
-   * Asked before either of the others is called: true, and it is not called for the change. For those who let many changes
-   * pass: it costs less than what the others are given.
+   * Called first: if it returns true, the other functions are not called for the change. It costs less than the arguments of the others,
+   * so it pays for observers that skip many changes.
    */
   ignores?(change: RowMutation | RowMutations): boolean;
   before?(write: ObservedWrite): Additions | Promise<Additions>;
@@ -51,12 +51,12 @@ export interface WriteObserver {
 export class WriteObservers {
   private readonly byTable = new Map<string, readonly WriteObserver[]>();
 
-  /** Those of a table; undefined when there are none. `name` as {@link canonicalTableName} gives it. */
+  /** The observers of a table; undefined when there are none. `name` as {@link canonicalTableName} returns it. */
   of(name: string): readonly WriteObserver[] | undefined {
     return this.byTable.size === 0 ? undefined : this.byTable.get(name);
   }
 
-  /** Those of a table that do not ignore a change; undefined when there are none. */
+  /** The observers of a table that do not ignore a change; undefined when there are none. */
   told(name: string, change: RowMutation | RowMutations): readonly WriteObserver[] | undefined {
     const all = this.of(name);
     if (all === undefined) return undefined;
@@ -66,7 +66,7 @@ export class WriteObservers {
     return count === 0 ? undefined : all.filter((observer) => isTold(observer, change));
   }
 
-  /** Adds one; the function that takes it away again. @throws InvalidArgumentError when it is none. */
+  /** Adds an observer, and returns a function that removes it. @throws InvalidArgumentError for an invalid observer. */
   add(table: string, observer: WriteObserver): () => void {
     const given: unknown = observer;
     if (
@@ -82,7 +82,7 @@ export class WriteObservers {
       );
     }
     const name = canonicalTableName(table);
-    // One entry for each call, so that what was added twice is taken away once for each.
+    // One entry for each call, so that an observer added twice is removed once for each.
     const entry: WriteObserver = {
       ...(observer.ignores && { ignores: (change) => observer.ignores!(change) }),
       ...(observer.before && { before: (write) => observer.before!(write) }),
@@ -97,7 +97,7 @@ export class WriteObservers {
   }
 }
 
-/** Whether an observer is to be told of a change. */
+/** Whether an observer does not ignore a change. */
 export function isTold({ ignores }: WriteObserver, change: RowMutation | RowMutations): boolean {
   return ignores === undefined || !ignores(change);
 }
@@ -106,43 +106,43 @@ function isFunctionOrNothing(value: unknown): boolean {
   return value === undefined || typeof value === 'function';
 }
 
-/** The commits of an engine that numbers them: what is told of each as a whole, inside of its step. */
+/** The commits of an engine that numbers them: recorders are called for each as a whole, inside its step. */
 
-/** A row that a commit has changed, as it was before the commit and as the commit leaves it. */
+/** A row that a commit has changed, before and after the commit. */
 export interface CommittedRow {
   readonly table: string;
   readonly row: Uint8Array;
-  /** The newest cell of each column; empty: there was no row. */
+  /** The newest cell of each column; empty when there was no row. */
   readonly before: Result;
   readonly after: Result;
 }
 
-/** All that one step of writes has changed of the recorded tables. */
+/** All that one step has changed in the recorded tables. */
 export interface Commit {
-  /** Greater than that of every commit before it, across openings too. */
+  /** Greater than that of every earlier commit, also across openings. */
   readonly number: number;
-  /** The strictest that its writes ask for. */
+  /** The strictest durability of its writes. */
   readonly durability: Durability;
-  /** In the order in which they were changed first; rows that are as they were are left out. */
+  /** In the order in which they were first changed; rows that end up unchanged are omitted. */
   readonly rows: readonly CommittedRow[];
 }
 
 /**
- * Told of the commits that change rows which it wants. `record` runs in the step, behind all else; it answers at once what is to
- * be written in the same step, and what it throws keeps the whole step out.
+ * Records the commits that change rows it wants. `record` runs at the end of the step; it synchronously returns changes to be written in
+ * the same step, and if it throws, nothing of the step is written.
  */
 export interface CommitRecorder {
   wants(table: string, row: Uint8Array): boolean;
   record(commit: Commit): readonly TableChange[];
-  /** What was recorded can be read now. */
+  /** Called when what was recorded can be read. */
   committed(): void;
 }
 
-/** The commits of an engine, from the one that they are asked for on. */
+/** The commits of an engine, beginning with the next one. */
 export interface Commits {
-  /** The number up to which readers see everything: whatever they do not see yet has a greater one. */
+  /** The number of the last commit that readers see; later commits have greater numbers. */
   readonly last: number;
-  /** Has every commit that changes rows of these tables recorded; the function that ends it. */
+  /** Calls the recorder for every commit that changes rows of these tables. Returns a function that removes it. */
   record(tables: readonly string[], recorder: CommitRecorder): () => void;
 }
 
@@ -150,7 +150,7 @@ export interface Commits {
 export class CommitRecorders {
   private readonly byTable = new Map<string, readonly CommitRecorder[]>();
 
-  /** Those of a table; undefined when there are none. */
+  /** The recorders of a table; undefined when there are none. */
   of(table: string): readonly CommitRecorder[] | undefined {
     return this.byTable.size === 0 ? undefined : this.byTable.get(table);
   }

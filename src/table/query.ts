@@ -10,7 +10,7 @@ import {
 } from './checks.js';
 import type { Filter } from './filter/filters.js';
 
-/** Timestamps from `min` (inclusive) to `max` (exclusive); `max` = LATEST_TIMESTAMP is open (R52). */
+/** Timestamps from `min` (inclusive) to `max` (exclusive); `max` = LATEST_TIMESTAMP means no upper bound (R52). */
 export class TimeRange {
   static readonly ALL: TimeRange = new TimeRange(0, LATEST_TIMESTAMP);
 
@@ -33,38 +33,38 @@ export class TimeRange {
   }
 }
 
-/** "As many as the family keeps", the argument of `readVersions` that `readAllVersions` gives. */
+/** "As many as the family keeps": the value that `readAllVersions` sets. */
 export const ALL_VERSIONS: number = 2147483647;
 
-/** `STRONG` reads the primary; `TIMELINE` may answer from a replica that lags behind (HBase `Consistency`). */
+/** `STRONG` reads the primary; `TIMELINE` may return data of a replica that lags behind (HBase `Consistency`). */
 export type Consistency = 'STRONG' | 'TIMELINE';
 
 const NO_TIME_RANGES: ReadonlyMap<string, TimeRange> = new Map();
 
-/** What get and scan have in common: which columns, versions and times, and a filter (HBase `Query`). */
+/** The common part of get and scan: columns, versions, times, and a filter (HBase `Query`). */
 export abstract class Query {
   /**
-   * The only column asked for, while it is the only one and nobody has looked at `families`: a get of one column, the
-   * commonest of all, needs no map.
+   * The only requested column, as long as there is one and `families` was not accessed. The usual get, of one column, then needs no
+   * map.
    */
   onlyFamily: string | undefined;
   onlyColumn: Uint8Array | undefined;
   private asked: Map<string, Uint8Array[] | null> | undefined;
   familyTimeRanges: ReadonlyMap<string, TimeRange> = NO_TIME_RANGES;
   timeRange: TimeRange = TimeRange.ALL;
-  /** The newest versions wanted of each column; default 1 (R9). */
+  /** The number of newest versions of each column; default 1 (R9). */
   maxVersions = 1;
   filter: Filter | undefined;
   cacheBlocks = true;
   consistency: Consistency = 'STRONG';
-  /** The labels that this reader makes use of; undefined: all that its user has. HBase alone knows labels. */
+  /** The visibility labels that this read uses; undefined: all labels of its user. Only HBase supports them. */
   authorizations: readonly string[] | undefined;
-  /** At most this many cells of each row and family; undefined: all (R55). */
+  /** The most cells of each row and family; undefined: all (R55). */
   maxResultsPerColumnFamily: number | undefined;
-  /** Cells to pass over at the head of each row and family (R55). */
+  /** Cells to skip at the start of each row and family (R55). */
   rowOffsetPerColumnFamily = 0;
 
-  /** Family -> its columns, or null for the whole family. Empty: every family. */
+  /** The requested columns of each family, or null for the whole family. Empty: every family. */
   get families(): Map<string, Uint8Array[] | null> {
     if (this.asked === undefined) {
       this.asked = new Map();
@@ -75,21 +75,21 @@ export abstract class Query {
     return this.asked;
   }
 
-  /** The same request as an object of its own: what is asked of one is not asked of the other. */
+  /** An independent copy of the request. */
   abstract copy(): this;
 
-  /** Whether every family is asked for. */
+  /** Whether every family is requested. */
   get asksForAll(): boolean {
     return this.onlyFamily === undefined && (this.asked === undefined || this.asked.size === 0);
   }
 
-  /** Asks for the whole family, whatever columns of it were asked for before. */
+  /** Requests the whole family, whatever columns of it were requested before. */
   addFamily(family: string): this {
     this.families.set(checkFamily(family), null);
     return this;
   }
 
-  /** Asks for one column. After `addFamily` of the same family it narrows the family to its columns, as in HBase. */
+  /** Requests one column. After `addFamily` of the same family it narrows the family to its columns, as in HBase. */
   addColumn(family: string, qualifier: BytesLike): this {
     const bytes = checkBytes(qualifier, 'qualifier');
     checkFamily(family);
@@ -118,7 +118,7 @@ export abstract class Query {
     return this.setTimeRange(checkTimestamp(timestamp), timestamp + 1);
   }
 
-  /** A time range of one family, which takes the place of the query's for that family (R51). */
+  /** Sets a time range for one family, which replaces the query's for that family (R51). */
   setColumnFamilyTimeRange(family: string, min: number, max: number = LATEST_TIMESTAMP): this {
     this.familyTimeRanges = new Map(this.familyTimeRanges).set(checkFamily(family), new TimeRange(min, max));
     return this;
@@ -150,9 +150,9 @@ export abstract class Query {
   }
 
   /**
-   * The labels of which cells with a visibility are to be shown; those that the user does not have are passed over. Without
-   * them: all that the user has. Needs HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
-   * @throws InvalidArgumentError for an empty list too, which HBase takes for all that the user has.
+   * Sets the visibility labels to read with; labels that the user does not have are ignored. Default: all labels of the user. Needs
+   * HBase's `VisibilityController`; the embedded engine refuses it (`ERR_UNSUPPORTED`).
+   * @throws InvalidArgumentError, also for an empty list, which HBase would treat as all labels of the user.
    */
   setAuthorizations(labels: readonly string[] | undefined): this {
     if (labels !== undefined) {
@@ -165,7 +165,7 @@ export abstract class Query {
       }
       if (labels.length === 0) {
         throw new InvalidArgumentError(
-          'HBase takes an empty list of authorizations for all that the user has. Name a label, or leave the list out to mean that.',
+          'HBase treats an empty list of authorizations as all labels of the user. Name a label, or omit the list to read with all of them.',
         );
       }
     }
@@ -184,7 +184,7 @@ export abstract class Query {
     return this;
   }
 
-  /** Makes `copy` ask for the same columns, versions and times. Not by `Object.assign`, which costs ten times as much. */
+  /** Copies the fields to `copy`. Not with `Object.assign`, which costs ten times as much. */
   protected copyTo(copy: Query): void {
     const { asked } = this;
     copy.onlyFamily = this.onlyFamily;

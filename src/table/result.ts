@@ -4,21 +4,21 @@ import { Cell, CellType } from './checks.js';
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
 
 /**
- * What a get, a scan step, an increment or an append answers: cells of one row, in HBase's order (families in byte
- * order, qualifiers in byte order, newest version first).
+ * The result of a get, a scan step, an increment or an append: cells of one row, in HBase's order (families in byte order, qualifiers in
+ * byte order, newest version first).
  *
- * Its bytes may be parts of a whole block or answer of 64 KiB and more. Who keeps one of them keeps the block in memory: copy
- * what is kept for long, `Uint8Array.from(result.row)`. Entities and their keys own what they hold.
+ * Its bytes may be views of a block or response of 64 KiB and more, and keeping one of them keeps that in memory. Copy what is kept for
+ * long, `Uint8Array.from(result.row)`. Entities and their keys have their own copies.
  */
 export class Result {
-  /** The answer "nothing": no row, no cells. */
+  /** The empty result: no row, no cells. */
   static readonly EMPTY: Result = new Result(EMPTY_BYTES, NO_CELLS);
 
   constructor(
     /** The row; empty when the result is. */
     readonly row: Uint8Array,
     readonly cells: readonly Cell[],
-    /** True when the next result of the scan goes on with the same row (only with `Scan.setBatch`). */
+    /** True when the next result of the scan continues the same row (only with `Scan.setBatch`). */
     readonly partial: boolean = false,
   ) {}
 
@@ -27,8 +27,8 @@ export class Result {
   }
 
   /**
-   * Whether a replica of the region answered, which may lag behind the primary (`consistency: 'TIMELINE'`): rows may be
-   * missing, and values old. HBase's `Result.isStale`; false on the embedded engine.
+   * Whether a replica of the region answered, which may lag behind the primary (`consistency: 'TIMELINE'`): rows may be missing, and values
+   * old. HBase's `Result.isStale`; always false on the embedded engine.
    */
   get isStale(): boolean {
     return false;
@@ -55,47 +55,47 @@ export class Result {
   }
 }
 
-/** What a replica answered. A class of its own, so that other results have no field for it. */
+/** The result of a replica. A subclass, so that other results need no field for it. */
 export class StaleResult extends Result {
   override get isStale(): boolean {
     return true;
   }
 }
 
-/** One row without an object for each of its cells: what reads many rows and keeps none of them is given. */
+/** One row without an object for each cell, for reads of many rows of which none is kept. */
 
 const FIRST_CAPACITY = 4096;
 
 /**
- * The newest cells of one row, in the order of a {@link Result}. It is filled again for every row: what is kept must be
- * copied. The i-th cell is `families[i]`, `qualifiers[i]`, `timestamps[i]`, and `bytes` from `starts[i]` to `ends[i]`.
+ * The newest cells of one row, in the order of a {@link Result}. It is refilled for every row, so whatever is kept must be copied. The
+ * i-th cell is `families[i]`, `qualifiers[i]`, `timestamps[i]`, and `bytes` from `starts[i]` to `ends[i]`.
  */
 export class RawRow {
   row: Uint8Array = EMPTY_BYTES;
   count = 0;
-  /** Holds all values. */
+  /** The bytes of all values. */
   bytes: Uint8Array = new Uint8Array(FIRST_CAPACITY);
   readonly families: string[] = [];
-  /** Rows of a table may share these objects: they are to be looked at only. */
+  /** Rows of a table may share these objects: they must not be changed. */
   readonly qualifiers: Uint8Array[] = [];
   readonly timestamps: number[] = [];
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  /** Whether `row` is this object's own, and may be written over. */
+  /** Whether `row` belongs to this object and may be overwritten. */
   private ownsRow = false;
 
   clear(): void {
     this.count = 0;
   }
 
-  /** Begins a row whose key stays as it is while this object is looked at. */
+  /** Begins a row; `row` must not change while this object is used. */
   begin(row: Uint8Array): void {
     this.count = 0;
     this.row = row;
     this.ownsRow = false;
   }
 
-  /** Copies the row's key; over the last one if that is as long. */
+  /** Begins a row with a copy of its key; reuses the last key's buffer if it has the same length. */
   setRow(source: Uint8Array, offset: number, length: number): Uint8Array {
     if (this.row.length !== length || !this.ownsRow) this.row = new Uint8Array(length);
     this.ownsRow = true;
@@ -117,7 +117,7 @@ export class RawRow {
     const end = start + length;
     if (end > this.bytes.length) this.grow(end);
     copySlice(source, offset, length, this.bytes, start);
-    // Mostly the row before has had the same column here: to look costs less than to write.
+    // Mostly the previous row had the same column here, and comparing costs less than writing.
     if (this.families[index] !== family) this.families[index] = family;
     if (this.qualifiers[index] !== qualifier) this.qualifiers[index] = qualifier;
     this.timestamps[index] = timestamp;
@@ -125,7 +125,7 @@ export class RawRow {
     this.ends[index] = end;
   }
 
-  /** Takes over a result. */
+  /** Copies a result. */
   fill(result: Result): void {
     this.begin(result.row);
     for (const { family, qualifier, timestamp, value } of result.cells) {
@@ -138,7 +138,7 @@ export class RawRow {
     return this.bytes.slice(this.starts[index]!, this.ends[index]!);
   }
 
-  /** The same as a result of its own, to be kept. */
+  /** Copies the row to a result that can be kept. */
   toResult(): Result {
     const row = copyBytes(this.row);
     const cells: Cell[] = [];

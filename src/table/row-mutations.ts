@@ -35,20 +35,20 @@ export class RowMutations {
 
 brand(RowMutations, 'rowMutations');
 
-/** What a conditional change asks of the row first. */
+/** The condition of a conditional change. */
 export type CheckCondition =
   | {
       readonly kind: 'column';
       readonly family: string;
       readonly qualifier: Uint8Array;
       readonly operator: CompareOperator;
-      /** The expected value, the left side of the comparison (R72); null: the column is to be absent or empty (R73). */
+      /** The expected value, the left side of the comparison (R72); null: the column must be absent or empty (R73). */
       readonly value: Uint8Array | null;
       readonly timeRange: TimeRange;
     }
   | { readonly kind: 'filter'; readonly filter: Filter; readonly timeRange: TimeRange };
 
-/** Changes a row if it is as expected, in one atomic step (HBase `CheckAndMutate`, R72-R75). */
+/** Changes a row if it matches a condition, in one atomic step (HBase `CheckAndMutate`, R72-R75). */
 export class CheckAndMutate {
   readonly kind = 'checkAndMutate';
   private constructor(
@@ -61,7 +61,7 @@ export class CheckAndMutate {
     }
   }
 
-  /** The same check of the same row with another action. */
+  /** The same check with another action. */
   withAction(action: RowMutation | RowMutations): CheckAndMutate {
     checkAction(action);
     return new CheckAndMutate(this.row, this.condition, action);
@@ -112,7 +112,7 @@ export class CheckAndMutate {
     return CheckAndMutate.ifMatches({ family, qualifier, operator: 'EQUAL', value: null }, action);
   }
 
-  /** If a get with this filter finds anything (R74). */
+  /** If a get with this filter returns anything (R74). */
   static ifFilter(
     filter: Filter,
     action: RowMutation | RowMutations,
@@ -125,12 +125,12 @@ export class CheckAndMutate {
 
 brand(CheckAndMutate, 'checkAndMutate');
 
-/** Whether a value changes a row on a condition. */
+/** Whether a value is a CheckAndMutate. */
 export function isCheckAndMutate(given: unknown): given is CheckAndMutate {
   return requestOf(given) === 'checkAndMutate';
 }
 
-/** @throws InvalidArgumentError when it changes no row. */
+/** @throws InvalidArgumentError unless it changes a row. */
 function checkAction(action: RowMutation | RowMutations): void {
   const request = requestOf(action);
   if (request === 'mutation' || request === 'rowMutations') return;
@@ -139,6 +139,6 @@ function checkAction(action: RowMutation | RowMutations): void {
 
 export interface CheckAndMutateResult {
   readonly success: boolean;
-  /** What an increment or append of the action answered, if it ran and there was one. */
+  /** The result of an increment or append in the action, if it was executed. */
   readonly result: Result | undefined;
 }

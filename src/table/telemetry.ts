@@ -1,4 +1,4 @@
-/** OpenTelemetry, by the part of its API that is used: the program that has the package gives it. */
+/** OpenTelemetry, through the part of its API that is used here: programs that have the package pass it in. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from './checks.js';
@@ -43,7 +43,7 @@ export interface TelemetryFigure {
 
 type FigureCallback = (result: { observe(value: number): void }) => void;
 
-/** Ends a span: with its error, or none, and with attributes of the span alone. */
+/** Ends a span, with its error if it failed, and with attributes for the span alone. */
 export type EndOfSpan = (error?: unknown, figures?: Attributes) => void;
 
 const NAME = 'rowan-orm';
@@ -51,8 +51,8 @@ const CLIENT_SPAN = 2;
 const ERROR_STATUS = 2;
 
 /**
- * Spans of operations, `get shop:orders`, children of whatever span is active where they are called; durations of
- * operations; figures. Names are those of OpenTelemetry's conventions for databases.
+ * Spans of operations, `get shop:orders`, as children of the active span; durations of operations; metrics. Names follow
+ * OpenTelemetry's conventions for databases.
  */
 export class Telemetry {
   private readonly tracer: TelemetryTracer;
@@ -60,7 +60,7 @@ export class Telemetry {
   protected readonly meter: TelemetryMeter;
   private readonly figures: (() => void)[] = [];
 
-  /** `system`: the database, as `db.system.name` has it. */
+  /** `system`: the value of `db.system.name`. */
   constructor(
     api: TelemetryApi,
     private readonly system: string,
@@ -73,7 +73,7 @@ export class Telemetry {
     });
   }
 
-  /** Begins the span of an operation; to be called once with its error, or with none. */
+  /** Starts the span of an operation. Call the returned function once, with the error if it failed. */
   begin(operation: string, table: string, operations = 1, more?: Attributes): EndOfSpan {
     const attributes: Attributes = {
       'db.system.name': this.system,
@@ -108,7 +108,7 @@ export class Telemetry {
     );
   }
 
-  /** A figure that is read when it is asked for: one that goes up and down, or one that only grows. */
+  /** Registers a metric whose value is read on demand: a gauge goes up and down, a counter only grows. */
   observe(name: string, kind: 'gauge' | 'counter', options: FigureOptions, read: () => number): void {
     const figure =
       kind === 'gauge'
@@ -124,7 +124,7 @@ export class Telemetry {
   }
 }
 
-/** @throws InvalidArgumentError for what is not the API. */
+/** @throws InvalidArgumentError unless it is the API. */
 export function checkTelemetry(api: TelemetryApi | undefined): TelemetryApi | undefined {
   if (api === undefined) return undefined;
   if (typeof api?.trace?.getTracer === 'function' && typeof api.metrics?.getMeter === 'function') return api;

@@ -324,7 +324,7 @@ describe('wrong declarations', () => {
       expect.stringMatching(/^Circular: Its table is undefined\..*two modules import each other/),
       expect.stringMatching(/^Table "bad name": Family "d": compression is "ZIP"; write one of NONE/),
       expect.stringMatching(/^Table "bad name": Family "a:b": a family name/),
-      expect.stringMatching(/^Table "bad name": "bad name" is no table name/),
+      expect.stringMatching(/^Table "bad name": "bad name" is not a table name/),
       expect.stringMatching(/^Table "t2": The split key at 1 is empty or does not rise/),
     ]);
   });

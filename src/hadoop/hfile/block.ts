@@ -14,18 +14,18 @@ import {
 } from './format.js';
 
 /**
- * How HBase compresses the content of blocks. GZ is a gzip stream. The others are as Hadoop's `BlockCompressorStream` writes them, any number
- * of:
+ * How HBase compresses the content of blocks. GZ is a gzip stream. The others have the format of Hadoop's `BlockCompressorStream`, any
+ * number of:
  *
- *     bytes unpacked (4) | chunks until those are there: bytes packed (4) | a raw block of the codec
+ *     raw length (4) | chunks until it is reached: compressed length (4) | a raw block of the codec
  *
- * Numbers are big-endian. Hadoop's own ZSTD is one frame without any of that.
+ * Numbers are big-endian. Hadoop's own ZSTD is one frame without this framing.
  */
 
-/** Bytes that are packed at once: no more than fits into the buffers of HBase's codecs. */
+/** Bytes that are compressed together: no more than fits into the buffers of HBase's codecs. */
 const SEGMENT = 64 << 10;
 
-/** Before blocks are packed or unpacked. @throws UnsupportedError naming the package that is missing. */
+/** Call before blocks are compressed or decompressed. @throws UnsupportedError naming the missing package. */
 export async function prepareHFileCodec(compression: HFileCompression): Promise<void> {
   if (compression !== 'GZ') await prepareCodecs([compression]);
 }
@@ -35,7 +35,7 @@ export function packContent(content: Uint8Array, compression: HFileCompression):
   if (compression === 'NONE' || content.length === 0) return content;
   const codec = preparedCodec(compression)!;
   let body = packSegments(content, codec, SEGMENT);
-  // What is as long as it was unpacked, with a head or without, is not unpacked by HBase (`HFileBlock.isUnpacked`).
+  // HBase takes a body of the raw length, with or without a header, for uncompressed (`HFileBlock.isUnpacked`).
   for (let segment = SEGMENT; looksUnpacked(body, content); segment >>= 1) {
     body = packSegments(content, codec, Math.min(segment, content.length) >> 1 || 1);
   }
@@ -59,7 +59,7 @@ function packSegments(content: Uint8Array, codec: BlockCodec, segment: number): 
   return Buffer.concat(parts);
 }
 
-/** The content of a block that is said to unpack to `length` bytes. @throws CorruptionError when it does not. */
+/** Decompresses the content of a block whose header states `length` bytes. @throws CorruptionError when that is wrong. */
 export function unpackContent(body: Buffer, compression: HFileCompression, length: number): Buffer {
   if (compression === 'NONE' || body.length === 0) return body;
   if (compression === 'GZ') return unzip(body, length);
@@ -89,7 +89,7 @@ export function unpackContent(body: Buffer, compression: HFileCompression, lengt
   return content.subarray(0, done);
 }
 
-/** What a chunk unpacks to; undefined where it does not say. */
+/** The raw length of a chunk; undefined if it does not state it. */
 function lengthOf(chunk: Uint8Array, codec: BlockCodec): number | undefined {
   switch (codec.name) {
     case 'SNAPPY':
@@ -123,12 +123,12 @@ function unzip(body: Buffer, length: number): Buffer {
   }
 }
 
-/** Blocks of HFiles: a head, content, checksums. */
+/** Blocks of HFiles: a header, content, checksums. */
 
-/** No block is read whose content is said to be larger: HBase makes them of 64 KiB and one cell. */
+/** Blocks with larger content are not read: HBase's have 64 KiB and one cell. */
 export const LARGEST_BLOCK = 256 << 20;
 
-/** A block as it stands in a file. `previous`: where the block of its kind before it is, or -1. */
+/** Encodes a block. `previous`: the offset of the previous block of its kind, or -1. */
 export function packBlock(
   magic: BlockMagic,
   content: Uint8Array,

@@ -1,4 +1,4 @@
-/** What an HFile says of itself: names and values, and its trailer. */
+/** The metadata of an HFile: its file info (names and values) and its trailer. */
 
 import { CorruptionError } from '../../errors.js';
 import { ByteBuilder, ByteParser } from '../writable.js';
@@ -14,7 +14,7 @@ import {
 
 export type FileInfo = ReadonlyMap<string, Buffer>;
 
-/** `FileInfoProto`, names in their order. */
+/** `FileInfoProto`, sorted by name. */
 export function packFileInfo(info: FileInfo): Buffer {
   const message = new ByteBuilder();
   const pair = new ByteBuilder();
@@ -48,7 +48,7 @@ export function parseFileInfo(content: Buffer): FileInfo {
   return info;
 }
 
-/** `FileTrailerProto`; all but the first two are counts and sizes for those who print them. */
+/** `FileTrailerProto`; all fields but the first two are counts and sizes for tools that print them. */
 export interface Trailer {
   readonly fileInfoOffset: number;
   readonly loadOnOpenOffset: number;
@@ -62,7 +62,7 @@ export interface Trailer {
   readonly codec: number;
 }
 
-/** The fields of the message that are numbers. 6 is the number of meta blocks: none. */
+/** The numeric fields of the message. 6 is the number of meta blocks: none. */
 const FIELDS = {
   fileInfoOffset: 1,
   loadOnOpenOffset: 2,
@@ -95,7 +95,7 @@ export function packTrailer(trailer: Trailer): Buffer {
   return bytes;
 }
 
-/** @throws CorruptionError when it is none, or of another version. */
+/** @throws CorruptionError when it is not a trailer, or of another version. */
 export function parseTrailer(bytes: Buffer): Trailer {
   const version = bytes.readInt32BE(bytes.length - 4) & 0xffffff;
   if (version !== MAJOR_VERSION) {

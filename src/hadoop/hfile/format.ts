@@ -2,17 +2,17 @@ import { type Cell, CellWithTtl } from '../../table/index.js';
 import { type ByteBuilder, type ByteParser, cellOf, TTL_TAG_BYTES, writeTtlTag } from '../writable.js';
 
 /**
- * HFile, version 3: the files that HBase keeps cells in and takes in by its bulk load
+ * HFile, version 3: HBase's file format for cells, which its bulk load accepts
  * (HBase reference guide, appendix "HFile format"; docs/bulk-load.md). FROZEN.
  *
- *     scanned    data blocks, and between them leaf index blocks and chunks of the Bloom filter
- *     not        intermediate index blocks
- *     on open    root index | index of meta blocks (none) | file info | meta of the Bloom filter
- *     trailer    4096 bytes
+ *     scanned      data blocks, interleaved with leaf index blocks and chunks of the Bloom filter
+ *     not scanned  intermediate index blocks
+ *     on open      root index | index of meta blocks (none) | file info | meta of the Bloom filter
+ *     trailer      4096 bytes
  *
- * A block: magic (8) | bytes on disk behind this head (4) | bytes unpacked (4) | where the block of its kind before it is, or -1
- * (8) | kind of checksum (1) | bytes that each is of (4) | bytes of head and content (4) | content | a checksum (4) of each
- * 16384 bytes of head and content. Numbers are big-endian.
+ * A block: magic (8) | size on disk without this header (4) | uncompressed size (4) | offset of the previous block of its kind, or -1
+ * (8) | type of checksum (1) | bytes per checksum (4) | size of header and content (4) | content | a checksum (4) for each
+ * 16384 bytes of header and content. Numbers are big-endian.
  */
 
 export const BlockMagic = {
@@ -38,15 +38,15 @@ export const CHECKSUM_CRC32 = 1;
 export const TRAILER_BYTES = 4096;
 export const MAJOR_VERSION = 3;
 export const MINOR_VERSION = 3;
-/** What HBase 1 called the order of cells; all versions know it by this name. */
+/** HBase 1's class name for the order of cells; every version accepts it. */
 export const COMPARATOR = 'org.apache.hadoop.hbase.KeyValue$KVComparator';
-/** What begins a message where older versions had something else. */
+/** The prefix of a protocol-buffers message; older versions have another encoding there. */
 export const MESSAGE_MARK = Buffer.from('PBUF');
 
-/** The codecs that HFiles are written and read with here, by HBase's numbers (`Compression.Algorithm`). */
+/** The supported codecs, by HBase's numbers (`Compression.Algorithm`). */
 export const HFILE_CODECS = { GZ: 1, NONE: 2, SNAPPY: 3, LZ4: 4, ZSTD: 6 } as const;
 export type HFileCompression = keyof typeof HFILE_CODECS;
-/** HBase's others, for messages. */
+/** HBase's other codecs, for error messages. */
 export const CODEC_NAMES: readonly string[] = [
   'LZO',
   'GZ',
@@ -83,7 +83,7 @@ export const Info = {
 
 /** Cells as `KeyValue`s of an HFile, with tags. */
 
-/** What a key has beside row, family and qualifier: two lengths, timestamp, type. */
+/** Bytes of a key besides row, family and qualifier: two lengths, timestamp, type. */
 const KEY_OVERHEAD = 12;
 
 export function keyLength(cell: Cell, family: Uint8Array): number {
@@ -96,12 +96,12 @@ export function writeKey(target: ByteBuilder, cell: Cell, family: Uint8Array): v
   target.long(cell.timestamp).byte(cell.type);
 }
 
-/** How many bytes of tags a cell has. */
+/** The number of bytes of a cell's tags. */
 export function tagBytes(cell: Cell): number {
   return cell instanceof CellWithTtl ? TTL_TAG_BYTES : 0;
 }
 
-/** The cell, its tags and the number of the write that made it: 0, for the server gives files that it takes in theirs. */
+/** The cell, its tags and its sequence number: 0, because the server assigns one to each file that it loads. */
 export function writeCell(target: ByteBuilder, cell: Cell, family: Uint8Array): void {
   target.int(keyLength(cell, family)).int(cell.value.length);
   writeKey(target, cell, family);
@@ -111,7 +111,7 @@ export function writeCell(target: ByteBuilder, cell: Cell, family: Uint8Array): 
   target.vint(0);
 }
 
-/** What cells of a file have behind their values. */
+/** What follows the values of a file's cells. */
 export interface CellShape {
   readonly tags: boolean;
   readonly sequence: boolean;
@@ -119,7 +119,7 @@ export interface CellShape {
 
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
-/** Reads cells one after the other; those that share a row or family with the one before it share its objects. */
+/** Parses consecutive cells. A cell with the row or family of the previous one shares its array. */
 export class CellReader {
   private row = NO_BYTES;
   private familyBytes = NO_BYTES;
@@ -130,7 +130,7 @@ export class CellReader {
     private readonly shape: CellShape,
   ) {}
 
-  /** The cell at the parser's place. @throws CorruptionError */
+  /** The cell at the parser's position. @throws CorruptionError */
   read(): Cell {
     const { parser, shape } = this;
     const keyBytes = parser.int();

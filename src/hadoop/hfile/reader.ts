@@ -1,4 +1,4 @@
-/** Reads HFiles from the first cell to the last. What a file says of itself is bounded before it is believed. */
+/** Reads HFiles from the first cell to the last. Sizes and offsets in a file are checked before they are used. */
 
 import { type FileHandle, open } from 'node:fs/promises';
 import { CorruptionError, UnsupportedError } from '../../errors.js';
@@ -20,10 +20,10 @@ import {
 
 const KIND = 'an HFile';
 
-/** A data block that was read. */
+/** A data block in memory. */
 export interface HFileBlock {
   readonly offset: number;
-  /** Where the block behind it begins. */
+  /** The offset of the next block. */
   readonly next: number;
   readonly cells: readonly Cell[];
 }
@@ -40,8 +40,8 @@ export class HFileReader {
   ) {}
 
   /**
-   * @throws CorruptionError naming the file when it is no HFile of version 3; UnsupportedError for one that is compressed by
-   * another codec, or whose package is missing, encrypted, or has encoded blocks.
+   * @throws CorruptionError naming the file when it is not an HFile of version 3; UnsupportedError when it is encrypted, has encoded
+   * blocks, or is compressed by another codec or by one whose package is missing.
    */
   static async open(path: string): Promise<HFileReader> {
     const handle = await open(path, 'r');
@@ -66,8 +66,7 @@ export class HFileReader {
   }
 
   /**
-   * The first data block that begins at `offset` or behind it; undefined when there is none. `offset` is 0, or `next` of a
-   * block.
+   * The first data block at or after `offset`, or undefined. `offset` is 0, or `next` of a block.
    * @throws CorruptionError naming file and byte.
    */
   block(offset: number): Promise<HFileBlock | undefined> {
@@ -88,7 +87,7 @@ export class HFileReader {
     });
   }
 
-  /** Every cell, in order. @throws CorruptionError when there are not as many as the trailer says. */
+  /** Every cell, in order. @throws CorruptionError when their number differs from the trailer's. */
   async *cells(): AsyncGenerator<Cell, void> {
     let cells = 0;
     for (let block = await this.block(0); block !== undefined; block = await this.block(block.next)) {
@@ -97,7 +96,7 @@ export class HFileReader {
     }
     const { entries } = this.trailer;
     if (cells === entries) return;
-    throw new CorruptionError(`${this.path} has ${cells} cells, and says that there are ${entries}.`, {
+    throw new CorruptionError(`${this.path} has ${cells} cells, but its trailer says ${entries}.`, {
       details: { file: this.path },
     });
   }
@@ -108,7 +107,7 @@ export class HFileReader {
 }
 
 async function readHead(handle: FileHandle, offset: number, limit: number): Promise<BlockHead> {
-  if (offset + BLOCK_HEAD_BYTES > limit) throw new CorruptionError('a block is said to stand behind its end');
+  if (offset + BLOCK_HEAD_BYTES > limit) throw new CorruptionError('a block begins beyond its end');
   return blockHead(await readAt(handle, offset, BLOCK_HEAD_BYTES), limit - offset);
 }
 
@@ -134,7 +133,7 @@ function codecOf(codec: number): HFileCompression {
   for (const name of Object.keys(HFILE_CODECS) as HFileCompression[])
     if (HFILE_CODECS[name] === codec) return name;
   throw new UnsupportedError(
-    `it is compressed by ${CODEC_NAMES[codec] ?? codec}; HFiles are read here with ${Object.keys(HFILE_CODECS).join(', ')}. Have HBase export the table, ` +
+    `it is compressed by ${CODEC_NAMES[codec] ?? codec}; the supported codecs are ${Object.keys(HFILE_CODECS).join(', ')}. Have HBase export the table, ` +
       'or compact it with one of those.',
   );
 }
@@ -146,7 +145,7 @@ function requirePlain(info: FileInfo): void {
 
 function encoded(what: string): UnsupportedError {
   return new UnsupportedError(
-    `it encodes ${what}; HFiles are read here with DATA_BLOCK_ENCODING NONE. Have HBase export the table, or compact it ` +
+    `it encodes ${what}; only DATA_BLOCK_ENCODING NONE is supported. Have HBase export the table, or compact it ` +
       'with that.',
   );
 }

@@ -18,9 +18,9 @@ import {
   writeKey,
 } from './format.js';
 
-/** The index of an HFile's data blocks: one level, or leaves between the data blocks and what leads to them. */
+/** The index of an HFile's data blocks: one level, or leaves between the data blocks and the levels above them. */
 
-/** Where a block begins, how long it is on disk, and the key that it begins with. */
+/** Offset, size on disk and first key of a block. */
 export interface IndexEntry {
   readonly key: Uint8Array;
   readonly offset: number;
@@ -30,7 +30,7 @@ export interface IndexEntry {
 /** Entries of one index block, in order. */
 export class IndexEntries {
   private entries: IndexEntry[] = [];
-  /** Bytes of the block that they make, about. */
+  /** The approximate size of their block. */
   size = 0;
 
   get count(): number {
@@ -42,7 +42,7 @@ export class IndexEntries {
     this.size += entry.key.length + 16;
   }
 
-  /** The entries, which are forgotten here. */
+  /** Returns the entries and removes them. */
   take(): readonly IndexEntry[] {
     const { entries } = this;
     this.entries = [];
@@ -50,7 +50,7 @@ export class IndexEntries {
     return entries;
   }
 
-  /** As a root has them: read from the first on. */
+  /** In the encoding of a root: read sequentially. */
   rootBytes(): Buffer {
     const bytes = new ByteBuilder(this.size + 16);
     for (const { key, offset, bytes: length } of this.entries) bytes.long(offset).int(length).vbytes(key);
@@ -58,7 +58,7 @@ export class IndexEntries {
   }
 }
 
-/** As leaves and intermediate blocks have them: searched by the places of the entries, which come first. */
+/** In the encoding of leaves and intermediate blocks: the offsets of the entries come first, for a binary search. */
 export function searchableBytes(entries: readonly IndexEntry[]): Buffer {
   const bytes = new ByteBuilder().int(entries.length);
   let place = 0;
@@ -71,17 +71,17 @@ export function searchableBytes(entries: readonly IndexEntry[]): Buffer {
   return bytes.copy();
 }
 
-/** The Bloom filter of the rows of an HFile, in chunks (`CompoundBloomFilter`, one percent of false answers). */
+/** The Bloom filter of the rows of an HFile, in chunks (`CompoundBloomFilter`, 1 % false positives). */
 
 const FILTER_VERSION = 3;
-/** HBase's number of the hash below, its default (`hbase.hash.type`). */
+/** HBase's number for the hash below, its default (`hbase.hash.type`). */
 const MURMUR = 1;
 const HASHES = 7;
 const BITS_PER_KEY = 9.6;
-/** Keys of a chunk: it is no larger than 128 KiB then. */
+/** Keys per chunk, which then has at most 128 KiB. */
 const KEYS_PER_CHUNK = Math.floor((8 * 131072) / BITS_PER_KEY);
 
-/** MurmurHash2 as HBase has it: the bytes behind the last four are signed. */
+/** HBase's variant of MurmurHash2: the bytes after the last full word are signed. */
 export function murmurHash(bytes: Uint8Array, seed: number): number {
   const m = 0x5bd1e995;
   const words = bytes.length & ~3;
@@ -107,7 +107,7 @@ function signed(byte: number): number {
   return (byte << 24) >> 24;
 }
 
-/** The bits of a filter for keys of these hashes. */
+/** The bits of a filter for keys with these hashes. */
 function filterBits(first: Int32Array, second: Int32Array, keys: number): Buffer {
   const bits = Buffer.alloc(Math.ceil((keys * BITS_PER_KEY) / 8));
   const size = bits.length * 8;
@@ -122,7 +122,7 @@ function filterBits(first: Int32Array, second: Int32Array, keys: number): Buffer
   return bits;
 }
 
-/** Whether a filter may have a key: false is certain. */
+/** Whether a filter may contain a key; false is certain. */
 export function mayContain(bits: Uint8Array, key: Uint8Array): boolean {
   const size = bits.length * 8;
   let hash = murmurHash(key, 0);
@@ -135,7 +135,7 @@ export function mayContain(bits: Uint8Array, key: Uint8Array): boolean {
   return true;
 }
 
-/** Collects the rows of a file, in order and each once; `chunk` writes a block and answers where. */
+/** Collects the rows of a file, sorted and without duplicates; `chunk` writes a block and returns its offset. */
 export class BloomWriter {
   private readonly first = new Int32Array(KEYS_PER_CHUNK);
   private readonly second = new Int32Array(KEYS_PER_CHUNK);
@@ -150,7 +150,7 @@ export class BloomWriter {
     return this.keys === KEYS_PER_CHUNK;
   }
 
-  /** `row` is kept. */
+  /** Keeps a reference to `row`. */
   add(row: Uint8Array): void {
     if (this.keys === 0) this.firstKey = row;
     const hash = murmurHash(row, 0);
@@ -159,7 +159,7 @@ export class BloomWriter {
     this.lastKey = row;
   }
 
-  /** The bits of the keys since the last chunk; undefined when there are none. */
+  /** The bits of the keys added since the last chunk; undefined when there are none. */
   takeChunk(): Buffer | undefined {
     if (this.keys === 0) return undefined;
     const bits = filterBits(this.first, this.second, this.keys);
@@ -169,7 +169,7 @@ export class BloomWriter {
     return bits;
   }
 
-  /** Says where the chunk that was taken stands. */
+  /** Records the offset of the chunk that was returned last. */
   chunkAt(offset: number, bytes: number): void {
     this.chunks.add({ key: this.firstKey, offset, bytes });
   }
@@ -183,30 +183,30 @@ export class BloomWriter {
       .long(this.allKeys)
       .long(this.allKeys)
       .int(this.chunks.count)
-      // Rows are compared byte by byte: no comparator.
+      // No comparator: rows are compared byte by byte.
       .vint(0);
     return meta.bytes(this.chunks.rootBytes()).copy();
   }
 }
 
-/** Writes HFiles (format.ts): sorted cells of one family, for HBase to take in. */
+/** Writes HFiles (format.ts): sorted cells of one family, for HBase's bulk load. */
 
 export interface HFileOptions {
   /** The family of all its cells. */
   readonly family: string;
-  /** Default `NONE`. Others than GZ have to be made ready before (`prepareHFileCodec`). */
+  /** Default `NONE`. Codecs other than GZ must be loaded first (`prepareHFileCodec`). */
   readonly compression?: HFileCompression;
   /** Bytes of cells after which a data block ends. Default 64 KiB. */
   readonly blockSize?: number;
   /** Bytes after which an index block ends. Default 128 KiB. */
   readonly indexBlockSize?: number;
-  /** Whether it has a Bloom filter of its rows. Default true. */
+  /** Whether to write a Bloom filter of the rows. Default true. */
   readonly bloom?: boolean;
-  /** When it is said to have been made, ms. Default: now. */
+  /** The time of creation in its metadata, ms. Default: now. */
   readonly now?: number;
 }
 
-/** Where the bytes of a file go, one call after the other. */
+/** The destination of a file's bytes, in order. */
 export interface HFileOutput {
   append(bytes: Uint8Array): Promise<void>;
 }
@@ -219,12 +219,12 @@ export interface WrittenHFile {
   readonly lastRow: Uint8Array;
 }
 
-/** Bytes of finished blocks that wait in memory. */
+/** Bytes of finished blocks that are buffered in memory. */
 const PENDING_BYTES = 1 << 20;
 
 /**
- * One file. `add` takes cells in their order (row, qualifier, newest timestamp first, the higher type first); wait for `drain`
- * whenever `full`; `finish` ends it.
+ * Writes one file. Call `add` for each cell in order (row, qualifier, newest timestamp first, higher type first), await `drain`
+ * whenever `full`, then call `finish`.
  */
 export class HFileWriter {
   private readonly family: Buffer;
@@ -277,19 +277,19 @@ export class HFileWriter {
     }
   }
 
-  /** Bytes written so far, about. */
+  /** Approximate bytes written so far. */
   get size(): number {
     return this.offset + this.content.length;
   }
 
-  /** Whether `drain` is to be waited for before the next cell. */
+  /** Whether `drain` must be awaited before the next cell. */
   get full(): boolean {
     return this.pendingBytes >= PENDING_BYTES;
   }
 
   /**
-   * Takes a cell, whose bytes are not to change until the file is finished.
-   * @throws InvalidArgumentError when it does not come behind the one before it, or cannot be in a file.
+   * Adds a cell. Its arrays must not change before the file is finished.
+   * @throws InvalidArgumentError when it is out of order, or a kind of cell that files do not have.
    */
   add(cell: Cell): void {
     const { last } = this;
@@ -304,7 +304,7 @@ export class HFileWriter {
     this.last = cell;
   }
 
-  /** Writes what is finished. */
+  /** Writes the finished blocks. */
   async drain(): Promise<void> {
     const { pending } = this;
     this.pending = [];
@@ -312,7 +312,7 @@ export class HFileWriter {
     if (pending.length > 0) await this.output.append(Buffer.concat(pending));
   }
 
-  /** Ends the file. @throws InvalidArgumentError when it has no cell. */
+  /** Completes the file. @throws InvalidArgumentError when it has no cell. */
   async finish(): Promise<WrittenHFile> {
     const { last, firstRow } = this;
     if (last === undefined || firstRow === undefined) {
@@ -407,7 +407,7 @@ export class HFileWriter {
       const part = new IndexEntries();
       for (const entry of this.root.take()) {
         part.add(entry);
-        // Of two at least, so that each level is shorter than the one below.
+        // At least two entries per block, so that each level is shorter than the one below.
         if (part.size >= this.indexBlockSize && part.count > 1) {
           above.add(this.writeIndex(BlockMagic.intermediateIndex, part.take()));
         }
@@ -471,7 +471,7 @@ export class HFileWriter {
 
 const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 
-/** As cells stand in files: by row, qualifier, newest first, the higher type first. Of one family. */
+/** The order of cells in a file of one family: row, qualifier, newest first, higher type first. */
 export function compareCells(a: Cell, b: Cell): number {
   return (
     compareBytes(a.row, b.row) ||

@@ -1,16 +1,16 @@
-/** The message `Result` of HBase's `Client.proto` with its cells, and the key that it stands under. */
+/** The message `Result` of HBase's `Client.proto` with its cells, and its key. */
 
 import { CorruptionError } from '../../errors.js';
 import { type Cell, CellWithTtl, Result } from '../../table/index.js';
 import { ByteBuilder, ByteParser, cellOf, writeTtlTag } from '../writable.js';
 
-/** Fields of `Result`: its cells, and those that say that they stand elsewhere or are not all. */
+/** Fields of `Result`: its cells, and two that say that the cells are elsewhere or incomplete. */
 const CELL = 1;
 const CELLS_ELSEWHERE = 2;
 /** Fields of `Cell`. */
 const Field = { row: 1, family: 2, qualifier: 3, timestamp: 4, type: 5, value: 6, tags: 7 } as const;
 
-/** Builds records: keys and values, with their lengths beside them. */
+/** Builds records: keys, values and their lengths. */
 export class RecordBuilder {
   readonly keys = new ByteBuilder(4096);
   readonly keyLengths = new ByteBuilder();
@@ -22,7 +22,7 @@ export class RecordBuilder {
   private readonly families = new Map<string, Uint8Array>();
   records = 0;
 
-  /** Bytes of what was added. */
+  /** Bytes added so far. */
   get size(): number {
     return this.keys.length + this.values.length;
   }
@@ -68,14 +68,14 @@ export class RecordBuilder {
   }
 }
 
-/** The row of a record. @throws CorruptionError when key or value is none. */
+/** The row of a record. @throws CorruptionError when key or value is malformed. */
 export function resultOf(key: Buffer, value: Buffer): Result {
   const keyParser = new ByteParser(key);
   const row = keyParser.take(keyParser.int());
   const framed = new ByteParser(value);
   const length = framed.varint();
   if (keyParser.left > 0 || length !== framed.left)
-    throw new CorruptionError('a record is no row and its cells');
+    throw new CorruptionError('a record is not a row and its cells');
   const message = new ByteParser(framed.take(length));
   const cells: Cell[] = [];
   for (let field = message.field(); field !== undefined; field = message.field()) {
@@ -84,7 +84,7 @@ export function resultOf(key: Buffer, value: Buffer): Result {
     if (field.number === CELL && typeof field.value !== 'number') cells.push(cellOfMessage(field.value));
   }
   for (const cell of cells) {
-    if (!row.equals(cell.row)) throw new CorruptionError('a cell is of another row than its key says');
+    if (!row.equals(cell.row)) throw new CorruptionError('a cell has another row than its key');
   }
   return new Result(row, cells);
 }
@@ -98,12 +98,12 @@ function cellOfMessage(bytes: Buffer): Cell {
     found.set(field.number, field.value);
   const part = (number: number): Buffer => {
     const value = found.get(number) ?? NOTHING;
-    if (typeof value === 'number') throw new CorruptionError('a cell has a number where bytes belong');
+    if (typeof value === 'number') throw new CorruptionError('a cell has a number instead of bytes');
     return value;
   };
   const number = (field: number): number => {
     const value = found.get(field) ?? 0;
-    if (typeof value !== 'number') throw new CorruptionError('a cell has bytes where a number belongs');
+    if (typeof value !== 'number') throw new CorruptionError('a cell has bytes instead of a number');
     return value;
   };
   return cellOf({

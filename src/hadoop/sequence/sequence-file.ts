@@ -7,14 +7,14 @@ import { ByteBuilder, ByteParser, naming, readAt, vintLength } from '../writable
 import { RecordBuilder, resultOf } from './result-message.js';
 
 /**
- * Sequence files of Hadoop, version 6, as HBase's Export writes them: rows by their keys (docs/bulk-load.md). FROZEN.
+ * Sequence files of Hadoop, version 6, as written by HBase's Export: rows by their keys (docs/bulk-load.md). FROZEN.
  *
- *     head     "SEQ" 06 | class of keys | class of values | compressed (1) | in blocks (1) | [codec's class] | metadata: pairs (4), texts | sync (16)
- *     record   length (4) | length of the key (4) | key | value, packed if compressed
- *     block    -1 (4) | sync (16) | records, vint | lengths of keys | keys | lengths of values | values; each: bytes, vint | packed bytes
+ *     header   "SEQ" 06 | class of keys | class of values | compressed (1) | in blocks (1) | [codec's class] | metadata: pairs (4), strings | sync (16)
+ *     record   length (4) | length of the key (4) | key | value, compressed if so declared
+ *     block    -1 (4) | sync (16) | records, vint | lengths of keys | keys | lengths of values | values; each: size, vint | compressed bytes
  *
- * Between records stands now and then -1 (4) | sync (16). A key is a length (4) and bytes, a value the message `Result` behind its
- * length; classes and texts are a length (vint) and UTF-8. Numbers are big-endian.
+ * Some records are preceded by -1 (4) | sync (16). A key is a length (4) and bytes; a value is a length and the message `Result`;
+ * classes and strings are a length (vint) and UTF-8. Numbers are big-endian.
  */
 
 export const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
@@ -22,42 +22,42 @@ export const SYNC_BYTES = 16;
 export const KEY_CLASS = 'org.apache.hadoop.hbase.io.ImmutableBytesWritable';
 export const VALUE_CLASS = 'org.apache.hadoop.hbase.client.Result';
 
-/** What a block, or a record, unpacks to at the most. */
+/** The largest decompressed size of a block or record. */
 export const LARGEST_UNPACKED = 256 << 20;
 
 type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
 type Pack = (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 
-/** The codecs that are known here, by their classes. */
+/** The supported codecs, by their classes. */
 const CODECS: Readonly<Record<string, { readonly pack: Pack; readonly unpack: Unpack }>> = {
   'org.apache.hadoop.io.compress.DefaultCodec': { pack: promisify(deflate), unpack: promisify(inflate) },
   'org.apache.hadoop.io.compress.DeflateCodec': { pack: promisify(deflate), unpack: promisify(inflate) },
   'org.apache.hadoop.io.compress.GzipCodec': { pack: promisify(gzip), unpack: promisify(gunzip) },
 };
 export const CODEC_CLASSES: readonly string[] = Object.keys(CODECS);
-/** What is written with: deflate, as Hadoop does by default. */
+/** Files are written with deflate, Hadoop's default. */
 export const WRITTEN_CODEC = CODEC_CLASSES[0]!;
 
 export function pack(bytes: Uint8Array): Promise<Buffer> {
   return CODECS[WRITTEN_CODEC]!.pack(bytes, { level: 1 });
 }
 
-/** @throws CorruptionError when it is nothing that the codec packed, or more than {@link LARGEST_UNPACKED}. */
+/** @throws CorruptionError when it is not the codec's output, or larger than {@link LARGEST_UNPACKED}. */
 export async function unpack(codec: string, bytes: Uint8Array): Promise<Buffer> {
   try {
     return await CODECS[codec]!.unpack(bytes, { maxOutputLength: LARGEST_UNPACKED });
   } catch (cause) {
-    throw new CorruptionError(`it cannot be unpacked (${(cause as Error).message})`, { cause });
+    throw new CorruptionError(`it cannot be decompressed (${(cause as Error).message})`, { cause });
   }
 }
 
-/** Writes sequence files (format.ts): blocks packed by deflate. */
+/** Writes sequence files: blocks compressed by deflate. */
 
-/** Bytes of rows after which a block ends. */
+/** A block ends when its rows have this many bytes. */
 const BLOCK_BYTES = 1 << 20;
 const ESCAPE = -1;
 
-/** What the bytes of one file are. `sync` marks where its blocks begin: 16 bytes that stand nowhere else in it. */
+/** Encodes one file. `sync` marks the beginnings of its blocks: 16 bytes that occur nowhere else in it. */
 export class SequenceWriter {
   private readonly records = new RecordBuilder();
 
@@ -79,7 +79,7 @@ export class SequenceWriter {
       .copy();
   }
 
-  /** Whole blocks of all these rows, in their order. */
+  /** Complete blocks of these rows, in order. */
   async blocks(rows: readonly Result[]): Promise<Buffer> {
     const blocks: Buffer[] = [];
     for (const [at, row] of rows.entries()) {
@@ -101,21 +101,21 @@ export class SequenceWriter {
   }
 }
 
-/** Reads sequence files of rows, in parts that stand by themselves. What lengths say is held against the file first. */
+/** Reads sequence files of rows in independent parts. Lengths are checked against the size of the file before they are used. */
 
 const KIND = 'a sequence file';
-/** A head is no longer than this. */
+/** The largest header. */
 const LARGEST_HEAD = 1 << 20;
-/** Bytes that are read at once, if they are there. */
+/** Bytes per read, unless the file is shorter. */
 const CHUNK = 1 << 20;
-/** Rows of a part, about. */
+/** Approximate number of rows of a part. */
 const ROWS_OF_PART = 1000;
 const LONGEST_VINT = 9;
 
-/** Rows of a block, or of records one behind the other. */
+/** The rows of a block, or of consecutive records. */
 export interface SequencePart {
   readonly offset: number;
-  /** Where the part behind it begins. */
+  /** The offset of the next part. */
   readonly next: number;
   readonly rows: readonly Result[];
 }
@@ -139,8 +139,8 @@ export class SequenceReader {
   ) {}
 
   /**
-   * @throws CorruptionError naming the file when it is no sequence file of version 6; UnsupportedError for one that holds no rows
-   * of HBase, or is packed by a codec that is not known here.
+   * @throws CorruptionError naming the file when it is not a sequence file of version 6; UnsupportedError when it has other content
+   * than rows of HBase, or is compressed by an unsupported codec.
    */
   static async open(path: string): Promise<SequenceReader> {
     const handle = await open(path, 'r');
@@ -156,7 +156,7 @@ export class SequenceReader {
   }
 
   /**
-   * The part that begins at `offset`; undefined at the end. `offset` is 0, or `next` of a part.
+   * The part at `offset`; undefined at the end. `offset` is 0, or `next` of a part.
    * @throws CorruptionError naming file and byte.
    */
   part(offset: number): Promise<SequencePart | undefined> {
@@ -189,12 +189,13 @@ export class SequenceReader {
       ByteParser,
     ];
     const rows: Result[] = [];
-    // Each record has a length of a byte at the least: no more are believed.
-    if (count.value > keyLengths.left) throw new CorruptionError('a block has fewer records than it says');
+    // The length of each record has at least one byte, which limits their number.
+    if (count.value > keyLengths.left)
+      throw new CorruptionError('a block has fewer records than its header says');
     for (let record = 0; record < count.value; record++) {
       rows.push(resultOf(keys.take(keyLengths.vint()), values.take(valueLengths.vint())));
     }
-    if (keys.left + values.left > 0) throw new CorruptionError('a block has more than its records');
+    if (keys.left + values.left > 0) throw new CorruptionError('a block has bytes after its records');
     return { offset, next: at, rows };
   }
 
@@ -225,7 +226,7 @@ export class SequenceReader {
     const mark = await this.bytes(offset, 4 + SYNC_BYTES);
     if (mark.readInt32BE(0) === ESCAPE && mark.subarray(4).equals(this.head.sync))
       return offset + 4 + SYNC_BYTES;
-    throw new CorruptionError('there is no mark where a block or record begins');
+    throw new CorruptionError('there is no sync marker before a block or record');
   }
 
   private async vint(at: number): Promise<{ readonly value: number; readonly end: number }> {
@@ -234,10 +235,10 @@ export class SequenceReader {
     return { value: new ByteParser(bytes).vint(), end: at + length };
   }
 
-  /** @throws CorruptionError when there are not so many: before room is made for them. */
+  /** @throws CorruptionError when the file has fewer bytes, before anything is allocated. */
   private async bytes(at: number, length: number): Promise<Buffer> {
     if (!(length >= 0) || at + length > this.size) {
-      throw new CorruptionError(`${length} bytes are said to stand at byte ${at} of ${this.size}`);
+      throw new CorruptionError(`there are not ${length} bytes at byte ${at} of ${this.size}`);
     }
     if (at < this.base || at + length > this.base + this.buffer.length) {
       this.buffer = await readAt(this.handle, at, Math.min(Math.max(length, CHUNK), this.size - at));
@@ -250,11 +251,11 @@ export class SequenceReader {
 function parseHead(bytes: Buffer): Head {
   const parser = new ByteParser(bytes);
   if (!parser.take(MAGIC.length).equals(MAGIC))
-    throw new CorruptionError('it is no sequence file of version 6');
+    throw new CorruptionError('it is not a sequence file of version 6');
   const [keys, values] = [parser.vbytes().toString(), parser.vbytes().toString()];
   if (keys !== KEY_CLASS || values !== VALUE_CLASS) {
     throw new UnsupportedError(
-      `it holds ${values.slice(0, 100)} by ${keys.slice(0, 100)}, and only rows of HBase (${VALUE_CLASS} by ${KEY_CLASS}) can be read. ` +
+      `it contains ${values.slice(0, 100)} by ${keys.slice(0, 100)}, but only rows of HBase (${VALUE_CLASS} by ${KEY_CLASS}) can be read. ` +
         "Name files of HBase's Export.",
     );
   }
@@ -262,15 +263,15 @@ function parseHead(bytes: Buffer): Head {
   const codec = compressed ? parser.vbytes().toString() : undefined;
   if (codec !== undefined && !CODEC_CLASSES.includes(codec)) {
     throw new UnsupportedError(
-      `it is packed by ${codec.slice(0, 100)}. Export it without, or with -D ` +
+      `it is compressed by ${codec.slice(0, 100)}, which is not supported. Export it without, or with -D ` +
         `mapreduce.output.fileoutputformat.compress.codec=${CODEC_CLASSES[0]!}.`,
     );
   }
-  if (inBlocks && !compressed) throw new CorruptionError('it has blocks that are not packed');
-  // Each pair has two bytes at the least.
+  if (inBlocks && !compressed) throw new CorruptionError('it has blocks that are not compressed');
+  // Each pair has at least two bytes.
   const pairs = parser.int();
   if (pairs < 0 || pairs > parser.left / 2)
-    throw new CorruptionError('it says more of itself than it has bytes');
+    throw new CorruptionError('its metadata has more pairs than there are bytes');
   for (let i = 0; i < 2 * pairs; i++) parser.vbytes();
   const sync = Buffer.from(parser.take(SYNC_BYTES));
   return { codec, inBlocks, sync, end: parser.at };

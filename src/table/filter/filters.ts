@@ -20,11 +20,11 @@ export type CompareOperator =
   | 'GREATER'
   | 'NO_OP';
 
-/** What a cell's bytes are compared with. All but `binary`, `binaryPrefix` and `long` go only with (not) equal. */
+/** What a cell's bytes are compared with. All but `binary`, `binaryPrefix` and `long` only support EQUAL and NOT_EQUAL. */
 export type Comparator =
   | { readonly kind: 'binary'; readonly value: Uint8Array }
   | { readonly kind: 'binaryPrefix'; readonly value: Uint8Array }
-  /** The bytes from `offset` on, as many as `value` has (`BinaryComponentComparator`). */
+  /** The bytes from `offset`, as many as `value` has (`BinaryComponentComparator`). */
   | { readonly kind: 'binaryComponent'; readonly value: Uint8Array; readonly offset: number }
   /** An 8-byte big-endian signed integer (`LongComparator`). */
   | { readonly kind: 'long'; readonly value: bigint }
@@ -33,10 +33,10 @@ export type Comparator =
   | { readonly kind: 'null' }
   /** Finds `pattern` anywhere in the bytes, read as UTF-8 (`RegexStringComparator`). */
   | { readonly kind: 'regex'; readonly pattern: string; readonly flags: string }
-  /** Finds the text anywhere, lower case against lower case (`SubstringComparator`). */
+  /** Finds the text anywhere, ignoring case (`SubstringComparator`). */
   | { readonly kind: 'substring'; readonly value: string };
 
-/** The filters of HBase (`org.apache.hadoop.hbase.filter`) as plain, frozen data; engines evaluate or ship them. */
+/** HBase's filters (`org.apache.hadoop.hbase.filter`) as frozen data; engines evaluate them or send them to servers. */
 
 interface Compare {
   readonly operator: CompareOperator;
@@ -48,7 +48,7 @@ interface ColumnCompare extends Compare {
   readonly qualifier: Uint8Array;
 }
 
-/** A row or family range of bytes; a missing end is open. */
+/** A range of rows; a missing bound means no bound. */
 export interface RowRange {
   readonly startRow: Uint8Array;
   readonly startInclusive: boolean;
@@ -72,17 +72,17 @@ export type Filter =
       readonly filterIfMissing: boolean;
       readonly latestVersionOnly: boolean;
     } & ColumnCompare)
-  /** Passes the cells of one column that compare; other columns are dropped (`ColumnValueFilter`). */
+  /** Passes the cells of one column that match; drops other columns (`ColumnValueFilter`). */
   | ({ readonly kind: 'columnValue' } & ColumnCompare)
   | {
       readonly kind: 'dependentColumn';
       readonly family: string;
       readonly qualifier: Uint8Array;
       readonly dropDependentColumn: boolean;
-      /** With a comparison only the cells of the reference column that pass it count. */
+      /** With a comparison only those cells of the reference column that match it count. */
       readonly compare: Compare | null;
     }
-  /** An absent (null) end is open. */
+  /** Null means no bound. */
   | {
       readonly kind: 'columnRange';
       readonly minColumn: Uint8Array | null;
@@ -92,7 +92,7 @@ export type Filter =
     }
   | { readonly kind: 'columnPrefix'; readonly prefix: Uint8Array }
   | { readonly kind: 'multipleColumnPrefix'; readonly prefixes: readonly Uint8Array[] }
-  /** `columnOffset` gives the first column instead of `offset` when it is not null. */
+  /** If not null, `columnOffset` is the first column, instead of `offset`. */
   | {
       readonly kind: 'columnPagination';
       readonly limit: number;
@@ -111,7 +111,7 @@ export type Filter =
     }
   | { readonly kind: 'multiRowRange'; readonly ranges: readonly RowRange[] }
   | { readonly kind: 'timestamps'; readonly timestamps: readonly number[]; readonly canHint: boolean }
-  /** Passes each row with this chance, 0..1. */
+  /** Passes each row with this probability, 0..1. */
   | { readonly kind: 'random'; readonly chance: number }
   /** Ends the scan at the first cell or row that the inner filter drops. */
   | { readonly kind: 'while'; readonly filter: Filter }
@@ -126,7 +126,7 @@ export type Filter =
 /** The filter's discriminant. */
 export type FilterKind = Filter['kind'];
 
-/** Constructors of filters and comparators: checked, frozen, with HBase's defaults. */
+/** Factories of filters and comparators: checked, frozen, with HBase's defaults. */
 
 /** Comparators by HBase's names. */
 export const comparators = Object.freeze({
@@ -145,7 +145,7 @@ export const comparators = Object.freeze({
   bit: (value: BytesLike, operator: 'AND' | 'OR' | 'XOR'): Comparator =>
     Object.freeze({ kind: 'bit', value: checkBytes(value, 'value'), operator }),
   null: (): Comparator => Object.freeze({ kind: 'null' }),
-  /** `flags` are JavaScript's `i`, `m` and `s`; the pattern must mean the same to Java and JavaScript. */
+  /** `flags` are JavaScript's `i`, `m` and `s`; the pattern must mean the same in Java and JavaScript. */
   regex: (pattern: string, flags = ''): Comparator => {
     checkText(pattern, 'pattern');
     if (/[^ims]/.test(checkText(flags, 'text of flags')))
@@ -171,17 +171,17 @@ function checkBigint(given: bigint): bigint {
   throw new InvalidArgumentError(`A long is compared with a bigint, not ${describe(given)}.`);
 }
 
-/** A list of objects or scalars, none of them missing. */
+/** An array without missing items. */
 function checkList<T>(given: readonly T[], what: string): readonly T[] {
   if (Array.isArray(given) && given.every((item) => item !== undefined && item !== null))
     return given as readonly T[];
   throw new InvalidArgumentError(`The ${what} of a filter are a list, not ${describe(given)}.`);
 }
 
-/** @throws InvalidArgumentError when it is no filter. */
+/** @throws InvalidArgumentError unless it is a filter. */
 export function checkFilter(given: Filter): Filter {
   if (typeof given === 'object' && given !== null && typeof given.kind === 'string') return given;
-  throw new InvalidArgumentError(`A filter is made by filters.…(), and is not ${describe(given)}.`);
+  throw new InvalidArgumentError(`A filter is created by filters.…(); this is ${describe(given)}.`);
 }
 
 function checkCount(value: number, what: string): number {
@@ -192,7 +192,7 @@ function comparator(value: BytesLike | Comparator): Comparator {
   return typeof value === 'string' || value instanceof Uint8Array ? comparators.binary(value) : value;
 }
 
-/** Filters by HBase's names. Byte strings given where a comparator is expected are compared as `binary`. */
+/** Filters by HBase's names. A byte string instead of a comparator is compared as `binary`. */
 export const filters = Object.freeze({
   row: (operator: CompareOperator, value: BytesLike | Comparator): Filter =>
     Object.freeze({ kind: 'row', operator, comparator: comparator(value) }),

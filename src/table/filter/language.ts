@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../../errors.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from './filters.js';
 
-/** The filters that the filter language names, and their arguments. */
+/** The filters of the filter language, and their arguments. */
 
 export interface FilterArgument {
   readonly bytes: Uint8Array;
@@ -19,7 +19,7 @@ const OPERATORS: Readonly<Record<string, CompareOperator>> = {
 
 type Make = (args: Arguments) => Filter;
 
-/** How many arguments each takes, and what it makes of them. In the order in which HBase lists them. */
+/** The number of arguments of each filter, and its factory. In the order in which HBase lists them. */
 const FILTERS: Readonly<Record<string, readonly [counts: readonly number[], make: Make]>> = {
   DependentColumnFilter: [
     [2, 3, 5],
@@ -55,12 +55,12 @@ const FILTERS: Readonly<Record<string, readonly [counts: readonly number[], make
   ColumnPaginationFilter: [[2], (args) => filters.columnPagination(args.integer(0), args.integer(1))],
 };
 
-/** The names that the filter language knows (`show_filters`). */
+/** The names of the filter language (`show_filters`). */
 export const FILTER_NAMES: readonly string[] = Object.freeze(Object.keys(FILTERS));
 
 /**
  * @param source the text of this filter, for messages.
- * @throws InvalidArgumentError for a name that is not known and arguments that do not fit it.
+ * @throws InvalidArgumentError for an unknown name, and for invalid arguments.
  */
 export function filterByName(name: string, args: readonly FilterArgument[], source: string): Filter {
   const known = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
@@ -101,7 +101,7 @@ class Arguments {
     return textOf(this.bytes(index));
   }
 
-  /** An end of a range of columns; empty is open. */
+  /** A bound of a range of columns; empty means none. */
   bound(index: number): Uint8Array | null {
     const bytes = this.bytes(index);
     return bytes.length === 0 ? null : bytes;
@@ -147,14 +147,14 @@ class Arguments {
         'A regexstring comparator and substring comparator can only be used with EQUAL and NOT_EQUAL',
       );
     }
-    // Java's patterns match a line end with . only when told so; HBase tells it (DOTALL).
+    // HBase sets DOTALL, so that `.` also matches line ends.
     if (type === 'regexstring') return comparators.regex(textOf(value), 's');
     if (type === 'regexstringnocase') return comparators.regex(textOf(value), 'si');
     if (type === 'substring') return comparators.substring(textOf(value));
     throw this.wrong('Incorrect comparatorType');
   }
 
-  /** What the filters of one column's value have in common. */
+  /** The common arguments of the filters on one column's value. */
   column(): Parameters<typeof filters.singleColumnValue> {
     const options =
       this.count > 4 ? { filterIfMissing: this.boolean(4), latestVersionOnly: this.boolean(5) } : {};
@@ -181,14 +181,14 @@ const COMMA = 0x2c;
 const OPEN = 0x28;
 const CLOSE = 0x29;
 
-/** An argument between quotes ends at one that is not doubled. Deeper than anyone writes, and no deeper than the stack. */
+/** The greatest nesting: more than anyone writes, and less than the stack allows. */
 const MAX_DEPTH = 500;
 
 /**
- * The filter that a text describes: `PrefixFilter('a') AND (PageFilter(10) OR SKIP ValueFilter(=, 'binary:x'))`. `SKIP` and
- * `WHILE` bind tighter than `AND`, and that tighter than `OR`. A quote in a quoted argument is doubled.
- * @param text the text, or its bytes where arguments are no UTF-8.
- * @throws InvalidArgumentError naming the position at which it cannot be read, in HBase's words where it has some.
+ * Parses a filter: `PrefixFilter('a') AND (PageFilter(10) OR SKIP ValueFilter(=, 'binary:x'))`. `SKIP` and `WHILE` bind tighter than
+ * `AND`, which binds tighter than `OR`. A quote in a quoted argument is doubled.
+ * @param text the text, or its bytes if arguments are not UTF-8.
+ * @throws InvalidArgumentError naming the position of the fault, with HBase's message where it has one.
  */
 export function parseFilter(text: string | Uint8Array): Filter {
   return new FilterReader(typeof text === 'string' ? Buffer.from(text, 'utf8') : text).filter();
@@ -232,7 +232,7 @@ class FilterReader {
       if (this.takeWord('WHILE')) return filters.while(this.one());
       if (!this.takeByte(OPEN)) return this.simple();
       const inner = this.any();
-      // HBase takes a text that ends before its parentheses are closed.
+      // HBase accepts a text that ends before its parentheses are closed.
       if (!this.takeByte(CLOSE) && this.at < this.bytes.length) throw this.incorrect();
       return inner;
     } finally {
@@ -305,7 +305,7 @@ class FilterReader {
     }
   }
 
-  /** Behind an operator another one. */
+  /** Checks that another operand follows an operator. */
   private checkOperand(operator: 'AND' | 'OR'): void {
     const { at } = this;
     const isOperator = this.takeWord('AND') || this.takeWord('OR');
@@ -313,7 +313,7 @@ class FilterReader {
     if (isOperator) throw this.incorrect('', `Incorrect input string - an ${operator} needs two filters`);
   }
 
-  /** What is wrong with a text that goes on behind a filter. */
+  /** The error for text after the end of a filter. */
   private behindTheEnd(): InvalidArgumentError {
     if (this.bytes[this.at] === CLOSE) return this.incorrect('', 'Mismatched parenthesis');
     const start = this.at;

@@ -155,8 +155,8 @@ describe('a merge of regions', () => {
     const refused = async (given: unknown, words: RegExp): Promise<void> => {
       await expect(admin.mergeRegions(given as string[])).rejects.toThrow(words);
     };
-    await refused([names[0], names[2]], /stand one beside the other/);
-    await refused([names[0], names[0]], /each given once/);
+    await refused([names[0], names[2]], /are not adjacent/);
+    await refused([names[0], names[0]], /each once/);
     await refused([names[0]], /two or more/);
     await refused(names[0], /two or more/);
     await refused([names[0], 5], /two or more/);

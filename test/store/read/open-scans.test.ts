@@ -122,7 +122,7 @@ test('a scan that nobody reads on is ended, and whoever reads it later is told',
   }
   expect(core.scanners.size).toBe(1);
   await expect(idle.next()).rejects.toMatchObject({ code: 'ERR_SCANNER_EXPIRED' });
-  await expect(idle.next()).rejects.toThrow(/Nobody read this scan of "a" on for 300000 ms/);
+  await expect(idle.next()).rejects.toThrow(/This scan of "a" was not used for 300000 ms/);
   await idle.close();
   expect(await textOf(used)).toBe('first');
   await used.close();
