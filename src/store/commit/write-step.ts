@@ -288,7 +288,7 @@ export class WriteStep implements AtomicStep {
     };
   }
 
-  /** Rolls back to a savepoint. */
+  /** Rolls back to an earlier state. */
   rollbackTo(point: Savepoint): void {
     this.deferred?.rollbackTo(point.deferred, point.applied);
     this.rollback(point.prepared, point.rows, point.cells, point.upserts);

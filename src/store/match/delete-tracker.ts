@@ -100,7 +100,7 @@ export class VersionHistory {
   private readonly familyMarkers: Marker[] = [];
   private readonly markers: Marker[] = [];
   private readonly column = new ColumnBytes();
-  /** The column's versions so far: their timestamps, and the seqs at which they were written and ended. */
+  /** The column's versions so far: their timestamps, and the sequence numbers at which they were written and ended. */
   private readonly timestamps: number[] = [];
   private readonly births: number[] = [];
   private readonly deaths: number[] = [];

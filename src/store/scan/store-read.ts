@@ -41,7 +41,7 @@ export interface FamilySource {
   readonly descriptor: FamilyDescriptor;
   readonly known: KnownColumns;
   /**
-   * Opens unpositioned cursors over everything that may match the hint. Their `order` tells which of two equal cells with equal seq
+   * Opens cursors, without a position yet, over everything that may match the hint. Their `order` tells which of two equal cells with equal seq
    * is newer. The caller closes them.
    */
   openCursors(hint: ReadHint): CellCursor[];
