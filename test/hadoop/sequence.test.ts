@@ -103,7 +103,7 @@ test('what cannot be read says why', async () => {
   const plain = records(undefined, (value) => value);
   const refused: [Buffer, string, string][] = [
     [Buffer.from('SEQ\u0005'), 'ERR_CORRUPTION', 'version 6'],
-    [Buffer.alloc(0), 'ERR_CORRUPTION', 'bytes are said'],
+    [Buffer.alloc(0), 'ERR_CORRUPTION', 'there are not'],
     [
       Buffer.from(plain.toString('latin1').replace('client.Result', 'client.Other!'), 'latin1'),
       'ERR_UNSUPPORTED',
