@@ -132,13 +132,14 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   /**
-   * A page of `size` rows (no default), with cursors to the next and the previous page. Cursors are bound to the
-   * query: other queries reject them.
+   * A page of `size` rows (no default), with cursors to the next and the previous page; with `total: true`, the number of
+   * all rows too. Cursors are bound to the query: other queries reject them.
    * @throws InvalidArgumentError without options; QueryError on a size that is not positive, and on a cursor of
    * another query.
    */
   async page(options: PageOptions): Promise<Page<T>> {
-    return this.readPage(options);
+    const page = await this.readPage(options);
+    return options.total === true ? page.withTotal(await this.count()) : page;
   }
 
   private async readPage(options: PageOptions): Promise<Page<T>> {

@@ -38,15 +38,17 @@ import { RowLoader } from './loader.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
-import {
-  neededFor,
-  type PlainQuery,
-  RelatedQuery,
-  type RelationsOf,
-  relationsNamed,
-  type WithRelations,
-} from './related/related-query.js';
+import { type PlainQuery, RelatedQuery } from './related/related-query.js';
 import type { ReadView } from './related/relation-loader.js';
+import {
+  type CheckedTree,
+  neededFor,
+  type RelationPath,
+  type RelationTree,
+  relatedNodes,
+  type TreeOfPaths,
+  type WithTree,
+} from './related/relation-tree.js';
 import type { Row, RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
@@ -153,32 +155,37 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Gives the rows with the entities that their relations stand for, read in batches (docs/relations.md). It comes last:
-   * behind it stand `all`, `first`, `page`, `for await` and `explain`.
+   * Loads related entities with the rows, in batches (docs/relations.md). Takes names of relations, paths to relations of related
+   * entities, or a tree with options for each. It comes last: only `all`, `first`, `page`, `for await` and `explain` follow it.
    *
    * @example
    * ```ts
-   * const rows = await orders.find({ customerId: 'c1' }).with('customer', 'lines').all();
+   * const rows = await orders.find({ customerId: 'c1' }).with('customer', 'lines.product').all();
+   * const same = await orders.find({ customerId: 'c1' }).with({ customer: { select: ['name'] }, lines: { product: true } }).all();
    * ```
    * They are read as the query reads its rows: as of the same time (of `writtenBetween`, its end), with the same `consistency`,
    * `withDeleted`, `signal`, `timeout` and `attributes`.
    *
-   * @throws QueryError on a name that is no relation; SchemaError when the database was not opened with the other entity.
+   * @throws QueryError on a name that is no relation, and on options that the related entity cannot take; SchemaError when the
+   * database was not opened with the other entity.
    */
-  with<Names extends RelationsOf<EntityOf<C>>>(
-    ...names: readonly Names[]
-  ): RelatedQuery<WithRelations<T, EntityOf<C>, Names>> {
+  with<const Tree extends RelationTree<EntityOf<C>>>(
+    tree: Tree & CheckedTree<EntityOf<C>, Tree>,
+  ): RelatedQuery<WithTree<T, EntityOf<C>, Tree>>;
+  with<Paths extends RelationPath<EntityOf<C>>>(
+    ...paths: readonly Paths[]
+  ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfPaths<Paths>>>;
+  with(...given: readonly unknown[]): RelatedQuery<unknown> {
     const { spec, options } = this;
     const { schema, selected } = spec;
-    const relations = relationsNamed(schema, names);
-    const extra = selected === undefined ? [] : neededFor(schema, relations, selected);
-    const query = extra.length === 0 ? this : this.derive({ selected: [...selected!, ...extra] });
-    const scans = options.fullScan === true && spec.limit === undefined;
     const { related: readers } = this.access;
     if (readers === undefined) throw new QueryError('with() needs the repositories of a database.');
+    const nodes = relatedNodes(schema, given, readers);
+    const extra = selected === undefined ? [] : neededFor(schema, nodes, selected);
+    const query = extra.length === 0 ? this : this.derive({ selected: [...selected!, ...extra] });
+    const scans = options.fullScan === true && spec.limit === undefined;
     return new RelatedQuery(query as PlainQuery<object>, {
-      schema,
-      relations,
+      nodes,
       join: options.join ?? (scans ? 'hash' : 'lookup'),
       readers,
       view: viewOf(spec, options),

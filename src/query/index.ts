@@ -23,7 +23,7 @@ export {
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
-export { parseKeyConditions } from './key-conditions.js';
+export { parseKeyConditions, splitConditions } from './key-conditions.js';
 export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export {
@@ -41,7 +41,16 @@ export {
 } from './operations.js';
 export { Groups, Page, type PageOptions } from './page.js';
 export { emptySpec } from './query-spec.js';
+export { relatedRead } from './related/related-query.js';
 export type { RelatedReaders } from './related/relation-loader.js';
+export type {
+  CheckedTree,
+  CheckedWith,
+  RelationPath,
+  RelationTree,
+  ShapedBy,
+  ShapeOptions,
+} from './related/relation-tree.js';
 export type { SliceBounds } from './slice.js';
 export { type TablesPage, TablesQuery } from './tables-query.js';
 export { type ColumnOperators, type Predicate, resolverOf, type Where, type WhereBuilder } from './where.js';

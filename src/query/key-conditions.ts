@@ -36,6 +36,30 @@ export function parseKeyConditions(
   return conditions;
 }
 
+/**
+ * Splits conditions on any properties into a key prefix (equality or `in` on leading parts, then at most one range) and the rest.
+ */
+export function splitConditions(
+  layout: Pick<KeyLayout, 'parts'>,
+  conditions: Readonly<Record<string, unknown>>,
+): { readonly prefix: Record<string, unknown>; readonly rest: Record<string, unknown> } {
+  const prefix: Record<string, unknown> = {};
+  const rest: Record<string, unknown> = { ...conditions };
+  for (const { name } of layout.parts) {
+    const condition = Object.hasOwn(rest, name) ? rest[name] : undefined;
+    if (condition === undefined || condition === null) break;
+    const operators = isOperators(condition) ? Object.keys(condition) : [];
+    if (operators.some((operator) => !OPERATORS.includes(operator))) break;
+    if (operators.length > 1 && operators.some((operator) => !isRangeOperator(operator))) break;
+    prefix[name] = condition;
+    delete rest[name];
+    if (operators.length > 0 && operators[0] !== 'in') break;
+  }
+  return { prefix, rest };
+}
+
+const isRangeOperator = (name: string): boolean => (RANGE_OPERATORS as readonly string[]).includes(name);
+
 /** All values that the codec treats as equal to these: some codecs have several spellings. */
 export function equalTo(codec: object, values: readonly unknown[]): readonly unknown[] {
   return codec instanceof BaseCodec ? values.flatMap((value) => codec.alike(value)) : values;

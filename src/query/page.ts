@@ -17,6 +17,8 @@ export interface PageOptions {
   readonly cursor?: string | undefined;
   /** Reads the page that ends before the cursor instead of the one after it. Default false. */
   readonly back?: boolean;
+  /** Also counts all rows of the query, for `page.total`, as `count()` does. Default false. */
+  readonly total?: boolean;
 }
 
 /** The rows of a page, in the order of the query, with its cursors. */
@@ -28,7 +30,14 @@ export class Page<T> {
     /** With `back: true`, the cursor of the previous page. Undefined at the beginning. */
     readonly backCursor: string | undefined,
     private readonly makeCursor: (index: number) => string,
+    /** With `total: true`, the number of rows of the whole query, counted after the page was read. */
+    readonly total?: number,
   ) {}
+
+  /** The same page with a total. */
+  withTotal(total: number): Page<T> {
+    return new Page(this.items, this.cursor, this.backCursor, this.makeCursor, total);
+  }
 
   /** The cursor after one item. */
   cursorAt(index: number): string {
@@ -45,7 +54,7 @@ export class Page<T> {
 export function checkPage(
   options: PageOptions,
   limit: number | undefined,
-  known: readonly string[] = ['size', 'cursor', 'back'],
+  known: readonly string[] = ['size', 'cursor', 'back', 'total'],
 ): { readonly size: number; readonly cursor: string | undefined; readonly back: boolean } {
   if (!isRecord(options)) {
     throw new InvalidArgumentError(
@@ -53,10 +62,12 @@ export function checkPage(
     );
   }
   checkNames('page', options, known);
-  const { size, cursor, back = false } = options;
+  const { size, cursor, back = false, total = false } = options;
   if (!Number.isSafeInteger(size) || size < 1) {
     throw new QueryError(`page: size is a positive integer, not ${describe(size)}.`);
   }
+  if (typeof total !== 'boolean')
+    throw new QueryError(`page: total is true or false, not ${describe(total)}.`);
   if (typeof back !== 'boolean') throw new QueryError(`page: back is true or false, not ${describe(back)}.`);
   if (cursor !== undefined && typeof cursor !== 'string') {
     throw new QueryError(

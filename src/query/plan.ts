@@ -5,7 +5,7 @@ import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
 import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from './condition.js';
 import { compileCondition, type RowTest } from './evaluate.js';
-import { type ReadSet, readAll, readColumns, selectColumns, testedColumns } from './projection.js';
+import { type ReadSet, readAll, readSelected, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
 import type { QuerySpec } from './query-spec.js';
 import type { ReadPlan } from './read-plan.js';
@@ -86,14 +86,7 @@ function storedPartConditions({ schema, key }: QuerySpec, { inexactParts }: KeyP
 function readSet(spec: QuerySpec, conditions: readonly Condition[]): ReadSet {
   const { schema, selected, timeRange } = spec;
   if (selected === undefined) return readAll(schema);
-  const columns = selectColumns(schema, selected);
-  return readColumns(
-    schema,
-    columns,
-    testedColumns(schema, conditions),
-    new Set(columns.map(({ property }) => property)),
-    timeRange !== undefined,
-  );
+  return readSelected(schema, selected, testedColumns(schema, conditions), timeRange !== undefined);
 }
 
 function rowTest(schema: EntitySchema, keyPlan: KeyPlan, local: readonly Condition[]): RowTest | undefined {

@@ -112,6 +112,17 @@ export function readColumns(
   return { families, everything: false, properties, versions: versionsToRead(schema, selected) };
 }
 
+/** As `readColumns`, by the names of properties. @throws QueryError on an unknown name. */
+export function readSelected(
+  schema: EntitySchema,
+  names: readonly string[],
+  tested: readonly ColumnSchema[],
+  past: boolean,
+): ReadSet {
+  const columns = selectColumns(schema, names);
+  return readColumns(schema, columns, tested, new Set(columns.map(({ property }) => property)), past);
+}
+
 /** Whether old markers are kept as long as their columns, so that they tell whether the row existed at a past time. */
 function isMarkerKept({ families, table }: EntitySchema, markers: string): boolean {
   const { families: all } = table.descriptor;

@@ -74,9 +74,10 @@ type MemberTest<V> = V extends Scalar
       : never;
 
 /** Conditions on columns. All must hold. A bare value means equality, `null` means "absent". */
-export type Where<C extends KeyedClass> = WhereProperties<EntityOf<C>>;
+export type Where<C extends KeyedClass> = WhereOf<EntityOf<C>>;
 
-type WhereProperties<E> = {
+/** As {@link Where}, by the type of the entity. */
+export type WhereOf<E> = {
   readonly [P in PropertiesOf<E> & keyof E]?: ColumnTest<NonNullable<E[P]>> | null;
 };
 

@@ -8,11 +8,13 @@ export {
   runBatch,
   settledOutcome,
 } from './batch.js';
+export type { IndexFinder } from './by-index.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
 export type { ChangeExecutor } from './executor.js';
 export { EntryLife } from './expiry.js';
+export type { HistoryOptions } from './history.js';
 export type {
   ChangeImage,
   ChangeStep,
@@ -40,7 +42,7 @@ export {
   removeIntents,
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
-export { EntityReader, type HistoryOptions, type IndexFinder } from './reader.js';
+export { EntityReader, type ShapedReadOptions } from './reader.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
 export { IntentExecutor, ReadRepair } from './remote/intent-executor.js';

@@ -11,6 +11,13 @@ export function thawed(entity: Entity): Entity {
   return Object.assign(Object.create(Object.getPrototypeOf(entity) as object | null) as Entity, entity);
 }
 
+/** The object itself if it is an instance of the entity's class, else a new instance with its properties. Runs no constructor. */
+export function instanceOf(schema: EntitySchema, entity: Entity): object {
+  const prototype = schema.target.prototype as object;
+  if (Object.prototype.isPrototypeOf.call(prototype, entity)) return entity;
+  return Object.assign(Object.create(prototype) as object, entity);
+}
+
 /** The parts of a key: a whole entity may be given as a key. */
 export function partsOf(schema: EntitySchema, key: Readonly<Entity>): Entity {
   return Object.fromEntries(schema.key.parts.map(({ name }) => [name, key[name]]));

@@ -14,7 +14,7 @@ import type { Repository } from './repository.js';
 export interface ScatteredRepository<C extends ScatteredClass>
   extends Pick<
     Repository<C>,
-    'entityName' | 'schema' | 'put' | 'putMany' | 'find' | 'toPlain' | 'fromPlain'
+    'entityName' | 'schema' | 'put' | 'putMany' | 'find' | 'where' | 'findOne' | 'toPlain' | 'fromPlain'
   > {
   asOf(time: number | Date): ScatteredReader<C>;
   reading(options: ReadOptions): ScatteredReader<C>;
@@ -22,7 +22,7 @@ export interface ScatteredRepository<C extends ScatteredClass>
 
 /** The read methods of {@link ScatteredRepository}. */
 export interface ScatteredReader<C extends ScatteredClass>
-  extends Pick<EntityReader<C>, 'schema' | 'find' | 'toPlain' | 'fromPlain'> {
+  extends Pick<EntityReader<C>, 'schema' | 'find' | 'where' | 'findOne' | 'toPlain' | 'fromPlain'> {
   asOf(time: number | Date): ScatteredReader<C>;
   reading(options: ReadOptions): ScatteredReader<C>;
 }

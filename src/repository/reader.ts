@@ -1,15 +1,12 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
 import type { EntityIndex } from '../features/indexes/entity-indexes.js';
-import type { IndexUse } from '../features/indexes/query/access.js';
-import { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
 import type { KeyDictionaries } from '../key/index.js';
-import type { KeyLayout } from '../key/types.js';
-import { recovering } from '../query/access.js';
-import { timeOf } from '../query/base-query.js';
 import type { RowChanger } from '../query/bulk-change.js';
-import { withDefaults } from '../query/find-options.js';
+import { Deadline } from '../query/deadline.js';
+import { readOptionsOf, withDefaults } from '../query/find-options.js';
 import {
+  type CheckedWith,
   checkFindOptions,
   checkReadOptions,
   type EntityQuery,
@@ -17,93 +14,56 @@ import {
   type FindOptions,
   livingFilter,
   type Operations,
+  type Predicate,
   parseKeyConditions,
   EntityQuery as Query,
   type ReadOptions,
   RowLoader,
+  relatedRead,
+  type ShapedBy,
+  type ShapeOptions,
+  splitConditions,
   type TableAccess,
   timeRangeAt,
+  type Where,
+  type WhereBuilder,
 } from '../query/index.js';
 import { loadTexts } from '../query/loader.js';
-import { applyReadSet, type ReadSet, readAll, readColumns, storedParts } from '../query/projection.js';
+import {
+  applyReadSet,
+  type ReadSet,
+  readAll,
+  readColumns,
+  readSelected,
+  storedParts,
+} from '../query/projection.js';
 import { applyHints } from '../query/read-plan.js';
 import { giveBackRawRow, type ReadTally, takeRawRow } from '../query/row.js';
-import { mapColumn, qualifierOf } from '../query/slice.js';
 import type {
   CheckedPrefix,
   EntityOf,
   IndexName,
-  IndexOf,
   KeyedClass,
   KeyOf,
   KeyQuery,
 } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.js';
-import { checkOptions, checkPositiveInteger, describe, isList, isRecord } from '../table/checks.js';
-import {
-  type Filter,
-  Get,
-  LATEST_TIMESTAMP,
-  type OperationOptions,
-  type RawRow,
-  type Result,
-  type TimeRange,
-} from '../table/index.js';
-import type { HistoryEntry, PlainOf } from './options.js';
-import { randomSalt } from './row-access.js';
+import { checkOptions, describe, isCallable, isList, isPlainObject, isRecord } from '../table/checks.js';
+import { type Filter, Get, type RawRow, type Result, type TimeRange } from '../table/index.js';
+import { ByIndex, type IndexFinder } from './by-index.js';
+import type { PlainOf } from './options.js';
+import { notFound, randomSalt } from './row-access.js';
 import { beginOfRows } from './told-executor.js';
-
-/** Queries by one index. */
-
-const NOTHING: IndexUse['served'] = new Set();
-const NO_OPTIONS: FindOptions = Object.freeze({});
-
-/** The state that does not depend on conditions is prepared once. */
-export class ByIndex<C extends KeyedClass> {
-  private readonly title: string;
-  private readonly asked: Pick<KeyLayout, 'parts'>;
-  private readonly lookUps: EqualLookUps | undefined;
-
-  constructor(
-    private readonly index: EntityIndex,
-    private readonly access: TableAccess,
-    private readonly timeRange: TimeRange | undefined,
-    private readonly defaults: ReadOptions | undefined,
-    private readonly changer: RowChanger | undefined,
-  ) {
-    const { name, layout, parts } = index.index;
-    this.title = `${index.schema.name}.by("${name}")`;
-    this.asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
-    this.lookUps = EqualLookUps.of(index, access);
-  }
-
-  /** @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options. */
-  find(conditions: Readonly<Record<string, unknown>>, said?: FindOptions): Query<C> {
-    const { index, timeRange, access } = this;
-    const given = said === undefined ? this.defaults : withDefaults(this.defaults, said);
-    const options = given === undefined ? NO_OPTIONS : checkFindOptions(given);
-    const key = parseKeyConditions(this.title, this.asked, conditions);
-    const why = 'it was asked for by name';
-    const through: IndexUse = { index, key, served: NOTHING, why, others: [] };
-    const { fullScan = false, withDeleted } = options;
-    const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
-    return new Query<C>(access, spec, options, this.changer, this.lookUps);
-  }
-}
 
 /** The read methods of a repository, for the present or a past time. */
 
-/** Queries of one index. */
-export interface IndexFinder<C extends KeyedClass, Name> {
-  /**
-   * Equality (or `in`) on leading parts, then at most one range.
-   * @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options.
-   */
-  find<const Q extends KeyQuery<IndexOf<C, Name>>>(
-    conditions: Q & CheckedPrefix<IndexOf<C, Name>, Q>,
-    options?: FindOptions,
-  ): EntityQuery<C>;
-}
+/** Options of `get` and `getMany`. */
+export type ShapedReadOptions<C extends KeyedClass> = ReadOptions & ShapeOptions<C>;
+
+/** Conditions of `exists`. They lack at least one key part: an object with all of them is a key. */
+export type ConditionsWithoutKey<C extends KeyedClass> = {
+  [Part in C['key'][number]]: Where<C> & { readonly [Name in Part]?: never };
+}[C['key'][number]];
 
 /** Reads entities of one class. Immutable. `Repository` extends it; `asOf()` and `reading()` return others. */
 export class EntityReader<C extends KeyedClass> {
@@ -133,9 +93,12 @@ export class EntityReader<C extends KeyedClass> {
     private readonly timeRange: TimeRange | undefined,
     /** Default options of every read. */
     private readonly defaults?: ReadOptions,
+    /** The properties that `get` and `getMany` read besides the key. Undefined: all. */
+    selected?: readonly string[],
   ) {
-    this.loader = new RowLoader(schema, access);
-    this.readSet = readAll(schema);
+    this.readSet =
+      selected === undefined ? readAll(schema) : readSelected(schema, selected, [], timeRange !== undefined);
+    this.loader = new RowLoader(schema, access, this.readSet.properties);
     this.deterministic = schema.key.deterministic;
     this.dictionaries = schema.key.dictionaries;
     this.loadsAlone = this.dictionaries === undefined && schema.lifecycle.afterLoad === undefined;
@@ -144,13 +107,39 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /**
-   * The entity with this key, or null.
+   * The entity with this key, or null. `select` reads only some columns, `with` loads related entities too.
+   *
+   * @example
+   * ```ts
+   * const order = await orders.get({ customerId: 'c1', orderNo: 7 }, { with: { customer: true, lines: { product: true } } });
+   * ```
    * @throws KeyError when a part is missing, undefined, or of a wrong type; InvalidArgumentError on unknown options.
    */
-  get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null> {
+  get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null>;
+  get<const O extends ShapedReadOptions<C>>(
+    key: KeyOf<C>,
+    options: O & CheckedWith<EntityOf<C>, O>,
+  ): Promise<ShapedBy<C, O> | null>;
+  get(key: KeyOf<C>, said?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
+    if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.get(key, options));
     const { operations } = this.access;
     if (operations?.heard) return this.getTold(key, said, operations);
     return this.getOne(key, said);
+  }
+
+  /**
+   * The entity with this key.
+   * @throws RowanError `ERR_NOT_FOUND` when there is none; else as `get`.
+   */
+  getOrThrow(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C>>;
+  getOrThrow<const O extends ShapedReadOptions<C>>(
+    key: KeyOf<C>,
+    options: O & CheckedWith<EntityOf<C>, O>,
+  ): Promise<ShapedBy<C, O>>;
+  async getOrThrow(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C>> {
+    const entity = await this.get(key, said);
+    if (entity === null) throw notFound(this.schema, key);
+    return entity;
   }
 
   private async getTold(
@@ -205,6 +194,25 @@ export class EntityReader<C extends KeyedClass> {
     return entities;
   }
 
+  /** Reads with `select` and `with`: through a reader of the selected properties, then loads the relations. */
+  private async getShaped<R>(
+    { select, with: relations, ...rest }: ShapedReadOptions<C>,
+    read: (reader: EntityReader<C>, options: ReadOptions) => Promise<R>,
+  ): Promise<R> {
+    const { schema, access, timeRange, defaults } = this;
+    const options = this.withDefaults<ReadOptions>(rest)!;
+    const view = { timeRange, options: readOptionsOf(options) };
+    const related = relatedRead(schema, access.related, select, relations, view);
+    const reader = new EntityReader<C>(schema, access, timeRange, defaults, related.selected);
+    const work = async (): Promise<R> => {
+      const found = await read(reader, options);
+      const entities = (isList(found) ? found : [found]) as readonly (object | null)[];
+      await related.attach(entities.filter((one) => one !== null));
+      return found;
+    };
+    return options.timeout === undefined ? work() : new Deadline(options.timeout, false).within(work());
+  }
+
   /** The entity, unless its row shares only the digest of the key with the requested one. */
   private meant(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
     if (entity === null || this.storedParts.length === 0) return entity as EntityOf<C> | null;
@@ -224,10 +232,16 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /**
-   * The entities with these keys, in order; null where there is none. @throws KeyError naming the position of a wrong
-   * key.
+   * The entities with these keys, in order; null where there is none. `select` and `with` as in `get`.
+   * @throws KeyError naming the position of a wrong key.
    */
-  async getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]> {
+  getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]>;
+  getMany<const O extends ShapedReadOptions<C>>(
+    keys: readonly KeyOf<C>[],
+    options: O & CheckedWith<EntityOf<C>, O>,
+  ): Promise<(ShapedBy<C, O> | null)[]>;
+  async getMany(keys: readonly KeyOf<C>[], said?: ShapedReadOptions<C>): Promise<(EntityOf<C> | null)[]> {
+    if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.getMany(keys, options));
     const options = this.withDefaults(said);
     if (!isList(keys)) {
       throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
@@ -296,8 +310,22 @@ export class EntityReader<C extends KeyedClass> {
     return this.schema.mapper.fromPlain(plainSource('fromPlain', plain) as PlainSource) as EntityOf<C>;
   }
 
-  /** Whether there is an entity with this key. */
-  async exists(key: KeyOf<C>, said?: ReadOptions): Promise<boolean> {
+  /**
+   * Whether an entity with this key exists, or one that meets the conditions (as in `where`). An object with a value for each key
+   * part is a key, whatever else it has.
+   *
+   * @example
+   * ```ts
+   * if (await users.exists({ email: 'ada@example.org' })) …
+   * ```
+   * @throws KeyError on a wrong key; QueryError `ERR_FULL_SCAN` on conditions that would read the whole table.
+   */
+  async exists(key: KeyOf<C> | ConditionsWithoutKey<C>, said?: ReadOptions): Promise<boolean> {
+    if (isRecord(key) && !isKey(this.schema, key)) return this.where(key as Where<C>, said).exists();
+    return this.existsKey(key as KeyOf<C>, said);
+  }
+
+  private async existsKey(key: KeyOf<C>, said: ReadOptions | undefined): Promise<boolean> {
     const options = this.withDefaults(said);
     checkKey(this.schema, 'exists', key);
     this.refuseRandom('exists');
@@ -355,6 +383,58 @@ export class EntityReader<C extends KeyedClass> {
       prefix as Readonly<Record<string, unknown>>,
       checkFindOptions(this.withDefaults(options)!),
     );
+  }
+
+  /**
+   * A lazy query by conditions on any properties. Conditions on leading key parts become the key range. For the others the query uses
+   * an index or a filter.
+   *
+   * @example
+   * ```ts
+   * const open = await orders.where({ customerId: 'c1', status: 'open' }).limit(10).all();
+   * ```
+   * @throws QueryError on an unknown property or operator, and on `undefined`. `ERR_FULL_SCAN` comes when the query is run.
+   */
+  where(
+    conditions: Where<C> | ((where: WhereBuilder<C>) => Predicate<C>),
+    options: FindOptions = {},
+  ): EntityQuery<C> {
+    const checked = checkFindOptions(this.withDefaults(options)!, 'where');
+    if (isCallable(conditions)) return this.query({}, checked).where(conditions);
+    if (!isRecord(conditions)) {
+      throw new InvalidArgumentError(
+        `${this.schema.name}.where: the conditions are ${describe(conditions)}. Give an object of properties, {} for none.`,
+        { details: { entity: this.schema.name } },
+      );
+    }
+    const { prefix, rest } = splitConditions(this.schema.key, conditions);
+    const query = this.query(prefix, checked);
+    return Object.keys(rest).length === 0 ? query : query.where(rest as Where<C>);
+  }
+
+  /**
+   * The first entity that meets conditions on any properties (as in `where`), or null.
+   *
+   * @example
+   * ```ts
+   * const user = await users.findOne({ email: 'ada@example.org' }, { with: { team: true } });
+   * ```
+   * @throws QueryError as `where`; `ERR_FULL_SCAN` if neither the key nor an index limits what it reads.
+   */
+  findOne(conditions: Where<C>, options?: FindOptions): Promise<EntityOf<C> | null>;
+  findOne<const O extends FindOptions & ShapeOptions<C>>(
+    conditions: Where<C>,
+    options: O & CheckedWith<EntityOf<C>, O>,
+  ): Promise<ShapedBy<C, O> | null>;
+  async findOne(
+    conditions: Where<C>,
+    { select, with: relations, ...options }: FindOptions & ShapeOptions<C> = {},
+  ): Promise<EntityOf<C> | null> {
+    let query: EntityQuery<C, unknown> = this.where(conditions, options);
+    if (select !== undefined) query = query.select(...(select as never[]));
+    if (relations === undefined) return query.first() as Promise<EntityOf<C> | null>;
+    const given = (isList(relations) ? relations : [relations]) as never[];
+    return query.with(...given).first() as Promise<EntityOf<C> | null>;
   }
 
   /**
@@ -438,6 +518,16 @@ export class EntityReader<C extends KeyedClass> {
   }
 }
 
+/** Whether options have `select` or `with`. */
+function isShaped(options: unknown): boolean {
+  return isRecord(options) && (options['select'] !== undefined || options['with'] !== undefined);
+}
+
+/** Whether an object has a value for each key part, so that `exists` treats it as a key. */
+function isKey({ key }: EntitySchema, given: Readonly<Record<string, unknown>>): boolean {
+  return key.parts.every(({ name }) => name in given && !isPlainObject(given[name]));
+}
+
 /** @throws InvalidArgumentError on a key that is no object. */
 function checkKey(schema: EntitySchema, doing: string, key: unknown): void {
   if (isRecord(key)) return;
@@ -478,61 +568,4 @@ function plainSource(doing: string, given: unknown): Readonly<Record<string, unk
     return given as Readonly<Record<string, unknown>>;
   }
   throw new InvalidArgumentError(`${doing} takes one object, not ${describe(given)}.`);
-}
-
-/** Reads of a column's old versions. */
-
-export interface HistoryOptions extends OperationOptions {
-  /** Only versions written at or after this time (ms or Date). */
-  readonly from?: number | Date;
-  /** Only versions written before this time. */
-  readonly to?: number | Date;
-  /** For a Map of columns: the key of the entry. */
-  readonly entry?: unknown;
-  /** The most versions, newest first. Default: all that the family keeps. */
-  readonly limit?: number;
-}
-
-const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
-  from: true,
-  to: true,
-  entry: true,
-  limit: true,
-  signal: true,
-  timeout: true,
-  attributes: true,
-};
-
-/** The kept versions of a column, or of a Map entry, newest first. */
-export async function readHistory(
-  schema: EntitySchema,
-  access: TableAccess,
-  row: Uint8Array,
-  property: string,
-  options: HistoryOptions,
-): Promise<HistoryEntry<unknown>[]> {
-  checkOptions('history', options, HISTORY_OPTIONS);
-  const column = historyColumn(schema, property, options.entry);
-  const qualifier = options.entry === undefined ? column.qualifier : qualifierOf(column, options.entry);
-  const get = new Get(row).addColumn(column.family, qualifier);
-  if (options.limit === undefined) get.readAllVersions();
-  else get.readVersions(checkPositiveInteger(options.limit, 'The limit of a history'));
-  const { from = 0, to = LATEST_TIMESTAMP } = options;
-  get.setTimeRange(timeOf('history', from), timeOf('history', to));
-  const result = await access.table.get(get, options);
-  return recovering(access, () =>
-    result.cells.map((cell) => ({ timestamp: cell.timestamp, value: column.codec.decode(cell.value) })),
-  );
-}
-
-function historyColumn(schema: EntitySchema, property: string, entry: unknown): ColumnSchema {
-  if (entry !== undefined) return mapColumn(schema, property);
-  const column = schema.columnsByProperty.get(property);
-  if (column !== undefined && column.kind !== 'columns') return column;
-  throw new QueryError(
-    column === undefined
-      ? `history: ${schema.name} has no column ${describe(property)}. It has ${[...schema.columnsByProperty.keys()].join(', ')}.`
-      : `history: ${schema.name}.${property} holds many columns; ask for the history of one, { entry: key }.`,
-    { details: { entity: schema.name, property } },
-  );
 }

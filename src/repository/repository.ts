@@ -1,6 +1,6 @@
 /** The repository: reads and writes the entities of one class. */
 
-import { ConflictError, InvalidArgumentError, ofItem, RowanError, UnsupportedError } from '../errors.js';
+import { type ConflictError, InvalidArgumentError, ofItem, RowanError, UnsupportedError } from '../errors.js';
 import type { Where } from '../query/index.js';
 import type {
   CheckedPrefix,
@@ -25,6 +25,8 @@ import {
 } from './batch.js';
 import { type Change, settle } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
+import { type HistoryOptions, readHistory } from './history.js';
+import { instanceOf } from './input-copy.js';
 import {
   type Amounts,
   type BulkWriteOptions,
@@ -41,10 +43,11 @@ import {
   type WriteOptions,
 } from './options.js';
 import { checkPut, NewValues } from './plain-puts.js';
-import { EntityReader, type HistoryOptions, readHistory } from './reader.js';
+import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import { BulkChanges, cellChanges } from './row-changes.js';
+import { isKeyConflict, upsertAll } from './upsert.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows deleted in one batch of `deletePrefix`. */
@@ -142,13 +145,49 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return cellChanges(this.schema, this.compiler, this.context, entities);
   }
 
-  /** Stores a new entity. @throws ConflictError when one with its key exists. */
-  async insert(entity: Input<C>, options?: WriteOptions): Promise<void> {
+  /**
+   * Stores a new entity. Returns it as stored, with defaults and times: the given instance, or a new one.
+   * @throws ConflictError when one with its key exists.
+   */
+  async insert(entity: Input<C>, options?: WriteOptions): Promise<EntityOf<C>> {
     const prepared = await this.compiler.prepare(entity, 'insert');
     await this.run(
       this.compile(prepared, () => this.compiler.insert(prepared, options)),
       options,
     );
+    return instanceOf(this.schema, prepared.entity) as EntityOf<C>;
+  }
+
+  /**
+   * Returns the stored entity with this key, or inserts the given one. Of several concurrent callers one creates it, and the others get
+   * that one. `created` is true for the caller that inserted.
+   *
+   * @example
+   * ```ts
+   * const { entity, created } = await carts.firstOrCreate({ customerId: 'c1', items: [] });
+   * ```
+   * @throws ConflictError when a unique index has another entity with its values, or `@DeletedAt` keeps a deleted row with this key.
+   */
+  async firstOrCreate(
+    entity: Input<C>,
+    options?: WriteOptions,
+  ): Promise<{ readonly entity: EntityOf<C>; readonly created: boolean }> {
+    const key = entity as unknown as KeyOf<C>;
+    const { signal, timeout, attributes } = options ?? {};
+    const reading = {
+      ...(signal && { signal }),
+      ...(timeout && { timeout }),
+      ...(attributes && { attributes }),
+    };
+    for (;;) {
+      const found = await this.get(key, reading);
+      if (found !== null) return { entity: found, created: false };
+      try {
+        return { entity: await this.insert(entity, options), created: true };
+      } catch (error) {
+        if (!isKeyConflict(error) || (await this.isLeft(key))) throw error;
+      }
+    }
   }
 
   /**
@@ -186,8 +225,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         await this.insert(entity, options);
         return 'inserted';
       } catch (error) {
-        // A conflict on a unique index is no conflict on the key, and would recur.
-        if (!(error instanceof ConflictError) || error.details['index'] !== undefined) throw error;
+        if (!isKeyConflict(error)) throw error;
         conflict = error;
       }
       try {
@@ -199,6 +237,48 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         if (await this.isLeft(entity as unknown as KeyOf<C>)) throw conflict;
       }
     }
+  }
+
+  /**
+   * `upsert` of many entities, each row separately, in two calls: it inserts the entities that are not stored, and applies the patch to
+   * the others. The patch is one for all, or a function of the entity. Returns for each which it was, in their order.
+   *
+   * @example
+   * ```ts
+   * await prices.upsertMany(quotes, ({ price, quotedAt }) => ({ price, quotedAt }));
+   * ```
+   * @throws the first failure; the other entities are written.
+   */
+  async upsertMany<E extends Input<C>>(
+    entities: readonly E[],
+    patch: Patch<C> | ((entity: E) => Patch<C>),
+    options?: WriteOptions,
+  ): Promise<('inserted' | 'updated')[]> {
+    checkList('upsertMany', entities);
+    const patchOf = isCallable(patch) ? (patch as (entity: E) => Patch<C>) : (): Patch<C> => patch;
+    return upsertAll<C, E>(
+      {
+        batch: (fill) => this.batch(fill, options),
+        isLeft: (entity) => this.isLeft(entity as unknown as KeyOf<C>),
+      },
+      entities,
+      patchOf,
+    );
+  }
+
+  /**
+   * Sets `@UpdatedAt` to the current time, as an update that changes nothing else: it increments `@Version` and runs update hooks.
+   * @throws RowanError `ERR_NOT_FOUND` when there is no such entity; UnsupportedError when the entity has no `@UpdatedAt`.
+   */
+  async touch(key: KeyOf<C>, options?: WriteOptions): Promise<void> {
+    const { name, lifecycle } = this.schema;
+    if (lifecycle.updatedProperty === undefined) {
+      throw new UnsupportedError(
+        `${name}.touch: ${name} has no @UpdatedAt, the time that touch sets. Declare a property with @UpdatedAt.`,
+        { details: { entity: name } },
+      );
+    }
+    await this.update(key, {} as Patch<C>, options);
   }
 
   private async isLeft(key: KeyOf<C>): Promise<boolean> {

@@ -34,6 +34,9 @@ export function compileLifecycle(source: CollectedEntity): EntityLifecycle {
       ...source.defaults.map(({ property }) => property),
       ...source.properties.filter(isStamp).map(({ property }) => property),
     ]),
+    updatedProperty: source.properties.find(
+      (property) => property.kind === 'column' && property.role === 'updatedAt',
+    )?.property,
     afterWrite: hooksOf(source, 'afterPut'),
     afterLoad: hooksOf(source, 'afterLoad'),
   });

@@ -341,6 +341,8 @@ export interface EntityLifecycle {
   readonly afterDelete: LifecycleHook | undefined;
   /** The properties that `beforeWrite` sets. They are restored when nothing is written. */
   readonly stamped: readonly string[];
+  /** The property that `@UpdatedAt` declares. */
+  readonly updatedProperty: string | undefined;
   /** Runs `@AfterPut`. Called after a put, insert or replace. */
   readonly afterWrite: ((entity: object) => void | Promise<void>) | undefined;
   /** Runs `@AfterLoad`. Called with every whole entity before it is returned. */

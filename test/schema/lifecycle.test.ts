@@ -143,6 +143,7 @@ it('an entity without hooks, checks and timestamps has an empty lifecycle', () =
     afterDelete: undefined,
     afterLoad: undefined,
     stamped: [],
+    updatedProperty: undefined,
   });
 });
 

@@ -90,7 +90,8 @@ async function write(db: Database<EmbeddedEngine>, random: () => number): Promis
   const orders = db.repository(pick(Order, Line, Parcel, Note) as typeof Order);
   switch (Math.floor(random() * 13)) {
     case 0:
-      return orders.insert(one());
+      await orders.insert(one());
+      return;
     case 1:
       return orders.update(key(), { status: pick('u', 'v', null) });
     case 2:

@@ -1,10 +1,8 @@
 /** A query whose rows are returned with related entities (`with`). */
 
-import type { RelationMark } from '../../../decorators/index.js';
 import { QueryError } from '../../errors.js';
-import type { IsRelation } from '../../schema/entity-types.js';
-import type { EntitySchema, RelationSchema } from '../../schema/types.js';
-import { describe } from '../../table/checks.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { describe, isList } from '../../table/checks.js';
 import { Deadline } from '../deadline.js';
 import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
 import type { JoinStrategy } from '../find-options.js';
@@ -14,30 +12,12 @@ import {
   LISTS_AT_ONCE,
   MAX_HASHED,
   type ReadView,
+  type RelatedNode,
   type RelatedReaders,
   RelationLoader,
+  withoutProperties,
 } from './relation-loader.js';
-
-/** Properties that may be relations: other entities, or lists of them. */
-export type RelationsOf<E> = {
-  [P in keyof E & string]: undefined extends E[P]
-    ? NonNullable<E[P]> extends Date | Uint8Array | ReadonlyMap<unknown, unknown>
-      ? never
-      : NonNullable<E[P]> extends object
-        ? P
-        : never
-    : never;
-}[keyof E & string];
-
-/** A row with its relations: a list, an entity, or null where there is none. */
-export type WithRelations<T, E, Names extends keyof E> = Omit<T, Names> & {
-  -readonly [Name in Names]-?: Loaded<NonNullable<E[Name]>>;
-};
-
-/** The loaded type of a property, without the mark of `Related`. */
-type Loaded<V> = IsRelation<V> extends true ? Found<V extends RelationMark<infer T> ? T : never> : Found<V>;
-
-type Found<V> = V extends readonly unknown[] ? V : V | null;
+import { neededFor, relatedNodes } from './relation-tree.js';
 
 /** Rows of a stream whose relations are read in one batch. */
 const ROWS_AT_ONCE = 256;
@@ -52,8 +32,7 @@ export interface PlainQuery<T> extends AsyncIterable<T> {
 
 /** The arguments of `with`. */
 export interface RelatedSpec {
-  readonly schema: EntitySchema;
-  readonly relations: readonly RelationSchema[];
+  readonly nodes: readonly RelatedNode[];
   readonly join: JoinStrategy;
   readonly readers: RelatedReaders;
   readonly view: ReadView;
@@ -114,21 +93,8 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
 
   /** The explanation of the query, with how its relations are read. */
   explain(): Explanation {
-    const { relations, join, readers } = this.spec;
-    return explainedWith(
-      this.query.explain(),
-      relations.map(({ kind, property, via, target, max }): RelationExplanation => {
-        const entity = readers(target()).schema.name;
-        const by = via.map(([part, from]) => `${part} = ${from}`).join(', ');
-        const reads =
-          kind === 'many'
-            ? `one range for each row, ${LISTS_AT_ONCE} at a time, at most ${max} rows each`
-            : join === 'hash'
-              ? `all of ${entity} once, while they are at most ${MAX_HASHED}; else gets, ${KEYS_AT_ONCE} in a call`
-              : `a get for each distinct key, ${KEYS_AT_ONCE} in a call`;
-        return { property, entity, kind, by, join: kind === 'many' ? 'lookup' : join, reads };
-      }),
-    );
+    const { nodes, join } = this.spec;
+    return explainedWith(this.query.explain(), explainedNodes(nodes, join, ''));
   }
 
   /** Rows and relations share one timeout. */
@@ -138,55 +104,83 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
   }
 
   private attaching(): (items: readonly object[]) => Promise<void> {
-    const { relations, readers, join, view, extra } = this.spec;
-    const loaders = relations.map((relation) => new RelationLoader(relation, readers, join, view));
-    return async (items) => {
-      if (items.length === 0) return;
-      for (const loader of loaders) await loader.attach(items);
-      if (extra.length === 0) return;
-      for (const item of items) for (const name of extra) remove(item, name);
-    };
+    return attaching(this.spec);
   }
 }
 
-/** Removes a property, and the embedded object around it if it becomes empty. */
-function remove(item: object, name: string): void {
-  const [head, ...rest] = name.split('.') as [string, ...string[]];
-  const inner: unknown = rest.length === 0 ? undefined : Reflect.get(item, head);
-  if (typeof inner === 'object' && inner !== null) remove(inner, rest.join('.'));
-  const left = typeof inner === 'object' && inner !== null ? Object.values(inner) : [];
-  if (left.every((value) => value === undefined)) Reflect.deleteProperty(item, head);
+/** A read by keys with `select` and `with`. */
+export interface RelatedRead {
+  /** The properties to read. Undefined: all. */
+  readonly selected: readonly string[] | undefined;
+  attach(items: readonly object[]): Promise<void>;
 }
 
-/** The relations of these names. @throws QueryError on an unknown name. */
-export function relationsNamed(schema: EntitySchema, names: readonly unknown[]): RelationSchema[] {
-  if (names.length === 0) {
-    throw new QueryError(`with() names no relation. ${schema.name} has ${listed(schema)}.`);
-  }
-  return [...new Set(names)].map((name) => {
-    const relation = typeof name === 'string' ? schema.relations.get(name) : undefined;
-    if (relation !== undefined) return relation;
-    throw new QueryError(
-      `with: ${schema.name} has no relation ${typeof name === 'string' ? `"${name}"` : describe(name)}. It has ${listed(schema)}.`,
-      { details: { entity: schema.name } },
-    );
-  });
-}
-
-/** The columns that relations need and that are not selected. */
-export function neededFor(
+/**
+ * Compiles the options `select` and `with` of `get`.
+ * @throws QueryError when `select` is no list, and as `relatedNodes`.
+ */
+export function relatedRead(
   schema: EntitySchema,
-  relations: readonly RelationSchema[],
-  selected: readonly string[],
-): string[] {
-  const from = relations.flatMap(({ via }) => via.map(([, property]) => property));
-  const columns = from.filter((property) => schema.columnsByProperty.has(property));
-  return [...new Set(columns)].filter(
-    (property) => !selected.some((name) => property === name || property.startsWith(`${name}.`)),
-  );
+  readers: RelatedReaders | undefined,
+  select: unknown,
+  relations: unknown,
+  view: ReadView,
+): RelatedRead {
+  if (select !== undefined && !isList(select)) {
+    throw new QueryError(`${schema.name}.get: select is a list of properties, not ${describe(select)}.`);
+  }
+  const names = select as readonly string[] | undefined;
+  if (relations === undefined) return { selected: names, attach: () => Promise.resolve() };
+  if (readers === undefined) throw new QueryError('with needs the repositories of a database.');
+  const nodes = relatedNodes(schema, isList(relations) ? relations : [relations], readers);
+  const extra = names === undefined ? [] : neededFor(schema, nodes, names);
+  return {
+    selected: names && [...names, ...extra],
+    attach: attaching({ nodes, join: 'lookup', readers, view, extra }),
+  };
 }
 
-function listed(schema: EntitySchema): string {
-  const names = [...schema.relations.keys()];
-  return names.length === 0 ? 'none: declare one with @Reference or @References' : names.join(', ');
+/** Loads the relations of rows, batch by batch, and removes properties that only the relations needed. */
+export function attaching({
+  nodes,
+  readers,
+  join,
+  view,
+  extra,
+}: RelatedSpec): (items: readonly object[]) => Promise<void> {
+  const loaders = nodes.map((node) => new RelationLoader(node, readers, join, view));
+  return async (items) => {
+    if (items.length === 0) return;
+    for (const loader of loaders) await loader.attach(items);
+    withoutProperties(items, extra);
+  };
+}
+
+/** How each relation is read. Nested relations have their path as name. */
+function explainedNodes(
+  nodes: readonly RelatedNode[],
+  join: JoinStrategy,
+  path: string,
+): RelationExplanation[] {
+  return nodes.flatMap(({ relation, target, limit, children }) => {
+    const { kind, via, max } = relation;
+    const property = `${path}${relation.property}`;
+    const entity = target.name;
+    const by = via.map(([part, from]) => `${part} = ${from}`).join(', ');
+    const reads =
+      kind === 'many'
+        ? `one range for each row, ${LISTS_AT_ONCE} at a time, at most ${limit ?? max} rows each`
+        : join === 'hash'
+          ? `all of ${entity} once, while they are at most ${MAX_HASHED}; else gets, ${KEYS_AT_ONCE} in a call`
+          : `a get for each distinct key, ${KEYS_AT_ONCE} in a call`;
+    const own: RelationExplanation = {
+      property,
+      entity,
+      kind,
+      by,
+      join: kind === 'many' ? 'lookup' : join,
+      reads,
+    };
+    return [own, ...explainedNodes(children, 'lookup', `${property}.`)];
+  });
 }

@@ -11,12 +11,19 @@ type Item = Record<string, unknown>;
 /** Reads the related entities: their repository. */
 export interface RelatedReader {
   readonly schema: EntitySchema;
-  getMany(keys: readonly never[]): Promise<(object | null)[]>;
+  getMany(
+    keys: readonly never[],
+    options?: ReadOptionsOf & { readonly select?: readonly never[] },
+  ): Promise<(object | null)[]>;
   find(prefix: never, options?: { readonly fullScan?: boolean; readonly cacheBlocks?: boolean }): RelatedRows;
 }
 
 export interface RelatedRows extends AsyncIterable<object> {
   limit(count: number): RelatedRows;
+  where(condition: never): RelatedRows;
+  select(...names: readonly never[]): RelatedRows;
+  orderBy(property: never, direction?: 'asc' | 'desc'): RelatedRows;
+  reverse(): RelatedRows;
   all(options: { readonly max: number }): Promise<object[]>;
 }
 
@@ -33,6 +40,20 @@ export interface ReadView {
  */
 export type RelatedReaders = (target: EntityClass, view?: ReadView) => RelatedReader;
 
+/** One relation to load, with the options for the related entity and its own relations. */
+export interface RelatedNode {
+  readonly relation: RelationSchema;
+  readonly target: EntitySchema;
+  /** Properties of the related entity to read. Undefined: all. */
+  readonly selected: readonly string[] | undefined;
+  /** Properties read only because nested relations need them. */
+  readonly extra: readonly string[];
+  /** Applies the options to a query of related entities. */
+  readonly narrow: (rows: RelatedRows) => RelatedRows;
+  readonly limit: number | undefined;
+  readonly children: readonly RelatedNode[];
+}
+
 /** Keys read in one call. */
 export const KEYS_AT_ONCE = 1000;
 
@@ -45,28 +66,51 @@ export const MAX_HASHED = 200_000;
 /** Reads one relation of some entities. */
 export class RelationLoader {
   private readonly reader: RelatedReader;
+  private readonly below: readonly RelationLoader[];
+  /** Related entities whose nested relations are loaded. A hash join returns the same instances to each batch. */
+  private readonly complete = new WeakSet<object>();
   private readonly signal: AbortSignal | undefined;
   /** All related entities by row key, for a hash join. */
   private hashed: Promise<ReadonlyMap<string, object> | undefined> | undefined;
 
   constructor(
-    private readonly relation: RelationSchema,
+    private readonly node: RelatedNode,
     readers: RelatedReaders,
     private readonly strategy: JoinStrategy,
     view: ReadView,
   ) {
-    this.reader = readers(relation.target(), view);
+    this.reader = readers(node.relation.target(), view);
     this.signal = view.options.signal;
+    this.below = node.children.map((child) => new RelationLoader(child, readers, 'lookup', view));
   }
 
   async attach(items: readonly object[]): Promise<void> {
     throwIfAborted(this.signal);
-    if (this.relation.kind === 'one') await this.attachOne(items as readonly Item[]);
+    if (this.node.relation.kind === 'one') await this.attachOne(items as readonly Item[]);
     else await this.attachMany(items as readonly Item[]);
+    if (this.below.length > 0) await this.attachBelow(items as readonly Item[]);
+  }
+
+  private async attachBelow(items: readonly Item[]): Promise<void> {
+    const { relation, extra } = this.node;
+    const found: object[] = [];
+    for (const item of items) {
+      const related = item[relation.property];
+      for (const one of Array.isArray(related) ? (related as object[]) : [related]) {
+        if (one === null || this.complete.has(one as object)) continue;
+        this.complete.add(one as object);
+        found.push(one as object);
+      }
+    }
+    for (let at = 0; at < found.length; at += KEYS_AT_ONCE) {
+      const some = found.slice(at, at + KEYS_AT_ONCE);
+      for (const loader of this.below) await loader.attach(some);
+    }
+    withoutProperties(found, extra);
   }
 
   private async attachOne(items: readonly Item[]): Promise<void> {
-    const { property } = this.relation;
+    const { property } = this.node.relation;
     const wanted = new Map<string, { readonly key: Item; readonly holders: Item[] }>();
     const keys: Item[] = [];
     const holders: Item[] = [];
@@ -93,7 +137,10 @@ export class RelationLoader {
       const some = groups.slice(at, at + KEYS_AT_ONCE);
       const found =
         hashed === undefined
-          ? await this.reader.getMany(some.map(([, { key }]) => key as never))
+          ? await this.reader.getMany(
+              some.map(([, { key }]) => key as never),
+              this.node.selected && { select: this.node.selected as readonly never[] },
+            )
           : some.map(([id]) => hashed.get(id) ?? null);
       for (const [i, [, { holders }]] of some.entries()) {
         for (const holder of holders) holder[property] = found[i] ?? null;
@@ -108,7 +155,8 @@ export class RelationLoader {
 
   private async hash(): Promise<ReadonlyMap<string, object> | undefined> {
     const all = new Map<string, object>();
-    for await (const entity of this.reader.find({} as never, { fullScan: true, cacheBlocks: false })) {
+    const rows = this.reader.find({} as never, { fullScan: true, cacheBlocks: false });
+    for await (const entity of this.node.narrow(rows)) {
       if (all.size === MAX_HASHED) return undefined;
       all.set(this.idOf(entity as Item), entity);
     }
@@ -116,7 +164,7 @@ export class RelationLoader {
   }
 
   private async attachMany(items: readonly Item[]): Promise<void> {
-    const { property } = this.relation;
+    const { property } = this.node.relation;
     const wanted = new Map<string, { readonly prefix: Item; readonly holders: Item[] }>();
     for (const item of items) {
       const prefix = this.keyOf(item);
@@ -143,12 +191,12 @@ export class RelationLoader {
   }
 
   private async read(prefix: Item): Promise<object[]> {
-    const { property, max } = this.relation;
+    const { relation, narrow, limit } = this.node;
+    const { property, max } = relation;
+    const rows = narrow(this.reader.find(prefix as never));
+    if (limit !== undefined) return rows.all({ max: limit });
     const oneMore = max + 1;
-    const found = await this.reader
-      .find(prefix as never)
-      .limit(oneMore)
-      .all({ max: oneMore });
+    const found = await rows.limit(oneMore).all({ max: oneMore });
     if (found.length <= max) return found;
     throw new QueryError(
       `with("${property}"): there are more than ${max} entities of ${this.reader.schema.name} for one. Allow more ` +
@@ -160,7 +208,7 @@ export class RelationLoader {
   /** The key of the related entity, or its prefix. Undefined where a value is absent. */
   private keyOf(item: Item): Item | undefined {
     const key: Item = {};
-    for (const [part, property] of this.relation.via) {
+    for (const [part, property] of this.node.relation.via) {
       const value = valueAt(item, property);
       if (value === undefined || value === null) return undefined;
       key[part] = value;
@@ -171,6 +219,21 @@ export class RelationLoader {
   private idOf(key: Item): string {
     return toLatin1(this.reader.schema.mapper.rowOf(key));
   }
+}
+
+/** Removes properties that were read only because relations needed them. */
+export function withoutProperties(items: readonly object[], names: readonly string[]): void {
+  if (names.length === 0) return;
+  for (const item of items) for (const name of names) remove(item, name);
+}
+
+/** Removes a property, and the embedded object around it if it becomes empty. */
+function remove(item: object, name: string): void {
+  const [head, ...rest] = name.split('.') as [string, ...string[]];
+  const inner: unknown = rest.length === 0 ? undefined : Reflect.get(item, head);
+  if (typeof inner === 'object' && inner !== null) remove(inner, rest.join('.'));
+  const left = typeof inner === 'object' && inner !== null ? Object.values(inner) : [];
+  if (left.every((value) => value === undefined)) Reflect.deleteProperty(item, head);
 }
 
 function valueAt(item: Item, property: string): unknown {

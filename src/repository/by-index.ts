@@ -1,0 +1,68 @@
+import type { EntityIndex } from '../features/indexes/entity-indexes.js';
+import type { IndexUse } from '../features/indexes/query/access.js';
+import { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
+import type { KeyLayout } from '../key/types.js';
+import type { RowChanger } from '../query/bulk-change.js';
+import { withDefaults } from '../query/find-options.js';
+import {
+  checkFindOptions,
+  type EntityQuery,
+  emptySpec,
+  type FindOptions,
+  parseKeyConditions,
+  EntityQuery as Query,
+  type ReadOptions,
+  type TableAccess,
+} from '../query/index.js';
+import type { CheckedPrefix, IndexOf, KeyedClass, KeyQuery } from '../schema/entity-types.js';
+import type { TimeRange } from '../table/index.js';
+
+/** Queries of one index. */
+export interface IndexFinder<C extends KeyedClass, Name> {
+  /**
+   * Equality (or `in`) on leading parts, then at most one range.
+   * @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options.
+   */
+  find<const Q extends KeyQuery<IndexOf<C, Name>>>(
+    conditions: Q & CheckedPrefix<IndexOf<C, Name>, Q>,
+    options?: FindOptions,
+  ): EntityQuery<C>;
+}
+
+/** Queries by one index. */
+
+const NOTHING: IndexUse['served'] = new Set();
+const NO_OPTIONS: FindOptions = Object.freeze({});
+
+/** The state that does not depend on conditions is prepared once. */
+export class ByIndex<C extends KeyedClass> {
+  private readonly title: string;
+  private readonly asked: Pick<KeyLayout, 'parts'>;
+  private readonly lookUps: EqualLookUps | undefined;
+
+  constructor(
+    private readonly index: EntityIndex,
+    private readonly access: TableAccess,
+    private readonly timeRange: TimeRange | undefined,
+    private readonly defaults: ReadOptions | undefined,
+    private readonly changer: RowChanger | undefined,
+  ) {
+    const { name, layout, parts } = index.index;
+    this.title = `${index.schema.name}.by("${name}")`;
+    this.asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
+    this.lookUps = EqualLookUps.of(index, access);
+  }
+
+  /** @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options. */
+  find(conditions: Readonly<Record<string, unknown>>, said?: FindOptions): Query<C> {
+    const { index, timeRange, access } = this;
+    const given = said === undefined ? this.defaults : withDefaults(this.defaults, said);
+    const options = given === undefined ? NO_OPTIONS : checkFindOptions(given);
+    const key = parseKeyConditions(this.title, this.asked, conditions);
+    const why = 'it was asked for by name';
+    const through: IndexUse = { index, key, served: NOTHING, why, others: [] };
+    const { fullScan = false, withDeleted } = options;
+    const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
+    return new Query<C>(access, spec, options, this.changer, this.lookUps);
+  }
+}
