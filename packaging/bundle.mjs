@@ -194,11 +194,11 @@ function leaveOutNames() {
   }
 }
 
-/** A program that is some lines has its map in it, in place of a file. */
+/** A small module has its map in it, in place of a file: the package has few files. */
 function putInSmallMaps() {
   for (const name of readdirSync(DIST).filter((file) => file.endsWith('.js.map'))) {
     const map = readFileSync(join(DIST, name));
-    if (map.length > 40_960) continue;
+    if (map.length > 81_920) continue;
     const file = join(DIST, name.replace(/\.map$/, ''));
     const url = `data:application/json;base64,${map.toString('base64')}`;
     writeFileSync(file, readFileSync(file, 'utf8').replace(/(?<=^\/\/# sourceMappingURL=).*$/m, url));

@@ -1,6 +1,7 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
+import { type Health, type HealthOptions, healthOf } from './database/health.js';
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
@@ -53,6 +54,7 @@ import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
 
+export type { Health, HealthOptions, TableHealth } from './database/health.js';
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
 
 /**
@@ -422,6 +424,21 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       throw new InvalidArgumentError(`on: the listener is a function, not ${describe(listener)}.`);
     }
     return this.wiring.operations.watch({ ended: listener });
+  }
+
+  /**
+   * Whether the database can be used, for health and readiness checks: reads one row of each table of the entities, all at once, and
+   * asks an embedded store whether it takes writes. What fails is in the answer, and not thrown (docs/operations.md).
+   *
+   * @example
+   * ```ts
+   * const health = await db.health({ timeout: 500 });
+   * response.writeHead(health.status === 'up' ? 200 : 503).end(JSON.stringify(health));
+   * ```
+   * @throws InvalidArgumentError on unknown options.
+   */
+  health(options: HealthOptions = {}): Promise<Health> {
+    return healthOf(this.engine, this.wiring.declared, options);
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */

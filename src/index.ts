@@ -197,7 +197,7 @@ export type {
   TablesEvent,
 } from './database/options.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
-export { connect, Database, open } from './database.js';
+export { connect, Database, type Health, type HealthOptions, open, type TableHealth } from './database.js';
 export {
   type Allowance,
   type AppliedPlan,
@@ -320,6 +320,10 @@ export {
   type QueryListener,
   type QueryOperation,
   queryLogger,
+  type RelationPath,
+  type RelationTree,
+  type ShapedBy,
+  type ShapeOptions,
   type TablesPage,
   type TablesQuery,
   type Where,

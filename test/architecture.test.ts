@@ -31,6 +31,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ['index', 'public'],
   ['cli'],
   ['testing'],
+  ['nestjs'],
 ];
 
 const ENGINES = ['store', 'hbase', 'bigtable'];

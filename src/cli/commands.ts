@@ -29,6 +29,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      'diagram [options] <module>':
+        'print the entities of a module and their relations as an entity-relationship diagram in Mermaid',
+    },
+    load: async () => (await import('./commands/diagram.js')).addDiagramCommand,
+  },
+  {
+    commands: {
       summary: 'Figures of groups of rows.',
     },
     load: async () => (await import('../features/summaries/command.js')).addSummaryCommands,

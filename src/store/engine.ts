@@ -84,6 +84,11 @@ export class EmbeddedEngine implements Engine {
     await this.core.maintenance.drain();
   }
 
+  checkWritable(): void {
+    this.core.lifecycle.checkOpen();
+    this.core.journal.checkWritable();
+  }
+
   /** Sizes, counts and loads of tables, regions and families. */
   stats(): StoreStats {
     this.core.lifecycle.checkOpen();

@@ -102,5 +102,10 @@ export interface Engine {
    * is loaded; on HBase also the servers' errors, after `details.loaded` files were loaded.
    */
   bulkLoad?(table: string, cells: CellStream, options?: BulkLoadOptions): Promise<BulkLoadResult>;
+  /**
+   * Of an engine that may stop to take writes while it still answers reads.
+   * @throws RowanError `ERR_READONLY` when it takes no writes, `ERR_CLOSED` when it was closed.
+   */
+  checkWritable?(): void;
   close(): Promise<void>;
 }

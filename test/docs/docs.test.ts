@@ -17,6 +17,7 @@ function fromSource(code: string): string {
     .replaceAll("'rowan-orm'", "'../../../../src/index.js'")
     .replaceAll("'rowan-orm/table'", "'../../../../src/public/table.js'")
     .replaceAll("'rowan-orm/validation'", "'../../../../src/validation/index.js'")
+    .replaceAll("'rowan-orm/nestjs'", "'../../../../src/nestjs/index.js'")
     .replaceAll("'rowan-orm/testing'", "'../../../../src/testing/index.js'")
     .replaceAll("'rowan-orm/testing/fast-check'", "'../../../../src/testing/fast-check.js'");
 }

@@ -1,6 +1,6 @@
 /** What is held of CommonJS: what the compilers say of an import, and an application of NestJS that is tested by Jest. */
 
-import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HERE, own, ROOT } from './builds.js';
 import { APP, type Consumer, guide, outcome } from './consumers.js';
@@ -85,7 +85,7 @@ async function imports(): Promise<string | undefined> {
   );
 }
 
-const NEST = ['note.ts', 'store.module.ts', 'app.module.ts', 'app.spec.ts'];
+const NEST = ['note.ts', 'note.controller.ts', 'app.module.ts', 'app.spec.ts'];
 
 /** Starts the compiled application on a store on the disk, asks it, and has it end by a signal while a feed is read. */
 const MAIN = `
@@ -128,9 +128,11 @@ function nestProject(): string {
     writeFileSync(join(folder, name), blockOf('nestjs', `ts no-run file=${name}`));
   }
   writeFileSync(join(folder, 'main.ts'), MAIN);
-  mkdirSync(join(folder, 'node_modules'), { recursive: true });
-  for (const name of ['@nestjs', 'rxjs'])
-    symlinkSync(join(HERE, 'node_modules', name), join(folder, 'node_modules', name), 'junction');
+  // Beside the package, which imports @nestjs/common.
+  for (const name of ['@nestjs', 'rxjs']) {
+    const link = join(APP, 'node_modules', name);
+    if (!existsSync(link)) symlinkSync(join(HERE, 'node_modules', name), link, 'junction');
+  }
   return folder;
 }
 
