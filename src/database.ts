@@ -1,5 +1,6 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
 import { type Health, type HealthOptions, healthOf } from './database/health.js';
 import {
@@ -53,6 +54,9 @@ import type { ReadOnlyStore } from './store/follow/read-only-store.js';
 import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
+
+/** Milliseconds for which `close` waits for the work behind writes that were answered. */
+const CLOSING_WAIT = 1000;
 
 export type { Health, HealthOptions, TableHealth } from './database/health.js';
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
@@ -444,6 +448,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
   async close(): Promise<void> {
     for (const end of this.wiring.endings.splice(0)) end();
+    // Work behind answered writes may be broken off: readers settle what it leaves. A short wait spares them that.
+    await Promise.race([this.wiring.contexts.rest(), sleep(CLOSING_WAIT, undefined, { ref: false })]);
     await this.wiring.features.end();
     await this.wiring.indexing.end();
     await this.engine.close();

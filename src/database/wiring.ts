@@ -82,7 +82,7 @@ export class Wiring {
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
     const onFailure = (error: RowanError): void => listener.tell({ kind: 'outbox', error });
-    this.indexing = new Indexing(this.viewed, onFailure);
+    this.indexing = new Indexing(this.viewed, onFailure, () => this.contexts.rest());
     this.features = new OpenFeatures({
       engine: this.viewed,
       stored: engine,

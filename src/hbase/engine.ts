@@ -30,7 +30,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deleteMarkers: true,
 });
 
-/** An Apache HBase cluster, spoken to in its own protocol. One engine serves any number of tables and callers. */
+/** An engine on an Apache HBase cluster, over HBase's own protocol. One engine serves any number of tables and callers. */
 export class HBaseEngine implements Engine {
   readonly name = 'hbase';
   readonly capabilities = CAPABILITIES;
@@ -41,7 +41,7 @@ export class HBaseEngine implements Engine {
   /** Made by {@link connectHBase}. */
   constructor(
     private readonly cluster: Cluster,
-    /** The id that the cluster was given when it was set up. */
+    /** The cluster's id, which HBase assigns when the cluster is set up. */
     readonly clusterId: string,
   ) {
     this.admin = new HBaseAdmin(cluster);
@@ -63,21 +63,21 @@ export class HBaseEngine implements Engine {
     return this.observers.add(table, observer);
   }
 
-  /** The clock of this machine: the servers stamp by theirs. */
+  /** The clock of this machine. Servers stamp cells by their own clocks. */
   now(): number {
     return Date.now();
   }
 
   /**
-   * Writes sorted cells into HFiles under `options.folder`, and has the regions take them in. Cells of the same row are seen
-   * at one moment. What is loaded twice is there once, so an interrupted load can simply be made again.
+   * Bulk load: writes sorted cells into HFiles under `options.folder` and asks the regions to adopt them. The cells of a row become
+   * visible together. Loading the same cells twice has no further effect, so an interrupted load can be repeated.
    */
   async bulkLoad(table: string, cells: CellStream, options: BulkLoadOptions = {}): Promise<BulkLoadResult> {
     if (this.closed) throw new ClosedError('The connection to HBase was closed.');
     return new HFileLoad(this.admin, table, options).run(cells);
   }
 
-  /** What the engine has done so far, and what it is about. */
+  /** Counts of requests, retries, connections and scanners, as of now. */
   metrics(): HBaseMetrics {
     return this.cluster.metrics();
   }
@@ -102,14 +102,14 @@ export class HBaseEngine implements Engine {
     return callCoprocessors(this.cluster, call, startRow, stopRow);
   }
 
-  /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
+  /** Closes every connection. Calls under way fail with `ERR_CLOSED`. */
   async close(): Promise<void> {
     this.closed = true;
     await this.cluster.close();
   }
 }
 
-/** Starts in a row that did not find their cluster, by where it was looked for. */
+/** Consecutive failed connects of this process, by cluster address. */
 const failedStarts = new Map<string, number>();
 
 function placeOf({ masters, zookeeper }: HBaseSettings): string {
@@ -117,9 +117,9 @@ function placeOf({ masters, zookeeper }: HBaseSettings): string {
 }
 
 /**
- * Connects to a cluster: finds it by `masters` (or ZooKeeper) and asks for its id.
- * After starts of this process that have not found it, it waits a moment first: at random, up to `pause` and then longer.
- * @throws InvalidArgumentError for options that cannot be; ConnectionError when no node answers.
+ * Connects to a cluster: finds it by `masters` (or ZooKeeper) and asks for its id. After failed connects of this process it first waits
+ * at random, up to `pause` and then longer, so that programs in a restart loop do not hinder the cluster's recovery.
+ * @throws InvalidArgumentError for invalid options; ConnectionError when no node answers.
  */
 export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> {
   const settings = resolveSettings(await withSite(options));

@@ -1,4 +1,4 @@
-/** What the public interface has of the HBase engine; the engine itself is loaded when a cluster is connected to. */
+/** The exports of `rowan-orm/hbase`. The engine itself is loaded on the first `connect`. */
 
 export type { TelemetryApi } from '../table/telemetry.js';
 export type { LabelAdmin, PermissionScope, PermittedAction, UserPermission } from './admin/access-admin.js';

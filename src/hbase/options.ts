@@ -14,7 +14,7 @@ import { checkAttributes } from './rpc/request-attributes.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
 import type { ZooKeeperSasl } from './security/zookeeper-sasl.js';
 
-/** How a client finds its cluster and how patient it is. Times are in milliseconds. */
+/** How a client finds its cluster, and its timeouts and limits. Times are in milliseconds. */
 export interface HBaseOptions {
   /**
    * `host:port` of masters or region servers that answer the RPC registry, in an array or separated by commas
@@ -25,103 +25,103 @@ export interface HBaseOptions {
   readonly zookeeper?: ZooKeeperOptions | undefined;
   /**
    * An `hbase-site.xml`, or the folder that it is in. Default: the folder `HBASE_CONF_DIR`, when neither
-   * {@link masters} nor {@link zookeeper} is given. Options win over what stands there.
+   * {@link masters} nor {@link zookeeper} is given. Options override the file.
    */
   readonly configuration?: string;
   /**
-   * The user's name. Without authentication it is believed; default: the operating system's user. With an authenticator
-   * it is somebody whom the authenticated user acts for (Hadoop's proxy users); default: nobody else.
+   * The user's name. Without authentication the cluster trusts it; default: the operating system's user. With an authenticator
+   * it is the user that the authenticated one impersonates (Hadoop's proxy users); default: no impersonation.
    */
   readonly user?: string;
-  /** Default: SIMPLE, the user's name is believed. */
+  /** Default: SIMPLE, in which the cluster trusts the user's name. */
   readonly authenticator?: Authenticator;
   /** TLS to every server; default: none. */
   readonly tls?: TlsOptions;
   readonly resolveAddress?: ResolveAddress;
-  /** A whole operation, its retries and lookups included (`hbase.client.operation.timeout`); default 60000. */
+  /** Limit of a whole operation with its retries and lookups (`hbase.client.operation.timeout`); default 60000. */
   readonly operationTimeout?: number;
-  /** One request and its answer (`hbase.rpc.timeout`); default 20000. */
+  /** Limit of one request (`hbase.rpc.timeout`); default 20000. */
   readonly rpcTimeout?: number;
   /**
-   * One request of a scan (`hbase.client.scanner.timeout.period`); default 20000. A server that is still looking says so within half of
-   * it, and the scan goes on; one that says nothing is asked again until `operationTimeout`.
+   * Limit of one request of a scan (`hbase.client.scanner.timeout.period`); default 20000. A server that is still searching sends a
+   * heartbeat within half of it, and the scan continues; a silent one is asked again until `operationTimeout`.
    */
   readonly scannerTimeout?: number;
   /**
-   * One look into `hbase:meta`, or one question where meta is; default 2000. A server that hangs with meta is left after
-   * it, and the registry asked again.
+   * Limit of one read of `hbase:meta`, or one registry request for meta's location; default 2000. After it the registry is asked
+   * again, so that a hung server with meta delays lookups no longer than this.
    */
   readonly metaTimeout?: number;
-  /** How long a look into meta waits for its primary before it asks meta's replicas too; default 200. */
+  /** How long a read of meta waits for the primary before it asks meta's replicas too; default 200. */
   readonly metaReplicaDelay?: number;
-  /** A scan that nobody reads on is closed at its server after this time, and opened again when it is; default 300000. */
+  /** After this time without a read, a scan's scanner is closed on the server; the next read reopens it. Default 300000. */
   readonly scannerIdleTimeout?: number;
-  /** The connection's opening; default 10000. */
+  /** Limit of opening a connection; default 10000. */
   readonly connectTimeout?: number;
   /**
-   * A connection that nobody has used for this long is closed (`hbase.ipc.client.connection.minIdleTimeBeforeClose`), and
-   * opened again when it is asked for; default 120000, 0: never.
+   * Idle time after which a connection is closed (`hbase.ipc.client.connection.minIdleTimeBeforeClose`); the next request
+   * reopens it. Default 120000, 0: never.
    */
   readonly connectionIdleTimeout?: number;
-  /** A call of the admin, its procedure included (`hbase.client.sync.wait.timeout.msec`); default 600000. */
+  /** Limit of an admin call with its procedure (`hbase.client.sync.wait.timeout.msec`); default 600000. */
   readonly adminTimeout?: number;
   /** The first pause before a retry; later ones grow (`hbase.client.pause`); default 100. */
   readonly pause?: number;
   /** Retries after the first attempt (`hbase.client.retries.number`); default 20. 0: fail at the first error. */
   readonly retries?: number;
-  /** Requests without an answer a server may have; further operations wait and are grouped; default 64. */
+  /** Requests under way to one server; further operations wait and are grouped. Default 64. */
   readonly maxInFlight?: number;
   /** Operations grouped into one request, at most; default 1000. */
   readonly maxMultiActions?: number;
-  /** Bytes of one request of grouped operations, about; default 2 MiB. One larger operation goes alone. */
+  /** Approximate bytes of one grouped request; default 2 MiB. A larger operation is sent alone. */
   readonly maxMultiBytes?: number;
   /** Rows that a scan asks for at once; default: as many as fit into {@link scannerMaxResultSize}. */
   readonly scannerCaching?: number;
   /** Bytes that a scan asks for at once (`hbase.client.scanner.max.result.size`); default 2 MiB. */
   readonly scannerMaxResultSize?: number;
-  /** The largest answer that is taken; a larger one fails its own call (`ERR_TOO_LARGE`). Default 128 MiB. */
+  /** The largest answer that is accepted; a larger one fails its own call (`ERR_TOO_LARGE`). Default 128 MiB. */
   readonly maxFrameSize?: number;
   /**
-   * Cells that one answer may be made into at once, and other parts of it; default 300000. Rows of a scan are made as
-   * they are read, and do not count.
+   * Objects, such as cells, that one answer may be decoded into at once; default 300000. Rows of a scan are decoded as they are
+   * read and do not count.
    */
   readonly maxAnswerCells?: number;
-  /** How long a server that could not be reached is left alone; default 2000. */
+  /** How long no connection is tried to a server that could not be reached; default 2000. */
   readonly quarantine?: number;
   /** How long a TIMELINE read waits for the primary before it asks the replicas too; default 10. */
   readonly primaryCallTimeout?: number;
-  /** Told of connections that are made and lost, of slow requests and of retries. What it throws is passed over. */
+  /** Receives events of connections, slow requests and retries. Errors that it throws are ignored. */
   readonly onEvent?: (event: HBaseEvent) => void;
-  /** Requests that take this long are told to {@link onEvent}; default 1000. */
+  /** Duration from which a request is reported to {@link onEvent} as slow; default 1000. */
   readonly slowCall?: number;
   /** The module `@opentelemetry/api`, for spans and metrics; default: none are made. */
   readonly telemetry?: TelemetryApi;
-  /** Names and values that go with every connection, and stand in HBase's slow log (2.6); default: none. */
+  /** Attributes sent with every connection, shown in HBase's slow log (2.6); default: none. */
   readonly connectionAttributes?: Readonly<Record<string, string>>;
   /**
-   * Asked at each call of a table, in the turn and context of the call, for names and values that go with its requests and
-   * stand in HBase's slow log (2.6), the id of a trace for example; default: none. Those of the call itself (`attributes`)
-   * go before. Calls with different ones share no request. What it throws fails the call.
+   * Returns attributes for the requests of a table call, such as a trace id, shown in HBase's slow log (2.6); default: none. It is
+   * called in the context of each table call. The call's own `attributes` take precedence. Calls with different attributes share no
+   * request. An error that it throws fails the call.
    */
   readonly requestAttributes?: (() => Readonly<Record<string, string>> | undefined) | undefined;
   /**
-   * Have cells compressed on their way, both ways; default: not. It costs both sides time, and is for slow networks. Others
-   * of Hadoop's codecs are not spoken (`hbase.client.rpc.compressor`).
+   * Compression of cells on the network, in both directions (`hbase.client.rpc.compressor`); default: none. It costs CPU on both
+   * sides and helps on slow networks. Hadoop's other codecs are not supported.
    */
   readonly cellBlockCompression?: CellBlockCompression;
 }
 
-/** Discovery as ZooKeeper knows it: read only, a connection that is closed after each look. */
+/** Discovery by ZooKeeper: read only, over a connection that is closed after each read. */
 export interface ZooKeeperOptions {
   /** `host` or `host:port`, in an array or separated by commas as in `hbase.zookeeper.quorum`. */
   readonly quorum: readonly string[] | string;
-  /** The port of servers that are named without one (`hbase.zookeeper.property.clientPort`); default 2181. */
+  /** The port of servers given without one (`hbase.zookeeper.property.clientPort`); default 2181. */
   readonly clientPort?: number;
   /** `zookeeper.znode.parent`; default `/hbase`. */
   readonly parent?: string;
-  /** TLS, to the servers' `secureClientPort`; default: none. What Node's `tls.connect` takes. */
+  /** TLS to the servers' `secureClientPort`: options of Node's `tls.connect`; default: none. */
   readonly tls?: TlsOptions;
-  /** Who one is: `zooKeeperDigest` or `zooKeeperKerberos`; default: nobody. */
+  /** Authentication: `zooKeeperDigest` or `zooKeeperKerberos`; default: none. */
   readonly sasl?: ZooKeeperSasl;
 }
 
@@ -167,7 +167,7 @@ const MASTER_PORT = 16000;
 const ZOOKEEPER_PORT = 2181;
 const MAX_INT32 = 0x7fffffff;
 
-/** @throws InvalidArgumentError naming the option that cannot be. */
+/** @throws InvalidArgumentError naming the invalid option. */
 export function resolveSettings(options: HBaseOptions): HBaseSettings {
   if (typeof options !== 'object' || options === null) {
     throw new InvalidArgumentError(`connect takes an object of options, not ${describe(options)}.`);

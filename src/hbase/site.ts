@@ -6,18 +6,18 @@ import { type CellBlockCompression, COMPRESSIONS } from './rpc/connection-settin
 import { kerberosAuthenticator } from './security/kerberos.js';
 import type { Protection } from './security/sasl.js';
 
-/** Reads what a cluster's administrators write for its clients: `hbase-site.xml` (Hadoop's `Configuration`). */
+/** Reads `hbase-site.xml` (Hadoop's `Configuration`), the client configuration of a cluster. */
 
-/** A configuration: HBase's own names and their values, those that refer to others filled in. */
+/** HBase's setting names and their values, with references resolved. */
 export type Site = ReadonlyMap<string, string>;
 
 const FILE_NAME = 'hbase-site.xml';
-/** Values that refer to others may do so over this many steps (as in Hadoop). */
+/** The longest chain of references between values, as in Hadoop. */
 const MOST_STEPS = 20;
 
 /**
  * The configuration in a file, or in the `hbase-site.xml` of a folder.
- * @throws InvalidArgumentError when there is none, or it is no configuration.
+ * @throws InvalidArgumentError when the file is missing or is not a configuration.
  */
 export async function readSite(path: string): Promise<Site> {
   let file = path;
@@ -33,12 +33,12 @@ export async function readSite(path: string): Promise<Site> {
   }
 }
 
-/** Text, comments and marked sections of XML: enough for `<configuration><property><name>…</name><value>…`. */
+/** XML tags, comments and CDATA: enough for `<configuration><property><name>…</name><value>…`. */
 const TOKEN =
   /<!--[\s\S]*?-->|<!\[CDATA\[([\s\S]*?)\]\]>|<\?[\s\S]*?\?>|<!DOCTYPE[^>]*>|<(\/?)([\w:.-]+)[^>]*?(\/?)>|([^<]+)/gy;
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
-/** @throws InvalidArgumentError for text that is no configuration, or includes another file. */
+/** @throws InvalidArgumentError for text that is not a configuration, or that includes another file. */
 export function parseSite(xml: string, file: string): Site {
   const broken = (why: string): InvalidArgumentError =>
     new InvalidArgumentError(`${file} is no configuration of HBase: ${why}.`);
@@ -80,7 +80,7 @@ function unescapeXml(text: string): string {
   });
 }
 
-/** Fills in `${other.name}` and `${env.NAME}`. What is not known stays as it is. */
+/** Resolves `${other.name}` and `${env.NAME}`. Unknown references stay as they are. */
 function expand(value: string, raw: ReadonlyMap<string, string>): string {
   let text = value;
   for (let step = 0; step < MOST_STEPS && text.length < 65536; step++) {
@@ -94,7 +94,7 @@ function expand(value: string, raw: ReadonlyMap<string, string>): string {
   return text;
 }
 
-/** Options that are whole numbers, and the names that HBase has for them. */
+/** HBase's setting names of the options that are integers. */
 const NUMBERS = {
   operationTimeout: 'hbase.client.operation.timeout',
   rpcTimeout: 'hbase.rpc.timeout',
@@ -110,8 +110,8 @@ const NUMBERS = {
 } as const;
 
 /**
- * The options with what a configuration adds to them: the one that `configuration` names, or, when nothing says where the
- * cluster is, the one in the folder `HBASE_CONF_DIR`. What is given as an option wins.
+ * Completes the options from a configuration file: that of the option `configuration`, or, when no option locates the cluster, the
+ * one in the folder `HBASE_CONF_DIR`. Given options override the file.
  * @throws InvalidArgumentError for a configuration that cannot be read.
  */
 export async function withSite(options: HBaseOptions): Promise<HBaseOptions> {
@@ -127,7 +127,7 @@ export async function withSite(options: HBaseOptions): Promise<HBaseOptions> {
   return { ...fromSite, ...Object.fromEntries(given), ...place };
 }
 
-/** What a configuration says, as options. */
+/** The settings of a configuration as options. */
 export function optionsOf(site: Site): HBaseOptions {
   const numbers: Partial<Record<keyof typeof NUMBERS, number>> = {};
   for (const [option, name] of Object.entries(NUMBERS)) {
@@ -141,7 +141,7 @@ export function optionsOf(site: Site): HBaseOptions {
   return { ...numbers, ...placeOf(site), ...securityOf(site), ...compressionOf(site) };
 }
 
-/** Compression that is not spoken here is done without: servers answer each connection as it asks for. */
+/** Unsupported compression is left out: servers use what each connection asks for. */
 function compressionOf(site: Site): Pick<HBaseOptions, 'cellBlockCompression'> {
   const name = site.get('hbase.client.rpc.compressor');
   for (const [compression, { codecClass }] of Object.entries(COMPRESSIONS)) {
@@ -150,7 +150,7 @@ function compressionOf(site: Site): Pick<HBaseOptions, 'cellBlockCompression'> {
   return {};
 }
 
-/** Where the cluster is: by the registry that is named, or by what there is. `hbase.masters` may also be a number. */
+/** The options that locate the cluster: by the configured registry, else by the settings present. `hbase.masters` may also be a number. */
 function placeOf(site: Site): Pick<HBaseOptions, 'masters' | 'zookeeper'> {
   const registry = site.get('hbase.client.registry.impl') ?? '';
   const nodes = site.get('hbase.client.bootstrap.servers') ?? site.get('hbase.masters');
@@ -190,7 +190,7 @@ function securityOf(site: Site): Pick<HBaseOptions, 'authenticator' | 'tls'> {
   };
 }
 
-/** `hbase.rpc.protection`: one, or several with commas between. */
+/** `hbase.rpc.protection`: one value, or several separated by commas. */
 function protectionOf(site: Site): { readonly protection?: readonly Protection[] } {
   const text = site.get('hbase.rpc.protection');
   if (text === undefined) return {};

@@ -156,6 +156,11 @@ export class Contexts {
     return executor;
   }
 
+  /** Resolves when the background work of answered writes has ended. */
+  async rest(): Promise<void> {
+    await Promise.all([...this.gates.values()].map((gate) => gate.rest()));
+  }
+
   /** The row lock of a table. */
   private gate(name: string): RowLock {
     const gate = this.gates.get(name) ?? new RowLock();

@@ -43,6 +43,7 @@ export {
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
+export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
 export { IntentExecutor, ReadRepair } from './remote/intent-executor.js';

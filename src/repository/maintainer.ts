@@ -109,15 +109,19 @@ export interface RowMaintainer extends StepMaintainer {
    * and concurrent calls end in the same state. Called after the write, and by whoever finds an abandoned intent.
    * @param share `declared`: a writer waits, and at most the declared number of rows is changed. `all`: every row.
    * @param settledAfter age in milliseconds from which the work of others is abandoned.
+   * @param change the row's change, in the writer's own call: it may spare reads, but others may have changed the row since.
    * @returns whether it is complete; otherwise the outbox continues.
    */
-  settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
+  settle(row: Uint8Array, share: Share, settledAfter: number, change?: WrittenChange): Promise<boolean>;
   /**
    * Fences the rows that an abandoned writer may have changed, so that its late requests fail. Called before its
    * effects are applied by another program. @returns false where others were changing them.
    */
   fence?(row: Uint8Array): Promise<boolean>;
 }
+
+/** A row before and after a change that was written. */
+export type WrittenChange = Pick<ChangeImage, 'before' | 'after'>;
 
 /** How many rows one call of `settle` may change. */
 export type Share = 'all' | 'declared';

@@ -1,6 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 
-/** A writer that waits for the row's lock. */
+/** A writer that waits for a row. */
 interface Waiting {
   readonly alone: boolean;
   readonly enter: () => void;
@@ -14,25 +15,26 @@ export class Entry {
 }
 
 /**
- * Row locks prevent lost writes beside a delete in this process. HBase stamps both when it applies them, to the
- * millisecond, and a tombstone hides every cell with its timestamp, whatever came first (R32). So a delete holds its
- * row exclusively from sending until a tick after its answer.
- */
-
-/**
- * Milliseconds for which a row stays locked after a delete. Two, since the server's clock may be anywhere within its
- * millisecond.
+ * Milliseconds between two changes of one row of which the first may be a delete. HBase stamps both when it applies them, to the
+ * millisecond, and a delete hides every put that has its timestamp, whatever came first (R32).
  */
 export const TICK = 2;
 
-/** Per-row FIFO locks: shared by writers, exclusive for deletes. No timeouts. */
+/** Resolves when the millisecond of `since`, on the clock of `performance.now()`, is over at the server too. */
+export async function nextMillisecond(since: number): Promise<void> {
+  // A timer may fire up to a millisecond early; the tenth allows for clocks of different speed.
+  while (performance.now() - since < 1.1) await sleep(1);
+}
+
+/**
+ * Orders the writes of each row in this process: writers of a row run together, or one alone, in the order in which they came. A
+ * delete has its row alone, and keeps it for {@link TICK} after its answer, so that no later put of this process is hidden by it.
+ */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
+  private readonly behind = new Set<Promise<void>>();
 
-  /**
-   * Runs `write` while holding the row's lock, shared or exclusive (`alone`). If `tick` returns true, the lock is
-   * held a little longer.
-   */
+  /** Runs `write` while it holds the row. `tick`: the row is kept for {@link TICK} longer. */
   async run<T>(row: Uint8Array, alone: boolean, tick: boolean, write: () => Promise<T>): Promise<T> {
     const name = toLatin1(row);
     await this.enter(name, alone);
@@ -43,11 +45,24 @@ export class RowLock {
     }
   }
 
-  /** As `run`, with several rows. They are locked in byte order, so that there are no deadlocks. */
+  /** As `run`, with several rows. */
   async runAll<T>(
     rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[],
     write: () => Promise<T>,
   ): Promise<T> {
+    const release = await this.hold(rows);
+    try {
+      return await write();
+    } finally {
+      release();
+    }
+  }
+
+  /**
+   * Takes the locks of several rows, in the order of their bytes, so that no two callers wait for each other.
+   * @returns releases them; rows that were taken alone a tick later.
+   */
+  async hold(rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[]): Promise<() => void> {
     const wanted = new Map<string, boolean>();
     for (const { row, alone } of rows) {
       const name = toLatin1(row);
@@ -55,11 +70,24 @@ export class RowLock {
     }
     const names = [...wanted.keys()].sort();
     for (const name of names) await this.enter(name, wanted.get(name)!);
-    try {
-      return await write();
-    } finally {
+    return () => {
       for (const name of names) this.leave(name, wanted.get(name)!);
-    }
+    };
+  }
+
+  /** Releases rows when the work that goes on behind an answered write has ended. */
+  releaseAfter(work: Promise<unknown>, release: () => void): void {
+    const ending = work.then(release, (error: unknown) => {
+      release();
+      throw error;
+    });
+    const behind = ending.finally(() => this.behind.delete(behind));
+    this.behind.add(behind);
+  }
+
+  /** Resolves when the work behind the writes that were answered before the call has ended. */
+  async rest(): Promise<void> {
+    await Promise.all(this.behind);
   }
 
   private enter(name: string, alone: boolean): Promise<void> | undefined {

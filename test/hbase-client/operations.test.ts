@@ -312,6 +312,29 @@ describe('operations against a peer that does as it is told', () => {
     expect(sizes()).toEqual([2, 100]);
   });
 
+  it('send conditional changes of a turn in few requests, each with its own condition and outcome', async () => {
+    await table.get(new Get('warm'));
+    peer.handler = (request) => {
+      if (request.method !== 'Multi') return false;
+      const regions = (readMulti(request).regionAction ?? []).map(({ action, condition }) => {
+        const row = Buffer.from(condition!.row!).toString();
+        expect(action!.map(({ mutation }) => Buffer.from(mutation!.row!).toString())).toEqual([row]);
+        return { processed: Number(row.slice(1)) % 3 === 0, results: [{ index: 0, result: {} }] };
+      });
+      request.connection.reply(request.id, MultiResponse, { regions }, cellBlock([]));
+      return true;
+    };
+    const changes = Array.from({ length: 100 }, (_, i) =>
+      CheckAndMutate.ifNotExists('f', Buffer.from('q'), new Put(`r${i}`).addColumn('f', 'q', '1')),
+    );
+    const outcomes = await table.batch(changes);
+    expect(outcomes.map((outcome) => outcome.ok && outcome.success)).toEqual(
+      changes.map((_, i) => i % 3 === 0),
+    );
+    expect(peer.of('Multi')).toHaveLength(8);
+    expect(peer.of('Mutate')).toHaveLength(0);
+  });
+
   it('keep the order of a row within a batch', async () => {
     peer.handler = (request) => answerMulti(request);
     await table.batch([

@@ -1,6 +1,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { checked, type Expectation } from '../../repository/change.js';
+import { BackgroundBatches } from '../../repository/index.js';
 import {
   allEnded,
   type DataRows,
@@ -64,6 +65,7 @@ interface Recorded {
 export class ChangeIntents implements RowIntent {
   readonly renewsShadow = false;
   private readonly recorded = new WeakMap<RowWork, Recorded>();
+  private readonly closing = new BackgroundBatches<ClosedChange>((closed) => this.closeLogged(closed));
 
   constructor(private readonly source: ChangeIntentSource) {}
 
@@ -191,8 +193,8 @@ export class ChangeIntents implements RowIntent {
   }
 
   /** Records the outcome of each change of a round. If this fails, a reader of the log decides the outcome. */
-  async close(works: readonly RowWork[]): Promise<void> {
-    const { log, kept } = this.source;
+  close(works: readonly RowWork[]): Promise<void> {
+    const { kept } = this.source;
     const closed: ClosedChange[] = [];
     for (const work of works) {
       const { outcome, isSent } = work;
@@ -203,6 +205,11 @@ export class ChangeIntents implements RowIntent {
       // Skip rows whose write may or may not have arrived.
       if (place !== undefined && (isMade || !isSent)) closed.push({ place, isMade, kept });
     }
+    return this.closing.add(closed);
+  }
+
+  private async closeLogged(closed: readonly ClosedChange[]): Promise<void> {
+    const { log } = this.source;
     try {
       await log.close(closed);
       await log.removeEnded(closed, this.source.now());

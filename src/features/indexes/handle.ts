@@ -13,6 +13,8 @@ import { type IndexStanding, indexStanding, setIndexStanding } from './states.js
 
 /** The states of a database's indexes, and the queue of jobs that change them. */
 export interface IndexKeeper {
+  /** Resolves when the entries of answered writes are verified. */
+  rest(): Promise<void>;
   stateOf(index: IndexSchema): IndexState | undefined;
   setState(index: IndexSchema, state: IndexState): void;
   /** Runs jobs with the same name one after another. */
@@ -103,6 +105,7 @@ export class IndexHandle {
     }
     const notes = this.indexing.notesOf(this.access);
     if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
+    await this.indexing.rest();
     const { drainIndex } = await import('./jobs/index-jobs.js');
     const { counters } = await drainIndex(this.target());
     return counters['entries'] ?? 0;
@@ -111,6 +114,7 @@ export class IndexHandle {
   /** Compares rows and entries in both directions. Changes nothing. */
   async verify(options: VerifyOptions = {}): Promise<IndexReport> {
     const known = checked('verify', options);
+    await this.indexing.rest();
     const { verifyIndex } = await import('./jobs/index-jobs.js');
     return verifyIndex(this.target(), false, known);
   }
@@ -118,6 +122,7 @@ export class IndexHandle {
   /** As `verify`, and corrects every entry. A second repair changes nothing. */
   async repair(options: VerifyOptions = {}): Promise<IndexReport> {
     const known = checked('repair', options);
+    await this.indexing.rest();
     if (this.index.eventual) await this.drain();
     const { verifyIndex } = await import('./jobs/index-jobs.js');
     return verifyIndex(this.target(), true, known);

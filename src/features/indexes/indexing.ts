@@ -173,6 +173,7 @@ export class Indexing implements IndexKeeper {
     private readonly engine: Engine,
     /** Receives errors of background writes to eventual indexes. */
     onFailure: (error: RowanError) => void = () => undefined,
+    readonly rest: () => Promise<void> = async () => undefined,
   ) {
     this.eventual = new EventualEntries(engine, onFailure);
   }

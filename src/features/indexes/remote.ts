@@ -183,13 +183,13 @@ export class EntryMarks {
   }
 
   /**
-   * Verifies the new entries of the rows and removes the old ones, either of the eventual indexes or of the others.
+   * Verifies the new entries of the rows and removes the old ones.
    * @returns the works that lack one of their new entries.
    */
-  async settle(works: readonly RowWork[], eventual: boolean): Promise<RowWork[]> {
+  async settle(works: readonly RowWork[]): Promise<RowWork[]> {
     const marks = works.flatMap((work) =>
       [...work.marks.values()]
-        .filter(({ change }) => change.index.index.eventual === eventual && work.changes.includes(change))
+        .filter(({ change }) => work.changes.includes(change))
         .map((mark): [RowWork, Mark] => [work, mark]),
     );
     const kept = marks.filter(([, { change }]) => change.is !== undefined);

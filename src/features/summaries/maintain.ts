@@ -5,6 +5,7 @@ import {
   type RowMaintainer,
   refuseUnfollowed,
   type Share,
+  type WrittenChange,
 } from '../../repository/maintainer.js';
 import type { RowMutation } from '../../table/index.js';
 import { countsWith, SummaryCount } from './embedded.js';
@@ -64,8 +65,13 @@ export class SummaryMaintainer implements RowMaintainer {
     return same.includes(false);
   }
 
-  async settle(row: Uint8Array, _share: Share, settledAfter: number): Promise<boolean> {
-    const done = await Promise.all(this.counts.map((count) => count.settleAll(row, settledAfter)));
+  async settle(
+    row: Uint8Array,
+    _share: Share,
+    settledAfter: number,
+    change?: WrittenChange,
+  ): Promise<boolean> {
+    const done = await Promise.all(this.counts.map((count) => count.settleAll(row, settledAfter, change)));
     return done.every((one) => one);
   }
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
+import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
-import { FENCED } from '../../repository/index.js';
+import { BackgroundBatches, FENCED } from '../../repository/index.js';
+import type { WrittenChange } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import {
   type BatchAction,
@@ -74,7 +75,11 @@ export interface Addition {
 }
 
 export function putCounted(row: Uint8Array, is: Contribution): Put {
-  return putAddition(row, concatBytes(Uint8Array.of(COUNTED), encoded(is)));
+  return putAddition(row, countedValue(is));
+}
+
+function countedValue(is: Contribution): Uint8Array {
+  return concatBytes(Uint8Array.of(COUNTED), encoded(is));
 }
 
 export function putAddition(row: Uint8Array, value: Uint8Array): Put {
@@ -161,6 +166,13 @@ export interface RemoteCountSource {
   readonly cellTtl: boolean;
 }
 
+/** A transfer that a group has taken, and that is closed. */
+interface TakenTransfer {
+  /** The group's row. */
+  readonly group: Uint8Array;
+  readonly token: Uint8Array;
+}
+
 /** A row and its stored contribution. */
 interface Look {
   readonly added: Addition | undefined;
@@ -170,7 +182,9 @@ interface Look {
 export class RemoteCount {
   /** The counts in use when the state was last read. */
   private inUse: readonly number[] = [];
-  private readonly ending = new Set<Promise<void>>();
+  /** Closings of own transfers that go on behind the write, by the row that has added (latin1). */
+  private readonly closings = new Map<string, Promise<boolean>>();
+  private readonly ending = new BackgroundBatches<TakenTransfer>((taken) => this.end(taken));
 
   constructor(
     readonly plan: SummaryPlan,
@@ -220,10 +234,20 @@ export class RemoteCount {
     return rows.length;
   }
 
-  /** Updates the counts in use from a row. @returns false while other writers are doing so. */
-  async settleAll(row: Uint8Array, settledAfter: number): Promise<boolean> {
+  /**
+   * Updates the counts in use from a row. `change`: the change of the row that the caller has just written, if any.
+   * @returns false while other writers are changing the row.
+   */
+  async settleAll(
+    row: Uint8Array,
+    settledAfter: number,
+    change: WrittenChange | undefined = undefined,
+  ): Promise<boolean> {
+    const expected = change && this.expected(change);
     // The counts in use seldom change: assume the last known ones and read the state in parallel.
-    const looks = new Map(this.inUse.map((generation) => [generation, this.look(row, generation)]));
+    const looks = new Map(
+      this.inUse.map((generation) => [generation, expected ?? this.look(row, generation)]),
+    );
     const [standing] = await Promise.all([this.standing(), ...looks.values()]);
     this.inUse = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
     const settling = this.inUse.map((count) => this.settle(row, count, settledAfter, looks.get(count)));
@@ -240,6 +264,7 @@ export class RemoteCount {
     settledAfter: number,
     first: Promise<Look> | undefined = undefined,
   ): Promise<boolean> {
+    await this.closings.get(toLatin1(lifeRow(generation, this.plan.summary.id, row)));
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       // At once after a transfer of its own, which nearly always leaves both in agreement.
       if (attempt > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
@@ -251,6 +276,18 @@ export class RemoteCount {
       if (await this.transfer(row, generation, added, begun)) return true;
     }
     return false;
+  }
+
+  /**
+   * How the count most likely is behind a write: agreeing with what the row was. The transfer is conditional on it, so a guess that is
+   * wrong costs a request. Undefined where nothing would change: then the count is looked at.
+   */
+  private expected({ before, after }: WrittenChange): Promise<Look> | undefined {
+    const was = this.plan.contributionOf(before);
+    const is = this.plan.contributionOf(after);
+    if (addTheSame(was, is)) return undefined;
+    const added = was && { value: countedValue(was), since: 0, is: was, transfer: undefined };
+    return Promise.resolve({ added, is });
   }
 
   private async look(row: Uint8Array, generation: number): Promise<Look> {
@@ -290,12 +327,28 @@ export class RemoteCount {
     if (timeout < WINDOW / 2) return false;
     // Whoever changes the row from here on finds the transfer, and updates the count after it.
     const [now] = await Promise.all([this.contribution(row), this.batch(steps, timeout)]);
-    if (!(await this.close(own, value, is))) return false;
-    this.endLater(
-      taken.map(([group]) => group),
-      token,
-    );
-    return addTheSame(is, now);
+    const groups = taken.map(([group]) => group);
+    const closing = this.close(own, value, is).then((isClosed) => {
+      if (isClosed) this.endLater(groups, token);
+      return isClosed;
+    });
+    if (!addTheSame(is, now)) {
+      await closing;
+      return false;
+    }
+    // The groups have the row: a transfer that stays open is closed by whoever changes the row next.
+    this.closeBehind(toLatin1(own), closing);
+    return true;
+  }
+
+  private closeBehind(own: string, closing: Promise<boolean>): void {
+    const behind = closing
+      .catch((error: unknown) => {
+        if (!(error instanceof RowanError)) throw error;
+        return false;
+      })
+      .finally(() => this.closings.delete(own));
+    this.closings.set(own, behind);
   }
 
   /** The difference for each group, by the group's row. */
@@ -332,28 +385,27 @@ export class RemoteCount {
 
   /** In the background: if the token never expires, the group keeps one small cell. */
   private endLater(groups: readonly Uint8Array[], token: Uint8Array): void {
-    const ending = this.end(groups, token)
-      .catch((error: unknown) => {
-        if (!(error instanceof RowanError)) throw error;
-      })
-      .finally(() => this.ending.delete(ending));
-    this.ending.add(ending);
+    this.ending.add(groups.map((group) => ({ group, token }))).catch((error: unknown) => {
+      if (!(error instanceof RowanError)) throw error;
+    });
   }
 
-  /** Resolves when all tokens of closed transfers have got their expiry. */
+  /** Resolves when all transfers are closed and their tokens have got their expiry. */
   async rest(): Promise<void> {
-    await Promise.all(this.ending);
+    await Promise.all(this.closings.values());
+    await this.ending.rest();
   }
 
-  /** Sets the expiry of a token. Until then it shows late requests that the group has applied the transfer. */
-  private async end(groups: readonly Uint8Array[], token: Uint8Array): Promise<void> {
+  /** Sets the expiry of tokens of closed transfers. Until then they show late requests that the group has applied the transfer. */
+  private async end(taken: readonly TakenTransfer[]): Promise<void> {
     await sleep(TICK);
-    const found = await this.table.getAll(groups.map((group) => getToken(group, token)));
-    const ends = found.flatMap(({ cells }, i) =>
-      cells[0] === undefined ? [] : [endToken(groups[i]!, token, cells[0].timestamp)],
-    );
+    const found = await this.table.getAll(taken.map(({ group, token }) => getToken(group, token)));
+    const ends = found.flatMap(({ cells }, i) => {
+      const { group, token } = taken[i]!;
+      return cells[0] === undefined ? [] : [endToken(group, token, cells[0].timestamp)];
+    });
     await this.batch(ends);
-    if (!this.source.cellTtl) await this.removeEnded(groups);
+    if (!this.source.cellTtl) await this.removeEnded(uniqueRows(taken.map(({ group }) => group)));
   }
 
   /** Deletes expired tokens on engines without cell TTLs. Requests that could still need them have failed long ago. */
@@ -381,4 +433,8 @@ export class RemoteCount {
   private get table(): Table {
     return this.source.table(this.plan.tableName);
   }
+}
+
+function uniqueRows(rows: readonly Uint8Array[]): Uint8Array[] {
+  return [...new Map(rows.map((row) => [toLatin1(row), row])).values()];
 }

@@ -22,11 +22,11 @@ import { decodeMessage, encodeMessage, type MessageCodec } from '../wire/schema.
 import { type MasterClient, master } from './master-client.js';
 import { tableNameMessage, tableNameText } from './table-codec.js';
 
-/** What somebody may do. */
+/** Actions that can be permitted. */
 export const PERMITTED_ACTIONS = ['READ', 'WRITE', 'EXEC', 'CREATE', 'ADMIN'] as const;
 export type PermittedAction = (typeof PERMITTED_ACTIONS)[number];
 
-/** Where: in a namespace, in a table, in a family or a column of it; nowhere named: in all of the cluster. */
+/** The scope of a permission: a namespace, a table, or a family or column of it; empty: the whole cluster. */
 export interface PermissionScope {
   readonly namespace?: string;
   readonly table?: string;
@@ -44,7 +44,7 @@ const GLOBAL = 1;
 const NAMESPACE = 2;
 const TABLE = 3;
 
-/** Rights of users (`AccessController`). */
+/** Permissions of users and groups (`AccessController`). */
 export class AccessAdmin {
   constructor(private readonly masters: MasterClient) {}
 
@@ -94,7 +94,7 @@ function checkScope(scope: PermissionScope): PermissionScope {
     (qualifier === undefined || family !== undefined);
   if (isSound && namespace !== '' && table !== '') return scope;
   throw new InvalidArgumentError(
-    'Rights are of the cluster, of a namespace, or of a table: { table, family?, qualifier? }, each within the one before.',
+    'A permission is for the cluster, a namespace, or a table: { table, family?, qualifier? }. A qualifier needs a family, and a family a table.',
   );
 }
 
@@ -138,41 +138,40 @@ const LABELS_TABLE = 'hbase:labels';
 const LABEL_SERVICE = 'VisibilityLabelsService';
 
 /**
- * Visibility labels (`VisibilityClient`): which there are, and who may see cells that ask for them. Servers learn of a change
- * some moments after it was answered.
+ * Visibility labels and the users who have them (`VisibilityClient`). Servers apply a change shortly after it was answered.
  *
- * @throws RowanError `ERR_TABLE_NOT_FOUND` on a cluster without `VisibilityController`, `ERR_SECURITY` to who may not.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND` on a cluster without `VisibilityController`; `ERR_SECURITY` without permission.
  */
 export class LabelAdmin {
   constructor(private readonly cluster: Cluster) {}
 
-  /** @throws RemoteError for the first that is refused (`LabelAlreadyExistsException`, …); the others are there. */
+  /** @throws RemoteError for the first label that is refused (`LabelAlreadyExistsException`, …). The others are added. */
   async add(labels: readonly string[]): Promise<void> {
     const visLabel = checkLabels('add', labels).map((label) => ({ label: bytesOf(label) }));
     await this.change('addLabels', VisibilityLabelsRequest, { visLabel }, labels);
   }
 
-  /** Every label, or those that a Java pattern matches as a whole; in their order. */
+  /** All labels, or those that a Java regular expression matches in full, sorted. */
   async list(pattern?: string): Promise<string[]> {
     const request = encodeMessage(ListLabelsRequest, { regex: pattern });
     const { label = [] } = decodeMessage(ListLabelsResponse, await this.call('listLabels', request));
     return label.map(textOf).sort();
   }
 
-  /** Lets a user, or a group as "@group", see what asks for these labels, beside those that it has. */
+  /** Adds labels to those of a user, or of a group as "@group". */
   async setAuths(user: string, labels: readonly string[]): Promise<void> {
     const auth = checkLabels('setAuths', labels).map(bytesOf);
     await this.change('setAuths', SetAuthsRequest, { user: userBytes(user), auth }, labels);
   }
 
-  /** The labels of a user or group, in their order. */
+  /** The labels of a user or group, sorted. */
   async getAuths(user: string): Promise<string[]> {
     const request = encodeMessage(GetAuthsRequest, { user: userBytes(user) });
     const { auth = [] } = decodeMessage(GetAuthsResponse, await this.call('getAuths', request));
     return auth.map(textOf).sort();
   }
 
-  /** Takes labels from a user or group. */
+  /** Removes labels from a user or group. */
   async clearAuths(user: string, labels: readonly string[]): Promise<void> {
     const auth = checkLabels('clearAuths', labels).map(bytesOf);
     await this.change('clearAuths', SetAuthsRequest, { user: userBytes(user), auth }, labels);
@@ -196,7 +195,7 @@ export class LabelAdmin {
     }
   }
 
-  /** A label that is there twice, or taken away twice, is refused, and nothing is lost: a lost answer may be asked for again. */
+  /** Safe to retry when the answer was lost: adding or removing a label twice is refused without an effect. */
   private async call(method: string, request: Uint8Array): Promise<Uint8Array> {
     const call = { table: LABELS_TABLE, service: LABEL_SERVICE, method, request, repeatable: true };
     return (await callCoprocessor(this.cluster, call, EMPTY_BYTES)).value;
@@ -225,14 +224,14 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('utf8');
 }
 
-/** `TokenProvider`, the coprocessor that secured clusters have. */
+/** The coprocessor `TokenProvider` of secured clusters. */
 const TOKEN_SERVICE = 'AuthenticationService';
 
-/** Delegation tokens, and whom the cluster takes one for. */
+/** Delegation tokens, and the authenticated identity. */
 export class TokenAdmin {
   constructor(private readonly cluster: Cluster) {}
 
-  /** @throws RowanError `ERR_SECURITY` when the cluster gives none: to who came without Kerberos, and without TokenProvider. */
+  /** @throws RowanError `ERR_SECURITY` when the cluster issues none: without Kerberos, or without `TokenProvider`. */
   async create(): Promise<DelegationToken> {
     const { token } = decodeMessage(
       GetAuthenticationTokenResponse,

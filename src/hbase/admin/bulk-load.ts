@@ -1,4 +1,4 @@
-/** Files of cells (HFiles) that the regions of a table take in as they are, by HBase's secure bulk load. */
+/** Bulk load of existing HFiles into the regions of a table (HBase's `SecureBulkLoad`). */
 
 import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
@@ -22,9 +22,9 @@ import { tableNameMessage } from './table-codec.js';
 /** One HFile on the cluster's file system. */
 export interface BulkLoadFile {
   readonly family: string;
-  /** With its scheme, as the region servers are to open it: `hdfs://nn/load/d/part-0`, `file:///load/d/part-0`. */
+  /** Its URI for the region servers: `hdfs://nn/load/d/part-0`, `file:///load/d/part-0`. */
   readonly path: string;
-  /** The rows that it begins and ends with. */
+  /** Its first and last row. */
   readonly firstRow: Uint8Array;
   readonly lastRow: Uint8Array;
 }
@@ -32,13 +32,13 @@ export interface BulkLoadFile {
 export interface BulkLoad {
   readonly table: string;
   readonly files: readonly BulkLoadFile[];
-  /** Copy the files; default false: on the cluster's own HDFS they are moved, and gone from where they were. */
+  /** Whether to copy the files; default false: on the cluster's own HDFS they are moved. */
   readonly copy?: boolean;
-  /** Send what is loaded to the peers of replication; default true. */
+  /** Whether the loaded cells are replicated to peers; default true. */
   readonly replicate?: boolean;
-  /** What the servers open the files with on a file system that asks for Kerberos (an HDFS delegation token). */
+  /** The HDFS delegation token with which servers open the files on a file system with Kerberos. */
   readonly fileSystemToken?: FileSystemToken;
-  /** For each region, milliseconds; default: `adminTimeout`. */
+  /** Limit for each region, milliseconds; default: `adminTimeout`. */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
 }
@@ -48,14 +48,14 @@ export type FileSystemToken = Readonly<Required<TypeOf<typeof FileSystemTokenMes
 
 export interface BulkLoadOutcome {
   readonly loaded: readonly BulkLoadFile[];
-  /** Files with rows of more than one region: nothing of them was loaded. Divide them where the regions end now. */
+  /** Files that span several regions and were not loaded. Divide them at the present region boundaries. */
   readonly straddling: readonly BulkLoadFile[];
 }
 
 /**
- * Loads files region by region: those of one region together, all or none.
- * @throws RowanError what a server throws; `details.loaded` counts the files that were loaded before, and
- * `details.outcome` is `'unknown'` when the answer for those of a region was lost.
+ * Loads files region by region. The files of one region are loaded atomically.
+ * @throws RowanError the server's error, with the number of files loaded before in `details.loaded`, and `details.outcome`
+ * `'unknown'` when the answer for a region was lost.
  */
 export async function bulkLoad(cluster: Cluster, load: BulkLoad): Promise<BulkLoadOutcome> {
   const loader = new Loader(cluster, load);
@@ -70,7 +70,7 @@ export async function bulkLoad(cluster: Cluster, load: BulkLoad): Promise<BulkLo
       const begun = pending.filter(({ firstRow }) => isWithin(firstRow, region));
       const whole = begun.filter(({ lastRow }) => isWithin(lastRow, region));
       if (whole.length > 0 && !(await loader.load(whole, bulkToken))) {
-        // It was divided after it was looked up, or something is wrong with the files.
+        // The region was split after its lookup, or the files are invalid.
         if (refusedBy === region.toString()) throw refused(region, whole);
         refusedBy = region.toString();
         cluster.locator.cache.remove(region);
@@ -84,7 +84,7 @@ export async function bulkLoad(cluster: Cluster, load: BulkLoad): Promise<BulkLo
   } catch (error) {
     throw withLoaded(asRowanError(error), outcome.loaded.length);
   } finally {
-    // What stays in the staging folder harms nobody, and what was loaded stands.
+    // Leftovers in the staging folder are harmless, and loaded files stay loaded.
     await loader.cleanup(bulkToken).catch(() => undefined);
   }
 }
@@ -109,7 +109,7 @@ class Loader {
     return this.cluster.locator.locate(this.table, row, false, this.timeout);
   }
 
-  /** Has a staging folder made; answers its name. */
+  /** Creates the staging folder. @returns its name. */
   async prepare(): Promise<string> {
     const tableName = tableNameMessage(this.table);
     const { bulkToken } = await this.ask('PrepareBulkLoad', EMPTY_BYTES, true, (region) => [
@@ -120,13 +120,13 @@ class Loader {
     return bulkToken;
   }
 
-  /** False: the region does not hold all the rows of the files, and has taken none of them. */
+  /** @returns false when the region does not hold all rows of the files. Then it has loaded none of them. */
   async load(files: readonly BulkLoadFile[], bulkToken: string): Promise<boolean> {
     const { copy: copyFile = false, replicate = true, fileSystemToken: fsToken } = this.options;
     const familyPath = files.map(({ family, path }) => ({ family: Buffer.from(family, 'utf8'), path }));
-    // Cells that are loaded are newer than those of the same time that are there already.
+    // Loaded cells win over existing ones with the same timestamp.
     const request = { familyPath, assignSeqNum: true, fsToken, bulkToken, copyFile, replicate };
-    // A file that was moved is not found a second time.
+    // A repetition would not find files that were moved.
     const { loaded } = await this.ask('BulkLoadHFile', files[0]!.firstRow, copyFile, (holder) => [
       BulkLoadHFileRequest,
       { ...request, region: specifierOf(holder) },
@@ -135,7 +135,7 @@ class Loader {
     return loaded;
   }
 
-  /** Has the staging folder removed. */
+  /** Removes the staging folder. */
   async cleanup(bulkToken: string): Promise<void> {
     await this.ask('CleanupBulkLoad', EMPTY_BYTES, true, (region) => [
       CleanupBulkLoadRequest,
@@ -157,8 +157,8 @@ class Loader {
       timeout: this.timeout,
       signal: method === 'CleanupBulkLoad' ? undefined : this.options.signal,
       repeatable,
-      advice: 'See whether the files are still where they were: those that are not were loaded.',
-      // A region takes files in when it has opened each of them and written its log: that may take long.
+      advice: 'Check whether the files are still in their folder: those that are missing were loaded.',
+      // A region opens each file and writes its log before it answers, which may take long.
       callOf: (region, timeLeft) => new UnaryCall(method, timeLeft, ...messagesOf(region)),
     });
     return answer;
@@ -169,7 +169,7 @@ function checkFiles(files: readonly BulkLoadFile[]): BulkLoadFile[] {
   for (const { family, path, firstRow, lastRow } of files) {
     if (!/^[a-z][\w+.-]*:\/./i.test(path)) {
       throw new InvalidArgumentError(
-        `A file to load is named with its scheme (hdfs://…, file:///…), not as ${describe(path)}.`,
+        `The path of a file to load is a URI with a scheme (hdfs://…, file:///…), not ${describe(path)}.`,
       );
     }
     if (typeof family !== 'string' || family.length === 0) {
@@ -184,12 +184,12 @@ function checkFiles(files: readonly BulkLoadFile[]): BulkLoadFile[] {
   return [...files];
 }
 
-/** Whether a row that does not lie before the region lies in it. */
+/** Whether a row at or behind the region's start is in the region. */
 function isWithin(row: Uint8Array, region: Region): boolean {
   return region.endKey.length === 0 || compareBytes(row, region.endKey) < 0;
 }
 
-/** Why, a server writes into its log only. */
+/** The error of a region that refuses files. The server logs the reason and does not send it. */
 function refused(region: Region, files: readonly BulkLoadFile[]): RowanError {
   return new RowanError(
     'ERR_REMOTE',

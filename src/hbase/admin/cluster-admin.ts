@@ -10,25 +10,25 @@ import { type MasterClient, master } from './master-client.js';
 import type { RegionAdmin } from './region-admin.js';
 import { tableNameText } from './table-codec.js';
 
-/** A region server that is up. */
+/** A live region server. */
 export interface ServerInfo {
   readonly host: string;
   readonly port: number;
-  /** When it was started, in milliseconds since 1970; part of its name. */
+  /** Its start time, milliseconds since 1970; part of its name. */
   readonly startCode: number;
   readonly regions: number;
 }
 
-/** How a cluster is. */
+/** The state of a cluster. */
 export interface ClusterStatus {
   readonly version: string;
   readonly clusterId: string;
-  /** "host:port" of the active master; empty: the cluster names none. */
+  /** "host:port" of the active master; empty: there is none. */
   readonly master: string;
   readonly backupMasters: readonly string[];
   readonly servers: readonly ServerStatus[];
   readonly deadServers: readonly string[];
-  /** Regions that are on no server at the moment, or on their way; with how long, in milliseconds. */
+  /** Regions in transition, with the time since their transition began, milliseconds. */
   readonly regionsInTransition: readonly {
     readonly table: string;
     readonly startKey: Uint8Array;
@@ -40,7 +40,7 @@ export interface ClusterStatus {
 export interface ServerStatus extends ServerInfo {
   readonly requestsPerSecond: number;
   readonly totalRequests: number;
-  /** Bytes, in whole MiB. */
+  /** Bytes, rounded to MiB. */
   readonly usedHeap: number;
   readonly maxHeap: number;
   readonly storeFiles: number;
@@ -130,7 +130,7 @@ export class ClusterAdmin {
     return { hostName: host, port, startCode };
   }
 
-  /** @throws RowanError `ERR_NOT_FOUND` when no live server is named so. */
+  /** @throws RowanError `ERR_NOT_FOUND` when there is no live server of that name. */
   async server(server: string): Promise<ServerInfo> {
     const live = await this.servers();
     const found = live.find(({ host, port }) => `${host}:${port}` === server);
@@ -138,7 +138,7 @@ export class ClusterAdmin {
       const names = live.map(({ host, port }) => `${host}:${port}`).join(', ');
       throw new RowanError(
         'ERR_NOT_FOUND',
-        `No live region server is named "${server}". There are: ${names}.`,
+        `There is no live region server "${server}". Live servers: ${names}.`,
       );
     }
     return found;
@@ -168,7 +168,7 @@ function serverStatusOf({ server, serverLoad }: TypeOf<typeof LiveServerInfo>): 
   };
 }
 
-/** @throws InvalidArgumentError for what is no region's name: HBase would take some of it for another region's. */
+/** @throws InvalidArgumentError for an invalid region name: HBase would mistake some for other regions. */
 function specifierOf(region: string): { type: number; value: Uint8Array } {
   const encoded = typeof region === 'string' ? encodedNameOf(fromStringBinary(region)) : undefined;
   if (encoded === undefined) {
@@ -179,7 +179,7 @@ function specifierOf(region: string): { type: number; value: Uint8Array } {
   return { type: ENCODED_NAME, value: Buffer.from(encoded, 'latin1') };
 }
 
-/** The master takes the digits for the whole name where it assigns and unassigns, and knows no such region. */
+/** For assign and unassign the full region name is needed: the master does not accept the encoded one. */
 function fullSpecifierOf(region: string): { type: number; value: Uint8Array } {
   specifierOf(region);
   return { type: FULL_NAME, value: fromStringBinary(region) };
@@ -189,7 +189,7 @@ function tableOf(region: string): string {
   return region.slice(0, region.indexOf(','));
 }
 
-/** @throws InvalidArgumentError unless they are at least two, each once, of one table. */
+/** @throws InvalidArgumentError unless they are at least two different regions of one table. */
 function checkMerge(regions: readonly string[]): string {
   const table = tableOf(regions[0] ?? '');
   const isSound = regions.length > 1 && new Set(regions).size === regions.length;

@@ -9,17 +9,17 @@ import { decodeMessage, Empty, encodeMessage, type MessageCodec } from '../wire/
 import type { MasterClient } from './master-client.js';
 import { configurationOf, pairsOf, tableNameMessage, tableNameText } from './table-codec.js';
 
-/** Region servers that are there for some tables only. */
+/** A group of region servers (RSGroup) with the tables that it serves. */
 export interface RegionServerGroup {
   readonly name: string;
-  /** "host:port", in their order. */
+  /** "host:port" of its servers, sorted. */
   readonly servers: readonly string[];
-  /** Its tables, in their order. Tables that are in no other are in the group `default`. */
+  /** Its tables, sorted. Tables without a group are in the group `default`. */
   readonly tables: readonly string[];
   readonly configuration: Readonly<Record<string, string>>;
 }
 
-/** What moves into a group. */
+/** Servers and tables to move into a group. */
 export interface GroupMembers {
   /** "host:port" of region servers. */
   readonly servers?: readonly string[];
@@ -37,10 +37,10 @@ const exec = {
 };
 
 /**
- * Groups of region servers (`RSGroupAdmin`): the regions of a group's tables are on its servers and on no others.
+ * Groups of region servers (`RSGroupAdmin`): the regions of a group's tables are on its servers only.
  *
- * @throws RowanError `ERR_UNSUPPORTED` on a cluster without `RSGroupAdminEndpoint`; RemoteError, not retryable, for what the
- * master refuses: a group that is there or is not, a group that is not empty, the last server of a group with tables.
+ * @throws RowanError `ERR_UNSUPPORTED` on a cluster without `RSGroupAdminEndpoint`; RemoteError, not retryable, for refusals of the
+ * master: an existing, missing or non-empty group, or the last server of a group with tables.
  */
 export class GroupAdmin {
   constructor(private readonly masters: MasterClient) {}
@@ -49,7 +49,7 @@ export class GroupAdmin {
     await this.call('AddRSGroup', messages.GroupNameRequest, { name: checkName(name) }, Empty);
   }
 
-  /** Removes a group that has neither servers nor tables. */
+  /** Removes an empty group. */
   async remove(name: string): Promise<void> {
     await this.call('RemoveRSGroup', messages.GroupNameRequest, { name: checkName(name) }, Empty);
   }
@@ -59,13 +59,13 @@ export class GroupAdmin {
     await this.call('RenameRSGroup', messages.RenameGroupRequest, request, Empty);
   }
 
-  /** Every group, in the order of their names. */
+  /** All groups, sorted by name. */
   async list(): Promise<RegionServerGroup[]> {
     const { groups = [] } = await this.call('ListRSGroupInfos', Empty, {}, messages.ListGroupsResponse);
     return groups.map(groupOf).sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** A group; undefined when there is none of that name. */
+  /** The group of that name; undefined when there is none. */
   async get(name: string): Promise<RegionServerGroup | undefined> {
     const request = { name: checkName(name) };
     return optional(
@@ -73,14 +73,14 @@ export class GroupAdmin {
     );
   }
 
-  /** The group that a table is in; undefined when there is no such table. */
+  /** The group of a table; undefined when there is no such table. */
   async ofTable(table: string): Promise<RegionServerGroup | undefined> {
     const request = { tableName: tableNameMessage(table) };
     const codec = messages.GroupOfTableRequest;
     return optional(await this.call('GetRSGroupInfoOfTable', codec, request, messages.GroupInfoResponse));
   }
 
-  /** The group that a server, "host:port", is in; undefined when it is in none. */
+  /** The group of a server, "host:port"; undefined when it is in none. */
   async ofServer(server: string): Promise<RegionServerGroup | undefined> {
     const request = { server: serverMessage(server) };
     const codec = messages.GroupOfServerRequest;
@@ -88,8 +88,8 @@ export class GroupAdmin {
   }
 
   /**
-   * Moves servers, tables or both into a group: servers leave the regions of other groups' tables behind, and the regions of
-   * tables go to the group's servers. Returns when those of the servers have gone.
+   * Moves servers, tables or both into a group. Regions of other groups' tables move away from the servers, and regions of the tables
+   * move to the group's servers. Resolves when the servers hold no foreign regions.
    */
   async move(name: string, members: GroupMembers): Promise<void> {
     const group = checkName(name);
@@ -110,19 +110,19 @@ export class GroupAdmin {
     }
   }
 
-  /** Forgets servers that are dead and will not come back. */
+  /** Removes dead servers from their groups. */
   async removeServers(servers: readonly string[]): Promise<void> {
     const request = { servers: listOf('removeServers', servers).map(serverMessage) };
     await this.call('RemoveServers', messages.RemoveServersRequest, request, Empty);
   }
 
-  /** Gives a group another configuration, as a whole (HBase 2.5). */
+  /** Replaces a group's configuration (HBase 2.5). */
   async configure(name: string, configuration: Readonly<Record<string, string>>): Promise<void> {
     const request = { name: checkName(name), configuration: pairsOf(configuration) };
     await this.call('UpdateRSGroupConfig', messages.ConfigureGroupRequest, request, Empty);
   }
 
-  /** Has the balancer look at the servers of one group now; answers whether it ran, and the moves it made. */
+  /** Runs the balancer on one group. @returns whether it ran, and its moves. */
   async balance(name: string): Promise<{ readonly ran: boolean; readonly moves: number }> {
     const { balanceRan, movesExecuted = 0 } = await this.call(
       'BalanceRSGroup',
@@ -153,14 +153,14 @@ export class GroupAdmin {
       if ((error as RowanError).details?.['exceptionClass'] !== UNKNOWN_SERVICE) throw error;
       throw new RowanError(
         'ERR_UNSUPPORTED',
-        'The cluster has no groups of region servers. Give its master the coprocessor RSGroupAdminEndpoint, and RSGroupBasedLoadBalancer.',
+        'The cluster has no region server groups. Configure RSGroupAdminEndpoint and RSGroupBasedLoadBalancer on its masters.',
         { cause: error },
       );
     }
   }
 }
 
-/** What a master says that has no such endpoint. */
+/** The error message of a master without the endpoint. */
 const UNKNOWN_SERVICE = 'org.apache.hadoop.hbase.exceptions.UnknownProtocolException';
 
 function groupOf({
@@ -196,7 +196,7 @@ function listOf(name: string, list: readonly string[] | undefined): readonly str
   throw new InvalidArgumentError(`${name} takes a list of names, not ${describe(list)}.`);
 }
 
-/** HBase knows a group's servers without the time of their start. */
+/** A group's servers have no start time in HBase. */
 function serverMessage(server: string): ServerName {
   const { host, port } = parseAddress(server, REGION_SERVER_PORT);
   return { hostName: host, port };

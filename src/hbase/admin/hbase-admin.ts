@@ -37,15 +37,15 @@ import {
 const ENABLED = 0;
 
 /**
- * The administration of a cluster, through its active master. Every change is a procedure of the master's, and is
- * waited for. Beside the common {@link Admin}: snapshots, moves and merges of regions, the balancer, the servers.
+ * Administration of a cluster through its active master. Changes run as procedures of the master, and calls resolve when the procedure
+ * has ended. In addition to the common {@link Admin}: snapshots, moves and merges of regions, the balancer, servers.
  */
 export class HBaseAdmin implements Admin {
-  /** Visibility labels, and who has which. Needs `VisibilityController`. */
+  /** Visibility labels and the users who have them. Needs `VisibilityController`. */
   readonly labels: LabelAdmin;
-  /** Groups of region servers, each with tables of its own. Needs `RSGroupAdminEndpoint`. */
+  /** Groups of region servers. Needs `RSGroupAdminEndpoint`. */
   readonly groups: GroupAdmin;
-  /** The requests that took long, or were large, as the servers remember them (`hbase.regionserver.slowlog.buffer.enabled`). */
+  /** The slow log: slow and large requests, kept by the servers (`hbase.regionserver.slowlog.buffer.enabled`). */
   readonly slowLog: SlowLogAdmin;
   private readonly masters: MasterClient;
   private readonly namespaces: NamespaceAdmin;
@@ -82,7 +82,7 @@ export class HBaseAdmin implements Admin {
     return this.namespaces.properties(namespace);
   }
 
-  /** Gives a namespace other properties, as a whole. */
+  /** Replaces the properties of a namespace. */
   async modifyNamespace(namespace: string, properties: Readonly<Record<string, string>>): Promise<void> {
     await this.namespaces.modify(namespace, properties);
   }
@@ -180,12 +180,12 @@ export class HBaseAdmin implements Admin {
     await this.regionAdmin.split(name, splitKey);
   }
 
-  /** A snapshot of a table, taken while it is written to (`FLUSH`), or of what is in its files (`SKIPFLUSH`). */
+  /** Takes a snapshot of a table, with its memstores flushed (`FLUSH`) or of its files only (`SKIPFLUSH`). */
   async snapshot(name: string, table: string, type: 'FLUSH' | 'SKIPFLUSH' = 'FLUSH'): Promise<void> {
     await this.snapshots.create(name, canonicalTableName(table), type);
   }
 
-  /** Every complete snapshot, in the order of their names. */
+  /** All complete snapshots, sorted by name. */
   listSnapshots(): Promise<SnapshotInfo[]> {
     return this.snapshots.list();
   }
@@ -194,23 +194,23 @@ export class HBaseAdmin implements Admin {
     await this.snapshots.delete(name);
   }
 
-  /** Makes a new table of a snapshot. @throws RowanError `ERR_TABLE_EXISTS` when there is one of that name. */
+  /** Creates a table from a snapshot. @throws RowanError `ERR_TABLE_EXISTS` when the table exists. */
   async cloneSnapshot(name: string, newTable: string): Promise<void> {
     await this.snapshots.clone(name, canonicalTableName(newTable));
   }
 
-  /** Puts a snapshot's table, which must exist and be disabled, back to what it was. */
+  /** Restores a snapshot's table, which must exist and be disabled. */
   async restoreSnapshot(name: string): Promise<void> {
     const table = await this.snapshots.restore(name);
     this.forget(table);
   }
 
-  /** Moves a region, given by its name as {@link getRegions} has it, to "host:port" or to a server the master chooses. */
+  /** Moves a region, named as in {@link getRegions}, to "host:port" or to a server that the master chooses. */
   async moveRegion(region: string, server?: string): Promise<void> {
     await this.clusterAdmin.moveRegion(region, server);
   }
 
-  /** Merges neighboring regions, given by their names. */
+  /** Merges adjacent regions, given by their names. */
   async mergeRegions(regions: readonly string[], force = false): Promise<void> {
     await this.clusterAdmin.mergeRegions(regions, force);
   }
@@ -220,34 +220,35 @@ export class HBaseAdmin implements Admin {
     await this.clusterAdmin.assignRegion(region);
   }
 
-  /** Closes a region on its server; nothing opens it but {@link assignRegion}. */
+  /** Closes a region on its server. Only {@link assignRegion} opens it again. */
   async unassignRegion(region: string): Promise<void> {
     await this.clusterAdmin.unassignRegion(region);
   }
 
-  /** Whether the balancer runs. */
+  /** Whether the balancer is enabled. */
   isBalancerEnabled(): Promise<boolean> {
     return this.clusterAdmin.isBalancerEnabled();
   }
 
-  /** Lets the balancer run or not; answers what it was before. */
+  /** Enables or disables the balancer. @returns whether it was enabled before. */
   setBalancerRunning(on: boolean): Promise<boolean> {
     return this.clusterAdmin.setBalancerRunning(on);
   }
 
   /**
-   * Has the balancer look at the cluster now; answers whether it ran. `force`: also while regions are on their way.
+   * Runs the balancer. `force`: also while regions are in transition.
+   * @returns whether it ran.
    */
   balance(force = false): Promise<boolean> {
     return this.traffic.balance(force);
   }
 
-  /** Gives rights, in the place of those that the user has there, or with `merge` beside them. Needs `AccessController`. */
+  /** Grants permissions: they replace those that the user has in the scope, or with `merge` extend them. Needs `AccessController`. */
   async grant(permission: UserPermission, merge = false): Promise<void> {
     await this.access.grant(permission, merge);
   }
 
-  /** Takes rights back; without `actions` all that the user has there. */
+  /** Revokes permissions; without `actions` all that the user has in the scope. */
   async revoke(
     user: string,
     scope: PermissionScope,
@@ -256,35 +257,35 @@ export class HBaseAdmin implements Admin {
     await this.access.revoke(user, scope, actions);
   }
 
-  /** The rights that were given in a table, in a namespace, or in all of the cluster. */
+  /** The permissions granted in a table, a namespace, or the whole cluster. */
   getPermissions(scope: Pick<PermissionScope, 'namespace' | 'table'> = {}): Promise<UserPermission[]> {
     return this.access.list(scope);
   }
 
-  /** Holds requests back above a limit for each server; `limit` undefined: no longer. Needs `hbase.quota.enabled`. */
+  /** Sets a throttle, a limit for each server; `limit` undefined removes it. Needs `hbase.quota.enabled`. */
   async setThrottle(subject: ThrottleSubject, throttle: Throttle): Promise<void> {
     await this.traffic.setThrottle(subject, throttle);
   }
 
   /**
-   * Limits the files of a table, or of the tables of a namespace; undefined: no longer. Servers notice some minutes later
-   * that a limit is passed. Needs `hbase.quota.enabled`.
+   * Sets a space quota of a table, or of a namespace's tables; undefined removes it. Servers enforce it some minutes after it is
+   * exceeded. Needs `hbase.quota.enabled`.
    */
   async setSpaceQuota(subject: SpaceSubject, quota: SpaceQuota | undefined): Promise<void> {
     await this.quotas.setSpace(subject, quota);
   }
 
-  /** Every throttle and quota of space that was set. @throws RowanError `ERR_TABLE_NOT_FOUND` where quotas are off. */
+  /** All throttles and space quotas. @throws RowanError `ERR_TABLE_NOT_FOUND` where quotas are off. */
   listQuotas(): Promise<Quota[]> {
     return this.quotas.list();
   }
 
-  /** How much of each quota of space is used. */
+  /** The usage of each space quota. */
   getSpaceQuotaStates(): Promise<SpaceQuotaState[]> {
     return this.quotas.spaceStates();
   }
 
-  /** Has another cluster be sent what is written to families whose `replicationScope` is 1. */
+  /** Adds a replication peer: a cluster that receives writes to families whose `replicationScope` is 1. */
   async addReplicationPeer(
     peer: Omit<ReplicationPeer, 'configuration'> & Partial<ReplicationPeer>,
   ): Promise<void> {
@@ -303,7 +304,7 @@ export class HBaseAdmin implements Admin {
     await this.traffic.change('disable', id);
   }
 
-  /** The clusters that are sent what is written to this one, in the order of their ids. */
+  /** The replication peers, sorted by id. */
   listReplicationPeers(): Promise<ReplicationPeer[]> {
     return this.traffic.peers();
   }
@@ -313,7 +314,7 @@ export class HBaseAdmin implements Admin {
     return this.clusterAdmin.servers();
   }
 
-  /** The masters, the servers with their load, regions on their way. */
+  /** The masters, the servers with their load, and regions in transition. */
   getStatus(): Promise<ClusterStatus> {
     return this.clusterAdmin.status();
   }
@@ -331,28 +332,28 @@ export class HBaseAdmin implements Admin {
   }
 
   /**
-   * A secret by which others may work in the name of who is connected with Kerberos, for `tokenAuthenticator`.
-   * @throws RowanError when the cluster gives none: to who came without Kerberos, or without `TokenProvider`.
+   * Creates a delegation token, with which other processes act as the present Kerberos user, for `tokenAuthenticator`.
+   * @throws RowanError when the cluster issues none: without Kerberos, or without `TokenProvider`.
    */
   createDelegationToken(): Promise<DelegationToken> {
     return this.tokens.create();
   }
 
-  /** Whom the cluster takes one for, and by what (`KERBEROS`, `TOKEN`). Needs `TokenProvider`. */
+  /** The authenticated user, and the method (`KERBEROS`, `TOKEN`). Needs `TokenProvider`. */
   whoAmI(): Promise<{ readonly user: string; readonly method: string }> {
     return this.tokens.whoAmI();
   }
 
   /**
-   * Has regions take in HFiles that lie on the cluster's file system, those of one region all together or none of them.
-   * @throws RowanError what a server throws, `details.loaded` files having been loaded before; with `details.outcome`
+   * Bulk load of HFiles on the cluster's file system. The files of one region are loaded atomically.
+   * @throws RowanError the server's error, with the number of files loaded before in `details.loaded`, and `details.outcome`
    * `'unknown'` when an answer was lost.
    */
   bulkLoad(load: BulkLoad): Promise<BulkLoadOutcome> {
     return bulkLoad(this.cluster, load);
   }
 
-  /** Of those that the master has. */
+  /** The descriptors of existing tables. */
   private async describe(names: readonly string[]): Promise<TableDescriptor[]> {
     const { tableSchema = [] } = await this.masters.call(master.getTableDescriptors, {
       tableNames: names.map(tableNameMessage),

@@ -12,7 +12,7 @@ import type { TableNameMessage } from '../wire/messages-rpc.js';
 import * as access from '../wire/messages-security.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 
-/** The methods of `MasterService` and `AdminService` that the admin calls, names case exact. */
+/** The methods of `MasterService` and `AdminService` that the admin calls; names are case exact. */
 
 function rpc<Q, A>(method: string, request: MessageCodec<Q>, response: MessageCodec<A>): Rpc<Q, A> {
   return { method, request, response };
@@ -89,7 +89,7 @@ export const regionServer = {
   getRegionLoad: rpc('GetRegionLoad', messages.GetRegionLoadRequest, messages.GetRegionLoadResponse),
 } as const;
 
-/** A method of a service, with the messages it takes and gives. */
+/** A method of a service, with its request and response messages. */
 export interface Rpc<Q, A> {
   readonly method: string;
   readonly request: MessageCodec<Q>;
@@ -103,13 +103,13 @@ const LONGEST_POLL = 500;
 const NOT_FOUND = 0;
 const RUNNING = 1;
 
-/** What a master says between its election and the time when it has read the cluster's state. */
+/** The exceptions of a master that initializes after its election. */
 const STARTING = /^(?:PleaseHold|ServerNotRunningYet|MasterNotRunning)Exception$/;
 
-/** A master that starts is asked no less often than after this many attempts (1 s by default). */
+/** Caps the pause between calls to an initializing master at that of this attempt (1 s by default). */
 const STARTING_ATTEMPTS = 5;
 
-/** High for the tables of HBase itself, as in Java's client (`ConnectionUtils.getPriority`). */
+/** High for HBase's system tables, as in the Java client (`ConnectionUtils.getPriority`). */
 function priorityOf(request: unknown): number {
   const { tableName } = request as { readonly tableName?: TableNameMessage };
   const isSystem =
@@ -121,27 +121,27 @@ function isStarting(error: RowanError): boolean {
   return error instanceof RemoteError && STARTING.test(error.simpleClass);
 }
 
-/** Calls to the active master, and to region servers on an admin's behalf. */
+/** Calls to the active master, and admin calls to region servers. */
 export class MasterClient {
   private master: ServerAddress | undefined;
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** When what begins now, its procedures included, has to be done. */
+  /** The deadline of a call that begins now, with its procedures. */
   deadline(): number {
     return performance.now() + this.cluster.settings.adminTimeout;
   }
 
   /**
-   * Calls the active master, looking for it again while there is none, for `operationTimeout`. One that answers that it is
-   * starting is waited for, up to `adminTimeout`: it will serve, and how long it takes is the cluster's matter.
+   * Calls the active master. While there is none, it is looked up again for up to `operationTimeout`. A master that is initializing is
+   * awaited for up to `adminTimeout`.
    */
   call<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
     const { operationTimeout, rpcTimeout } = this.cluster.settings;
     return this.callWithin(rpc, request, performance.now() + operationTimeout, rpcTimeout);
   }
 
-  /** As `call`, of what the master answers when it is done, which may take as long as a procedure. */
+  /** As `call`, for methods that the master answers at the end, which may take as long as a procedure. */
   callLong<Q, A>(rpc: Rpc<Q, A>, request: Q): Promise<A> {
     return this.callWithin(rpc, request, this.deadline(), this.cluster.settings.adminTimeout);
   }
@@ -159,7 +159,7 @@ export class MasterClient {
     });
   }
 
-  /** Begins a procedure of the master's and waits for its end. */
+  /** Starts a procedure of the master and waits for its end. */
   async procedure<Q>(
     rpc: Rpc<Q, { readonly procId?: number | undefined }>,
     request: Q,
@@ -176,7 +176,7 @@ export class MasterClient {
     return this.send(server, 'AdminService', rpc, request, timeout);
   }
 
-  /** Calls `attempt` until it succeeds, fails for good, or its time is over, which begins anew while a master says that it starts. */
+  /** Retries `attempt` until it succeeds, fails for good or times out. The timeout restarts while a master is initializing. */
   async repeat<T>(what: string, deadline: number, attempt: (timeLeft: number) => Promise<T>): Promise<T> {
     const { settings } = this.cluster;
     const patience = this.deadline();
@@ -203,7 +203,7 @@ export class MasterClient {
 
   /**
    * Waits for the end of a procedure.
-   * @throws RowanError what the procedure failed with; TimeoutError when it is still running at the deadline.
+   * @throws RowanError the procedure's error; TimeoutError when it still runs at the deadline.
    */
   async awaitProcedure(procId: number | undefined, what: string, deadline: number): Promise<void> {
     if (procId === undefined) return;
@@ -215,7 +215,7 @@ export class MasterClient {
     for (let pause = FIRST_POLL; ; pause = Math.min(LONGEST_POLL, pause * 1.5)) {
       const { state, exception } = await this.call(rpc, { procId });
       if (state !== RUNNING) {
-        // Not found: it has ended, and its result was collected by an attempt whose answer was lost.
+        // Not found: it has ended, and an attempt whose answer was lost has collected its result.
         if (state === NOT_FOUND || exception === undefined) return;
         throw this.procedureError(exception, what);
       }

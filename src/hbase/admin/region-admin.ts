@@ -25,7 +25,7 @@ const MEBIBYTE = 1 << 20;
 const NO_COMPACTION = 0;
 const POLL = 50;
 
-/** What an admin does with single regions: where they are, flush, compact, split. */
+/** Operations on single regions: locations, flush, compaction, split. */
 export class RegionAdmin {
   constructor(
     private readonly cluster: Cluster,
@@ -36,7 +36,7 @@ export class RegionAdmin {
     return (await this.cluster.locator.existing([canonicalTableName(name)])).length > 0;
   }
 
-  /** The table's rows in meta, in key order, without divided parents; of meta itself, which has none, what they would be. */
+  /** The table's rows in meta, in key order, without split parents. For meta itself, which has none, an equivalent row. */
   async metaRows(table: string): Promise<MetaRow[]> {
     if (table === META_TABLE) return [rowOfMeta(await this.cluster.locator.locateMeta())];
     const scan = new Scan()
@@ -90,7 +90,7 @@ export class RegionAdmin {
     const deadline = this.masters.deadline();
     await this.onEachRegion(table, deadline, async (region) => {
       const request = { region: specifierOf(region), major, family: bytesOf(family) };
-      // One that runs already holds files, and a second would leave those out.
+      // A running compaction holds files, which another would leave out.
       await this.awaitCompaction(region, deadline);
       await this.masters.callServer(region.address, regionServer.compactRegion, request, deadline);
       await this.awaitCompaction(region, deadline);
@@ -99,13 +99,13 @@ export class RegionAdmin {
 
   async split(table: string, splitKey: Uint8Array | undefined): Promise<void> {
     if (table === META_TABLE)
-      throw new InvalidArgumentError(`Table ${META_TABLE} is one region, and stays one.`);
+      throw new InvalidArgumentError(`Table ${META_TABLE} has one region and cannot be split.`);
     const deadline = this.masters.deadline();
     const rows = await this.metaRows(table);
     const wanted = splitKey === undefined ? rows : rows.filter((row) => holds(row, splitKey));
     if (splitKey !== undefined && wanted.some((row) => equalBytes(row.startKey, splitKey))) {
       throw new InvalidArgumentError(
-        `Split key ${toStringBinary(splitKey)} is where a region of table "${table}" begins already.`,
+        `Split key ${toStringBinary(splitKey)} is already the start of a region of table "${table}". Choose another row.`,
         { details: { table } },
       );
     }
@@ -121,7 +121,7 @@ export class RegionAdmin {
   ): Promise<void> {
     const best = await this.awaitSplittable(row, deadline);
     const splitRow = splitKey ?? best;
-    // A region without a middle (empty, or of one row) is left whole when all are to be divided.
+    // When all regions are split, one without a middle row (empty, or with one row) is left out.
     if (splitRow === undefined || splitRow.length === 0) return;
     const request = { regionInfo: row.info, splitRow, ...this.nonces() };
     const { procId } = await this.masters.call(master.splitRegion, request);
@@ -129,9 +129,9 @@ export class RegionAdmin {
   }
 
   /**
-   * The row in the middle of a region. A region fresh from a split shares its parent's files and cannot be divided until
-   * a compaction has written its own and the server has let go of the shared ones, which it does every two minutes
-   * (`hbase.hfile.compaction.discharger.interval`): that is waited for.
+   * The middle row of a region. A region fresh from a split shares its parent's files. It cannot be split until a compaction has
+   * written its own files and the server has released the shared ones, which it does every two minutes
+   * (`hbase.hfile.compaction.discharger.interval`). That is awaited.
    */
   private async awaitSplittable(row: MetaRow, deadline: number): Promise<Uint8Array | undefined> {
     const { region } = row;
@@ -141,7 +141,9 @@ export class RegionAdmin {
       const info = await this.masters.callServer(region.address, regionServer.getRegionInfo, ask, deadline);
       if (info.splittable !== false) return info.bestSplitRow;
       if (performance.now() + POLL > deadline) {
-        throw new TimeoutError(`Region ${region} still shares files with its parent. Split it later.`);
+        throw new TimeoutError(
+          `Region ${region} still shares files with its parent. Try the split again later.`,
+        );
       }
       if (!compacted && info.compactionState === NO_COMPACTION) {
         const request = { region: specifierOf(region), major: false };
@@ -152,13 +154,13 @@ export class RegionAdmin {
     }
   }
 
-  /** Nonces that let the master know a repeated request. */
+  /** Nonces by which the master recognizes a retry. */
   nonces(): { nonceGroup: bigint; nonce: bigint } {
     const { dispatcher } = this.cluster;
     return { nonceGroup: dispatcher.nextNonce(), nonce: dispatcher.nextNonce() };
   }
 
-  /** Does `work` on every region of an enabled table; a region that moves meanwhile is looked up again. */
+  /** Runs `work` on every region of an enabled table. A region that moves meanwhile is looked up again. */
   private async onEachRegion(
     table: string,
     deadline: number,
@@ -192,13 +194,13 @@ export class RegionAdmin {
       );
       if ((info.compactionState ?? NO_COMPACTION) === NO_COMPACTION) return;
       if (performance.now() + POLL > deadline) {
-        throw new TimeoutError(`The compaction of region ${region} still runs. Look again later.`);
+        throw new TimeoutError(`The compaction of region ${region} still runs. Check again later.`);
       }
       await sleep(POLL);
     }
   }
 
-  /** The load of each region by its name, asked of the servers that have them. A server that is away is left out. */
+  /** The load of each region by its name, from the servers that have them. Servers that do not answer are left out. */
   private async loads(
     table: string,
     rows: readonly MetaRow[],

@@ -7,43 +7,43 @@ import { decodeMessage, encodeMessage, type TypeOf } from '../wire/schema.js';
 import type { ClusterAdmin, ServerInfo } from './cluster-admin.js';
 import { type MasterClient, regionServer } from './master-client.js';
 
-/** Which entries of the slow log are wanted: those that meet all that is said. */
+/** A filter of slow log entries: all given conditions must hold. */
 export interface SlowLogQuery {
-  /** `'slow'` (default): those that took long; `'large'`: those whose answer was large. */
+  /** `'slow'` (default): requests that took long; `'large'`: those with a large answer. */
   readonly kind?: 'slow' | 'large';
-  /** "host:port" of one region server; default: all that are up. */
+  /** "host:port" of one region server; default: all live ones. */
   readonly server?: string;
   readonly table?: string;
-  /** The name of a region as `getRegions` has it. */
+  /** The name of a region, as in `getRegions`. */
   readonly region?: string;
   readonly user?: string;
   /** "host:port" of the client, or its host. */
   readonly client?: string;
-  /** Of each server, the newest; default 100. */
+  /** The most entries of each server, the newest first; default 100. */
   readonly limit?: number;
 }
 
-/** A request that took long, or was large, as its server remembers it. Times are milliseconds, sizes bytes. */
+/** An entry of the slow log. Times are milliseconds, sizes bytes. */
 export interface SlowLogEntry {
   /** "host:port" of the region server. */
   readonly server: string;
-  /** Since 1970, by the server's clock. */
+  /** Milliseconds since 1970, by the server's clock. */
   readonly startTime: number;
   readonly processingTime: number;
   readonly queueTime: number;
   readonly responseSize: number;
   readonly client: string;
   readonly user: string;
-  /** The rpc: `Get`, `Multi`, `Scan`, … */
+  /** The RPC method: `Get`, `Multi`, `Scan`, … */
   readonly method: string;
-  /** What was asked, in HBase's words. */
+  /** HBase's description of the request. */
   readonly call: string;
   readonly param: string;
   readonly region: string;
   readonly gets: number;
   readonly mutations: number;
   readonly blockBytesScanned: number;
-  /** What the client said of its connection (`connectionAttributes`) and of the request (`attributes`); empty before 2.6. */
+  /** The attributes of the connection (`connectionAttributes`) and the request (`attributes`); empty before 2.6. */
   readonly connectionAttributes: Readonly<Record<string, string>>;
   readonly requestAttributes: Readonly<Record<string, string>>;
 }
@@ -53,14 +53,14 @@ const DEFAULT_LIMIT = 100;
 const KINDS = { slow: 0, large: 1 } as const;
 const ALL_OF_THEM = 0;
 
-/** What region servers remember of requests that took longer than `hbase.ipc.warn.response.time`, or were larger than `hbase.ipc.warn.response.size`. */
+/** The slow log of region servers: requests above `hbase.ipc.warn.response.time` or `hbase.ipc.warn.response.size`. */
 export class SlowLogAdmin {
   constructor(
     private readonly masters: MasterClient,
     private readonly cluster: ClusterAdmin,
   ) {}
 
-  /** The entries of all servers, the newest first; none where `hbase.regionserver.slowlog.buffer.enabled` is off. */
+  /** Entries of all servers, newest first; empty where `hbase.regionserver.slowlog.buffer.enabled` is off. */
   async list(query: SlowLogQuery = {}): Promise<SlowLogEntry[]> {
     const logMessage = encodeMessage(SlowLogRequest, requestOf(query));
     const deadline = this.masters.deadline();
@@ -75,7 +75,7 @@ export class SlowLogAdmin {
     return found.flat().sort((a, b) => b.startTime - a.startTime);
   }
 
-  /** Has a server, or all of them, forget the entries of both kinds. */
+  /** Clears the entries of both kinds on one server, or on all. */
   async clear(server?: string): Promise<void> {
     const deadline = this.masters.deadline();
     const servers = await this.servers(server);

@@ -39,7 +39,9 @@ export class SnapshotAdmin {
       const { done } = await this.masters.call(master.isSnapshotDone, { snapshot });
       if (done === true) return;
       if (performance.now() + POLL > deadline) {
-        throw new TimeoutError(`The snapshot ${name} of table ${table} is not complete. Look again later.`);
+        throw new TimeoutError(
+          `The snapshot ${name} of table ${table} is not complete. Check listSnapshots later.`,
+        );
       }
       await sleep(POLL);
     }
@@ -56,13 +58,13 @@ export class SnapshotAdmin {
     await this.masters.call(master.deleteSnapshot, { snapshot: { name } });
   }
 
-  /** @throws RowanError `ERR_TABLE_EXISTS`: for a table that is there the master would restore the snapshot's own. */
+  /** @throws RowanError `ERR_TABLE_EXISTS` when the table exists: the master would restore the snapshot's own table instead. */
   async clone(name: string, newTable: string): Promise<void> {
     const snapshot = await this.find(name);
     if (await this.regions.tableExists(newTable)) {
       throw new RowanError(
         'ERR_TABLE_EXISTS',
-        `Table ${newTable} exists, and a snapshot is cloned to a new table only. Choose another name, or put the ` +
+        `Table ${newTable} exists; a snapshot can only be cloned to a new table. Choose another name, or put the ` +
           "snapshot's own table back with restoreSnapshot.",
         { details: { table: newTable } },
       );
@@ -72,8 +74,8 @@ export class SnapshotAdmin {
   }
 
   /**
-   * Answers the table that was restored.
-   * @throws RowanError `ERR_TABLE_NOT_FOUND`: without the table the master would make a new one.
+   * @returns the name of the restored table.
+   * @throws RowanError `ERR_TABLE_NOT_FOUND` when the table is missing: the master would create a new one instead.
    */
   async restore(name: string): Promise<string> {
     const snapshot = await this.find(name);
@@ -81,7 +83,7 @@ export class SnapshotAdmin {
     if (!(await this.regions.tableExists(table))) {
       throw new RowanError(
         'ERR_TABLE_NOT_FOUND',
-        `Table ${table} of snapshot ${name} does not exist any more. Make it anew with cloneSnapshot.`,
+        `Table ${table} of snapshot ${name} does not exist any more. Create it with cloneSnapshot.`,
         { details: { table } },
       );
     }
@@ -102,7 +104,7 @@ export class SnapshotAdmin {
     if (snapshot === undefined) {
       throw new RowanError(
         'ERR_NOT_FOUND',
-        `There is no complete snapshot "${name}". listSnapshots names those there are.`,
+        `There is no complete snapshot "${name}". listSnapshots lists the existing ones.`,
       );
     }
     return snapshot;
@@ -111,7 +113,7 @@ export class SnapshotAdmin {
 
 type Properties = Readonly<Record<string, string>>;
 
-/** Namespaces, and the properties that are kept with them. */
+/** Namespaces and their properties. */
 export class NamespaceAdmin {
   constructor(
     private readonly masters: MasterClient,

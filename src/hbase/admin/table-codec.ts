@@ -12,7 +12,7 @@ import {
 import type { ColumnFamilySchema, TableSchema } from '../wire/messages-admin.js';
 import type { TableNameMessage } from '../wire/messages-rpc.js';
 
-/** HBase's attribute maps: bytes to bytes, in truth text to text. */
+/** HBase's attribute maps: bytes to bytes, used as text to text. */
 
 type BytesPair = { readonly first: Uint8Array; readonly second: Uint8Array };
 type NamePair = { readonly name: string; readonly value: string };
@@ -33,8 +33,8 @@ export function configurationOf(pairs: readonly NamePair[]): Readonly<Record<str
 }
 
 /**
- * Takes known attributes out of a map. One whose value cannot be taken for what is asked stays in it, and the default is
- * answered: so what is written back later is what was read.
+ * Reads known attributes and removes them from the map. One with an invalid value stays in the map, and the default is returned, so
+ * that a later write preserves the value.
  */
 export class AttributeReader {
   private readonly left = new Map<string, string>();
@@ -64,12 +64,12 @@ export class AttributeReader {
     return this.take(name, fallback, (text) => values.find((value) => value === text.toUpperCase()));
   }
 
-  /** Drops an attribute that says what would hold without it. */
+  /** Removes an attribute that has its default value. */
   dropDefault(name: string, value: string): void {
     if (this.left.get(name) === value) this.left.delete(name);
   }
 
-  /** Takes out every attribute whose name begins so. */
+  /** Removes and returns all attributes with a prefix. */
   withPrefix(prefix: string): Record<string, string> {
     const taken: Record<string, string> = {};
     for (const [name, value] of this.left) {
@@ -80,7 +80,7 @@ export class AttributeReader {
     return taken;
   }
 
-  /** What was not taken. */
+  /** The attributes that were not read. */
   rest(): Readonly<Record<string, string>> {
     return Object.freeze(Object.fromEntries(this.left));
   }
@@ -95,9 +95,9 @@ export class AttributeReader {
   }
 }
 
-/** Families as HBase's schema has them: attributes, strings as bytes (`ColumnFamilyDescriptorBuilder`). */
+/** Family descriptors in HBase's encoding: attributes, strings as bytes (`ColumnFamilyDescriptorBuilder`). */
 
-/** A family's message. What its `metadata` names is written as it is, over the option of the same name. */
+/** Encodes a family. Its `metadata` is written unchanged, and overrides options of the same name. */
 export function familyToSchema(family: FamilyDescriptor): ColumnFamilySchema {
   const attributes = {
     VERSIONS: String(family.versions),
@@ -123,7 +123,7 @@ export function familyToSchema(family: FamilyDescriptor): ColumnFamilySchema {
   };
 }
 
-/** A family from its message. What a {@link FamilyDescriptor} has no option or no value for goes into its `metadata`. */
+/** Decodes a family. Attributes without an equivalent in {@link FamilyDescriptor} go into its `metadata`. */
 export function familyFromSchema(schema: ColumnFamilySchema): FamilyDescriptor {
   const read = new AttributeReader(schema.attributes ?? []);
   read.dropDefault('INDEX_BLOCK_ENCODING', 'NONE');
@@ -148,9 +148,9 @@ export function familyFromSchema(schema: ColumnFamilySchema): FamilyDescriptor {
   });
 }
 
-/** Tables as HBase's schema has them (`TableDescriptorBuilder`). */
+/** Table descriptors in HBase's encoding (`TableDescriptorBuilder`). */
 
-/** Written by the server into every table; `DEFAULT` is what holds without it. */
+/** An attribute that the server writes into every table; `DEFAULT` is its default value. */
 const FILE_TRACKER = 'hbase.store.file-tracker.impl';
 
 export function tableNameMessage(name: string): TableNameMessage {
@@ -164,7 +164,7 @@ export function tableNameText(name: TableNameMessage): string {
   return namespace === 'default' ? qualifier : `${namespace}:${qualifier}`;
 }
 
-/** A table's message. What its `metadata` names is written as it is, over the option of the same name. */
+/** Encodes a table. Its `metadata` is written unchanged, and overrides options of the same name. */
 export function tableToSchema(table: TableDescriptor): TableSchema {
   const attributes: Record<string, string> = {};
   if (table.durability !== 'USE_DEFAULT') attributes['DURABILITY'] = table.durability;
@@ -185,7 +185,7 @@ export function tableToSchema(table: TableDescriptor): TableSchema {
   };
 }
 
-/** A table from its message. What a {@link TableDescriptor} has no option for goes into its `metadata`. */
+/** Decodes a table. Attributes without an equivalent in {@link TableDescriptor} go into its `metadata`. */
 export function tableFromSchema(schema: TableSchema): TableDescriptor {
   const read = new AttributeReader(schema.attributes ?? []);
   read.dropDefault(FILE_TRACKER, 'DEFAULT');
@@ -203,7 +203,7 @@ export function tableFromSchema(schema: TableSchema): TableDescriptor {
     compactionEnabled: read.boolean('COMPACTION_ENABLED', true),
     regionReplication: read.integer('REGION_REPLICATION', 1),
     splitPolicy: read.text('SPLIT_POLICY'),
-    // The server keeps a table's settings among its attributes; a setting is told by its name.
+    // The server keeps a table's settings among its attributes; their names tell them apart.
     configuration: Object.freeze({
       ...read.withPrefix('hbase.'),
       ...configurationOf(schema.configuration ?? []),

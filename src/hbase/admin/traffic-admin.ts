@@ -9,7 +9,7 @@ import { decodeMessage, type TypeOf } from '../wire/schema.js';
 import { type MasterClient, master } from './master-client.js';
 import { configurationOf, pairsOf, tableNameMessage, tableNameText } from './table-codec.js';
 
-/** What is counted by a throttle, in the order of HBase's numbers, which begin with 1. */
+/** The quantities that a throttle limits, in the order of HBase's numbers, from 1. */
 export const COUNTED = [
   'REQUEST_NUMBER',
   'REQUEST_SIZE',
@@ -18,10 +18,10 @@ export const COUNTED = [
   'READ_NUMBER',
   'READ_SIZE',
 ] as const;
-/** Java's units of time, as HBase numbers those that it takes. */
+/** Java's time units, with HBase's numbers of those that it supports. */
 export const UNITS = { SECONDS: 4, MINUTES: 5, HOURS: 6, DAYS: 7 } as const;
 
-/** Whose requests are held back: a user's, a table's, a namespace's, or a user's in one of these. */
+/** The subject of a throttle: a user, a table, a namespace, or a user in one of these. */
 export interface ThrottleSubject {
   readonly user?: string;
   readonly table?: string;
@@ -30,19 +30,19 @@ export interface ThrottleSubject {
 
 export interface Throttle {
   readonly counts: (typeof COUNTED)[number];
-  /** Requests, or bytes; undefined: no longer held back. */
+  /** Requests or bytes for each unit of time; undefined: no limit. */
   readonly limit: number | undefined;
   /** Default: a second. */
   readonly per?: keyof typeof UNITS;
 }
 
-/** Another cluster that is sent what is written to this one. */
+/** A replication peer: a cluster that receives this one's writes. */
 export interface ReplicationPeer {
   readonly id: string;
   /** `quorum:port:parent` of the other cluster's ZooKeeper. */
   readonly clusterKey: string;
   readonly enabled: boolean;
-  /** A class that takes the place of HBase's own. */
+  /** A Java class that replaces HBase's own endpoint. */
   readonly endpoint?: string;
   readonly configuration: Readonly<Record<string, string>>;
 }
@@ -51,7 +51,7 @@ const MACHINE = 2;
 const ENABLED = 0;
 const DISABLED = 1;
 
-/** How much may be asked, and where what is written goes too. */
+/** Throttles and replication peers. */
 export class TrafficAdmin {
   constructor(private readonly masters: MasterClient) {}
 
@@ -129,12 +129,12 @@ export class TrafficAdmin {
   }
 }
 
-/** What happens where a limit of space is passed, in the order of HBase's numbers, which begin with 1. */
+/** The policies of an exceeded space quota, in the order of HBase's numbers, from 1. */
 const POLICIES = ['DISABLE', 'NO_WRITES_COMPACTIONS', 'NO_WRITES', 'NO_INSERTS'] as const;
 
 export type SpaceViolationPolicy = (typeof POLICIES)[number];
 
-/** Whose files are counted: a table's, or those of all tables of a namespace. */
+/** The subject of a space quota: a table, or all tables of a namespace. */
 export type SpaceSubject =
   | { readonly table: string; readonly namespace?: undefined }
   | { readonly namespace: string; readonly table?: undefined };
@@ -145,7 +145,7 @@ export interface SpaceQuota {
   readonly policy: SpaceViolationPolicy;
 }
 
-/** What was set for one subject. */
+/** The quotas of one subject. */
 export interface Quota {
   readonly subject: ThrottleSubject;
   readonly throttles: readonly Throttle[];
@@ -154,7 +154,7 @@ export interface Quota {
 
 export interface SpaceQuotaState {
   readonly subject: SpaceSubject;
-  /** Bytes, as the master counted them last. */
+  /** Bytes at the master's last count. */
   readonly used: number;
   readonly limit: number;
   readonly violated: boolean;
@@ -165,7 +165,7 @@ const FAMILY = 'q';
 const SETTINGS = 's';
 const MAGIC = 'PBUF';
 
-/** Quotas: they are rows of `hbase:quota`, which is there when `hbase.quota.enabled` is set. */
+/** Quotas: rows of `hbase:quota`, which exists when `hbase.quota.enabled` is set. */
 export class QuotaAdmin {
   constructor(
     private readonly masters: MasterClient,

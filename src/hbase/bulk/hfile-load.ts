@@ -1,4 +1,4 @@
-/** Sorted cells as HFiles, one of each region and family, that the regions then take in. */
+/** Bulk load of sorted cells: writes an HFile for each region and family, and asks the regions to adopt them. */
 
 import { randomBytes } from 'node:crypto';
 import { chmod, type FileHandle, mkdir, open, rm } from 'node:fs/promises';
@@ -19,22 +19,22 @@ import {
 import type { BulkLoadFile } from '../admin/bulk-load.js';
 import type { HBaseAdmin } from '../admin/hbase-admin.js';
 
-/** A file is ended when it is as large, as those of HBase's own jobs are (`hbase.hregion.max.filesize`). */
+/** The largest file, as of HBase's own jobs (`hbase.hregion.max.filesize`). */
 const LARGEST_FILE = 10 * 2 ** 30;
-/** Times that files are divided because regions were, while they were written and loaded. */
+/** How often files are divided again because regions split meanwhile. */
 const MOST_DIVISIONS = 10;
 
-/** HBase opens and moves the files in the name of the user who loads them, whom the file system here may not know. */
+/** File permissions: HBase opens and moves the files as the loading user, who may be another on this file system. */
 const OPEN_FOLDER = 0o777;
 const OPEN_FILE = 0o666;
 
-/** Where files are made. */
+/** The folder of the files. */
 interface Staging {
   readonly folder: string;
   readonly uri: string;
 }
 
-/** @throws InvalidArgumentError without a folder, or with a name of it that region servers cannot open. */
+/** @throws InvalidArgumentError without a folder, or with a URI that region servers cannot open. */
 function stagingOf({ folder, uri }: BulkLoadOptions): Staging {
   if (typeof folder !== 'string' || folder === '') {
     throw new InvalidArgumentError(
@@ -67,7 +67,7 @@ export class HFileLoad {
     this.staging = stagingOf(options);
   }
 
-  /** Writes the cells into files and has them loaded; what was divided meanwhile is divided here too. */
+  /** Writes the cells into files and loads them. Files of regions that split meanwhile are divided. */
   async run(cells: CellStream): Promise<BulkLoadResult> {
     await prepareHFileCodec(this.options.compression ?? 'NONE');
     const { families } = await this.admin.getDescriptor(this.table);
@@ -109,7 +109,7 @@ export class HFileLoad {
     }
   }
 
-  /** The cells in files that end where the regions do. */
+  /** Writes the cells into files, each within one region. */
   private async write(cells: CellStream, families: ReadonlySet<string>): Promise<StagedFile[]> {
     const ends = (await this.admin.getRegions(this.table)).map(({ endKey }) => endKey);
     const done: StagedFile[] = [];
@@ -170,9 +170,9 @@ export class HFileLoad {
   }
 }
 
-/** A file that can be loaded. */
+/** A written file. */
 interface StagedFile extends BulkLoadFile {
-  /** Its path in this process. */
+  /** Its local path. */
   readonly local: string;
   readonly bytes: number;
   readonly cells: number;

@@ -20,54 +20,54 @@ import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import type { WireResult } from '../wire/result-decoder.js';
 import { offAbort, onAbort } from './retry.js';
 
-/** Told how the requests of a server's queue end. */
+/** Receives the ends of a server queue's requests. */
 export interface ActionCallOwner {
-  /** The server is free for another request. */
+  /** The request has ended; the server has room for another. */
   callEnded(call: Call, error: RowanError | undefined): void;
-  /** One action came to no good; it may be repeated. */
+  /** One action failed; it may be retried. */
   actionFailed(action: Action<unknown>, error: RowanError): void;
-  /** Actions that failed together. */
+  /** Several actions failed with one error. */
   actionsFailed(actions: readonly Action<unknown>[], error: RowanError): void;
-  /** Actions whose common request could not be written, or not be answered: each is to be asked for by itself. */
+  /** Their common request could not be encoded, or its answer was too large: each is to be sent alone. */
   actionsToSeparate(actions: readonly Action<unknown>[]): void;
 }
 
-/** What follows the end of an action, for batches. */
+/** Receives the end of an action, for batches. */
 export interface ActionOwner {
   actionDone(action: Action<unknown>): void;
 }
 
-/** Which of a request's shapes an action takes when it is not alone. */
+/** Where an action stands in a request with others. */
 export type Grouping =
-  /** In the region's common `RegionAction`. */
+  /** In the region's common `RegionAction`, with other gets, puts and deletes. */
   | 'shared'
-  /** In a `RegionAction` of its own. */
+  /** In a `RegionAction` of its own, beside others of this kind: the server applies them one by one. */
   | 'own'
-  /** In a request of its own: the server works on such changes one by one, and many requests side by side. */
+  /** In a request of its own. */
   | 'solo';
 
 /**
- * One operation on one row on its way: submitted, located, sent, repeated, ended. It ends exactly once; what comes
- * after its end (an answer after a timeout) is passed over.
+ * One operation on one row: submitted, located, sent, perhaps retried, ended. It ends exactly once; later events, such as an answer
+ * after a timeout, are ignored.
  */
 export abstract class Action<T> {
   settled = false;
   attempts = 0;
   region: Region | undefined;
-  /** Sent to `region` whatever the cache says, and once only: a read from a replica. */
+  /** Sent to `region` regardless of the cache, and never retried: a read from a replica. */
   pinned = false;
-  /** Goes in a request of its own: with others it could not be sent or answered. */
+  /** Sent in a request of its own, because a shared request could not be sent or answered. */
   alone = false;
   error: RowanError | undefined;
   value: T | undefined;
   owner: ActionOwner | undefined;
-  /** Whether a request that asks for it was sent and came to no clear end. */
+  /** Whether a request with it was sent and its outcome is unknown. */
   ambiguous = false;
-  /** Guards a change that must not be made twice; 0n: none. */
+  /** Lets the server recognize a retry of a change that must not be applied twice; 0n: none. */
   nonce = 0n;
-  /** What goes with each of its requests. */
+  /** Attributes of each of its requests. */
   attributes: RequestAttributes | undefined;
-  /** The request that asks for it now. */
+  /** The request that carries it now. */
   call: unknown;
   private resolve: ((value: unknown) => void) | undefined;
   private reject: ((error: RowanError) => void) | undefined;
@@ -78,7 +78,7 @@ export abstract class Action<T> {
     readonly table: string,
     readonly row: Uint8Array,
     readonly grouping: Grouping,
-    /** About the bytes of its request. */
+    /** Approximate bytes of its request. */
     readonly size: number,
     /** On the clock of `performance.now()`. */
     readonly deadline: number,
@@ -87,17 +87,21 @@ export abstract class Action<T> {
 
   /** The operation's name, for messages. */
   abstract readonly verb: string;
-  /** Writes its cells, the last first. */
+  /** Writes its cells, from the last to the first. */
   abstract writeCells(writer: ProtoWriter): void;
-  /** Writes what stands in an `Action` beside the index, or for its own `RegionAction` what stands there beside the region. */
+  /** Writes the fields of an `Action` except the index; for a `RegionAction` of its own, its fields except the region. */
   abstract writeBody(writer: ProtoWriter): void;
-  /** Whether a second application could be told from one. */
+  /** Whether applying it twice has the effect of applying it once. */
   abstract get repeatable(): boolean;
-  /** Whether the servers know a repetition by its nonce and answer it without acting again. */
+  /** Whether servers recognize a retry by its nonce and answer without applying it again. */
   get guarded(): boolean {
     return this.nonce !== 0n;
   }
   abstract convert(result: WireResult, processed: boolean): T;
+  /** Whether a `Get` or `Mutate` can hold it; several changes of a row need a `Multi`. */
+  get fitsSingleCall(): boolean {
+    return true;
+  }
 
   promise(): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -106,7 +110,7 @@ export abstract class Action<T> {
     });
   }
 
-  /** Ends the action when the signal aborts. Call before it is submitted. */
+  /** Fails the action when the signal aborts. Call before it is submitted. */
   abortWith(signal: AbortSignal): void {
     this.signal = signal;
     this.onAbort = () => {
@@ -125,7 +129,7 @@ export abstract class Action<T> {
     else this.resolve?.(this.value);
   }
 
-  /** Ends the action. An error after an unclear end of a change that is not repeatable says so. */
+  /** Ends the action. The error of a change that may have been applied and cannot be repeated says that its outcome is unknown. */
   fail(error: RowanError): void {
     if (this.settled) return;
     this.error = this.ambiguous && !this.repeatable ? this.unknownOutcome(error) : error;
@@ -134,7 +138,7 @@ export abstract class Action<T> {
     else this.reject?.(this.error);
   }
 
-  /** Ends the action if its time is over; true when it has ended. */
+  /** Ends the action if its deadline has passed. @returns whether it has ended. */
   expire(now: number, sent: boolean): boolean {
     if (this.settled) return true;
     if (now < this.deadline) return false;
@@ -167,10 +171,10 @@ export abstract class Action<T> {
 
 const ACTION_GET = tagOf(3, WireType.Bytes);
 
-/** Bytes of a get's request, about; its columns seldom matter. */
+/** Approximate bytes of a get's request without its row; its columns seldom matter. */
 const GET_SIZE = 120;
 
-/** Reads a row, or whether it is there. */
+/** Reads a row, or whether it exists. */
 export class GetAction<T> extends Action<T> {
   readonly verb = 'get';
 
@@ -206,7 +210,7 @@ export class GetAction<T> extends Action<T> {
   }
 }
 
-/** The result of a get; of one that asks for existence only the row, where it is there, and no cells. */
+/** The result of a get. That of a get for existence has the row, if it exists, and no cells. */
 export function readGetResult(result: WireResult, get: Get): Result {
   const isThere = readExists(result);
   if (result.stale) return new StaleResult(isThere ? get.row : EMPTY_BYTES, result.cells);
@@ -217,7 +221,7 @@ export function readExists(result: WireResult): boolean {
   return result.exists || result.cells.length > 0;
 }
 
-/** What actions that change a row have in common. */
+/** Helpers of actions that change a row. */
 
 export const ACTION_MUTATION: number = tagOf(2, WireType.Bytes);
 export const REGION_ACTION_ATOMIC: number = tagOf(2, WireType.Varint);
@@ -235,7 +239,7 @@ export function changesValues(mutations: readonly RowMutation[]): boolean {
   return mutations.some(({ kind }) => kind === 'increment' || kind === 'append');
 }
 
-/** Whether a newest version is deleted, whichever that is: a second time the one below it is taken. */
+/** Whether the newest version is deleted, whichever that is: a repetition would delete the one below it. */
 export function takesNewest(mutations: readonly RowMutation[]): boolean {
   return mutations.some(
     (mutation) =>
@@ -299,7 +303,7 @@ export class MutationAction extends Action<Result> {
 
 const REGION_ACTION_CONDITION = tagOf(4, WireType.Bytes);
 
-/** A conditional change. It is never repeated after an unclear end: it could meet its own effect. */
+/** A conditional change. It is not retried when its outcome is unknown: the condition could fail because of its own effect. */
 export class CheckAction extends Action<CheckAndMutateResult> {
   readonly verb = 'checkAndMutate';
 
@@ -312,7 +316,7 @@ export class CheckAction extends Action<CheckAndMutateResult> {
   ) {
     const mutations = mutationsOf(check.action);
     const size = mutations.reduce((sum, mutation) => sum + sizeOfMutation(mutation), 200);
-    super(table, check.row, check.action.kind === 'rowMutations' ? 'own' : 'solo', size, deadline, timeout);
+    super(table, check.row, 'own', size, deadline, timeout);
     this.nonce = changesValues(mutations) ? nonce : 0n;
   }
 
@@ -320,12 +324,16 @@ export class CheckAction extends Action<CheckAndMutateResult> {
     return false;
   }
 
-  /** The nonce guards what is changed, not what is checked. */
+  /** The nonce guards the change, not the condition. */
   override get guarded(): boolean {
     return false;
   }
 
-  /** The action, when it is one mutation, which travels in a `MutateRequest`. */
+  override get fitsSingleCall(): boolean {
+    return this.single !== undefined;
+  }
+
+  /** The single mutation of the change; undefined when there are several. */
   get single(): RowMutation | undefined {
     return this.check.action.kind === 'rowMutations' ? undefined : this.check.action;
   }
@@ -349,7 +357,7 @@ export class CheckAction extends Action<CheckAndMutateResult> {
   }
 }
 
-/** Several changes of a row, all or none. Its increments and appends share one nonce, as in HBase's client. */
+/** Several mutations of a row, applied atomically. Its increments and appends share one nonce, as in HBase's client. */
 export class RowMutationsAction extends Action<Result> {
   readonly verb = 'mutateRow';
 
@@ -372,6 +380,10 @@ export class RowMutationsAction extends Action<Result> {
   /** The nonce guards increments and appends only. */
   override get guarded(): boolean {
     return super.guarded && !takesNewest(this.changes.mutations);
+  }
+
+  override get fitsSingleCall(): boolean {
+    return false;
   }
 
   override writeCells(writer: ProtoWriter): void {

@@ -15,14 +15,14 @@ import { OpenScanners } from './open-scanners.js';
 import { sleep } from './retry.js';
 import { HBaseScanner, type ScannerContext } from './scanner.js';
 
-/** Everybody waits for lookups: the pauses between their attempts stay short. */
+/** All operations wait for lookups, so the pauses between lookup attempts stay short. */
 const LONGEST_PAUSE = 1000;
 const PRIMARY = 0;
 
 /**
- * Reads meta with a short wait for each answer, so that a server which hangs with it is left soon, and asks meta's
- * replicas when its primary takes long. A replica may lag behind: where it says that a region is, the region may be, and
- * a wrong place is found out; that there is none, only the primary can say.
+ * Reads `hbase:meta` with a short timeout for each request, so that a hung server delays lookups little, and asks meta's replicas
+ * when the primary is slow. A replica may be stale: a location that it returns is verified by use, but only the primary can say that a
+ * table or region does not exist.
  */
 export function readMeta(cluster: ScannerContext): MetaReader {
   const { settings } = cluster;
@@ -56,7 +56,7 @@ export function readMeta(cluster: ScannerContext): MetaReader {
       const region = await cluster.locator.locate(META_TABLE, EMPTY_BYTES, false, settings.metaTimeout);
       return region.replicas.flatMap((replica) => (replica === undefined ? [] : [replica.replicaId]));
     } catch {
-      // The scan of the primary says what is wrong, if it does not come right meanwhile.
+      // The primary's scan reports the error, unless a replica answers first.
       return [PRIMARY];
     }
   };
@@ -105,10 +105,10 @@ export function readMeta(cluster: ScannerContext): MetaReader {
   };
 }
 
-/** Milliseconds that closing waits for servers to let go of scanners. */
+/** Milliseconds that closing waits for servers to close scanners. */
 const LONGEST_CLOSE = 1000;
 
-/** All that the tables and the admin of one cluster share: connections, the registry, the region cache, the dispatcher. */
+/** State shared by the tables and the admin of one cluster: connections, registry, region cache, dispatcher. */
 export class Cluster implements ScannerContext {
   readonly pool: ConnectionPool;
   readonly registry: Registry;
@@ -158,10 +158,10 @@ export class Cluster implements ScannerContext {
     const { cache } = this.locator;
     telemetry?.gauge('rowan.hbase.connections', 'Connections to servers.', () => this.pool.size);
     telemetry?.gauge('rowan.hbase.scanners', 'Scanners open on servers.', () => this.scanners.size);
-    telemetry?.gauge('rowan.hbase.regions', 'Regions whose place is known.', () => cache.sizes().regions);
+    telemetry?.gauge('rowan.hbase.regions', 'Regions in the location cache.', () => cache.sizes().regions);
   }
 
-  /** What is under way fails; servers are told which scanners nobody reads any more, but not waited for for long. */
+  /** Operations under way fail. Servers are asked to close scanners; the wait for their answers is short. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;

@@ -11,29 +11,29 @@ import type { Action } from './actions.js';
 import { doubtsLocation, givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep } from './retry.js';
 import { ServerQueue } from './server-queue.js';
 
-/** How often waiting actions are held against their deadlines, in milliseconds. */
+/** Milliseconds between checks of the deadlines of waiting actions. */
 const SWEEP_INTERVAL = 50;
 
 type AnyAction = Action<unknown>;
 
 /**
- * Brings actions to their servers and repeats what failed and may be repeated.
+ * Sends actions to their servers and retries those that failed and may be retried.
  *
- * - Actions that are submitted in one turn leave together, grouped by server (see {@link ServerQueue}).
- * - Each action ends by itself: one that fails does not touch those that traveled with it.
- * - A change that must not be made twice carries a nonce that stays the same over its attempts; a conditional one is not
- *   repeated after an unclear end.
+ * - Actions submitted in one turn of the event loop are sent together, grouped by server (see {@link ServerQueue}).
+ * - Each action ends by itself: a failure does not affect the actions in the same request.
+ * - A change that must not be applied twice keeps its nonce over all attempts. A conditional change with an unknown outcome is not
+ *   retried.
  */
 export class Dispatcher {
   private readonly queues = new Map<string, ServerQueue>();
-  /** Queues with something new since the last flush. */
+  /** Queues that got actions since the last flush. */
   private dirty: ServerQueue[] = [];
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
-  /** Actions in no queue and no request: they wait for a region or for their next attempt. */
+  /** Actions that wait for a region lookup or for their next attempt. */
   private readonly idle = new Set<AnyAction>();
   private closed: RowanError | undefined;
-  /** Aborts when it is closed: no pause keeps the process then. */
+  /** Aborts on close, so that pauses do not keep the process alive. */
   private readonly over = new AbortController();
   /** Identifies this client to the servers' nonce managers. */
   private readonly nonceGroup = randomNonce();
@@ -63,7 +63,7 @@ export class Dispatcher {
     return this.nonces;
   }
 
-  /** Sends to a given region, as timeline reads do. */
+  /** Sends to the given region, as timeline reads do. */
   enqueue(action: AnyAction, region: Region): void {
     action.region = region;
     let queue = this.queues.get(region.server);
@@ -90,7 +90,7 @@ export class Dispatcher {
     }
   }
 
-  /** What an error means for the place of a region. */
+  /** Updates the region cache after an error. */
   regionFailed(region: Region, error: RowanError): void {
     const { cache } = this.locator;
     if (error instanceof RemoteError && error.movedTo !== undefined && region.replicaId === 0) {
@@ -101,7 +101,7 @@ export class Dispatcher {
     }
   }
 
-  /** What waits for a server, and how much is under way to it. */
+  /** Counts of operations that wait for a server and of requests under way to it. */
   queueOf(server: string): { readonly queued: number; readonly inFlight: number; readonly limit: number } {
     return this.queues.get(server)?.load ?? { queued: 0, inFlight: 0, limit: this.settings.maxInFlight };
   }
@@ -146,7 +146,7 @@ export class Dispatcher {
     this.sweeper ??= setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
-  /** Decides what becomes of actions whose attempt failed with one error. */
+  /** Fails or retries actions whose attempt failed with one error. */
   private failed(actions: readonly AnyAction[], error: RowanError): void {
     let again: AnyAction[] | undefined;
     let longest = 0;

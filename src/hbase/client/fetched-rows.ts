@@ -4,15 +4,15 @@ import type { Cell } from '../../table/checks.js';
 import { Result, StaleResult } from '../../table/result.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
-/** Rows that a scan has fetched, to be taken one after the other. */
+/** Rows that a scan has fetched, consumed one after the other. */
 export interface FetchedRows {
   readonly taken: number;
   readonly left: number;
-  /** The next row; there is one. */
+  /** The next row. Call only while there is one. */
   take(): Result;
 }
 
-/** Rows that were put together when they came. */
+/** Rows assembled when their answer arrived. */
 export class MadeRows implements FetchedRows {
   taken = 0;
 
@@ -28,21 +28,21 @@ export class MadeRows implements FetchedRows {
 }
 
 /**
- * Whole rows of one answer, which stay in its cell block until somebody looks at them: a row that is read and forgotten costs
- * the garbage collector next to nothing, while thousands that wait to be read are copied twice.
+ * Whole rows of one answer, decoded from its cell block when they are accessed. A row that is read and dropped costs the garbage
+ * collector almost nothing; thousands of rows decoded ahead would survive its young generation and be copied twice.
  */
 export class BlockRows implements FetchedRows {
   taken = 0;
-  /** Stands anywhere in the block, of which every cell has been checked. */
+  /** Reads at any position of the block; every cell of it has been checked. */
   readonly reader: CellReader;
   /** Where each row begins. */
   private readonly starts: Uint32Array;
   private count: number;
 
-  /** @throws as {@link CellReader.passRows}, for `cells` that do not stand at such rows. */
+  /** @throws as {@link CellReader.passRows}, when `cells` does not stand at rows of these counts. */
   constructor(
     cells: CellReader,
-    /** Cells of each row, at least one; of one row or more. */
+    /** Number of cells of each row, at least one each; not empty. */
     private readonly counts: readonly number[],
     readonly isStale: boolean,
   ) {
@@ -63,7 +63,7 @@ export class BlockRows implements FetchedRows {
     return this.count - this.taken;
   }
 
-  /** Leaves out all but the first `rows`. */
+  /** Keeps only the first `rows`. */
   truncate(rows: number): void {
     this.count = Math.min(this.count, rows);
   }
@@ -74,14 +74,14 @@ export class BlockRows implements FetchedRows {
   }
 }
 
-/** What results can do, without the fields that they are given: those would hide what is made when it is asked for. */
+/** The methods of `Result` without its fields, which would shadow the lazy getters. */
 const ResultMethods = class {} as unknown as new () => Pick<
   Result,
   'getLatest' | 'getValue' | 'getColumnCells'
 >;
 Object.setPrototypeOf(ResultMethods.prototype, Result.prototype);
 
-/** A result whose cells are made of the block when they are first asked for. */
+/** A result whose cells are decoded on first access. */
 class BlockResult extends ResultMethods implements Result {
   private made: Cell[] | undefined;
 
@@ -114,7 +114,7 @@ class BlockResult extends ResultMethods implements Result {
     return this.rows.isStale;
   }
 
-  /** As results are written whose fields are there. */
+  /** Serializes as a `Result` does. */
   toJSON(): object {
     const { row, cells, partial } = this;
     return { row, cells, partial };
@@ -128,20 +128,20 @@ class BlockResult extends ResultMethods implements Result {
 }
 
 /**
- * Puts the pieces that a scanner answers together to results: whole rows, or with a batch size runs of exactly that many
- * cells, `partial` for all but a row's last. A row that is not complete yet is held back, for its next piece may come
- * with the next answer, or never.
+ * Assembles the pieces of a scanner's answers into results: whole rows, or with a batch size runs of exactly that many cells,
+ * `partial` for all but a row's last. An incomplete row is held back, because its next piece may come with the next answer, or
+ * never.
  */
 export class RowAssembler {
   private held: Cell[] = [];
   private heldRow: Uint8Array = EMPTY_BYTES;
-  /** Cells of the held row up to here were handed out already, before the scanner was opened anew. */
+  /** Cells of the held row up to this one were returned before the scanner was reopened. */
   private skipUpTo: Cell | undefined;
-  /** The last cell handed out of a row whose end was not seen yet. */
+  /** The last returned cell of a row whose end is not known yet. */
   private lastOfOpenRow: Cell | undefined;
-  /** Whether what comes is of a replica. */
+  /** Whether the pieces come from a replica. */
   isStale = false;
-  /** The last row of which everything was handed out. */
+  /** The last row that was returned completely. */
   lastCompleteRow: Uint8Array | undefined;
 
   constructor(
@@ -149,17 +149,17 @@ export class RowAssembler {
     private readonly out: Result[],
   ) {}
 
-  /** The row whose first cells were handed out and whose end was not; only with a batch size. */
+  /** The row that was returned in part; only with a batch size. */
   get openRow(): Uint8Array | undefined {
     return this.lastOfOpenRow?.row;
   }
 
-  /** Whether whole rows are results as they are: nothing is held, and no row is divided. */
+  /** Whether whole rows can be returned unchanged: nothing is held back, and rows are not divided. */
   get takesWholeRows(): boolean {
     return this.heldRow.length === 0 && this.skipUpTo === undefined && this.batch === undefined;
   }
 
-  /** Whether a piece of this row would go on with what is held or handed out of it. */
+  /** Whether a piece of this row would continue one that is held back or was returned in part. */
   goesOnWith(row: Uint8Array): boolean {
     return (
       equalBytes(row, this.heldRow) ||
@@ -168,8 +168,9 @@ export class RowAssembler {
   }
 
   /**
-   * Takes the next piece. `mayGoOn`: the next piece may be of the same row.
-   * @throws CorruptionError when it does not come behind the pieces before it: such answers could go on for ever.
+   * Adds the next piece. `mayGoOn`: the piece after it may be of the same row.
+   * @throws CorruptionError when it does not sort behind the earlier pieces: a server that repeats itself could keep a scan running
+   * for ever.
    */
   add(piece: Cell[], mayGoOn: boolean): void {
     const row = piece[0]!.row;
@@ -190,7 +191,7 @@ export class RowAssembler {
     if (!mayGoOn) this.completeHeld();
   }
 
-  /** Says that no piece of the held row follows. */
+  /** Completes the held row: no piece of it follows. */
   completeHeld(): void {
     if (this.heldRow.length === 0) return;
     if (this.held.length > 0) this.out.push(this.resultOf(this.heldRow, this.held));
@@ -201,7 +202,7 @@ export class RowAssembler {
     this.lastOfOpenRow = undefined;
   }
 
-  /** Forgets the held cells: the scanner is lost, and will be opened where {@link openRow} or the next row begins. */
+  /** Drops the held cells: the scanner is lost and will be reopened where {@link openRow} or the next row begins. */
   restart(): void {
     this.held = [];
     this.heldRow = EMPTY_BYTES;
@@ -212,7 +213,7 @@ export class RowAssembler {
     return this.isStale ? new StaleResult(row, cells, partial) : new Result(row, cells, partial);
   }
 
-  /** Hands out runs of `batch` cells as long as at least one more cell of the row is known. */
+  /** Returns runs of `batch` cells while at least one more cell of the row is known. */
   private handOutFull(batch: number): void {
     let from = 0;
     while (this.held.length - from > batch) {
@@ -230,7 +231,7 @@ export class RowAssembler {
   }
 }
 
-/** What a server that repeats itself, or is none, is stopped with. Another one may do better. */
+/** The error of a server that repeats rows. Retryable, for another server may not. */
 export function outOfOrder(row: Uint8Array): CorruptionError {
   return new CorruptionError(
     `A server answered row ${toStringBinary(row)} of a scan out of order. Try again, or check that server.`,

@@ -30,20 +30,19 @@ import type { Cluster } from './cluster.js';
 import { offAbort, onAbort, sleep } from './retry.js';
 import { HBaseScanner } from './scanner.js';
 
-/** Actions on one row that may travel together; the next segment of the row begins when all of this have ended. */
+/** Actions on one row that may share a request. The row's next segment begins when all of them have ended. */
 interface Segment {
   readonly verb: string;
   readonly actions: Action<unknown>[];
-  /** Whether nothing of the row comes before it. */
+  /** Whether it is the row's first segment. */
   readonly isFirst: boolean;
   open: number;
   next: Segment | undefined;
 }
 
 /**
- * A batch on its way. Actions of one row take effect in the batch's order. Only runs of gets, of puts or of deletes
- * travel together: within one request a server reads before it writes, and gives a put and a delete the same time, by
- * which the delete wins.
+ * A batch under way. Actions of one row take effect in the batch's order. Only runs of gets, of puts or of deletes share a request:
+ * within one request a server reads before it writes, and stamps a put and a delete alike, so that the delete hides the put.
  */
 export class Batch implements ActionOwner {
   private readonly segments = new Map<Action<unknown>, Segment>();
@@ -55,7 +54,7 @@ export class Batch implements ActionOwner {
     private readonly signal: AbortSignal | undefined,
   ) {}
 
-  /** Submits `actions` and waits until each has ended, well or not. */
+  /** Submits `actions` and resolves when each has succeeded or failed. */
   run(actions: readonly Action<unknown>[]): Promise<void> {
     if (actions.length === 0) return Promise.resolve();
     this.open = actions.length;
@@ -84,7 +83,7 @@ export class Batch implements ActionOwner {
     if (--this.open === 0) this.finish();
   }
 
-  /** Puts the actions of each row in order; answers those that need not wait. */
+  /** Chains the actions of each row. @returns the actions that need not wait. */
   private firstOfEachRow(actions: readonly Action<unknown>[]): readonly Action<unknown>[] {
     const verb = actions[0]!.verb;
     if (isTogether(verb) && actions.every((action) => action.verb === verb)) return actions;
@@ -112,7 +111,7 @@ function isTogether(verb: string): boolean {
   return verb === 'get' || verb === 'put' || verb === 'delete';
 }
 
-/** What HBase's own client refuses before it asks a server, and what a server would answer with less clear words. */
+/** Checks of arguments: those of HBase's own client, and others for which a server's error would be less clear. */
 
 /** @throws InvalidArgumentError when there is nothing to write. A delete of nothing deletes the row. */
 export function checkMutation(mutation: RowMutation): RowMutation {
@@ -132,7 +131,7 @@ export function checkRowMutations(mutations: RowMutations): RowMutations {
   return mutations;
 }
 
-/** @throws InvalidArgumentError also for `NO_OP`, at which a server fails again and again. */
+/** @throws InvalidArgumentError also for `NO_OP`, on which servers fail. */
 export function checkCheck(check: CheckAndMutate): CheckAndMutate {
   const { condition } = check;
   if (condition.kind === 'column' && condition.operator === 'NO_OP') {
@@ -144,8 +143,8 @@ export function checkCheck(check: CheckAndMutate): CheckAndMutate {
 }
 
 /**
- * @throws InvalidArgumentError for a raw scan of single columns (R48), and for a batch size with a filter that decides
- * over whole rows (`IncompatibleFilterException`): HBase does neither.
+ * @throws InvalidArgumentError for a raw scan of single columns (R48), and for a batch size with a filter over whole rows
+ * (`IncompatibleFilterException`): HBase supports neither.
  */
 export function checkScan(scan: Scan): Scan {
   if (scan.raw) {
@@ -184,9 +183,9 @@ function decidesOverRows(filter: Filter): boolean {
 }
 
 /**
- * A get that a replica may answer: the primary is asked first, and when it has not answered within
- * `primaryCallTimeout`, or has failed, the replicas too. The first answer counts (HBase `AsyncTimelineConsistentReadUtil`).
- * @throws RowanError the primary's error when nobody answers.
+ * A get that a replica may answer. The primary is asked first; when it fails or has not answered within `primaryCallTimeout`, the
+ * replicas are asked too. The first answer counts (HBase `AsyncTimelineConsistentReadUtil`).
+ * @throws RowanError the primary's error when no replica answers.
  */
 export async function timelineGet<T>(
   cluster: Cluster,
@@ -203,7 +202,7 @@ export async function timelineGet<T>(
     (value) => ({ value }),
     () => undefined,
   );
-  // Before the region was looked up nobody has been asked, and nothing is known of replicas.
+  // Until the region is looked up no request was sent, and the replicas are unknown.
   const located = cluster.locator
     .locate(primary.table, primary.row, false, operationTimeout)
     .then(nothing, nothing);
@@ -355,7 +354,7 @@ export class HBaseTable implements Table {
     return promise;
   }
 
-  /** A read that replicas may answer; its requests to all of them have the same attributes. */
+  /** A read that replicas may answer. All of its requests carry the same attributes. */
   private async timeline<T>(make: () => GetAction<T>, options: OperationOptions): Promise<T> {
     const attributes = this.attributesOf(options);
     const withAttributes = (): GetAction<T> => {
@@ -366,7 +365,7 @@ export class HBaseTable implements Table {
     return timelineGet(this.cluster, withAttributes, options.signal);
   }
 
-  /** What goes with the requests of a call: what the engine's option says for all, and what the call itself says. */
+  /** The attributes of a call's requests: those of the engine's option and of the call itself. */
   private attributesOf({ attributes }: OperationOptions): RequestAttributes | undefined {
     const { requestAttributes } = this.cluster.settings;
     if (requestAttributes === undefined) {
@@ -377,7 +376,7 @@ export class HBaseTable implements Table {
     return RequestAttributes.of({ ...common, ...attributes });
   }
 
-  /** Runs them all and throws the first failure, in their order. */
+  /** Runs all actions. @throws the first error in the order of the actions. */
   private async runAll(actions: readonly Action<Result>[], options: OperationOptions): Promise<void> {
     throwIfAborted(options.signal);
     await this.runBatch(actions, options);

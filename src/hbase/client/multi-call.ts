@@ -14,7 +14,7 @@ const MULTI_NONCE_GROUP = tagOf(2, WireType.Varint);
 const ACTION = tagOf(3, WireType.Bytes);
 const ACTION_INDEX = tagOf(1, WireType.Varint);
 
-/** What is read of a stack trace; its message stands at its beginning. */
+/** Bytes of a stack trace that are read. It begins with the message. */
 const LONGEST_TRACE = 65536;
 
 type AnyAction = Action<unknown>;
@@ -25,13 +25,13 @@ class RegionGroup {
   constructor(readonly region: Region) {}
 }
 
-/** A `Multi`: many actions on the regions of one server, each with an end of its own. */
+/** A `Multi`: many actions on regions of one server. Each succeeds or fails by itself. */
 export class MultiCall extends Call {
   private readonly groups: RegionGroup[] = [];
   private readonly own: AnyAction[] = [];
-  /** Actions that the server had no room for in its answer. */
+  /** Actions that the server left out because its answer was full. */
   private readonly leftOver: AnyAction[] = [];
-  /** Whether an action came to its end by this request: then what is left is asked for again without counting it. */
+  /** Whether an action succeeded by this request. Then retries of the actions left over do not count as attempts. */
   hasProgressed = false;
   private noRoom: RowanError | undefined;
 
@@ -120,7 +120,7 @@ export class MultiCall extends Call {
     }
   }
 
-  /** The actions that still wait for this request. */
+  /** The actions that still await this request's answer. */
   private unanswered(): AnyAction[] {
     return this.actions.filter((action) => !action.settled && action.call === this);
   }
@@ -162,7 +162,7 @@ export class MultiCall extends Call {
         try {
           result = readResult(reader, cells);
         } catch (thrown) {
-          // Cells that cannot be represented are the error of their own action only.
+          // Cells that cannot be represented fail their own action only.
           error = asRowanError(thrown);
           if (error instanceof ProtocolError) throw error;
           reader.resume(end, reader.end, level);
@@ -187,7 +187,7 @@ export class MultiCall extends Call {
     action.succeed(result, processed);
   }
 
-  /** What the answer had no room for waits until it has been read: others of it may have come to their end. */
+  /** Collects actions that the answer had no room for until all of it was read: other actions may have succeeded. */
   private failed(actions: readonly AnyAction[], error: RowanError): void {
     if (error instanceof RemoteError && error.retryClass === 'immediate') {
       this.leftOver.push(...actions);
@@ -197,7 +197,7 @@ export class MultiCall extends Call {
     }
   }
 
-  /** The answer to a `RegionAction` of one action: its results stand one for each mutation, the first has all cells. */
+  /** The answer to a `RegionAction` of one action: one result for each mutation, of which the first has all cells. */
   private readOwn(reader: ProtoReader, cells: ResponseFrame['cells'], action: AnyAction): void {
     let result = EMPTY_WIRE_RESULT;
     let processed = false;
@@ -248,7 +248,7 @@ export class MultiCall extends Call {
   override onError(error: RowanError): void {
     this.owner.callEnded(this, error);
     const unanswered = this.unanswered();
-    // One action may be what made the answer too large for all of them.
+    // One action may have made the common answer too large.
     if (error instanceof AnswerTooLargeError && this.actions.length > 1) {
       const [again, never] = divide(unanswered, ({ repeatable, guarded }) => repeatable || guarded);
       this.owner.actionsToSeparate(again);
@@ -263,7 +263,7 @@ export class MultiCall extends Call {
       this.onError(error);
       return;
     }
-    // One action cannot be written; sent by themselves the others can.
+    // One action cannot be encoded; sent alone, the others can.
     this.owner.callEnded(this, undefined);
     this.owner.actionsToSeparate(this.unanswered());
   }

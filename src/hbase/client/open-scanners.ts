@@ -11,8 +11,8 @@ import { offAbort, onAbort, pauseBefore, sleep } from './retry.js';
 import { type ScanAnswer, ScanCall, type ScanStep } from './scan-call.js';
 
 /**
- * The place of the region scanner that a scan has open. It belongs to the client, not to the scan, so that a scan that is
- * aborted, failed or forgotten leaves no scanner behind on a server.
+ * Holds the region scanner that a scan has open. It belongs to the client, not to the scan, so that a scan that is aborted, fails
+ * or is garbage-collected leaves no scanner open on a server.
  */
 export class ScannerSlot {
   private current: RegionScanner | undefined;
@@ -29,7 +29,7 @@ export class ScannerSlot {
     return this.current;
   }
 
-  /** Whether the scan is over: nothing more is to be opened for it. */
+  /** Whether the scan has ended: no scanner may be opened for it. */
   get isReleased(): boolean {
     return this.released;
   }
@@ -39,7 +39,7 @@ export class ScannerSlot {
     this.all.add(this);
   }
 
-  /** Empties the place, and has the server let go of what stood there. Never rejects. */
+  /** Removes the scanner from the slot and closes it on the server. Never rejects. */
   drop(): Promise<void> {
     const scanner = this.current;
     this.current = undefined;
@@ -68,14 +68,14 @@ export class OpenScanners {
     return this.slots.size;
   }
 
-  /** A place for the scanners of `scan`, which is released when nobody knows `scan` any more. */
+  /** A slot for the scanners of `scan`, released when `scan` is garbage-collected. */
   slotFor(scan: object, signal: AbortSignal | undefined): ScannerSlot {
     const slot = new ScannerSlot(this.slots, signal);
     this.forgotten.register(scan, slot, slot);
     return slot;
   }
 
-  /** Said of a scan that ended in good order. */
+  /** Stops tracking a scan that has ended. */
   settle(slot: ScannerSlot): Promise<void> {
     this.forgotten.unregister(slot);
     return slot.release();
@@ -88,20 +88,19 @@ export class OpenScanners {
 }
 
 const LEAST_RENEWAL = 100;
-/** How long whoever closes a scanner waits for it. The request itself may take longer: a server drops what is too late. */
+/** How long closing a scanner is awaited, ms. The request itself may take longer. */
 const CLOSE_TIMEOUT = 2000;
-/** What a server says to the close of a scanner that it is reading from. */
+/** The server's error for closing a scanner that another request is reading. */
 const BEING_READ = 'LeaseException';
-/** How often a server is asked to let go of a scanner. */
+/** How often the close of a scanner is tried. */
 const CLOSE_ATTEMPTS = 6;
 
 /**
- * A scanner on one region, open on its server until it says otherwise. Between requests it renews the lease by itself,
- * never while a request is under way: renewals count in the sequence that the server checks.
+ * A scanner on one region, open on its server until it is closed or exhausted. Between requests it renews its lease, never while a
+ * request is under way, because renewals count in the sequence number that the server checks.
  *
- * Closed, it leaves nothing behind: an answer that is under way, or that comes after its request was given up, is waited
- * for without keeping anybody, and the scanner it speaks of is closed then. A server refuses to close a scanner that it is
- * reading from.
+ * Closing leaves nothing open on the server. A server refuses to close a scanner while a request reads it, so the answer of a request
+ * under way, even of one that was given up, is awaited in the background, and its scanner is closed then.
  */
 export class RegionScanner {
   private scannerId: bigint | undefined;
@@ -123,7 +122,7 @@ export class RegionScanner {
     private readonly attributes?: RequestAttributes | undefined,
   ) {}
 
-  /** Whether the server holds a scanner for us. */
+  /** Whether the scanner is open on the server. */
   get isOpen(): boolean {
     return this.scannerId !== undefined && !this.closed;
   }
@@ -151,8 +150,8 @@ export class RegionScanner {
   }
 
   /**
-   * Has the server let go of the scanner; resolves when it has, which may take as long as the request that is under way,
-   * or when it has not for a while. Whatever comes of it is of no concern: the lease runs out at last.
+   * Closes the scanner on the server. Resolves when the server has closed it, which may take as long as the request under way, or
+   * after a bounded wait. Errors are ignored, because the lease expires in any case.
    */
   async close(): Promise<void> {
     clearTimeout(this.renewTimer);
@@ -167,7 +166,7 @@ export class RegionScanner {
   private ask(step: ScanStep): Promise<ScanAnswer> {
     this.askedAt = performance.now();
     const answer = this.send(step).then((answer) => {
-      // A scanner that has come to its end is closed by the server itself.
+      // The server itself closes a scanner that is exhausted.
       this.scannerId = goesOn(answer) ? (answer.scannerId ?? this.scannerId) : undefined;
       if (answer.ttl > 0) this.ttl = answer.ttl;
       this.scheduleRenewal();
@@ -180,7 +179,7 @@ export class RegionScanner {
     return answer;
   }
 
-  /** Never rejects. A close that is refused for now, or lost, is asked for again: else the scanner is open for a lease. */
+  /** Never rejects. A close that is refused for now, or lost, is retried: else the scanner stays open until its lease expires. */
   private async letGo(): Promise<void> {
     const { region, scannerId, settings } = this;
     if (scannerId === undefined) return;
@@ -192,7 +191,7 @@ export class RegionScanner {
         return;
       } catch (thrown) {
         const error = asRowanError(thrown);
-        // Gone already, or it will be when its lease runs out.
+        // It is closed already, or will be when its lease expires.
         if (!mayStillClose(error)) return;
         await unreferencedSleep(pauseBefore(attempts, settings.pause, error));
       }
@@ -206,7 +205,7 @@ export class RegionScanner {
     return call.answer;
   }
 
-  /** Nobody waits for this answer any more; the scan was opened anew, or given up. */
+  /** Takes an answer that is no longer awaited, because the scan was reopened or given up. */
   private answeredLate(answer: ScanAnswer, step: ScanStep): void {
     if (!goesOn(answer)) return;
     this.closed = true;
@@ -218,7 +217,7 @@ export class RegionScanner {
     clearTimeout(this.renewTimer);
     if (!this.isOpen || this.ttl <= 0) return;
     this.renewTimer = setTimeout(() => this.renew(), Math.max(LEAST_RENEWAL, this.ttl / 2));
-    // A scanner that nobody reads on need not keep the process alive.
+    // An idle scanner must not keep the process alive.
     this.renewTimer.unref();
   }
 
@@ -226,7 +225,7 @@ export class RegionScanner {
     const { region, scannerId, nextCallSeq } = this;
     if (scannerId === undefined) return;
     if (performance.now() - this.askedAt > this.settings.scannerIdleTimeout) {
-      // Whoever reads on after all has it opened again where it stood.
+      // A later read reopens it where it stood.
       void this.close();
       return;
     }
@@ -239,7 +238,7 @@ export class RegionScanner {
       numberOfRows: 0,
       limitOfRows: 0,
     })
-      // A renewal that fails shows in the next request, which knows what to do.
+      // A failed renewal shows in the next request, which handles it.
       .catch(() => undefined)
       .then(() => {
         this.renewal = undefined;
@@ -248,13 +247,13 @@ export class RegionScanner {
   }
 }
 
-/** Whether the scanner is still open after this error, and may be closed soon. */
+/** Whether the scanner is still open after this error, so that closing it should be retried. */
 function mayStillClose(error: RowanError): boolean {
   if (error instanceof RemoteError) return error.retryClass === 'busy' || error.simpleClass === BEING_READ;
   return error instanceof ConnectionError;
 }
 
-/** Nothing that a program ought to be kept alive for. */
+/** A pause that does not keep the process alive. */
 function unreferencedSleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, milliseconds).unref();

@@ -8,24 +8,24 @@ import { CoprocessorServiceRequest, CoprocessorServiceResponse } from '../wire/m
 import type { Cluster } from './cluster.js';
 import { givenUp, isAmbiguous, pauseBefore, sleep } from './retry.js';
 
-/** A request to whatever region holds a row, beside those of tables. */
+/** A request, other than a table operation, to the region that holds a row. */
 export interface RegionRequest<Q, A> {
   readonly table: string;
   readonly row: Uint8Array;
-  /** What it is to do, for messages. */
+  /** Its description, for messages. */
   readonly what: string;
-  /** All attempts together, milliseconds. */
+  /** Limit of all attempts together, milliseconds. */
   readonly timeout: number;
   readonly signal?: AbortSignal | undefined;
-  /** Whether it is made again when its answer was lost. */
+  /** Whether it is retried when its answer was lost. */
   readonly repeatable: boolean;
-  /** What to do when it is not, for the message. */
+  /** Advice of the error message when it is not retried. */
   readonly advice: string;
   callOf(region: Region, timeLeft: number): UnaryCall<Q, A>;
 }
 
 /**
- * Asks the region that holds a row; one that has moved is looked up again.
+ * Sends a request to the region that holds a row. A region that has moved is looked up again.
  * @throws RowanError what the server throws; with `details.outcome` `'unknown'` when the answer was lost.
  */
 export async function callRegion<Q, A>(
@@ -63,23 +63,23 @@ export async function callRegion<Q, A>(
   }
 }
 
-/** Endpoints that were deployed into the servers' regions (`CoprocessorService`), called with their own messages. */
+/** Calls of coprocessor endpoints deployed on the servers (`CoprocessorService`). */
 
-/** A call of an endpoint. Messages are protocol buffers, encoded: their schema is the endpoint's own. */
+/** A call of an endpoint. Request and response are encoded protocol buffers of the endpoint's own schema. */
 export interface CoprocessorCall {
   readonly table: string;
   /** The service's full name in its `.proto`, with the package unless it is HBase's own. */
   readonly service: string;
   readonly method: string;
   readonly request: Uint8Array;
-  /** Whether it may be made again when its answer was lost; default false: what it does is not known here. */
+  /** Whether the call may be repeated when its answer was lost; default false. */
   readonly repeatable?: boolean;
   /** For each region, milliseconds; default: `operationTimeout`. */
   readonly timeout?: number;
   readonly signal?: AbortSignal;
 }
 
-/** What the endpoint in one region answered. */
+/** The response of the endpoint in one region. */
 export interface CoprocessorAnswer {
   readonly startKey: Uint8Array;
   /** Empty: to the end of the table. */
@@ -88,7 +88,7 @@ export interface CoprocessorAnswer {
 }
 
 /**
- * Calls the endpoint of the region that holds `row`; a region that has moved is looked up again.
+ * Calls the endpoint in the region that holds `row`. A region that has moved is looked up again.
  * @throws RowanError what the endpoint throws; with `details.outcome` `'unknown'` when the answer was lost.
  */
 export async function callCoprocessor(
@@ -108,13 +108,13 @@ export async function callCoprocessor(
     timeout,
     signal: call.signal,
     repeatable: call.repeatable === true,
-    advice: 'Say repeatable if it can be made twice.',
+    advice: 'Set repeatable if the call may run twice.',
     callOf: (found, timeLeft) => callOf(call, found, row, Math.min(settings.rpcTimeout, timeLeft)),
   });
   return { startKey: region.startKey, endKey: region.endKey, value: answer.value.value ?? EMPTY_BYTES };
 }
 
-/** Calls the endpoint of every region from `startRow` up to `stopRow`, one after the other, in the order of their keys. */
+/** Calls the endpoint in every region from `startRow` up to `stopRow`, one after the other, in key order. */
 export async function* callCoprocessors(
   cluster: Cluster,
   call: CoprocessorCall,

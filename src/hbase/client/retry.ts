@@ -8,9 +8,9 @@ import {
   throttleWait,
 } from '../rpc/errors.js';
 
-/** Listening to abort signals. One signal may be given to many calls, and Node warns of a target with many listeners. */
+/** Abort signals with many waiting calls. Node warns of a target with many listeners, so each signal gets one. */
 
-/** Whoever waits for one signal; the signal itself has one listener for all. */
+/** The callbacks of one signal, which has a single listener for all. */
 class Waiting {
   readonly callbacks = new Set<() => void>();
 
@@ -31,7 +31,7 @@ class Waiting {
 
 const waiting = new WeakMap<AbortSignal, Waiting>();
 
-/** Calls `callback` once when the signal aborts. One that has aborted already calls nobody. */
+/** Calls `callback` once when the signal aborts; not if it has aborted already. */
 export function onAbort(signal: AbortSignal, callback: () => void): void {
   if (signal.aborted) return;
   let found = waiting.get(signal);
@@ -42,7 +42,7 @@ export function onAbort(signal: AbortSignal, callback: () => void): void {
   found.callbacks.add(callback);
 }
 
-/** Takes back {@link onAbort}. */
+/** Removes a callback of {@link onAbort}. */
 export function offAbort(signal: AbortSignal, callback: () => void): void {
   const found = waiting.get(signal);
   if (found === undefined) return;
@@ -50,16 +50,16 @@ export function offAbort(signal: AbortSignal, callback: () => void): void {
   if (found.callbacks.size === 0) found.stop();
 }
 
-/** What the pause grows by, attempt after attempt (`HConstants.RETRY_BACKOFF`). */
+/** Factors of the pause, attempt by attempt (`HConstants.RETRY_BACKOFF`). */
 const BACKOFF = [1, 2, 3, 5, 10, 20, 40, 100, 100, 100, 100, 200, 200];
-/** No pause is longer than this, in milliseconds (20 s in HBase): a region that is back is found soon. */
+/** The longest pause, in milliseconds (20 s in HBase), so that a recovered region is found soon. */
 const LONGEST_PAUSE = 5000;
-/** An overloaded server is given this much more time (`hbase.client.pause.server.overloaded` is 500 to 100). */
+/** Factor of the pause for an overloaded server (`hbase.client.pause.server.overloaded` is 500, `hbase.client.pause` 100). */
 const OVERLOAD_FACTOR = 5;
-/** Pauses differ by this part, so that clients do not come back all at once. */
+/** Jitter of pauses, as a share, so that clients do not retry all at once. */
 const JITTER = 0.2;
 
-/** The longest that a timer takes (2^31-1 ms); what is longer fires at once. */
+/** The longest delay of a timer (2^31-1 ms). Node fires longer ones at once. */
 const LONGEST_TIMER = 0x7fffffff;
 
 /** Milliseconds to wait before attempt `attempt` + 1, `attempt` counting from 1. */
@@ -79,8 +79,8 @@ export function pauseBefore(attempt: number, base: number, error: RowanError): n
 }
 
 /**
- * Milliseconds to wait before a cluster is looked for that `failures` starts in a row did not find: anything up to a bound that
- * grows, so that programs that start again and again neither hurry the cluster nor come all at once.
+ * Milliseconds to wait before the next connect after `failures` consecutive ones failed: random, up to a growing bound, so that
+ * programs in a restart loop neither hinder the cluster's recovery nor connect all at once.
  */
 export function pauseBetweenStarts(failures: number, base: number): number {
   if (failures === 0) return 0;
@@ -88,24 +88,24 @@ export function pauseBetweenStarts(failures: number, base: number): number {
   return Math.random() * Math.min(Math.max(LONGEST_PAUSE, base), base * factor);
 }
 
-/** Whether the place of the region is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
+/** Whether the region's location is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
 export function doubtsLocation(error: RowanError): boolean {
   if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';
   return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
 }
 
-/** Whether the server may have done what was asked although this error came back instead of its answer. */
+/** Whether the server may have applied the request although it failed with this error. */
 export function isAmbiguous(error: RowanError): boolean {
   if (error instanceof ConnectionError || error instanceof TimeoutError) return true;
   return error instanceof ProtocolError || error instanceof AnswerTooLargeError;
 }
 
-/** Whether the rest of a Multi is to be asked for at once, because its answer was full. */
+/** Whether the rest of a `Multi` is to be requested at once, because its answer was full. */
 export function isFullAnswer(error: RowanError): boolean {
   return error instanceof RemoteError && error.retryClass === 'immediate';
 }
 
-/** A promise for `milliseconds` from now that ends early, without an error, when the signal aborts. */
+/** Resolves after `milliseconds`, or earlier when the signal aborts. */
 export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
   if (milliseconds <= 0) return Promise.resolve();
   return new Promise((resolve) => {
@@ -119,7 +119,7 @@ export function sleep(milliseconds: number, signal?: AbortSignal): Promise<void>
   });
 }
 
-/** Waits for `promise`, or for the signal to abort, whichever is first. The promise must not reject. */
+/** Resolves with `promise`, or when the signal aborts, whichever is first. The promise must not reject. */
 export function orAborted(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
   if (signal === undefined) return promise;
   if (signal.aborted) return Promise.resolve();
@@ -133,7 +133,7 @@ export function orAborted(promise: Promise<void>, signal: AbortSignal | undefine
   });
 }
 
-/** An error with what was tried before it was given up; one that no repetition mends speaks for itself. */
+/** The final error of a retried operation, with the number of attempts. An error that is not retryable is returned unchanged. */
 export function givenUp(error: RowanError, what: string, attempts: number, why: string): RowanError {
   if (attempts <= 1 || !error.retryable) return error;
   const message = `${what} was given up after ${attempts} attempts (${why}). Last error: ${error.message}`;

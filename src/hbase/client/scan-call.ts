@@ -10,27 +10,27 @@ import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import { readResult } from '../wire/result-decoder.js';
 import { BlockRows } from './fetched-rows.js';
 
-/** What one request to a scanner asks. */
+/** One step of a scanner: open, next, renew or close. */
 export interface ScanStep {
   readonly kind: 'open' | 'next' | 'renew' | 'close';
   readonly region: Region;
-  /** Where an opened scanner begins. */
+  /** The start of the scanner that is opened. */
   readonly position?: ScanPosition;
-  /** The scanner, when it is open. */
+  /** The id of the open scanner. */
   readonly scannerId?: bigint;
   readonly nextCallSeq?: number;
   readonly numberOfRows: number;
-  /** Rows still wanted; 0: all. */
+  /** Rows still wanted; 0: no limit. */
   readonly limitOfRows: number;
 }
 
-/** What a scanner answered. */
+/** A scanner's answer. */
 export class ScanAnswer {
-  /** Whole rows; then there are no pieces. */
+  /** Whole rows; undefined when the answer has pieces. */
   rows: BlockRows | undefined;
-  /** Cells, piece by piece; two pieces after each other may be of one row. */
+  /** Pieces of rows: runs of cells, of which two in succession may be of one row. */
   readonly pieces: Cell[][] = [];
-  /** Of each piece, whether its row may go on. */
+  /** For each piece, whether the row may continue. */
   readonly partial: boolean[] = [];
   scannerId: bigint | undefined;
   moreResults = true;
@@ -38,9 +38,9 @@ export class ScanAnswer {
   heartbeat = false;
   /** Whether a replica answered. */
   stale = false;
-  /** What an opened scanner sees: changes up to this number of the region's. */
+  /** HBase's mvcc read point: the opened scanner sees changes up to this number. */
   readPoint: bigint | undefined;
-  /** Milliseconds that the scanner lives without being asked. */
+  /** The scanner's lease, milliseconds. */
   ttl = 0;
 }
 
@@ -65,7 +65,7 @@ export class ScanCall extends Call {
     private readonly scan: Scan,
     private readonly step: ScanStep,
     timeout: number,
-    /** Takes an answer that comes after the call was given up. */
+    /** Takes an answer that arrives after the call was given up. */
     private readonly late: (answer: ScanAnswer) => void,
   ) {
     super('Scan', timeout);
@@ -100,7 +100,7 @@ export class ScanCall extends Call {
   override onResponse(frame: ResponseFrame): void {
     const answer = readScanAnswer(frame);
     const goesOn = answer.moreResults && answer.moreResultsInRegion;
-    // It would be opened anew for ever.
+    // Otherwise the scan would reopen its scanner for ever.
     if (this.step.kind === 'open' && goesOn && answer.scannerId === undefined) {
       throw new ProtocolError('A scanner was opened and has more rows, but no number to ask it by.');
     }
@@ -134,13 +134,13 @@ const FIELD = {
   readPoint: 11,
 };
 
-/** Results without cells that an answer may have: HBase sends none. */
+/** Empty results that an answer may have. HBase sends none. */
 const MOST_EMPTY = 1000;
 const LEAST_CELL = 24;
 
 /**
- * Reads a `ScanResponse`. Numbers of results are believed as far as there are bytes for them.
- * @throws ProtocolError for broken answers; RowanError `ERR_TOO_LARGE` for rows in pieces of more cells than may be made.
+ * Decodes a `ScanResponse`. Announced counts are checked against the bytes present, and the cell block must be consumed exactly.
+ * @throws ProtocolError for malformed answers; RowanError `ERR_TOO_LARGE` for row pieces with more cells than `maxAnswerCells`.
  */
 export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   const answer = new ScanAnswer();
@@ -202,12 +202,12 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   return answer;
 }
 
-/** `cells_per_result`, held against the number of cells that there can be. */
+/** `cells_per_result`, checked against the number of cells that the block can hold. */
 class Counts {
   readonly list: number[] = [];
   empty = 0;
   private total = 0;
-  /** Results that there can be. */
+  /** The largest possible number of results. */
   readonly most: number;
 
   constructor(private readonly cells: number) {

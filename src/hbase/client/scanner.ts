@@ -20,37 +20,36 @@ import type { ScanAnswer } from './scan-call.js';
 
 const NO_ROWS: FetchedRows = new MadeRows([]);
 
-/** Scans of at most this many rows read without the server's read-ahead. */
+/** Scans limited to at most this many rows use `PREAD`, without the server's read-ahead. */
 const SHORT_SCAN = 100;
 
-/** What a scanner works with. */
+/** The parts of the client that a scanner uses. */
 export interface ScannerContext {
   readonly settings: HBaseSettings;
   readonly pool: ConnectionPool;
   readonly locator: Locator;
-  /** Says what an error means for the place of a region. */
+  /** Updates the region cache after an error. */
   regionFailed(region: Region, error: RowanError): void;
   readonly isClosed: boolean;
   readonly observer: Observer;
   readonly scanners: OpenScanners;
-  /** Milliseconds; default: as long as the attempts say. */
+  /** Milliseconds; default: limited by the attempts. */
   readonly longestPause?: number;
 }
 
 /**
- * A scan over the regions of a table, one after the other. It holds the rows of one answer and asks for the next one
- * while they are read, never for more. When a region moves, is divided, or its server is lost, it goes on behind the
- * last row that was whole.
+ * A scan over the regions of a table, one after the other. It holds the rows of one answer and prefetches the next, never more. When
+ * a region moves or splits, or its server is lost, the scan continues behind the last complete row.
  *
- * The `timeout` of its options is for each wait for rows, not for the scan as a whole.
+ * The `timeout` of its options limits each wait for rows, not the whole scan.
  */
 export class HBaseScanner implements ResultScanner {
-  /** Told once, when the scan has ended, and of its error if it failed. */
+  /** Called once when the scan has ended, with its error if it failed. */
   onEnd: ((error?: RowanError) => void) | undefined;
-  /** What goes with each of its requests. */
+  /** Attributes of each of its requests. */
   attributes: RequestAttributes | undefined;
   private ready: FetchedRows = NO_ROWS;
-  /** The rows of the next answer: in a block when they came whole, put together otherwise. */
+  /** The rows of the next answer: lazily decoded when they came whole, assembled otherwise. */
   private block: BlockRows | undefined;
   private fetched: Result[] = [];
   private fetching: Promise<void> | undefined;
@@ -58,17 +57,17 @@ export class HBaseScanner implements ResultScanner {
   private finished = false;
   private closed = false;
   private answers = 0;
-  /** Scanners of regions that have answered. */
+  /** Number of region scanners that have answered. */
   moments = 0;
-  /** Failures since the scan last got ahead: to rows, or to another region. What comes of half a row is lost with it. */
+  /** Failures since the scan last progressed, to a complete row or another region. */
   private attempts = 0;
   private readonly assembler: RowAssembler;
   private readonly slot: ScannerSlot;
   private start: Uint8Array;
   private includeStart: boolean;
-  /** Rows handed out or fetched, for the limit. */
+  /** Rows returned or fetched, counted against the limit. */
   private rows = 0;
-  /** What the present region's first scanner saw (HBase's mvcc read point). */
+  /** The mvcc read point of the current region's first scanner. */
   private readPoint: bigint | undefined;
   private readonly timeout: number;
   private readonly signal: AbortSignal | undefined;
@@ -78,7 +77,7 @@ export class HBaseScanner implements ResultScanner {
     private readonly table: string,
     private readonly scan: Scan,
     options: OperationOptions = {},
-    /** The replica of each region that is read; 0: the primary, and as the scan's consistency says. */
+    /** The replica that is read; 0: the primary, subject to the scan's consistency. */
     private readonly replicaId = 0,
   ) {
     this.assembler = new RowAssembler(scan.batch, this.fetched);
@@ -111,14 +110,14 @@ export class HBaseScanner implements ResultScanner {
     this.closed = true;
     this.ready = NO_ROWS;
     const closing = this.end();
-    // An answer that is under way is not waited for: it may take long, and nobody wants it.
+    // An answer under way is not awaited: it may take long, and is not needed.
     if (this.fetching === undefined) await closing;
   }
 
   [Symbol.asyncIterator](): AsyncIterator<Result> {
     return {
       next: () =>
-        // Rows that are there are handed out without a detour: a scan spends much of its time here.
+        // Fast path: a scan spends much of its time here.
         this.ready.left > 0 ? Promise.resolve({ done: false, value: this.take() }) : this.iterateOn(),
       return: async () => {
         await this.close();
@@ -134,7 +133,7 @@ export class HBaseScanner implements ResultScanner {
 
   private take(): Result {
     const result = this.ready.take();
-    // The first answer may be all that is wanted: what follows it is asked for when half of it was read.
+    // The first answer may be all that is wanted, so the second is prefetched only when half of it was read.
     const early = this.answers > 1 || this.ready.taken >= this.ready.left;
     if (early && !this.hasFetched && this.fetching === undefined) this.fetchAhead();
     return result;
@@ -144,7 +143,7 @@ export class HBaseScanner implements ResultScanner {
     if (!this.finished && !this.closed && this.failure === undefined) this.startFetch();
   }
 
-  /** Waits for rows; false at the end of the scan. */
+  /** Waits for rows. @returns false at the end of the scan. */
   private async refill(): Promise<boolean> {
     this.check();
     while (!this.hasFetched) {
@@ -163,7 +162,7 @@ export class HBaseScanner implements ResultScanner {
     return this.block !== undefined || this.fetched.length > 0;
   }
 
-  /** The scan is over: nothing of it stays on a server. */
+  /** Ends the scan and closes its scanner on the server. */
   private end(error?: RowanError): Promise<void> {
     this.onEnd?.(error);
     this.onEnd = undefined;
@@ -176,7 +175,7 @@ export class HBaseScanner implements ResultScanner {
     throwIfAborted(this.signal);
   }
 
-  /** Never rejects: a failure is kept until rows are asked for. */
+  /** Prefetches. Never rejects: an error is kept until rows are requested. */
   private startFetch(): Promise<void> {
     this.fetching ??= this.fetch()
       .catch((error: unknown) => {
@@ -189,7 +188,7 @@ export class HBaseScanner implements ResultScanner {
     return this.fetching;
   }
 
-  /** Asks until there are rows, or no more rows. Failures are repeated as HBase's client does. */
+  /** Sends requests until rows arrive or the scan ends. Failures are retried as HBase's client does. */
   private async fetch(): Promise<void> {
     this.attempts = 0;
     let end = performance.now() + this.timeout;
@@ -229,8 +228,8 @@ export class HBaseScanner implements ResultScanner {
   }
 
   /**
-   * One request: the next of the open scanner, or the opening of one where the scan stands. Whether it led on: to rows, to
-   * another region, or to the word of the server that it is looking.
+   * Sends one request: the next of the open scanner, or the opening of one at the scan's position.
+   * @returns whether it made progress: rows, another region, or a heartbeat.
    */
   private async step(timeLeft: number): Promise<boolean> {
     const { settings } = this.context;
@@ -239,7 +238,7 @@ export class HBaseScanner implements ResultScanner {
     const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
     const { scanner: present } = this.slot;
     if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit), present.region);
-    // It lay idle for so long that it was closed.
+    // It was closed because it was idle for too long.
     if (present !== undefined) this.standBehindLastRow();
     const region = this.replicaOf(await this.locate(timeLeft));
     if (this.slot.isReleased) throw new ClosedError('The scanner was closed. Open another one.');
@@ -253,7 +252,7 @@ export class HBaseScanner implements ResultScanner {
     );
     this.slot.put(scanner);
     const position = {
-      // The rest of a row is of the same moment as its beginning. Not more: what lies between may be compacted away since.
+      // The rest of a row must be read at the read point of its beginning. Other rows need not be, and compactions may have dropped their old versions.
       readPoint: this.assembler.openRow === undefined || region.replicaId > 0 ? undefined : this.readPoint,
       startRow: this.start,
       includeStartRow: this.includeStart,
@@ -268,7 +267,7 @@ export class HBaseScanner implements ResultScanner {
     return this.accept(answer, region);
   }
 
-  /** A TIMELINE scan whose primary failed goes to the replicas, one after the other. */
+  /** Moves a TIMELINE scan whose primary failed to the replicas, one after the other. */
   private replicaOf(region: Region): Region {
     if (this.replicaId > 0) return region.replicas[this.replicaId] ?? region;
     if (this.scan.consistency !== 'TIMELINE' || this.attempts === 0) return region;
@@ -281,7 +280,7 @@ export class HBaseScanner implements ResultScanner {
     return this.context.locator.locate(this.table, this.start, before, Math.max(1, timeLeft));
   }
 
-  /** What a region answered. The scan may have been aborted meanwhile: its place is empty then. */
+  /** Handles a region's answer. The slot is empty when the scan was aborted meanwhile. */
   private accept(answer: ScanAnswer, region: Region): boolean {
     const { assembler, fetched } = this;
     const before = fetched.length;
@@ -292,7 +291,7 @@ export class HBaseScanner implements ResultScanner {
       const piece: Cell[] = answer.pieces[i]!;
       if (piece.length > 0) assembler.add(piece, answer.partial[i]!);
     }
-    // An empty answer that is no heartbeat ends a row whose last piece was flagged; so does the region's end.
+    // An empty answer other than a heartbeat completes a held row, as does the region's end.
     const regionDone = !answer.moreResultsInRegion || !answer.moreResults;
     if (regionDone || (!got && !answer.heartbeat)) assembler.completeHeld();
     this.countRows(before);
@@ -304,7 +303,7 @@ export class HBaseScanner implements ResultScanner {
     return got || answer.heartbeat || !answer.moreResultsInRegion;
   }
 
-  /** Whole rows wait in their block, unless they go on with a row that came in pieces. False when there are none. */
+  /** Keeps whole rows undecoded, unless the first continues a row that came in pieces. @returns false when there are none. */
   private takeRows(rows: BlockRows | undefined): boolean {
     if (rows === undefined) return false;
     const { assembler } = this;
@@ -321,7 +320,7 @@ export class HBaseScanner implements ResultScanner {
     return true;
   }
 
-  /** One look an answer: a server that repeats an answer is found out, and never has a scan go on for ever. */
+  /** Checks the order of rows once an answer, so that a server that repeats itself cannot keep a scan running for ever. */
   private checkOrder({ rows, pieces }: ScanAnswer): void {
     const { lastCompleteRow } = this.assembler;
     const row = rows?.firstRow ?? pieces[0]?.[0]?.row;
@@ -330,7 +329,7 @@ export class HBaseScanner implements ResultScanner {
     if (this.scan.reversed ? order >= 0 : order <= 0) throw outOfOrder(row);
   }
 
-  /** Keeps to the limit whatever the server sends. */
+  /** Enforces the limit, whatever the server sends. */
   private countRows(from: number): void {
     const { limit } = this.scan;
     if (limit === undefined) return;
@@ -351,7 +350,7 @@ export class HBaseScanner implements ResultScanner {
 
   private leaveRegion(region: Region): void {
     const { stopRow, includeStopRow, reversed } = this.scan;
-    // The server has closed it.
+    // The server has closed the scanner.
     void this.slot.drop();
     this.attempts = 0;
     const edge = reversed ? region.startKey : region.endKey;
@@ -366,7 +365,7 @@ export class HBaseScanner implements ResultScanner {
     this.includeStart = !reversed;
   }
 
-  /** After a failure: drops the scanner, if it cannot be asked again, and stands behind the last whole row. */
+  /** After a failure: drops the scanner if it cannot be used again, and resumes behind the last complete row. */
   private async recover(error: RowanError): Promise<void> {
     const { scanner } = this.slot;
     if (scanner === undefined) return;
@@ -374,7 +373,7 @@ export class HBaseScanner implements ResultScanner {
     if (isUntouched && scanner.isOpen) return;
     const closing = this.slot.drop();
     if (doubtsLocation(error)) this.context.regionFailed(scanner.region, error);
-    // A server that is gone may never answer; from one that is there it must be gone before another is opened.
+    // A dead server may never answer the close; a live one must have closed the scanner before another is opened.
     else await closing;
     this.standBehindLastRow();
   }
@@ -391,7 +390,7 @@ export class HBaseScanner implements ResultScanner {
     }
   }
 
-  /** Whether `row` lies at or behind the place where the present region's scanner began. */
+  /** Whether `row` is at or behind the start of the current region's scanner. */
   private isBehindStart(row: Uint8Array): boolean {
     if (this.start === EMPTY_BYTES || this.start.length === 0) return true;
     const order = compareBytes(row, this.start);

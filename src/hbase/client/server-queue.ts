@@ -94,23 +94,27 @@ export class SingleCall extends Call {
   }
 }
 
-/** Bytes that may wait for the operating system before further requests are held back. */
+/** Bytes not yet taken by the operating system above which no further request is sent. */
 const MAX_UNSENT = 16 << 20;
-/** Requests that gets for an idle server are divided over, and how few each then has. */
+/** Most requests that gets for an idle server are divided over, and the fewest gets of each. */
 const MOST_PARTS = 4;
 const LEAST_PART = 16;
+/** Requests that conditional changes are divided over. A server applies those of one request one by one, with a log sync for each. */
+const CONDITIONAL_PARTS = 8;
 
 /**
- * The actions on their way to one server. What is there at the end of a turn leaves together: one request for a single
- * action, a `Multi` for many. No more than `maxInFlight` requests are under way; what comes meanwhile waits here, and
- * so forms larger requests. A server that says its queue is full gets fewer at a time, until it keeps up again. Many gets
- * for a server that has nothing else of ours to do are divided, for it works through a request in one thread.
+ * The queue of one server. Actions that are submitted in one turn of the event loop leave together: a single action as a `Get` or
+ * `Mutate`, several as a `Multi`. At most `maxInFlight` requests are under way; actions that arrive meanwhile wait and form larger
+ * requests. A server whose call queue is full is sent fewer at a time, until it keeps up again.
+ *
+ * A server works through one request in one thread, so large groups are divided: gets, while the server has no other request of this
+ * client, and conditional changes always.
  */
 export class ServerQueue {
   private waiting: Action<unknown>[] = [];
   private inFlight = 0;
   private limit: number;
-  /** Whether it is on the dispatcher's list of queues to flush. */
+  /** Whether it is in the dispatcher's list of queues to flush. */
   isDirty = false;
 
   constructor(
@@ -136,11 +140,12 @@ export class ServerQueue {
     this.waiting.push(action);
   }
 
-  /** Sends what may be sent. */
+  /** Sends requests while `maxInFlight` allows. */
   flush(): void {
     const most = this.inFlight === 0 ? this.partOfGets() : this.settings.maxMultiActions;
+    const mostConditional = this.partOfConditional();
     while (this.waiting.length > 0 && this.inFlight < this.limit) {
-      const actions = this.take(most);
+      const actions = this.take(most, mostConditional);
       if (actions.length === 0) continue;
       try {
         const connection = this.pool.get(this.address, 'ClientService');
@@ -156,20 +161,20 @@ export class ServerQueue {
     }
   }
 
-  /** Ends the actions that wait here over their time. */
+  /** Fails waiting actions whose deadline has passed. */
   expire(now: number): void {
     if (this.waiting.length === 0) return;
     this.waiting = this.waiting.filter((action) => !action.expire(now, false));
   }
 
-  /** Fails everything that waits. */
+  /** Fails all waiting actions. */
   failAll(error: RowanError): void {
     const actions = this.waiting;
     this.waiting = [];
     for (const action of actions) action.fail(error);
   }
 
-  /** How many of what waits go in one request, so that an idle server reads with several threads. */
+  /** The number of gets in one request, so that an idle server reads with several threads. */
   private partOfGets(): number {
     const { maxMultiActions } = this.settings;
     const { waiting } = this;
@@ -178,29 +183,45 @@ export class ServerQueue {
     return Math.min(maxMultiActions, Math.ceil(waiting.length / parts));
   }
 
-  /** The next actions for one request: one alone, or as many as may be grouped, `most` at most. */
-  private take(most: number): Action<unknown>[] {
+  /** The number of conditional changes in one request. */
+  private partOfConditional(): number {
+    let count = 0;
+    for (const { grouping } of this.waiting) if (grouping === 'own') count++;
+    const parts = Math.max(1, Math.min(CONDITIONAL_PARTS, Math.floor(this.limit - this.inFlight)));
+    return Math.min(this.settings.maxMultiActions, Math.max(1, Math.ceil(count / parts)));
+  }
+
+  /** Takes the actions of the next request: one that goes alone, or several of one grouping, in the order in which they came. */
+  private take(most: number, mostConditional: number): Action<unknown>[] {
     const { maxMultiBytes } = this.settings;
     const { waiting } = this;
     const taken: Action<unknown>[] = [];
+    const passed: Action<unknown>[] = [];
+    let first: Action<unknown> | undefined;
+    let limit = 1;
     let bytes = 0;
     let at = 0;
-    for (; at < waiting.length && taken.length < most; at++) {
+    for (; at < waiting.length && (first === undefined || taken.length < limit); at++) {
       const action = waiting[at]!;
       if (action.settled) continue;
-      const alone = action.grouping === 'solo' || action.alone;
-      if (taken.length > 0) {
-        if (alone || bytes + action.size > maxMultiBytes) break;
-        if (!RequestAttributes.areSame(taken[0]!.attributes, action.attributes)) break;
+      if (first === undefined) {
+        first = action;
+        if (!action.alone && action.grouping === 'own') limit = mostConditional;
+        else if (!action.alone && action.grouping === 'shared') limit = most;
+      } else if (action.alone || action.grouping !== first.grouping) {
+        passed.push(action);
+        continue;
+      } else if (
+        bytes + action.size > maxMultiBytes ||
+        !RequestAttributes.areSame(first.attributes, action.attributes)
+      ) {
+        break;
       }
       taken.push(action);
       bytes += action.size;
-      if (alone) {
-        at++;
-        break;
-      }
     }
-    this.waiting = at >= waiting.length ? [] : waiting.slice(at);
+    const rest = at >= waiting.length ? [] : waiting.slice(at);
+    this.waiting = passed.length === 0 ? rest : passed.concat(rest);
     return taken;
   }
 
@@ -210,7 +231,7 @@ export class ServerQueue {
     for (const action of actions) if (action.deadline > latest) latest = action.deadline;
     const timeout = Math.max(1, Math.min(this.settings.rpcTimeout, latest - now));
     const first = actions[0]!;
-    const single = actions.length === 1 && first.grouping !== 'own';
+    const single = actions.length === 1 && first.fitsSingleCall;
     const call = single
       ? new SingleCall(this.owner, first, this.nonceGroup, timeout)
       : new MultiCall(this.owner, actions, this.nonceGroup, timeout);

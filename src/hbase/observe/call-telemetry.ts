@@ -1,7 +1,7 @@
 import type { RowanError } from '../../errors.js';
 import { Telemetry, type TelemetryApi } from '../../table/telemetry.js';
 
-/** Spans and durations of operations, and durations of single requests to servers. */
+/** OpenTelemetry: spans and durations of operations, and durations of single requests. */
 export class CallTelemetry extends Telemetry {
   private readonly calls = this.meter.createHistogram('rowan.hbase.call.duration', {
     unit: 's',

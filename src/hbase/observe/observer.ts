@@ -2,7 +2,7 @@ import type { RowanError } from '../../errors.js';
 import type { TelemetryApi } from '../../table/telemetry.js';
 import { CallTelemetry } from './call-telemetry.js';
 
-/** What a connected engine tells its `onEvent` listener. */
+/** The events of an HBase engine, passed to `onEvent`. */
 
 export type HBaseEvent =
   | {
@@ -13,7 +13,7 @@ export type HBaseEvent =
       /** From the first byte to the end of the authentication. */
       readonly milliseconds: number;
     }
-  /** A connection ended other than by `close`, or could not be opened. What was under way on it is repeated if it may be. */
+  /** A connection ended other than by `close`, or could not be opened. Its operations are retried where possible. */
   | {
       readonly kind: 'disconnected';
       readonly server: string;
@@ -24,13 +24,13 @@ export type HBaseEvent =
   | {
       readonly kind: 'slowCall';
       readonly server: string;
-      /** The method of HBase's rpc. */
+      /** The RPC method. */
       readonly method: string;
       readonly what: string;
       readonly milliseconds: number;
       readonly error: RowanError | undefined;
     }
-  /** Operations are made again after a pause. */
+  /** Operations are retried after a pause. */
   | {
       readonly kind: 'retry';
       readonly table: string;
@@ -47,7 +47,7 @@ const BOUNDS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000,
 ];
 
-/** How long calls took. */
+/** A histogram of call durations. */
 export interface LatencySnapshot {
   readonly count: number;
   /** Milliseconds. */
@@ -83,10 +83,10 @@ export class Latencies {
   }
 }
 
-/** What is observed, of the options. */
+/** The options of observation. */
 export interface ObserverSettings {
   readonly onEvent: ((event: HBaseEvent) => void) | undefined;
-  /** Milliseconds from which a request is told of as slow. */
+  /** Milliseconds from which a request is reported as slow. */
   readonly slowCall: number;
   readonly telemetry: TelemetryApi | undefined;
 }
@@ -115,11 +115,11 @@ export class MethodStatistics {
   }
 }
 
-/** Where everything that is to be seen of an engine comes together. */
+/** Collects metrics, events and telemetry of one engine. */
 export class Observer {
   /** By server, by method. */
   readonly servers = new Map<string, Map<string, MethodStatistics>>();
-  /** Operations that were made again. */
+  /** Retried operations. */
   retries = 0;
   readonly telemetry: CallTelemetry | undefined;
 
@@ -166,16 +166,16 @@ export class Observer {
     try {
       this.settings.onEvent?.(event);
     } catch {
-      // A listener's failure is its own: the engine's work goes on.
+      // An error of the listener must not affect the engine.
     }
   }
 }
 
-/** What an engine has done since it was connected, and what it is about. Plain numbers, made when they are asked for. */
+/** A snapshot of an engine's counters since it was connected, as plain numbers. */
 export interface HBaseMetrics {
   /** By "host:port". */
   readonly servers: Readonly<Record<string, ServerMetrics>>;
-  /** Operations that were made again after a failure. */
+  /** Operations retried after a failure. */
   readonly retries: number;
   /** Connections that are open or being opened. */
   readonly connections: number;
@@ -184,7 +184,7 @@ export interface HBaseMetrics {
   readonly regionCache: {
     readonly tables: number;
     readonly regions: number;
-    /** Looks into `hbase:meta`. */
+    /** Reads of `hbase:meta`. */
     readonly lookups: number;
   };
 }
@@ -196,11 +196,11 @@ export interface ServerMetrics {
   readonly inFlight: number;
   /** How many there may be: `maxInFlight`, fewer while the server says that its queue is full. */
   readonly limit: number;
-  /** By the method of HBase's rpc. */
+  /** By RPC method. */
   readonly methods: Readonly<Record<string, MethodMetrics>>;
 }
 
-/** Where the numbers are taken from. */
+/** The sources of the metrics. */
 export interface MetricSources {
   readonly observer: Observer;
   readonly connections: number;

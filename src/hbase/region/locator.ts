@@ -16,7 +16,7 @@ import { decodeMessage } from '../wire/schema.js';
 import { META_TABLE, type MetaRow, Region, readMetaRow, regionNameOf } from './region.js';
 import type { Registry } from './registry.js';
 
-/** The regions of one table that are known, in key order; none overlaps another. */
+/** The cached regions of one table, in key order, without overlaps. */
 class TableRegions {
   readonly regions: Region[] = [];
 
@@ -33,7 +33,7 @@ class TableRegions {
     return low;
   }
 
-  /** Where `region` stands, or the region that it is a replica of; -1 when something else is known in its place. */
+  /** The index of `region`, or of the region that it is a replica of; -1 when the cache has another region there. */
   indexOf(region: Region): number {
     const at = this.upperBound(region.startKey) - 1;
     const known = this.regions[at];
@@ -42,13 +42,13 @@ class TableRegions {
 }
 
 /**
- * Where regions are, as far as is known (HBase `AsyncNonMetaRegionLocator`). What is found here may be out of date: the
- * server says so, and {@link remove} or {@link replace} mend it.
+ * The cache of region locations (HBase `AsyncNonMetaRegionLocator`). A location may be stale: the server then answers so, and
+ * {@link remove} or {@link replace} correct the cache.
  */
 export class RegionCache {
   private readonly tables = new Map<string, TableRegions>();
 
-  /** How much is known. */
+  /** Counts of cached tables and regions. */
   sizes(): { readonly tables: number; readonly regions: number } {
     let regions = 0;
     for (const table of this.tables.values()) regions += table.regions.length;
@@ -78,14 +78,14 @@ export class RegionCache {
     return region.endKey.length === 0 || compareBytes(row, region.endKey) <= 0 ? region : undefined;
   }
 
-  /** Whether any region of the table is known. */
+  /** Whether any region of the table is cached. */
   knows(table: string): boolean {
     return (this.tables.get(table)?.regions.length ?? 0) > 0;
   }
 
   /**
-   * Takes in what was looked up, and answers it, or the same region as it was known before. What is older than something
-   * known that overlaps it is not taken in.
+   * Adds a region that was looked up, unless an overlapping one in the cache is newer.
+   * @returns the region, or the equal one that was cached before.
    */
   insert(region: Region): Region {
     let known = this.tables.get(region.table);
@@ -107,14 +107,14 @@ export class RegionCache {
     return region;
   }
 
-  /** Forgets `region`, if it is still what is known; a newer finding stays. */
+  /** Removes `region`, unless the cache has a newer one by now. */
   remove(region: Region): void {
     const known = this.tables.get(region.table);
     const at = known?.indexOf(region) ?? -1;
     if (at >= 0) known!.regions.splice(at, 1);
   }
 
-  /** Puts a region's new place where its old one was, if that is still what is known. */
+  /** Replaces a region by its new location, unless the cache has a newer one by now. */
   replace(old: Region, moved: Region): void {
     const known = this.tables.get(old.table);
     const at = known?.indexOf(old) ?? -1;
@@ -125,7 +125,7 @@ export class RegionCache {
     known!.regions[at] = moved;
   }
 
-  /** Forgets every region that was on a server. */
+  /** Removes every region on a server. */
   removeServer(server: string): void {
     for (const known of this.tables.values()) {
       let kept = 0;
@@ -149,7 +149,7 @@ function reaches(region: Region, row: Uint8Array): boolean {
   return holds(region, row);
 }
 
-/** Whether both say the same of the same region, replicas included. */
+/** Whether both are the same region at the same location, replicas included. */
 function isSame(known: Region, found: Region): boolean {
   return (
     known.regionId === found.regionId &&
@@ -167,20 +167,20 @@ function isNewer(known: Region, found: Region): boolean {
   return known.seqNum > found.seqNum;
 }
 
-/** How the locator reads meta; it is a table like others once its own place is known. */
+/** The reads of meta that the locator needs. */
 export interface MetaReader {
   /** Up to `limit` rows backwards from `startRow` to `stopRow`, both inclusive. */
   scanBackwards(startRow: Uint8Array, stopRow: Uint8Array, limit: number): Promise<Result[]>;
-  /** The values of `table:state` in the tables' own rows, by their names, in one request; tables that are not there have none. */
+  /** The `table:state` cells of tables, by table name, in one request. Tables that do not exist have none. */
   tableStates(tables: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
 }
 
-/** Sorts behind every region id, and before every one. */
+/** Strings that sort behind, and before, every region id. */
 const NINES = ',99999999999999';
 const ZEROES = ',00000000000000';
-/** Regions that a lookup takes along (`hbase.client.locate.prefetch.limit`). */
+/** Regions that a lookup prefetches (`hbase.client.locate.prefetch.limit`). */
 const PREFETCH = 10;
-/** Lookups of one table that run at the same time. */
+/** Concurrent lookups of one table. */
 const LOOKUPS_A_TABLE = 4;
 const META_REGION_ID = 1;
 const DISABLED = 1;
@@ -189,24 +189,24 @@ const DISABLING = 2;
 interface Waiter {
   readonly row: Uint8Array;
   readonly before: boolean;
-  /** Whether a lookup was begun for it; another may answer it first. */
+  /** Whether a lookup was started for it. Another lookup may answer it first. */
   started: boolean;
   resolve(region: Region): void;
   reject(error: RowanError): void;
 }
 
-/** The lookups of one table: few at a time, each satisfying every waiter whose row it covers. */
+/** The lookups of one table. Few run at a time, and each answers every waiter whose row it covers. */
 interface TableLookups {
   running: number;
   waiters: Waiter[];
 }
 
-/** Finds the region of a row: in the cache, else in `hbase:meta`, whose place the registry knows. */
+/** Finds the region of a row: in the cache, else in `hbase:meta`, whose location the registry knows. */
 export class Locator {
   private readonly lookups = new Map<string, TableLookups>();
   private metaLookup: Promise<Region> | undefined;
   private meta: MetaReader | undefined;
-  /** Looks into meta so far. */
+  /** Number of reads of meta so far. */
   lookupsMade = 0;
 
   constructor(
@@ -215,7 +215,7 @@ export class Locator {
     private readonly registryTimeout: number,
   ) {}
 
-  /** Said once, before the first lookup. */
+  /** Sets the reader of meta. Called once, before the first lookup. */
   readMetaWith(meta: MetaReader): void {
     this.meta = meta;
   }
@@ -237,7 +237,7 @@ export class Locator {
     );
   }
 
-  /** Where the registry says that meta is now. */
+  /** Meta's region, at the location that the registry gives. */
   locateMeta(): Promise<Region> {
     this.metaLookup ??= this.registry
       .metaLocations(this.registryTimeout)
@@ -281,7 +281,7 @@ export class Locator {
   }
 
   private startLookups(table: string, lookups: TableLookups): void {
-    // The first look at a table usually answers for the rows that were asked for with it.
+    // The first lookup of a table usually answers the other rows requested with it.
     const most = this.cache.knows(table) ? LOOKUPS_A_TABLE : 1;
     while (lookups.running < most) {
       const waiter = lookups.waiters.find(({ started }) => !started);
@@ -318,7 +318,7 @@ export class Locator {
     this.startLookups(table, lookups);
   }
 
-  /** One look into meta: backwards from just behind where the row's region would stand. */
+  /** Reads meta backwards from just behind the key that the row's region would have. */
   private async readMeta(table: string, row: Uint8Array, before: boolean): Promise<Region> {
     const prefix = Buffer.from(`${table},`, 'utf8');
     const start = metaKeyBehind(table, prefix, row, before);
@@ -362,14 +362,14 @@ export class Locator {
     );
   }
 
-  /** Those of these tables that meta knows, which the master is not asked for: it would read meta itself to answer. */
+  /** Those of these tables that exist, read from meta: the master would read meta too, in a handler that recovery needs. */
   async existing(tables: readonly string[]): Promise<string[]> {
     const asked = tables.filter((table) => table !== META_TABLE);
     const states = asked.length === 0 ? undefined : await this.meta!.tableStates(asked);
     return tables.filter((table) => table === META_TABLE || states?.has(table));
   }
 
-  /** Whether meta has the table as disabled, or on the way there. */
+  /** Whether meta has the table as disabled or disabling. */
   async isDisabled(table: string): Promise<boolean> {
     const value = (await this.meta!.tableStates([table])).get(table);
     if (value === undefined) return false;
@@ -378,7 +378,7 @@ export class Locator {
   }
 }
 
-/** What an operation on a disabled table fails with. */
+/** The error of an operation on a disabled table. */
 export function tableDisabled(table: string): RowanError {
   return new RowanError('ERR_TABLE_DISABLED', `Table ${table} is disabled. Enable it first.`, {
     details: { table },
@@ -388,7 +388,7 @@ export function tableDisabled(table: string): RowanError {
 /** The key in meta just behind that of the region which holds `row` (with `before`: the rows below it). */
 function metaKeyBehind(table: string, prefix: Uint8Array, row: Uint8Array, before: boolean): Uint8Array {
   if (before && row.length === 0) return concatBytes(Buffer.from(table, 'utf8'), Uint8Array.of(0));
-  // A key in meta is no longer than other keys, so no region begins with a row as long as what is cut here.
+  // Keys in meta are limited as others are, so no region begins with a row as long as those that are cut here.
   const longest = MAX_ROW_LENGTH - prefix.length - NINES.length;
   if (row.length > longest) return concatBytes(prefix, row.subarray(0, longest), fromLatin1(NINES));
   return concatBytes(prefix, row, fromLatin1(before ? ZEROES : NINES));

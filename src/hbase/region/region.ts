@@ -10,18 +10,18 @@ import {
 } from '../wire/messages-rpc.js';
 import { decodeMessage, encodeMessage, type TypeOf } from '../wire/schema.js';
 
-/** The table of regions. It has one region, whose place the registry knows. */
+/** The catalog table. It has one region, whose location the registry knows. */
 export const META_TABLE = 'hbase:meta';
 
 const REGION_NAME = 1;
 
-/** One replica of a region, at the place where it was last seen. Immutable: a move makes a new one. */
+/** One replica of a region at its last known location. Immutable: a move makes a new object. */
 export class Region {
   /** "host:port". */
   readonly server: string;
-  /** A whole `RegionSpecifier`, ready to be copied into requests. */
+  /** An encoded `RegionSpecifier`, to be copied into requests. */
   readonly specifier: Uint8Array;
-  /** Every replica by its id, this one too; holes where meta knows no server. */
+  /** Every replica by its id, this one included; a hole where meta has no server for it. */
   replicas: readonly (Region | undefined)[] = [];
 
   constructor(
@@ -32,7 +32,7 @@ export class Region {
     readonly endKey: Uint8Array,
     readonly regionId: number,
     readonly replicaId: number,
-    /** The full name, by which servers know it. */
+    /** The full region name. */
     readonly name: Uint8Array,
     readonly address: ServerAddress,
     readonly startCode: number,
@@ -42,7 +42,7 @@ export class Region {
     this.specifier = encodeMessage(RegionSpecifier, { type: REGION_NAME, value: name });
   }
 
-  /** The same region elsewhere. */
+  /** The same region at another location. */
   movedTo(address: ServerAddress, startCode: number, seqNum: number): Region {
     return new Region(
       this.table,
@@ -67,7 +67,7 @@ export function specifierOf(region: Region): TypeOf<typeof RegionSpecifier> {
   return { type: REGION_NAME, value: region.name };
 }
 
-/** The table part of region names and the table's name to us: the default namespace is left out. */
+/** The table's name in region names, without the default namespace. */
 export function tableNameOf(info: RegionInfoMessage): string {
   const qualifier = Buffer.from(info.tableName.qualifier).toString('utf8');
   const namespace = Buffer.from(info.tableName.namespace).toString('utf8');
@@ -75,8 +75,8 @@ export function tableNameOf(info: RegionInfoMessage): string {
 }
 
 /**
- * `<table>,<startKey>,<regionId>[_<replica, four hex digits>].<md5 of that>.` (`RegionInfo.createRegionName`). Meta's is
- * of an older form, without the digest.
+ * `<table>,<startKey>,<regionId>[_<replica, four hex digits>].<md5 of that>.` (`RegionInfo.createRegionName`). The name of meta's
+ * region has an older form, without the digest.
  */
 export function regionNameOf(
   table: string,
@@ -91,12 +91,12 @@ export function regionNameOf(
   return concatBytes(plain, fromLatin1(`.${digest}.`));
 }
 
-/** Meta's region has a fixed number where others have the digest of their name. */
+/** The encoded name of meta's region: a fixed number in place of a digest. */
 const META_NAME = `${META_TABLE},,1`;
 const META_ENCODED_NAME = '1588230740';
 const REGION_NAME_FORM = /^[^,]+,.*,\d+(?:_[0-9A-F]{4})?\.([0-9a-f]{32})\.$/s;
 
-/** The 32 hex digits between the last dots of a region name; meta's number for meta's; undefined for what is no name. */
+/** The encoded name: the 32 hex digits between the last dots of a region name, or meta's number; undefined for an invalid name. */
 export function encodedNameOf(name: Uint8Array): string | undefined {
   const text = Buffer.from(name).toString('latin1');
   return text === META_NAME ? META_ENCODED_NAME : REGION_NAME_FORM.exec(text)?.[1];
@@ -107,21 +107,21 @@ export function encodedNameOf(name: Uint8Array): string | undefined {
 export const INFO = 'info';
 const MAGIC = 'PBUF';
 
-/** What a row of meta says. */
+/** A region's row in meta. */
 export interface MetaRow {
   readonly info: RegionInfoMessage;
   readonly table: string;
   readonly startKey: Uint8Array;
   readonly endKey: Uint8Array;
-  /** Divided already: its daughters stand in for it. */
+  /** Whether it was split; its daughters serve its rows. */
   readonly isSplitParent: boolean;
-  /** `OPEN`, `CLOSED`, … as the master has it; undefined when the row does not say. */
+  /** `OPEN`, `CLOSED`, …, the master's state of the region; undefined when the row has none. */
   readonly state: string | undefined;
-  /** The region with its replicas where they have a server; undefined while the primary has none. */
+  /** The region with its replicas that have a server; undefined while the primary has none. */
   readonly region: Region | undefined;
 }
 
-/** Reads a row of meta; undefined when it is no region's. */
+/** Decodes a row of meta; undefined when it is not a region's. */
 export function readMetaRow(result: Result): MetaRow | undefined {
   const encoded = result.getValue(INFO, 'regioninfo');
   if (encoded === undefined || encoded.length === 0) return undefined;

@@ -23,7 +23,7 @@ export interface MetaLocation {
   readonly seqNum: number;
 }
 
-/** Where a cluster's masters and meta are. Each call fails with a retryable error when nobody can say. */
+/** Locates a cluster's masters and meta. Calls fail with a retryable error when no node answers. */
 export interface Registry {
   clusterId(timeout: number): Promise<string>;
   activeMaster(timeout: number): Promise<ServerAddress>;
@@ -31,17 +31,17 @@ export interface Registry {
   metaLocations(timeout: number): Promise<MetaLocation[]>;
 }
 
-/** The nodes found beside the configured ones are looked up again after this time, or after a failure. */
+/** Milliseconds after which the discovered nodes are looked up again; a failure does it earlier. */
 const REFRESH_INTERVAL = 300_000;
 const REFRESH_AFTER_FAILURE = 60_000;
-/** Nodes asked at the same time; the first answer counts (`hbase.client.bootstrap.hedged.fanout`). */
+/** Nodes asked at once; the first answer counts (`hbase.client.bootstrap.hedged.fanout`). */
 const FANOUT = 2;
 /** Milliseconds without an answer after which another node is asked too. */
 const LONGEST_STAGGER = 500;
 /** HBase writes a replica's number with four hex digits. */
 const MOST_REPLICAS = 0xffff;
 
-/** The registry that masters and region servers answer themselves (`RpcConnectionRegistry`, HBase 2.5 and later). */
+/** The registry served by masters and region servers (`RpcConnectionRegistry`, HBase 2.5 and later). */
 export class RpcRegistry implements Registry {
   private found: ServerAddress[] = [];
   private refreshedAt = Number.NEGATIVE_INFINITY;
@@ -67,14 +67,14 @@ export class RpcRegistry implements Registry {
     return this.ask('GetMetaRegionLocations', GetMetaRegionLocationsResponse, timeout, toMetaLocations);
   }
 
-  /** Asks the nodes in random order, two at once, and another one whenever nobody has answered for a while. */
+  /** Asks the nodes in random order, two at once, and another one when none has answered for a while. */
   private async ask<A, T>(
     method: string,
     codec: MessageCodec<A>,
     timeout: number,
     take: (answer: A) => T | undefined,
   ): Promise<T> {
-    // The configured nodes first: those that were found may be of names that do not resolve here.
+    // The configured nodes come first: names of discovered ones may not resolve here.
     const nodes = [...shuffled(this.nodes), ...shuffled(this.found)];
     const stagger = Math.min(LONGEST_STAGGER, timeout / (nodes.length + 1));
     try {
@@ -115,7 +115,7 @@ export class RpcRegistry implements Registry {
     return call.answer;
   }
 
-  /** Looks for region servers that answer the registry too, so that the cluster is found without its masters. */
+  /** Discovers region servers that serve the registry too, so that the cluster is found while its masters are down. */
   private refresh(interval: number, timeout: number): void {
     const now = performance.now();
     if (this.refreshing || now - this.refreshedAt < interval) return;
@@ -138,7 +138,7 @@ export class RpcRegistry implements Registry {
             return;
           }
         } catch {
-          // A node that does not answer leaves the list as it is; the next one is asked.
+          // After a node that does not answer, the next one is asked.
         }
       }
     })().finally(() => {
@@ -178,10 +178,10 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 /** `RegionState.State.OPEN`. */
 const OPEN = 3;
-/** Replicas of meta that are looked for. */
+/** The number of meta replicas that are looked for. */
 const META_REPLICAS = 3;
 
-/** The registry in ZooKeeper (`ZKConnectionRegistry`), for clusters whose servers do not answer it themselves. */
+/** The registry in ZooKeeper (`ZKConnectionRegistry`), for clusters whose servers do not serve it. */
 export class ZooKeeperRegistry implements Registry {
   constructor(
     private readonly zookeeper: ZooKeeperSettings,
@@ -232,7 +232,7 @@ export class ZooKeeperRegistry implements Registry {
   }
 }
 
-/** A znode's content: perhaps `ff | int32 length | id`, then `PBUF`, then the message. */
+/** Decodes a znode: optionally `ff | int32 length | id`, then `PBUF`, then the message. */
 function decode<T>(data: Uint8Array | undefined, codec: MessageCodec<T>): T | undefined {
   if (data === undefined || data.length === 0) return undefined;
   let at = 0;

@@ -14,25 +14,25 @@ import { openSocket } from '../rpc/transport.js';
 import type { SaslSession } from '../security/sasl.js';
 import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
 
-/** The little of ZooKeeper's protocol that reading a few znodes takes: connect, sasl, getData, close. */
+/** The part of ZooKeeper's protocol that reading znodes needs: connect, sasl, getData, close. */
 
 const OP_GET_DATA = 4;
 const OP_SASL = 102;
 const OP_CLOSE = -11;
-/** The length of what is not there at all. */
+/** The length that encodes an absent buffer. */
 const NULL = -1;
 const NO_NODE = -101;
 const NO_AUTH = -102;
 const AUTH_FAILED = -115;
 const SESSION_CLOSED_REQUIRE_SASL = -124;
-/** Replies that wait to be read. */
+/** The most replies that may wait to be read. */
 const MOST_REPLIES = 64;
 const SESSION_TIMEOUT = 10_000;
 const MAX_FRAME = 4 << 20;
 /** Milliseconds without an answer after which another server is asked too. */
 const LONGEST_STAGGER = 500;
 
-/** How ZooKeeper is reached and told who asks. */
+/** Connection and authentication settings of ZooKeeper. */
 export interface ZooKeeperAccess {
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
@@ -40,9 +40,9 @@ export interface ZooKeeperAccess {
 }
 
 /**
- * The content of each path, undefined where there is no such node, read over one short connection to the first server of
- * the quorum that answers.
- * @throws ConnectionError when none does.
+ * Reads znodes over one short connection to the first server of the quorum that answers.
+ * @returns the content of each path; undefined where the node does not exist.
+ * @throws ConnectionError when no server answers.
  */
 export async function readZNodes(
   quorum: readonly ServerAddress[],
@@ -93,13 +93,13 @@ async function readFrom(
   }
 }
 
-/** SASL's tokens, one a request. Answers the number of the last. @throws RowanError `ERR_SECURITY` when it is refused. */
+/** Runs the SASL exchange, one token a request. @returns the last xid. @throws RowanError `ERR_SECURITY` when it is refused. */
 async function authenticate(socket: Socket, replies: Replies, session: SaslSession): Promise<number> {
   let token: Uint8Array | undefined = await session.start();
   for (let xid = 1; ; xid++) {
     const sent: Uint8Array = token ?? new Uint8Array(0);
     socket.write(frame(Buffer.concat([ints(xid, OP_SASL, sent.length), sent])));
-    // The server's last word may still show that it is the one it is taken for.
+    // The server's last token may still prove its identity.
     const isLast = session.isComplete;
     const challenge = readReply(await replies.next(), xid);
     if (isLast) return xid;
@@ -108,7 +108,7 @@ async function authenticate(socket: Socket, replies: Replies, session: SaslSessi
   }
 }
 
-/** The frames that come, to be awaited one after the other. */
+/** Incoming frames, awaited one after the other. */
 class Replies {
   private readonly arrived: Buffer[] = [];
   private failure: Error | undefined;
@@ -158,7 +158,7 @@ class Replies {
     return this.arrived.shift()!;
   }
 
-  /** The listeners of the socket stay: a late error of one that is given up must not end the process. */
+  /** The listeners stay on the socket: a late error event without a listener would end the process. */
   end(): void {
     clearTimeout(this.timer);
     this.signal.removeEventListener('abort', this.onOver);
@@ -192,7 +192,10 @@ function readReply(reply: Buffer, xid: number): Uint8Array | undefined {
   const error = reply.readInt32BE(12);
   if (error === NO_NODE) return undefined;
   if (error === NO_AUTH || error === AUTH_FAILED || error === SESSION_CLOSED_REQUIRE_SASL) {
-    throw new RowanError('ERR_SECURITY', `ZooKeeper refuses (${error}): check the option zookeeper.sasl`);
+    throw new RowanError(
+      'ERR_SECURITY',
+      `ZooKeeper refused the read (error ${error}). Check the option zookeeper.sasl.`,
+    );
   }
   if (error !== 0) throw new Error(`ZooKeeper answered error ${error}`);
   const length = reply.length >= 20 ? reply.readInt32BE(16) : Number.NaN;

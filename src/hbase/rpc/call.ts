@@ -7,65 +7,65 @@ import { AnswerTooLargeError, ProtocolError } from './errors.js';
 import type { RequestAttributes } from './request-attributes.js';
 
 /**
- * `RequestHeader.priority`: which of the server's queues a call goes into (`HConstants`), as HBase's own client has it. What
- * clients ask is normal: the handlers of all else are those by which a cluster recovers, and clients that fill them keep it
- * down. Servers raise calls of their admin service, and reads of `hbase:meta`, by themselves.
+ * `RequestHeader.priority` selects the server's call queue (`HConstants`). Values are those of HBase's own client: client calls are
+ * normal, because a cluster recovers by its high-priority handlers, and clients that occupy them can keep it down. Servers raise the
+ * priority of admin calls and reads of `hbase:meta` by themselves.
  */
 export const Priority = { Normal: 0, High: 200 } as const;
 
 /** An answer: its message, and its cell block. Valid only during {@link Call.onResponse}. */
 export interface ResponseFrame {
-  /** Narrowed to the result message. */
+  /** Limited to the result message. */
   readonly reader: ProtoReader;
   readonly cells: CellReader;
 }
 
 /**
- * One request to a server. A connection gives it an id, writes it, and ends it with exactly one of
- * {@link onResponse} and {@link onError}.
+ * One request to a server. The connection assigns its id, writes it, and ends it by exactly one call of {@link onResponse} or
+ * {@link onError}.
  */
 export abstract class Call {
-  /** Given by the connection. */
+  /** Assigned by the connection. */
   id = -1;
   priority: number = Priority.Normal;
   attributes: RequestAttributes | undefined;
-  /** When it was handed to the connection, on the connection's clock. */
+  /** When it was passed to the connection, on the clock of `performance.now()`. */
   startedAt = 0;
-  /** Whether its bytes were given to the socket: from then on the server may have acted on it. */
+  /** Whether its bytes were written to the socket. From then on the server may have applied it. */
   sent = false;
 
   constructor(
-    /** The rpc's name in HBase's `.proto`, case exact. */
+    /** The name of the RPC in HBase's `.proto`, case exact. */
     readonly method: string,
-    /** Milliseconds from the start until it is given up. */
+    /** Milliseconds after which it is given up. */
     readonly timeout: number,
   ) {}
 
   /** Writes the request message, its fields from the last to the first. */
   abstract writeParam(writer: ProtoWriter): void;
 
-  /** Writes the request's cells, if it has any, the last first. */
+  /** Writes the request's cells, if any, from the last to the first. */
   writeCells(_writer: ProtoWriter): void {}
 
-  /** Takes the answer. A {@link ProtocolError} thrown here closes the connection, another error is the call's own. */
+  /** Handles the answer. A {@link ProtocolError} thrown here closes the connection; other errors fail the call alone. */
   abstract onResponse(frame: ResponseFrame): void;
 
   abstract onError(error: RowanError): void;
 
-  /** Ends a call that could not be written; nothing of it was sent. */
+  /** Ends a call that could not be encoded. Nothing of it was sent. */
   onUnsendable(error: RowanError): void {
     this.onError(error);
   }
 
-  /** Takes an answer that comes after the call was given up, if anything is still to be done about it. */
+  /** Handles an answer that arrives after the call was given up; undefined: it is ignored. */
   onLateResponse?(frame: ResponseFrame): void;
 
-  /** What the call was to do, for messages. */
+  /** Description of the call, for messages. */
   describe(): string {
     return this.method;
   }
 
-  /** Looked at a few times a second: whether the call is over its time. */
+  /** Whether the call's deadline has passed; checked a few times a second. */
   isExpired(now: number): boolean {
     return now - this.startedAt >= this.timeout;
   }
@@ -100,7 +100,7 @@ export class UnaryCall<Q, A> extends Call {
   override onResponse(frame: ResponseFrame): void {
     const { reader } = frame;
     const { buffer, position, end } = reader;
-    // The frame's memory may be large and is not ours to pin: a small copy is.
+    // A copy, because the answer would keep a large frame in memory.
     if (end - position < buffer.length / 2) {
       reader.reset(Uint8Array.prototype.slice.call(buffer, position, end), 0, end - position, reader.budget);
     }
@@ -112,7 +112,7 @@ export class UnaryCall<Q, A> extends Call {
   }
 }
 
-/** Any thrown thing as an error of ours; what is not one already came of bytes that nobody foresaw. */
+/** Any thrown value as a `RowanError`. Other errors come of malformed answers. */
 export function asRowanError(error: unknown): RowanError {
   if (error instanceof RowanError) return error;
   return new ProtocolError(`An answer could not be read: ${(error as Error)?.message ?? String(error)}.`, {
@@ -142,12 +142,12 @@ export function answerTooLarge(
   );
 }
 
-/** HBase never answers what came too late, so the oldest are forgotten. */
+/** HBase does not answer calls that arrived too late, so the oldest are dropped. */
 const MOST = 65536;
 
-/** Calls that were given up, and of which an answer is still expected. */
+/** Calls that were given up and may still be answered. */
 export class AbandonedCalls {
-  /** Those that want their answer even then. */
+  /** Those that handle a late answer. */
   private readonly calls = new Map<number, Call | undefined>();
 
   add(id: number, call: Call): void {
@@ -163,7 +163,7 @@ export class AbandonedCalls {
     return this.calls.has(id);
   }
 
-  /** Takes the call out, now that its answer has come; undefined when that is to be passed over. */
+  /** Removes the call whose answer has arrived; undefined when the answer is to be ignored. */
   take(id: number): Call | undefined {
     const call = this.calls.get(id);
     this.calls.delete(id);

@@ -5,13 +5,13 @@ import { Connection } from './connection.js';
 import { addressKey, type ServerAddress, type ServiceName } from './connection-settings.js';
 import { ConnectionError } from './errors.js';
 
-/** Milliseconds between two looks for idle connections, at least. */
+/** The shortest interval between checks for idle connections, milliseconds. */
 const LEAST_WATCH = 10;
 
 /**
- * One connection for each server and service, opened when it is first asked for. A server that could not be reached, or
- * gave no answer before its connection broke, is left alone for a moment: asking for it meanwhile fails at once. A
- * connection that had worked is opened again without delay (as HBase's `FailedServers` counts failed connects only).
+ * One connection to each server and service, opened on first use. A server that could not be reached, or never answered before its
+ * connection broke, is in quarantine for a while: requests for it fail at once. A connection that had worked is reopened without
+ * delay, as HBase's `FailedServers` counts failed connects only.
  */
 export class ConnectionPool {
   private readonly connections = new Map<string, Connection>();
@@ -22,7 +22,7 @@ export class ConnectionPool {
   constructor(
     private readonly settings: HBaseSettings,
     private readonly observer: Observer,
-    /** Told when a connection has ended other than by {@link close}. */
+    /** Called when a connection has ended other than by {@link close}. */
     private readonly onLost: (server: string, service: ServiceName) => void,
   ) {}
 
@@ -61,14 +61,14 @@ export class ConnectionPool {
     return this.connections.size;
   }
 
-  /** Ends every connection; calls that are under way fail with a ClosedError. */
+  /** Closes every connection. Calls under way fail with a ClosedError. */
   close(): void {
     this.closed = true;
     clearInterval(this.watching);
     for (const connection of [...this.connections.values()]) connection.close();
   }
 
-  /** Looks now and then for connections that nobody has used for long. */
+  /** Schedules the next check for idle connections. */
   private watch(): void {
     const { connectionIdleTimeout: longest } = this.settings;
     if (longest === 0 || this.watching !== undefined) return;
@@ -76,7 +76,7 @@ export class ConnectionPool {
     this.watching.unref();
   }
 
-  /** Closes what has been idle; it is no loss that anybody is told of, and is opened again when it is asked for. */
+  /** Closes idle connections, without an event. They are reopened on use. */
   private retire(longest: number): void {
     const now = performance.now();
     for (const [key, connection] of this.connections) {

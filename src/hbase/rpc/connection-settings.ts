@@ -9,28 +9,28 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-/** "host:port", by which servers are told apart. */
+/** "host:port", which identifies a server. */
 export function addressKey(address: ServerAddress): string {
   return `${address.host}:${address.port}`;
 }
 
-/** The services of HBase's rpc; one connection serves one of them. */
+/** The services of HBase's RPC. A connection serves one of them. */
 export type ServiceName = 'ClientService' | 'AdminService' | 'MasterService' | 'ClientMetaService';
 
-/** Gives another address for the one that the cluster names: for servers behind NAT, in containers, through tunnels. */
+/** Maps an address that the cluster names to the one to connect to: for NAT, containers and tunnels. */
 export type ResolveAddress = (host: string, port: number) => ServerAddress | Promise<ServerAddress>;
 
-/** What every connection is made with. */
+/** The settings of every connection. */
 export interface ConnectionSettings {
-  /** The name that is believed without authentication, or that an authenticated user acts for. */
+  /** The user's name without authentication, or the user that the authenticated one impersonates. */
   readonly user: string | undefined;
-  /** The name without authentication when {@link user} is not given. */
+  /** The user's name without authentication when {@link user} is not given. */
   readonly systemUser: string;
   readonly connectTimeout: number;
-  /** A connection on which nothing comes for this long although something was asked is given up. */
+  /** Milliseconds without a byte, while calls await answers, after which a connection is given up. */
   readonly rpcTimeout: number;
   readonly maxFrameSize: number;
-  /** Cells, and objects of other kinds, that one answer may be made into. */
+  /** Objects, such as cells, that one answer may be decoded into. */
   readonly maxAnswerCells: number;
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
@@ -52,21 +52,21 @@ export type TlsOptions = Pick<
   | 'ciphers'
 >;
 
-/** The byte of the preamble that says how a client authenticates. */
+/** The authentication method's byte in the preamble. */
 export const AuthCode = { Simple: 0x50, Kerberos: 0x51, Digest: 0x52 } as const;
 export type AuthCode = (typeof AuthCode)[keyof typeof AuthCode];
 
-/** How cell blocks are compressed, both ways. */
+/** Compression of cell blocks, in both directions. */
 export type CellBlockCompression = 'gzip' | 'deflate';
 
 interface Method {
-  /** Hadoop's class for it, which the server is told of. */
+  /** The name of Hadoop's codec class, sent to the server. */
   readonly codecClass: string;
   pack(bytes: Uint8Array): Buffer;
   unpack(bytes: Uint8Array, options: { readonly maxOutputLength: number }): Buffer;
 }
 
-/** Callers wait for it: the little that a higher level saves is not worth their time. */
+/** The fastest level, because callers wait for it. */
 const FAST = { level: constants.Z_BEST_SPEED };
 
 export const COMPRESSIONS: Readonly<Record<CellBlockCompression, Method>> = {
@@ -82,7 +82,7 @@ export const COMPRESSIONS: Readonly<Record<CellBlockCompression, Method>> = {
   },
 };
 
-/** Replaces what was written since `mark`. */
+/** Compresses the bytes written since `mark`. */
 export function packCells(compression: CellBlockCompression, writer: ProtoWriter, mark: number): void {
   const { position } = writer;
   const packed = COMPRESSIONS[compression].pack(
@@ -93,8 +93,8 @@ export function packCells(compression: CellBlockCompression, writer: ProtoWriter
 }
 
 /**
- * The cells of a packed block.
- * @throws AnswerTooLargeError above `limit` bytes, which are never made; ProtocolError for what is not packed so.
+ * Decompresses a cell block.
+ * @throws AnswerTooLargeError above `limit` bytes, before they are allocated; ProtocolError for a malformed block.
  */
 export function unpackCells(compression: CellBlockCompression, block: Buffer, limit: number): Buffer {
   try {

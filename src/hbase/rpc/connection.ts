@@ -36,45 +36,45 @@ import { sayHello } from './hello.js';
 import { openSocket, SecuredStream, SocketReader } from './transport.js';
 
 const MAX_CALL_ID = 0x7fffffff;
-/** Calls that are written by one write to the socket. */
+/** The most calls in one write to the socket. */
 const CALLS_A_WRITE = 64;
-/** How often the calls' deadlines are looked at, in milliseconds. */
+/** Milliseconds between checks of the calls' deadlines. */
 const SWEEP_INTERVAL = 50;
-/** A write buffer larger than this is not kept for the next write. */
+/** The largest write buffer that is reused. */
 const LARGEST_KEPT_BUFFER = 1 << 20;
 const INITIAL_BUFFER = 16384;
 
 /**
  * One connection to one service of one server.
  *
- * - Calls handed over in the same turn of the event loop leave in one write, after the turn's microtasks.
- * - Every call ends exactly once, by its answer, its deadline, or the end of the connection.
- * - When the connection ends the socket is closed first, then its calls fail.
- * - An answer to a call that was given up is passed over; an answer to a call that never was ends the connection.
+ * - Calls sent in the same turn of the event loop leave in one write, after the turn's microtasks.
+ * - Every call ends exactly once: by its answer, its deadline, or the end of the connection.
+ * - When the connection ends, the socket is closed first, then its calls fail.
+ * - An answer to a call that was given up is ignored. An answer to a call that was never made ends the connection.
  */
 export class Connection {
   readonly key: string;
-  /** The socket, from its opening on. */
+  /** The socket, once it is open. */
   private opened: Socket | undefined;
   /** The same, once requests may be written to it. */
   private socket: Socket | undefined;
   private closedBy: RowanError | undefined;
   private readonly waiting: Call[] = [];
-  /** When something was last asked, on the clock of `performance.now()`. */
+  /** When the last call was sent, on the clock of `performance.now()`. */
   lastUsed = performance.now();
   private readonly inFlight = new Map<number, Call>();
   private nextId = 0;
   private readonly abandoned = new AbandonedCalls();
   private lastReceived = 0;
-  /** When the oldest call was sent that ended at its deadline without a byte having come since; undefined: none was. */
+  /** Send time of the oldest call that timed out without a byte received since; undefined: there is none. */
   private silentSince: number | undefined;
   private flushScheduled = false;
   private sweeper: NodeJS.Timeout | undefined;
-  /** What signs or seals the bytes, if anything does. */
+  /** The security layer that signs or seals the bytes, if any. */
   private secured: SecuredStream | undefined;
   private lastWord: LastWord | undefined;
   private readonly methods: Map<string, MethodStatistics>;
-  /** Aborts with the connection's end, for what belongs to its opening. */
+  /** Aborts the opening when the connection ends. */
   private readonly ended = new AbortController();
   private readonly writer = new ProtoWriter(INITIAL_BUFFER);
   private readonly spare: Buffer[] = [];
@@ -89,7 +89,7 @@ export class Connection {
     private readonly settings: ConnectionSettings,
     private readonly authenticator: Authenticator,
     private readonly observer: Observer,
-    /** Told once, when the connection has ended, before its calls fail. */
+    /** Called once when the connection has ended, before its calls fail. */
     private readonly onEnd: (connection: Connection, error: RowanError) => void,
   ) {
     this.key = addressKey(address);
@@ -99,7 +99,7 @@ export class Connection {
         try {
           this.receive(buffer, start, end);
         } finally {
-          // A large frame is not kept for as long as the next one takes.
+          // Drop the reference, so that a large frame is freed before the next one arrives.
           this.reader.reset(EMPTY_BYTES, 0, 0, 0);
         }
       },
@@ -112,7 +112,7 @@ export class Connection {
     return this.closedBy !== undefined;
   }
 
-  /** Whether anything ever came from the server. */
+  /** Whether any byte was ever received from the server. */
   get hasAnswered(): boolean {
     return this.lastReceived > 0;
   }
@@ -122,12 +122,12 @@ export class Connection {
     return this.inFlight.size + this.waiting.length;
   }
 
-  /** Bytes that the operating system has not taken yet. */
+  /** Bytes that the operating system has not accepted yet. */
   get unsentBytes(): number {
     return (this.socket?.writableLength ?? 0) + (this.secured?.unsentBytes ?? 0);
   }
 
-  /** Sends `call` with the others of this turn. */
+  /** Sends `call` together with the other calls of this turn. */
   send(call: Call): void {
     if (this.closedBy !== undefined) {
       const error = this.closedBy;
@@ -144,7 +144,7 @@ export class Connection {
     }
   }
 
-  /** Sends what has been handed over now, without waiting for the end of the turn. */
+  /** Sends queued calls at once, without waiting for the end of the turn. */
   flush(): void {
     this.flushScheduled = false;
     const socket = this.socket;
@@ -152,20 +152,20 @@ export class Connection {
     const calls = this.waiting.splice(0);
     for (let from = 0; from < calls.length; from += CALLS_A_WRITE) {
       const to = Math.min(from + CALLS_A_WRITE, calls.length);
-      // From the last to the first, for the writer writes backwards.
+      // From the last to the first, because the writer writes backwards.
       for (let i = to - 1; i >= from; i--) this.encode(calls[i]!);
       this.writeOut(socket);
     }
   }
 
-  /** Ends the connection; what is under way fails with `error`. */
+  /** Closes the connection. Calls under way fail with `error`. */
   close(error: RowanError = new ClosedError('The connection to HBase was closed.')): void {
     this.end(error);
   }
 
   private async open(): Promise<void> {
     const began = performance.now();
-    // What authenticates listens to the socket.
+    // The authentication listens to the socket itself.
     const reader =
       this.authenticator.negotiate === undefined ? new SocketReader(this.frames, this) : undefined;
     const socket = await openSocket(this.address, this.settings, this.ended.signal, reader);
@@ -196,7 +196,7 @@ export class Connection {
     const { key: server, service } = this;
     this.observer.emit({ kind: 'connected', server, service, milliseconds: performance.now() - began });
     socket.on('data', (chunk) => this.onData(chunk));
-    // The authentication leaves it paused.
+    // The authentication left the socket paused.
     socket.resume();
     this.flush();
   }
@@ -252,7 +252,7 @@ export class Connection {
     }
   }
 
-  /** What follows the server's last word about the authentication; undefined while that is not complete. */
+  /** The bytes behind the server's last authentication message; undefined while that is incomplete. */
   private passLastWord(lastWord: LastWord, chunk: Buffer): Buffer | undefined {
     const rest = lastWord.push(chunk);
     if (rest !== undefined) this.lastWord = undefined;
@@ -320,7 +320,7 @@ export class Connection {
     }
   }
 
-  /** An answer that is too large fails its own call; the others wait until it has passed. */
+  /** An answer that is too large fails its own call. It is skipped, and the other calls go on. */
   private refuse(buffer: Buffer, start: number, end: number, length: number): void {
     if (this.closedBy !== undefined) return;
     this.reader.reset(buffer, start, end, 1);
@@ -334,7 +334,7 @@ export class Connection {
     this.fail(call, answerTooLarge(call, this.key, length, this.settings.maxFrameSize));
   }
 
-  /** An answer that no call waits for: about the connection, late, or made up. Of a late one: the call it was for. */
+  /** Handles an answer without a waiting call: about the connection, late, or invalid. @returns the call of a late one. */
   private receiveUnclaimed(id: number, exception: ExceptionResponse | undefined): Call | undefined {
     if (id === CONNECTION_CALL_ID && exception !== undefined) throw this.toError(exception, 'The connection');
     if (this.abandoned.has(id)) return this.abandoned.take(id);
@@ -368,7 +368,7 @@ export class Connection {
       this.waiting.splice(i, 1);
       this.fail(call, timedOut(call, this.key));
     }
-    // Not a byte for as long as any call may take: the other side is gone without a word, or hangs as a whole.
+    // No byte for as long as a call may take: the peer is gone without closing the connection, or hangs.
     if (this.silentSince !== undefined && now - this.silentSince >= longest) {
       this.lost(`not a byte came within ${longest} ms of a request`);
     } else if (isBlocked) {
@@ -376,7 +376,7 @@ export class Connection {
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
-  /** Whether an answer keeps those behind it back for longer than a call may take. That a call had little time proves nothing. */
+  /** Whether an incomplete answer has held back others for longer than a call may take. Calls with short timeouts do not count. */
   private isBlockedSince(started: number, now: number): boolean {
     const { openSince } = this.frames;
     return openSince !== undefined && openSince < started && now - openSince >= this.settings.rpcTimeout;
@@ -388,7 +388,7 @@ export class Connection {
   }
 
   private lost(why: string, cause?: unknown): void {
-    const message = `The connection to HBase server ${this.key} was lost: ${why}. Check the server and the way to it.`;
+    const message = `The connection to HBase server ${this.key} was lost: ${why}. Check the server and the network.`;
     this.end(new ConnectionError(message, { cause, details: { server: this.key } }));
   }
 
@@ -401,7 +401,7 @@ export class Connection {
     const socket = this.opened;
     this.opened = undefined;
     this.socket = undefined;
-    // Its listeners stay: a late error of a dead socket must not end the process.
+    // Listeners stay: a late error event without a listener would end the process.
     socket?.destroy();
     this.frames.clear();
     this.onEnd(this, error);

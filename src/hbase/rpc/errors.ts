@@ -1,10 +1,10 @@
 import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } from '../../errors.js';
 
-/** The errors that talking to a cluster adds. */
+/** The error classes of the HBase client. */
 
-/** Bytes from a server that break the protocol. The connection they came by is closed. */
+/** Malformed bytes from a server. Their connection is closed. */
 export class ProtocolError extends CorruptionError {
-  /** What is wrong with the bytes, alone. */
+  /** The description of the fault, without context. */
   readonly reason: string;
 
   constructor(message: string, options: RowanErrorOptions = {}) {
@@ -17,8 +17,8 @@ export class ProtocolError extends CorruptionError {
 }
 
 /**
- * An answer of a server is larger than what is believed of one. It fails what asked for it, at once and for good: the
- * same request meets it again. Others on the connection go on.
+ * An answer exceeds the limits `maxFrameSize` or `maxAnswerCells`. It fails its own call without a retry, because the same request
+ * would get it again. Other calls on the connection go on.
  */
 export class AnswerTooLargeError extends RowanError {
   constructor(message: string, options: RowanErrorOptions = {}) {
@@ -26,7 +26,7 @@ export class AnswerTooLargeError extends RowanError {
   }
 }
 
-/** A server cannot be reached, or the connection to it broke. Safe to repeat for all that can be repeated. */
+/** A server cannot be reached, or the connection to it broke. Operations that can be repeated may be. */
 export class ConnectionError extends RowanError {
   constructor(message: string, options: RowanErrorOptions = {}) {
     super('ERR_CONNECTION', message, { retryable: true, ...options });
@@ -34,8 +34,8 @@ export class ConnectionError extends RowanError {
 }
 
 /**
- * A change that must not be made twice was sent, and its answer was lost: it took effect or it did not. Read the row to
- * find out. Not retryable, for a blind repetition could apply it twice or see its own first effect.
+ * A change that must not be applied twice was sent, and its answer was lost. Whether it took effect is unknown: read the row to find
+ * out. Not retryable, because a retry could apply it twice or fail its condition by its own effect.
  */
 export class UnknownOutcomeError extends RowanError {
   constructor(message: string, options: RowanErrorOptions = {}) {
@@ -57,12 +57,12 @@ export interface RemoteErrorFacts {
   readonly remoteMessage: string;
   /** "host:port" of the server that answered. */
   readonly server: string;
-  /** Where a moved region went, when the server says so. */
+  /** The new location of a moved region, when the server gives it. */
   readonly movedTo?: MovedTo | undefined;
   readonly serverOverloaded?: boolean;
 }
 
-/** The new place of a region, as a `RegionMovedException` tells it. */
+/** The new location of a region, from a `RegionMovedException`. */
 export interface MovedTo {
   readonly host: string;
   readonly port: number;
@@ -70,7 +70,7 @@ export interface MovedTo {
   readonly seqNum: number;
 }
 
-/** An exception of a server: its class, its message, and what it means for a retry. */
+/** A server's exception: its class, its message and its retry class. */
 export class RemoteError extends RowanError {
   readonly retryClass: RetryClass;
   readonly exceptionClass: string;
@@ -98,18 +98,18 @@ export class RemoteError extends RowanError {
 }
 
 /**
- * What to do about an error:
- * - `never`: the same call fails again.
- * - `scanner`: this scanner is lost; open another one where it stood.
- * - `busy`: wait and repeat; the region is where it was thought to be.
- * - `immediate`: repeat at once (inside a Multi: the answer was full).
- * - `moved`: the region is elsewhere, and the error says where.
- * - `relocate`: look the region up again and repeat.
- * - `fatal`: the server will not speak with this client; the connection is closed.
+ * How the client reacts to an error:
+ * - `never`: fail; the same call would fail again.
+ * - `scanner`: the scanner is lost; open another at its position.
+ * - `busy`: wait and retry at the same location.
+ * - `immediate`: retry at once (inside a Multi: the answer was full).
+ * - `moved`: retry at the location that the error gives.
+ * - `relocate`: look the region up again and retry.
+ * - `fatal`: the server rejects this client; close the connection.
  */
 export type RetryClass = 'never' | 'scanner' | 'busy' | 'immediate' | 'moved' | 'relocate' | 'fatal';
 
-/** What HBase's exceptions mean for a client (`ClientExceptionsUtil`, `DoNotRetryIOException` and what extends it). */
+/** Retry class and error code of HBase's exceptions (`ClientExceptionsUtil`, `DoNotRetryIOException` and its subclasses). */
 
 interface Meaning {
   readonly retry: RetryClass;
@@ -190,19 +190,19 @@ add(
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCellCodecException', 'UnsupportedCompressionCodecException');
 add('fatal', 'ERR_CONNECTION', 'UnsupportedCryptoException', 'WrongVersionException');
 
-/** The names of the exceptions that have a meaning of their own. */
+/** The names of the exceptions in the table. */
 export function knownExceptions(): string[] {
   return [...table.keys()];
 }
 
-/** What a `DoNotRetryIOException` says when it is about the request, and what that is to us. */
+/** Error codes of a `DoNotRetryIOException`, by its message. */
 const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
   [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
   [/region is read only/i, 'ERR_READONLY'],
 ];
 
-/** Faults in the server's code that the same request meets again. HBase's own client repeats them to its last retry. */
+/** Exceptions of faults in the server that the same request would meet again. HBase's own client retries them. */
 const UNREADABLE = 'org.apache.hadoop.hbase.security.visibility.ParseException';
 
 const SERVER_FAULT =
@@ -234,14 +234,14 @@ export interface RemoteException {
   readonly serverOverloaded?: boolean | undefined;
 }
 
-/** The error for an exception that a server sent. `what` says what was asked, for the message. */
+/** The error for a server's exception. `what` describes the request, for the message. */
 export function remoteError(sent: RemoteException, server: string, what: string): RemoteError {
   const exception = { ...sent, className: classNameOf(sent.className) };
   const simple = exception.className.slice(exception.className.lastIndexOf('.') + 1).replace(/^.*\$/, '');
   const text = messageOf(exception);
   const meaning = meaningOf(exception, simple, text);
   const retryable = meaning.retry !== 'never' && meaning.retry !== 'fatal';
-  const next = NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Mend the request first.');
+  const next = NEXT_STEP[meaning.code] ?? (retryable ? 'Check that server.' : 'Correct the request first.');
   return new RemoteError(
     {
       code: meaning.code,
@@ -277,17 +277,17 @@ function meaningOf(exception: RemoteException, simple: string, text: string): Me
 
 const LONGEST_CLASS_NAME = 200;
 
-/** A class name as Java has them: what is none is not shown as one, whatever its length. */
+/** A Java class name. Other text is not shown as one. */
 function classNameOf(name: string): string {
   if (/^[\w.$]+$/.test(name) && name.length <= LONGEST_CLASS_NAME) return name;
   const shown = name.slice(0, LONGEST_CLASS_NAME).replace(/[^\w.$]/g, '?');
   return name.length > LONGEST_CLASS_NAME ? `${shown}…` : shown;
 }
 
-/** A server's message may quote a whole table descriptor; no more of it is shown. */
+/** The longest shown part of a server's message, which may quote a whole table descriptor. */
 const LONGEST_MESSAGE = 240;
 
-/** The message in a stack trace: what follows the class, up to the first frame; else what it was caused by. */
+/** The message of a stack trace: the text between class and first frame; if empty, that of its cause. */
 function messageOf(exception: RemoteException): string {
   const trace = exception.stackTrace;
   const frame = trace.search(/\n\s*at /);
@@ -312,7 +312,7 @@ function movedTo(exception: RemoteException, text: string): MovedTo | undefined 
 
 const THROTTLE_WAIT = / - wait (?:(\d+)hrs?, )?(?:(\d+)mins?, )?(?:(\d+)sec[, ]{0,2})?(?:(\d+)ms)?/;
 
-/** Milliseconds that an `RpcThrottlingException` asks to wait, or undefined when the error is no such. */
+/** Milliseconds that an `RpcThrottlingException` asks to wait; undefined for other errors. */
 export function throttleWait(error: RemoteError): number | undefined {
   if (error.simpleClass !== 'RpcThrottlingException') return undefined;
   const match = THROTTLE_WAIT.exec(error.remoteMessage);

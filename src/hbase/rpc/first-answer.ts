@@ -3,15 +3,15 @@ import { timerDelay } from '../../table/checks.js';
 import { asRowanError } from './call.js';
 
 export interface Asking {
-  /** How many are asked at once from the beginning. */
+  /** Candidates asked at the start. */
   readonly atOnce: number;
-  /** Milliseconds after which another one is asked too, though nobody has failed. */
+  /** Milliseconds without an answer after which another candidate is asked. */
   readonly stagger: number;
-  /** Milliseconds for all of them. */
+  /** Limit of the whole call, milliseconds. */
   readonly timeout: number;
 }
 
-/** Nobody had an answer; what each failed with, as far as they had ended. */
+/** No candidate answered. Has the errors of those that had failed. */
 export class NobodyAnswered extends Error {
   constructor(readonly errors: readonly RowanError[]) {
     super('nobody answered');
@@ -19,10 +19,9 @@ export class NobodyAnswered extends Error {
 }
 
 /**
- * The first answer of several that are asked the same: the next one is asked when another has failed, or has not answered
- * for a while, so that a few which hang cost a moment and not the whole time. The rest is told by the signal when it is
- * over.
- * @throws NobodyAnswered when all have failed, or the time is over.
+ * Asks several candidates the same and returns the first answer. Another candidate is asked when one fails or has not answered for a
+ * while, so that hung ones cost little. The signal aborts the remaining requests when there is an answer.
+ * @throws NobodyAnswered when all have failed, or at the timeout.
  */
 export function firstAnswer<C, T>(
   candidates: readonly C[],
@@ -64,8 +63,8 @@ export function firstAnswer<C, T>(
 }
 
 /**
- * `promise`, or a TimeoutError after `timeout` milliseconds, or a ClosedError when `signal` aborts. What the promise does
- * later is of no concern then.
+ * Resolves as `promise`, or rejects with a TimeoutError after `timeout` milliseconds or a ClosedError when `signal` aborts. A later
+ * outcome of the promise is ignored.
  */
 export function withTimeout<T>(
   promise: Promise<T>,

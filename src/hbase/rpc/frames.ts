@@ -6,42 +6,41 @@ import type { Call } from './call.js';
 import { type CellBlockCompression, packCells } from './connection-settings.js';
 import { ProtocolError } from './errors.js';
 
-/** Told of every frame, without its length. */
+/** Receives every frame, without its length. */
 export interface FrameHandler {
   /** One whole frame, `buffer[start, end)`. */
   frame(buffer: Buffer, start: number, end: number): void;
-  /** The beginning of a frame whose `length` is above the limit; the rest of it is passed over. */
+  /** The beginning of a frame whose `length` exceeds the limit. The rest is skipped. */
   oversized(buffer: Buffer, start: number, end: number, length: number): void;
 }
 
-/** What is kept of a frame that is too large: where its header says whose answer it is (five bytes, a tag, five bytes). */
+/** Bytes kept of a frame that is too large: they hold the call id (five bytes, a tag, five bytes). */
 const HEAD_SIZE = 11;
-/** Frames up to this size are given their memory when their length is known. */
+/** Frames up to this size are allocated as soon as their length is known. */
 const EAGER_SIZE = 4 << 20;
-/** Larger ones are given it when this part of them has come; until then memory doubles with what comes. */
+/** Larger ones are allocated when this share of them has arrived; until then memory doubles as bytes arrive. */
 const EAGER_PART = 4;
 const LEAST_CAPACITY = 65536;
-/** Less room than this in a frame is not worth a read of its own. */
+/** The least remaining room of a frame that is read into directly. */
 const LEAST_SPACE = 16384;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Cuts a stream into frames: `int32 length | bytes`. Frames that lie in one chunk are handed on in place; others are
- * put together once. Memory grows with the bytes that have come, never with the length that was announced, and a frame
- * above `maxFrameSize` is passed over without being kept.
+ * Cuts a stream into frames: `int32 length | bytes`. Frames within one chunk are passed on without a copy; others are copied once.
+ * Memory grows with the bytes received, not with the announced length, and a frame above `maxFrameSize` is skipped.
  *
- * Who reads from the network can read to where bytes stay ({@link space}, {@link fill}) in place of handing over chunks.
+ * A reader may put bytes of large frames directly into their memory ({@link space}, {@link fill}) instead of pushing chunks.
  */
 export class FrameAssembler {
-  /** Bytes of the next frame's length, fewer than four. */
+  /** Received bytes of the next frame's length, fewer than four. */
   private prefix: Buffer = NOTHING;
-  /** Announced length of the frame that is being collected; 0: none is. */
+  /** Length of the frame that is being collected; 0: none. */
   private length = 0;
-  /** How much of it is collected before it is handed on. */
+  /** Bytes of it that are collected before it is passed on. */
   private wanted = 0;
   private target: Buffer = NOTHING;
   private filled = 0;
-  /** Bytes still to be passed over. */
+  /** Bytes still to be skipped. */
   private skipping = 0;
   private begunAt = 0;
 
@@ -50,17 +49,17 @@ export class FrameAssembler {
     private readonly handler: FrameHandler,
   ) {}
 
-  /** When the frame began, on the clock of `performance.now()`, whose end has not come yet; undefined: between frames. */
+  /** When the incomplete frame began, on the clock of `performance.now()`; undefined: between frames. */
   get openSince(): number | undefined {
     return this.length > 0 || this.skipping > 0 || this.prefix.length > 0 ? this.begunAt : undefined;
   }
 
-  /** Bytes that are kept of a frame that is not whole. */
+  /** Bytes kept of the incomplete frame. */
   get collected(): number {
     return this.length > 0 ? this.filled : 0;
   }
 
-  /** @throws ProtocolError on an impossible length, and what the handler throws. */
+  /** Adds received bytes. @throws ProtocolError on an invalid length; errors of the handler. */
   push(chunk: Buffer): void {
     let at = 0;
     if (this.prefix.length > 0) {
@@ -86,14 +85,14 @@ export class FrameAssembler {
     }
   }
 
-  /** As {@link push}, of bytes that are only lent: those of a frame that goes on behind them are copied once, to where they stay. */
+  /** As {@link push}, of a chunk that the caller reuses: bytes of an incomplete frame are copied. */
   pushLent(chunk: Buffer): void {
     this.push(this.isBeginning(chunk) ? chunk : Buffer.from(chunk));
   }
 
   /**
-   * Where the next bytes of a large frame can be put; undefined while none is collected, for its last few, and for one so large that
-   * its memory grows with it: chunks have the collector of garbage look after what earlier ones have left.
+   * The memory for the next bytes of a large frame; undefined while none is collected, for its last few bytes, and while its memory
+   * still grows. Then the bytes are pushed as chunks.
    */
   space(): Buffer | undefined {
     if (this.length === 0 || this.wanted > EAGER_SIZE) return undefined;
@@ -101,13 +100,13 @@ export class FrameAssembler {
     return this.target.subarray(this.filled);
   }
 
-  /** The first `count` bytes of {@link space} are there. @throws what the handler throws. */
+  /** Declares the first `count` bytes of {@link space} filled. @throws errors of the handler. */
   fill(count: number): void {
     this.filled += count;
     this.handOnWhole();
   }
 
-  /** Forgets what has been collected. */
+  /** Drops the collected bytes. */
   clear(): void {
     this.prefix = NOTHING;
     this.target = NOTHING;
@@ -116,7 +115,7 @@ export class FrameAssembler {
     this.skipping = 0;
   }
 
-  /** Reads a length; hands the frame on when all of it is there. Answers where it stands then. */
+  /** Reads a length, and passes the frame on if it is complete. @returns the position behind the bytes consumed. */
   private begin(chunk: Buffer, at: number): number {
     const length = chunk.readInt32BE(at);
     this.begunAt = performance.now();
@@ -133,7 +132,7 @@ export class FrameAssembler {
     return start;
   }
 
-  /** Whether all of `chunk` is the beginning of one frame, which is to be kept. */
+  /** Whether `chunk` holds only the beginning of one frame that is to be kept. */
   private isBeginning(chunk: Buffer): boolean {
     if (this.length > 0 || this.skipping > 0 || this.prefix.length > 0 || chunk.length < 4) return false;
     const length = chunk.readInt32BE(0);
@@ -218,7 +217,7 @@ export function writeFrame(
   writer.int32BE(writer.mark() - frame);
 }
 
-/** The error of a request that could not be written: no server has seen it, and it fails again. */
+/** The error of a request that could not be encoded. It was not sent, and would fail again. */
 export function cannotBeSent(call: Call, cause: unknown): RowanError {
   if (cause instanceof RowanError && !(cause instanceof ProtocolError)) return cause;
   const why = (cause as Error)?.message ?? String(cause);
@@ -227,17 +226,17 @@ export function cannotBeSent(call: Call, cause: unknown): RowanError {
   });
 }
 
-/** `ResponseHeader.call_id` of an answer that is about the connection: -1 as an unsigned number. */
+/** `ResponseHeader.call_id` of an answer about the connection itself: -1 as an unsigned number. */
 export const CONNECTION_CALL_ID = 0xffffffff;
 
-/** Whose answer a frame is, what failed, and the length of its cell block. */
+/** A decoded `ResponseHeader`: call id, exception, length of the cell block. */
 export interface ResponseHeaderFields {
   readonly id: number;
   readonly exception: ExceptionResponse | undefined;
   readonly cellLength: number;
 }
 
-/** Reads the header that a frame begins with. By hand: every answer has one. */
+/** Decodes the header at a frame's beginning. By hand, because every answer has one. */
 export function readResponseHeader(reader: ProtoReader): ResponseHeaderFields {
   const outer = reader.enter();
   let id = CONNECTION_CALL_ID;
@@ -268,9 +267,9 @@ export function readResponseHeader(reader: ProtoReader): ResponseHeaderFields {
 }
 
 /**
- * The call's id of an answer of `length` bytes whose beginning `reader` stands at. It stands first in the header, the rest of which may
- * lie beyond what was kept.
- * @throws ProtocolError when it does not.
+ * The call id of an answer of `length` bytes, of which `reader` has the beginning. It is the header's first field; the rest of the
+ * header may be missing.
+ * @throws ProtocolError when another field comes first.
  */
 export function readIdOfBegun(reader: ProtoReader, length: number): number {
   reader.varint();

@@ -1,4 +1,4 @@
-/** What a client says first: `HBas`, version 0, the kind of authentication, and a `ConnectionHeader`. */
+/** The client's first message: `HBas`, version 0, the authentication method, and a `ConnectionHeader`. */
 
 import type { Socket } from 'node:net';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
@@ -14,17 +14,17 @@ import {
 } from './connection-settings.js';
 import { withTimeout } from './first-answer.js';
 
-/** The version whose behavior is asked for: 2.6 answers gets in cell blocks and limits the size of a Multi's answer. */
+/** The client version sent to the server: for 2.6 it answers gets in cell blocks and limits a Multi's answer. */
 const VERSION = { version: '2.6.5', versionMajor: 2, versionMinor: 6 };
 
-/** The six bytes before everything. */
+/** The six bytes of the preamble. */
 export function preamble(auth: AuthCode): Uint8Array {
   return Uint8Array.of(0x48, 0x42, 0x61, 0x73, 0, auth);
 }
 
 /**
- * The `ConnectionHeader` behind its length. Without a user the one who authenticated is meant: another name asks to act
- * for somebody else (Hadoop's proxy users).
+ * The `ConnectionHeader` with its length. Without a user it stands for the authenticated one; another name asks to impersonate that
+ * user (Hadoop's proxy users).
  */
 export function connectionHeader(
   user: string | undefined,
@@ -50,18 +50,18 @@ export function connectionHeader(
   return out;
 }
 
-/** What comes of the greeting for the bytes that follow it. */
+/** The outcome of the greeting. */
 export interface Greeted {
-  /** What is still to be said before the first request, and passes the layer. */
+  /** Bytes to send before the first request, through the security layer. */
   readonly header: Buffer;
   readonly layer: SecurityLayer | undefined;
-  /** Set where the server may still say something about the authentication. */
+  /** Set where the server may still send a message about the authentication. */
   readonly lastWord: LastWord | undefined;
 }
 
 /**
- * Greets a server over a fresh socket, and authenticates if there is a way to. The server says nothing to the greeting.
- * @throws RowanError what the authentication throws, or TimeoutError when it takes longer than `connectTimeout`.
+ * Greets a server over a new socket and authenticates as configured. The server does not answer the greeting itself.
+ * @throws RowanError errors of the authentication; TimeoutError when it takes longer than `connectTimeout`.
  */
 export async function sayHello(
   socket: Socket,

@@ -4,17 +4,17 @@ import { describe } from '../../table/checks.js';
 import { RequestHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
 
-/** Bytes of the attributes of one request, names and values: they are to name a request, not to carry it. */
+/** Limit of the encoded attributes of one request, bytes. */
 const MAX_BYTES = 16 << 10;
 
-/** What goes with a request beside what it asks (`RequestHeader.attribute`, HBase 2.6; older servers pass over it). */
+/** Attributes of a request (`RequestHeader.attribute`, HBase 2.6; older servers ignore them). */
 export class RequestAttributes {
   private constructor(
-    /** As fields of a `RequestHeader`. */
+    /** Encoded as fields of a `RequestHeader`. */
     readonly fields: Uint8Array,
   ) {}
 
-  /** @throws InvalidArgumentError for what is no object of texts, or larger than 16 KiB. */
+  /** @throws InvalidArgumentError for anything but an object of strings, and above 16 KiB. */
   static of(record: Readonly<Record<string, string>>): RequestAttributes | undefined {
     checkAttributes('attributes', record);
     const entries = Object.entries(record);
@@ -24,17 +24,17 @@ export class RequestAttributes {
     });
     if (fields.length <= MAX_BYTES) return new RequestAttributes(fields);
     throw new InvalidArgumentError(
-      `The attributes of a request take ${fields.length} bytes; ${MAX_BYTES} are allowed. Give an id of what is meant.`,
+      `The attributes of a request take ${fields.length} bytes; ${MAX_BYTES} are allowed. Send an id instead of the data.`,
     );
   }
 
-  /** Whether two requests may be one. */
+  /** Whether operations with these attributes may share a request. */
   static areSame(a: RequestAttributes | undefined, b: RequestAttributes | undefined): boolean {
     return a === b || (a !== undefined && b !== undefined && equalBytes(a.fields, b.fields));
   }
 }
 
-/** @throws InvalidArgumentError for what is no object of texts. */
+/** @throws InvalidArgumentError for anything but an object of strings. */
 export function checkAttributes(
   name: string,
   attributes: unknown,

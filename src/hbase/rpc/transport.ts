@@ -7,16 +7,16 @@ import { ConnectionError } from './errors.js';
 import { withTimeout } from './first-answer.js';
 import type { FrameAssembler } from './frames.js';
 
-/** What opening a socket takes of the settings of a connection. */
+/** The connection settings that opening a socket uses. */
 export type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'resolveAddress' | 'tls'>;
 
-/** How long an idle connection waits before the operating system probes it. */
+/** Idle time before the operating system sends keep-alive probes, ms. */
 const KEEP_ALIVE_DELAY = 15_000;
 
 /**
- * A connected socket to `address`. When `signal` aborts, whatever has been opened is closed at once. Without TLS `reader` gets
- * what comes, in place of events.
- * @throws ConnectionError when it cannot be reached in time, with the address that was tried.
+ * Opens a socket to `address`. When `signal` aborts, it is closed at once. Without TLS, `reader` receives the bytes instead of the
+ * socket's events.
+ * @throws ConnectionError with the address when it cannot be reached in time.
  */
 export async function openSocket(
   address: ServerAddress,
@@ -49,7 +49,7 @@ export async function openSocket(
     const fail = (cause: Error): void => {
       settle();
       socket.removeAllListeners();
-      socket.on('error', () => undefined); // a late error of a socket given up must not end the process
+      socket.on('error', () => undefined); // A late error event without a listener would end the process.
       socket.destroy();
       reject(
         new ConnectionError(`Cannot connect to ${tried}: ${cause.message}. ${adviceFor(cause)}`, {
@@ -76,9 +76,9 @@ export async function openSocket(
   });
 }
 
-/** A certificate is held against the name that the cluster gave, wherever `resolveAddress` found the server. */
+/** The certificate is verified for the name that the cluster gave, not for the result of `resolveAddress`. */
 function identityOf({ host }: ServerAddress): ConnectionOptions {
-  // A name may be sent ahead of the handshake, an address may not (RFC 6066).
+  // SNI takes host names only, not addresses (RFC 6066).
   if (isIP(host) === 0) return { servername: host };
   return { checkServerIdentity: (_, certificate) => checkServerIdentity(host, certificate) };
 }
@@ -96,8 +96,8 @@ function adviceFor(cause: NodeJS.ErrnoException): string {
 }
 
 /**
- * A socket whose bytes pass a {@link SecurityLayer}. Layers count messages, and may take their time: what goes out leaves
- * in the order it was given, what comes in is handed on in the order it came, and nothing behind a failure is.
+ * A socket whose bytes pass through a {@link SecurityLayer}. Layers number messages and are asynchronous, so the order of bytes is
+ * kept in both directions, and nothing is passed on after a failure.
  */
 export class SecuredStream {
   private outgoing: Promise<void> = Promise.resolve();
@@ -109,7 +109,7 @@ export class SecuredStream {
     private readonly socket: Socket,
     private readonly layer: SecurityLayer,
     private readonly take: (data: Buffer) => void,
-    /** Told once, of the first failure. */
+    /** Called once, with the first error. */
     private readonly onError: (error: unknown) => void,
   ) {}
 
@@ -118,7 +118,7 @@ export class SecuredStream {
     return this.waiting;
   }
 
-  /** `data` is no longer needed when `onWritten` is called. */
+  /** `onWritten` is called when `data` may be reused. */
   write(data: Buffer, onWritten: () => void): void {
     this.waiting += data.length;
     this.outgoing = this.next(this.outgoing, async () => {
@@ -149,22 +149,22 @@ export class SecuredStream {
   }
 }
 
-/** What is read while no large frame is under way. All sockets of a thread share it: it is emptied before the next read. */
+/** The buffer of reads outside large frames. All sockets of a thread share it, because it is consumed before the next read. */
 const SHARED = Buffer.allocUnsafeSlow(65536);
 
 export interface SocketReaderOwner {
-  /** Bytes have come, which are looked at then. */
+  /** Called when bytes have arrived. */
   onArrival(): void;
-  /** They are no frames, or what takes frames has failed. */
+  /** Called when the bytes are malformed or the frame handler has thrown. */
   onUnreadable(error: unknown): void;
 }
 
 /**
- * Reads from a plain socket to where the bytes stay: what a large frame lacks straight into its memory, in reads as large as that.
- * A stream's own chunks would cost an allocation of 64 KiB and a copy each.
+ * Reads a plain socket into preallocated memory: the rest of a large frame directly into the frame. A stream's own chunks would cost
+ * an allocation of 64 KiB and a copy each.
  */
 export class SocketReader {
-  /** Where the read that is under way puts its bytes; undefined: in the shared buffer. */
+  /** The target of the current read; undefined: the shared buffer. */
   private space: Buffer | undefined;
 
   constructor(
@@ -174,7 +174,7 @@ export class SocketReader {
 
   /** For `net.connect`. */
   readonly onread = {
-    // A function is asked again for each read, which the types do not know.
+    // Node also accepts a function, called for each read, which its types lack.
     buffer: (() => {
       this.space = this.frames.space();
       return this.space ?? SHARED;

@@ -1,35 +1,35 @@
 import type { Socket } from 'node:net';
 import { AuthCode, type ServerAddress } from '../rpc/connection-settings.js';
 
-/** What passes the bytes of an authenticated connection: nothing to do, or signing and sealing (`auth-int`, `auth-conf`). */
+/** The security layer of an authenticated connection, which signs or seals its bytes (`auth-int`, `auth-conf`). */
 export interface SecurityLayer {
-  /** What goes over the socket in the place of `data`. Called again when it has answered, never before. */
+  /** @returns the bytes to send for `data`. Not called again before the last call has resolved. */
   wrap(data: Buffer): Buffer | Promise<Buffer>;
   /**
-   * Takes bytes of the stream; answers what they hold unwrapped, as far as it is complete. Called again when it has
-   * answered; a failure ends the connection.
+   * Unwraps bytes of the stream. Not called again before the last call has resolved. An error ends the connection.
+   * @returns the content of the complete messages.
    */
   unwrap(data: Buffer): Buffer[] | Promise<Buffer[]>;
 }
 
-/** How an authentication ended. */
+/** The outcome of an authentication. */
 export interface Authenticated {
-  /** What passes the connection's bytes from then on; undefined: nothing does. */
+  /** The security layer of the connection; undefined: none. */
   readonly layer?: SecurityLayer | undefined;
-  /** The server wants no authentication, and believes the name of the user. */
+  /** Whether the server requires no authentication and trusts the user's name. */
   readonly isSimple?: boolean | undefined;
 }
 
-/** A way to say who one is. {@link simpleAuthenticator} or one of `security/kerberos.ts`. */
+/** An authentication method: {@link simpleAuthenticator}, or one of Kerberos or tokens. */
 export interface Authenticator {
-  /** The byte of the preamble. */
+  /** Its byte in the preamble. */
   readonly code: AuthCode;
   /**
-   * The exchange between preamble and connection header. Absent: there is none, and the user's name is believed.
+   * Runs the exchange between preamble and connection header. Absent: there is none, and the server trusts the user's name.
    * @throws RowanError `ERR_SECURITY` when the server refuses.
    */
   negotiate?(socket: Socket, server: ServerAddress): Promise<Authenticated>;
 }
 
-/** HBase's SIMPLE: the user's name is believed. */
+/** HBase's SIMPLE: the server trusts the user's name. */
 export const simpleAuthenticator: Authenticator = { code: AuthCode.Simple };

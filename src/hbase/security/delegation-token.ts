@@ -5,32 +5,31 @@ import { DigestSession } from './digest-md5.js';
 import { negotiateSasl, type Protection, protectionsOf } from './sasl.js';
 
 /**
- * A secret that a cluster gave to somebody whom it knows by Kerberos, for those who work in that one's name
- * (`AuthenticationTokenIdentifier`). Whoever has it is believed until it expires (`hbase.auth.token.max.lifetime`, seven
- * days if not set). It cannot be renewed.
+ * A delegation token (`AuthenticationTokenIdentifier`): a secret that the cluster issues to a Kerberos user, with which processes act as
+ * that user. It is valid until it expires (`hbase.auth.token.max.lifetime`, by default seven days) and cannot be renewed.
  */
 export interface DelegationToken {
   readonly identifier: Uint8Array;
   readonly password: Uint8Array;
-  /** What it is for; of HBase the id of the cluster. */
+  /** The service that it is for; of HBase the cluster id. */
   readonly service: string;
 }
 
 export interface TokenOptions {
-  /** As that of `kerberosAuthenticator`. */
+  /** As the option of `kerberosAuthenticator`. */
   readonly protection?: Protection | readonly Protection[];
-  /** Go on without authentication at a server that wants none; default false. */
+  /** Whether to connect without authentication to a server that requires none; default false. */
   readonly fallbackToSimple?: boolean;
 }
 
 const KIND = 'HBASE_AUTH_TOKEN';
-/** HBase names neither protocol nor host when it makes its side of the exchange; Java writes that so. */
+/** HBase's SASL server has neither protocol nor host, which Java writes so. */
 const DIGEST_URI = 'null/default';
 
 /**
- * Authenticates with a delegation token (SASL DIGEST-MD5), as it came from `HBaseAdmin.createDelegationToken` or in the
- * form that Hadoop's `Token.encodeToUrlString` has.
- * @throws InvalidArgumentError for what is no token.
+ * Authenticates with a delegation token (SASL DIGEST-MD5) from `HBaseAdmin.createDelegationToken`, or in the text form of Hadoop's
+ * `Token.encodeToUrlString`.
+ * @throws InvalidArgumentError for an invalid token.
  */
 export function tokenAuthenticator(
   token: DelegationToken | string,
@@ -54,8 +53,8 @@ export function tokenAuthenticator(
 }
 
 /**
- * The token by which a user of `rowan serve` shows his secret (docs/server.md); `encodeToken` gives it to clients in Java, with the
- * id of the cluster as `service`.
+ * The token of a user of `rowan serve`, made from the user's secret (docs/server.md). `encodeToken` encodes it for Java clients, with the
+ * cluster id as `service`.
  */
 export function secretToken(user: string, secret: string, service = ''): DelegationToken {
   const name = Buffer.from(user);
@@ -73,12 +72,12 @@ function varintOf(value: number): Buffer {
   return Buffer.of(...bytes, rest);
 }
 
-/** Authenticates at `rowan serve` as a user of it, who shows that he knows his secret (docs/server.md). */
+/** Authenticates at `rowan serve` with a user's secret (docs/server.md). */
 export function secretAuthenticator(user: string, secret: string): Authenticator {
   return tokenAuthenticator(secretToken(user, secret));
 }
 
-/** The text by which Hadoop passes tokens on (`Token.encodeToUrlString`). It is a secret. */
+/** The text form of a token (Hadoop's `Token.encodeToUrlString`). It contains the secret. */
 export function encodeToken(token: DelegationToken): string {
   const { identifier, password, service } = checkToken(token);
   const parts = [identifier, password, Buffer.from(KIND), Buffer.from(service)];
@@ -86,8 +85,8 @@ export function encodeToken(token: DelegationToken): string {
 }
 
 /**
- * A token from its text.
- * @throws InvalidArgumentError for a text that is none, or a token of another kind than HBase's.
+ * Decodes a token from its text form.
+ * @throws InvalidArgumentError for invalid text, or a token of another kind than HBase's.
  */
 export function parseToken(text: string): DelegationToken {
   const data = Buffer.from(text.trim(), 'base64url');
@@ -109,7 +108,7 @@ export function parseToken(text: string): DelegationToken {
 
 function noToken(): InvalidArgumentError {
   return new InvalidArgumentError(
-    'The delegation token is none: give what createDelegationToken answered, or the text of encodeToken (Hadoop: ' +
+    'The delegation token is invalid. Give the token that createDelegationToken returned, or the text of encodeToken (Hadoop: ' +
       'Token.encodeToUrlString).',
   );
 }

@@ -12,8 +12,8 @@ import {
 } from './sasl.js';
 
 /**
- * The stream cipher that `auth-conf` of DIGEST-MD5 uses (RFC 2831, 2.4). OpenSSL 3 has put it away with what is too weak
- * for anything new; it is here because HBase's servers speak no better one in this mechanism.
+ * RC4, the cipher of `auth-conf` in DIGEST-MD5 (RFC 2831, 2.4). It is weak, and OpenSSL 3 has it only in its legacy provider; HBase's
+ * servers support no better one in this mechanism.
  */
 export class Rc4 {
   private readonly state = Uint8Array.from({ length: 256 }, (_, i) => i);
@@ -30,7 +30,7 @@ export class Rc4 {
     }
   }
 
-  /** Enciphers or deciphers the next bytes of the stream. */
+  /** Encrypts or decrypts the next bytes of the stream. */
   apply(data: Uint8Array): Buffer {
     const { state } = this;
     const out = Buffer.allocUnsafe(data.length);
@@ -50,7 +50,7 @@ export class Rc4 {
   }
 }
 
-/** What passes the messages after DIGEST-MD5 (RFC 2831, 2.3 and 2.4). */
+/** Signing and sealing of messages with DIGEST-MD5 (RFC 2831, 2.3 and 2.4). */
 
 const MAC_LENGTH = 10;
 /** Message type 1 and the number of the message. */
@@ -76,7 +76,7 @@ class Direction {
       : undefined;
   }
 
-  /** The signature of the next message, and its number. */
+  /** @returns the signature and number of the next message. */
   next(message: Buffer): { readonly mac: Buffer; readonly number: Buffer } {
     const number = Buffer.alloc(4);
     number.writeUInt32BE(this.count);
@@ -87,14 +87,14 @@ class Direction {
 }
 
 /**
- * Signs every message, and seals it with `seals` too: `message | mac[10] | 0x0001 | int32 number`, of which message and mac
- * are enciphered.
+ * Signs every message; with `seals` encrypts it, too: `message | mac[10] | 0x0001 | int32 number`, of which message and mac are
+ * encrypted.
  */
 export class DigestLayer implements MessageLayer {
   private readonly sent: Direction;
   private readonly received: Direction;
 
-  /** For a client; with `isServer` the other side. */
+  /** Of the client's side; with `isServer` the server's. */
   constructor(ha1: Buffer, seals: boolean, isServer = false) {
     const toServer = new Direction(ha1, 'client-to-server', seals);
     const toClient = new Direction(ha1, 'server-to-client', seals);
@@ -108,7 +108,7 @@ export class DigestLayer implements MessageLayer {
     return Buffer.concat([this.sent.cipher?.apply(signed) ?? signed, TRAILER, number]);
   }
 
-  /** @throws ProtocolError when the message is not the next one, or is not as it was sent. */
+  /** @throws ProtocolError when the message is out of order or was changed. */
   unwrap(wrapped: Buffer): Buffer {
     const end = wrapped.length - TRAILER_LENGTH;
     if (end < MAC_LENGTH) throw new ProtocolError('A signed message of the server is too short.');
@@ -125,22 +125,22 @@ export class DigestLayer implements MessageLayer {
   }
 }
 
-/** SASL DIGEST-MD5 (RFC 2831), in which HBase and ZooKeeper take shared secrets: delegation tokens and passwords. */
+/** SASL DIGEST-MD5 (RFC 2831), which HBase uses for delegation tokens and ZooKeeper for passwords. */
 
-/** Who one is, and at which service. */
+/** User, password and service. */
 export interface DigestCredentials {
   readonly username: string;
   readonly password: string;
-  /** `protocol/host` as the server has it: HBase "null/default", ZooKeeper "zookeeper/zk-sasl-md5". */
+  /** `protocol/host` as configured on the server: HBase "null/default", ZooKeeper "zookeeper/zk-sasl-md5". */
   readonly uri: string;
 }
 
-/** RFC 2831, 2.1.1: a challenge is no longer. */
+/** The longest challenge (RFC 2831, 2.1.1). */
 const LONGEST_CHALLENGE = 2048;
-/** Of one wrapped message; what HBase's own client says. */
+/** The largest wrapped message, as HBase's own client announces. */
 const MAX_BUFFER = 65536;
 const COUNT = '00000001';
-/** Stands for the hash of a body, which signed and sealed connections have none of. */
+/** In place of the body's hash, for signed and sealed connections. */
 const NO_BODY = `:${'0'.repeat(32)}`;
 
 /** The client's side of the exchange. */
@@ -157,12 +157,12 @@ export class DigestSession implements SaslSession {
     private readonly cnonce: string = randomBytes(24).toString('base64'),
   ) {}
 
-  /** The server speaks first. */
+  /** None: the server sends the first token. */
   async start(): Promise<Uint8Array> {
     return new Uint8Array(0);
   }
 
-  /** @throws RowanError `ERR_SECURITY` when the server knows the secret no more than anybody. */
+  /** @throws RowanError `ERR_SECURITY` when the server fails to prove that it knows the secret. */
   async respond(challenge: Uint8Array): Promise<Uint8Array | undefined> {
     if (challenge.length > LONGEST_CHALLENGE) {
       throw new ProtocolError(`The server sent a challenge of ${challenge.length} bytes.`);
@@ -184,7 +184,7 @@ export class DigestSession implements SaslSession {
   private answer(challenge: ReadonlyMap<string, string>): string {
     const nonce = challenge.get('nonce');
     if (nonce === undefined || challenge.get('algorithm') !== 'md5-sess') {
-      throw new ProtocolError('The server sent no challenge of DIGEST-MD5.');
+      throw new ProtocolError('The server sent no DIGEST-MD5 challenge.');
     }
     const offers = (challenge.get('qop') ?? 'auth').split(',').map((qop) => qop.trim());
     const ciphers = (challenge.get('cipher') ?? '').split(',').map((cipher) => cipher.trim());
@@ -219,7 +219,7 @@ export class DigestSession implements SaslSession {
   }
 }
 
-/** What both sides of an exchange know. */
+/** The values of an exchange that both sides know. */
 export interface DigestExchange extends DigestCredentials {
   readonly realm: string;
   readonly nonce: string;
@@ -230,7 +230,7 @@ function sessionHash({ username, realm, password, nonce, cnonce }: DigestExchang
   return md5(md5(hashed(username), ':', hashed(realm), ':', hashed(password)), `:${nonce}:${cnonce}`);
 }
 
-/** What shows that one knows the password: of a client to the method `AUTHENTICATE`, of a server to none. */
+/** The proof of knowing the password: the client's uses the method `AUTHENTICATE`, the server's none. */
 export function digestResponse(
   exchange: DigestExchange,
   method: string,
@@ -249,7 +249,7 @@ function md5(...parts: readonly (string | Buffer)[]): Buffer {
   return hash.digest();
 }
 
-/** RFC 2831, 2.1.2.1: what fits into ISO 8859-1 is hashed in it. */
+/** Text that fits into ISO 8859-1 is hashed in that encoding (RFC 2831, 2.1.2.1). */
 function hashed(text: string): Buffer {
   const fits = [...text].every((character) => character.charCodeAt(0) <= 0xff);
   return Buffer.from(text, fits ? 'latin1' : 'utf8');
@@ -261,13 +261,13 @@ function quoted(text: string): string {
 
 const DIRECTIVE = /\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))\s*(?:,|$)/gy;
 
-/** `name=value, name="value"`. The first of a name counts. @throws ProtocolError */
+/** Parses `name=value, name="value"`. The first value of a name counts. @throws ProtocolError for malformed text. */
 export function parseDirectives(text: string): Map<string, string> {
   const fields = new Map<string, string>();
   DIRECTIVE.lastIndex = 0;
   while (DIRECTIVE.lastIndex < text.length) {
     const match = DIRECTIVE.exec(text);
-    if (match === null) throw new ProtocolError('The server sent a challenge that is no list of directives.');
+    if (match === null) throw new ProtocolError('The server sent a malformed DIGEST-MD5 challenge.');
     const [, name = '', inQuotes, bare = ''] = match;
     if (!fields.has(name)) fields.set(name, inQuotes?.replace(/\\(.)/g, '$1') ?? bare);
   }

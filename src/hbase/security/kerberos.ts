@@ -13,9 +13,9 @@ import {
   WrappedStream,
 } from './sasl.js';
 
-/** Signs messages with a Kerberos context (RFC 4121), or seals them too. */
+/** Signs, or signs and seals, messages with a Kerberos context (RFC 4121). */
 export class GssapiLayer implements MessageLayer {
-  /** The package keeps one answer for each context: two calls at once would take each other's. */
+  /** Calls run one after the other: the package keeps one result for each context. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -29,12 +29,12 @@ export class GssapiLayer implements MessageLayer {
     );
   }
 
-  /** @throws ProtocolError when it was changed, came out of order, or was to be sealed and is not. */
+  /** @throws ProtocolError when the message was changed, is out of order, or should be sealed and is not. */
   unwrap(message: Buffer): Promise<Buffer> {
     return this.oneByOne(async () => {
       const plain = bytesOfBase64(await this.client.unwrap(message.toString('base64')));
       if (this.seals && Number(this.client.responseConf ?? 1) !== 1) {
-        throw new ProtocolError('The server sent a message that was to be sealed, and is not.');
+        throw new ProtocolError('The server sent an unsealed message on a sealed connection.');
       }
       return plain;
     });
@@ -57,35 +57,35 @@ function bytesOfBase64(text: string | null | undefined): Buffer {
   return Buffer.from(text ?? '', 'base64');
 }
 
-/** Kerberos (SASL GSSAPI) by way of the npm package `kerberos`, which is not installed with Rowan. */
+/** Kerberos (SASL GSSAPI) by the npm package `kerberos`, which is not installed with Rowan. */
 
 export interface KerberosOptions {
-  /** The client's principal, of which a ticket is in the cache or the keytab; default: that of the ticket cache. */
+  /** The client's principal, with a ticket in the cache or a keytab; default: that of the ticket cache. */
   readonly principal?: string;
   /** The first part of the servers' principal (`hbase.regionserver.kerberos.principal`); default "hbase". */
   readonly serviceName?: string;
-  /** The host part of the servers' principal; default: the host by which the cluster names the server, lower case. */
+  /** The host part of the servers' principal; default: the server's host name in the cluster, in lower case. */
   readonly serviceHost?: (server: ServerAddress) => string | Promise<string>;
   /**
-   * How requests are protected (`hbase.rpc.protection`): one, or several in the order they are wanted; default: what the
-   * server asks for, the least if it leaves the choice.
+   * Protection of requests (`hbase.rpc.protection`): one level, or several in order of preference; default: the lowest that the server
+   * offers.
    */
   readonly protection?: Protection | readonly Protection[];
-  /** Go on without authentication at a server that wants none; default false. */
+  /** Whether to connect without authentication to a server that requires none; default false. */
   readonly fallbackToSimple?: boolean;
   /** The package `kerberos`, if it is loaded already. */
   readonly kerberos?: KerberosModule;
 }
 
-/** `GSS_C_MUTUAL_FLAG`, `REPLAY`, `SEQUENCE`, `CONF`, `INTEG`: what signing and sealing takes. */
+/** The flags `GSS_C_MUTUAL_FLAG`, `REPLAY`, `SEQUENCE`, `CONF`, `INTEG`, needed for signing and sealing. */
 const GSS_FLAGS = 2 | 4 | 8 | 16 | 32;
 /** RFC 4752, 3.1: the bits of the security layers. */
 const LAYER_BITS: Readonly<Record<Protection, number>> = { authentication: 1, integrity: 2, privacy: 4 };
-/** The largest wrapped message that is asked for, as HBase's own client does. */
+/** The largest wrapped message, as HBase's own client announces. */
 const MAX_BUFFER = 65536;
 
 /**
- * Authenticates with Kerberos tickets; requests are signed or sealed as {@link KerberosOptions.protection} says.
+ * Authenticates with Kerberos tickets. Requests are signed or sealed according to {@link KerberosOptions.protection}.
  * @throws UnsupportedError on the first connection when the package `kerberos` is not installed.
  */
 export function kerberosAuthenticator(options: KerberosOptions = {}): Authenticator {
@@ -101,7 +101,7 @@ export function kerberosAuthenticator(options: KerberosOptions = {}): Authentica
   };
 }
 
-/** A SASL session of GSSAPI with `service`, `name@host`. */
+/** A GSSAPI session with `service`, `name@host`. */
 export async function gssapiSession(
   service: string,
   accepted: readonly Protection[],
@@ -117,11 +117,11 @@ export async function gssapiSession(
     });
     return new GssapiSession(client, accepted, server);
   } catch (cause) {
-    throw securityError(`Kerberos could not begin with ${service}`, cause);
+    throw securityError(`Kerberos could not start an exchange with ${service}`, cause);
   }
 }
 
-/** RFC 4752: tokens until the context stands, then one round about the security layer. */
+/** RFC 4752: tokens until the context is established, then a round for the security layer. */
 class GssapiSession implements SaslSession {
   isComplete = false;
   layer: WrappedStream | undefined;
@@ -141,7 +141,7 @@ class GssapiSession implements SaslSession {
     return this.call('go on', async () => {
       if (!this.client.contextComplete) {
         const answer = await this.client.step(token);
-        // The last step may have nothing to say, and the server waits for an empty token then.
+        // The last step may produce no token. The server then expects an empty one.
         return fromBase64(answer ?? '');
       }
       const offer = fromBase64((await this.client.unwrap(token)) ?? '');
@@ -153,7 +153,7 @@ class GssapiSession implements SaslSession {
       answer[0] = LAYER_BITS[chosen];
       const wrapped = await this.client.wrap(answer.toString('base64'), { protect: false });
       if (chosen !== 'authentication') {
-        // Unsealed, a message stands in its token as it is. The package up to 7.0.0 writes "no layer" in its place.
+        // An unsealed message is part of its token. The package up to 7.0.0 writes "no layer" instead of it.
         if (!Buffer.from(fromBase64(wrapped)).includes(answer)) throw cannotProtect(chosen, this.server);
         this.layer = new WrappedStream(new GssapiLayer(this.client, chosen === 'privacy'));
       }
@@ -189,7 +189,7 @@ function securityError(what: string, cause: unknown): RowanError {
 }
 
 async function loadKerberos(): Promise<KerberosModule> {
-  // A name that the compiler does not look up: the package is there or not.
+  // A variable, so that the compiler does not resolve the optional package.
   const name: string = 'kerberos';
   try {
     const loaded = (await import(name)) as KerberosModule & { readonly default?: KerberosModule };
@@ -202,7 +202,7 @@ async function loadKerberos(): Promise<KerberosModule> {
   }
 }
 
-/** What is used of the package `kerberos`; tokens are base64. */
+/** The used part of the package `kerberos`; tokens are base64. */
 export interface KerberosModule {
   initializeClient(
     service: string,
@@ -213,7 +213,7 @@ export interface KerberosModule {
 export interface KerberosClient {
   readonly contextComplete: boolean;
   readonly username?: string;
-  /** Whether what was unwrapped last had been sealed: 0 or 1. */
+  /** Whether the last unwrapped message was sealed: 0 or 1. */
   readonly responseConf?: number | string;
   step(challenge: string): Promise<string>;
   unwrap(challenge: string): Promise<string>;

@@ -10,9 +10,9 @@ const ERROR = 1;
 const LONGEST_REFUSAL = 1 << 16;
 
 /**
- * What a server may still say about an authentication that is complete for the client: that it is refused after all, or
- * once more that it is well. It stands in front of the first answer and takes the form of the exchange; an answer never
- * begins like it, for no answer is of 0 or 1 bytes.
+ * Reads the message that a server may still send after the authentication is complete for the client: a late refusal, or a repeated
+ * success. It precedes the first answer, in the format of the exchange, and cannot be mistaken for one, because no answer has a length
+ * of 0 or 1 bytes.
  */
 export class LastWord {
   private data: Buffer = Buffer.alloc(0);
@@ -20,7 +20,7 @@ export class LastWord {
   constructor(private readonly server: string) {}
 
   /**
-   * Answers the bytes behind the last word; undefined: more is needed.
+   * @returns the bytes behind the message; undefined: more bytes are needed.
    * @throws RowanError `ERR_SECURITY` when the server refuses.
    */
   push(chunk: Buffer): Buffer | undefined {
@@ -58,7 +58,7 @@ export class LastWord {
 
 const LONGEST_SHOWN = 300;
 
-/** A server's refusal of an authentication, in its words. */
+/** The error of a refused authentication, with the server's message. */
 export function refusedBy(server: string, className: string, message: string): RowanError {
   const shown = (text: string): string =>
     text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
@@ -76,17 +76,17 @@ export function refusedBy(server: string, className: string, message: string): R
  *     client:  int32 length | token
  *     server:  int32 status; 0: int32 length | token; else two strings, class and message, each int32 length | UTF-8
  *
- * A server that does no SASL answers length -88: go on without.
+ * A server without SASL answers length -88: continue without it.
  */
 
 /** One side of a SASL exchange. */
 export interface SaslSession {
-  /** The first token, to be sent unasked. */
+  /** The first token, sent before the server's. */
   start(): Promise<Uint8Array>;
-  /** The answer to a token of the server; undefined: nothing to send. */
+  /** @returns the answer to a token of the server; undefined: nothing to send. */
   respond(challenge: Uint8Array): Promise<Uint8Array | undefined>;
   readonly isComplete: boolean;
-  /** What passes the connection's bytes from then on; undefined: nothing. */
+  /** The security layer of the connection; undefined: none. */
   readonly layer: SecurityLayer | undefined;
 }
 const SWITCH_TO_SIMPLE = -88;
@@ -94,7 +94,7 @@ const LONGEST_TOKEN = 1 << 20;
 
 /**
  * Runs the exchange to its end.
- * @throws RowanError `ERR_SECURITY` when the server refuses, or wants no SASL and `allowSimple` is false.
+ * @throws RowanError `ERR_SECURITY` when the server refuses, or uses no SASL and `allowSimple` is false.
  */
 export async function negotiateSasl(
   socket: Socket,
@@ -138,7 +138,7 @@ async function refusal(input: SocketReader, server: string): Promise<RowanError>
   return refusedBy(server, name, message);
 }
 
-/** Reads exact numbers of bytes from a socket; what is left over goes back to it. */
+/** Reads exact numbers of bytes from a socket, and returns the rest to it. */
 class SocketReader {
   private data: Buffer = Buffer.alloc(0);
   private wake: (() => void) | undefined;
@@ -189,26 +189,25 @@ class SocketReader {
   }
 }
 
-/** `hbase.rpc.protection`: who one is, that nothing was changed on the way, that nobody has read it. */
+/** The levels of `hbase.rpc.protection`: authentication, integrity, privacy. */
 export const PROTECTIONS = ['authentication', 'integrity', 'privacy'] as const;
 export type Protection = (typeof PROTECTIONS)[number];
 
-/** SASL's names of them (RFC 2831). */
+/** Their SASL names (RFC 2831). */
 const QOP: Readonly<Record<Protection, string>> = {
   authentication: 'auth',
   integrity: 'auth-int',
   privacy: 'auth-conf',
 };
 
-/** SASL's name of a protection. */
+/** The SASL name of a level. */
 export function qopOf(protection: Protection): string {
   return QOP[protection];
 }
 
 /**
- * What an option `protection` accepts, the most wanted first; default: all, the least first, as a server that offers
- * several is content with the least of them.
- * @throws InvalidArgumentError for what is none of them.
+ * The levels of the option `protection`, in order of preference; default: all, the lowest first.
+ * @throws InvalidArgumentError for an unknown level.
  */
 export function protectionsOf(option: Protection | readonly Protection[] | undefined): readonly Protection[] {
   const list: readonly Protection[] =
@@ -239,16 +238,16 @@ export function chooseProtection(
   );
 }
 
-/** Signs or seals single messages, in their order. */
+/** Signs or seals single messages, in order. */
 export interface MessageLayer {
   wrap(message: Buffer): Buffer | Promise<Buffer>;
   /** @throws RowanError when the message was changed on the way. */
   unwrap(message: Buffer): Buffer | Promise<Buffer>;
 }
 
-/** The most that is wrapped at once: what Java's SASL takes, less what signing and sealing add. */
+/** The most bytes wrapped at once: the limit of Java's SASL, less the overhead of signing and sealing. */
 const LARGEST_PART = 60_000;
-/** A server wraps an answer as a whole. */
+/** The largest wrapped message of a server, which wraps an answer as a whole. */
 const LARGEST_MESSAGE = 1 << 30;
 
 /** A stream of wrapped messages as HBase sends it: `int32 length | wrapped`. */

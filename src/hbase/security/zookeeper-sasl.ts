@@ -1,4 +1,4 @@
-/** Who one is to ZooKeeper, which takes SASL in requests of its own protocol. */
+/** Authentication to ZooKeeper, which transports SASL in requests of its own protocol. */
 
 import { InvalidArgumentError } from '../../errors.js';
 import { addressKey, type ServerAddress } from '../rpc/connection-settings.js';
@@ -6,14 +6,14 @@ import { DigestSession } from './digest-md5.js';
 import { gssapiSession, type KerberosOptions } from './kerberos.js';
 import type { Protection, SaslSession } from './sasl.js';
 
-/** Begins an exchange with a server of the quorum. */
+/** Starts an exchange with a server of the quorum. */
 export interface ZooKeeperSasl {
   session(server: ServerAddress): Promise<SaslSession>;
 }
 
-/** ZooKeeper offers no other. */
+/** The only mechanism of ZooKeeper beside Kerberos. */
 const ACCEPTED: readonly Protection[] = ['authentication'];
-/** As ZooKeeper's servers name themselves. */
+/** The service name of ZooKeeper's servers. */
 const DIGEST_URI = 'zookeeper/zk-sasl-md5';
 
 /** A user and password of the server's JAAS section (`DigestLoginModule`). */

@@ -4,7 +4,7 @@
  *     int32 length | int32 keyLength | int32 valueLength |
  *       int16 rowLength | row | uint8 familyLength | family | qualifier | int64 timestamp | uint8 type | value
  *
- * A cell block is a run of them. Cells that are read are views of the block.
+ * A cell block is a sequence of them. Decoded cells are views of the block.
  */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
@@ -15,15 +15,15 @@ import { tooManyObjects } from './proto-reader.js';
 import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
 
 const TWO_32 = 4294967296;
-/** Bytes of a key beside row, family and qualifier. */
+/** Bytes of a key without row, family and qualifier. */
 const KEY_OVERHEAD = 12;
-/** Where a cell's row begins. */
+/** The offset of a cell's row. */
 const ROW_AT = 14;
 /** HBase's `Long.MAX_VALUE`, in halves. */
 const LATEST_HIGH = 0x7fffffff;
 const LATEST_LOW = 0xffffffff;
 
-/** Writes one cell in front of what the writer has. `timestamp` may be `LATEST_TIMESTAMP`. */
+/** Prepends one cell to the writer's bytes. `timestamp` may be `LATEST_TIMESTAMP`. */
 export function writeCell(
   writer: ProtoWriter,
   row: Uint8Array,
@@ -49,7 +49,7 @@ export function writeLongCell(
   writer.buffer.writeBigInt64BE(amount, start);
 }
 
-/** Makes room for a cell, writes all but its value, and answers where the value begins. */
+/** Allocates a cell and writes all but its value. @returns the offset of the value. */
 function beginCell(
   writer: ProtoWriter,
   row: Uint8Array,
@@ -96,24 +96,24 @@ function copyInto(buffer: Uint8Array, at: number, bytes: Uint8Array): number {
   return at + length;
 }
 
-/** Reads the cells of one cell block. Rows, and qualifiers that recur row after row, are shared between its cells. */
+/** Decodes a cell block. Cells share their row, and qualifiers that recur in successive rows. */
 export class CellReader {
   private buffer: Uint8Array = EMPTY_BYTES;
-  /** The buffer's memory, and where the buffer begins in it: asking for it costs a call out of compiled code each time. */
+  /** The buffer's ArrayBuffer and offset, cached because the getters are slow calls. */
   private memory: ArrayBufferLike = EMPTY_BYTES.buffer;
   private base = 0;
-  /** The buffer's numbers: one check of bounds for four bytes. */
+  /** A DataView, which checks bounds once for four bytes. */
   private numbers: DataView | undefined;
   private position = 0;
   private end = 0;
   private row: Uint8Array = EMPTY_BYTES;
-  /** The qualifiers of the cells of the row before, by their place. */
+  /** The qualifiers of the previous row, by position. */
   private readonly qualifiers: Uint8Array[] = [];
   private column = 0;
   private familyBytes: Uint8Array = EMPTY_BYTES;
   private family = '';
   private failure: RowanError | undefined;
-  /** Of the cell that was opened last: where its parts are. Timestamp, type and value begin at `tail`. */
+  /** The offsets of the current cell's parts. Timestamp, type and value begin at `tail`. */
   private rowStart = 0;
   private rowLength = 0;
   private familyStart = 0;
@@ -122,13 +122,13 @@ export class CellReader {
   private qualifierLength = 0;
   private tail = 0;
   private valueLength = 0;
-  /** Cells that may still be made of the block. */
+  /** Cells that may still be decoded. */
   private budget = 0;
 
-  /** @param takesLatest whether `Long.MAX_VALUE` is read as `LATEST_TIMESTAMP`: what is to be written has it, what is stored has not. */
+  /** @param takesLatest whether `Long.MAX_VALUE` decodes to `LATEST_TIMESTAMP`: cells to be written have it, stored cells do not. */
   constructor(private readonly takesLatest = false) {}
 
-  /** Goes to a block, of which no more than `budget` cells are made. */
+  /** Starts reading a block, of which at most `budget` cells are decoded. */
   reset(buffer: Uint8Array, position: number, end: number, budget: number): void {
     this.buffer = buffer;
     this.memory = buffer.buffer;
@@ -142,7 +142,7 @@ export class CellReader {
     this.column = 0;
   }
 
-  /** Another reader of the block, which stands where this one does. */
+  /** Another reader of the block, at the same position. */
   fork(): CellReader {
     const reader = new CellReader(this.takesLatest);
     reader.reset(this.buffer, this.position, this.end, Number.POSITIVE_INFINITY);
@@ -151,20 +151,20 @@ export class CellReader {
     return reader;
   }
 
-  /** Bytes that have not been read. */
+  /** Number of unread bytes. */
   get left(): number {
     return this.end - this.position;
   }
 
-  /** Lets go of the block. */
+  /** Releases the block. */
   release(): void {
     this.reset(EMPTY_BYTES, 0, 0, 0);
   }
 
   /**
-   * The next `count` cells.
-   * @throws ProtocolError when the block has fewer or they are broken; RowanError, after passing over all of them:
-   * `ERR_CODEC` when one has a timestamp that is out of range, `ERR_TOO_LARGE` when they are more than the budget.
+   * Decodes the next `count` cells.
+   * @throws ProtocolError when the block has fewer or they are malformed; RowanError, after skipping all of them: `ERR_CODEC` when a
+   * timestamp is out of range, `ERR_TOO_LARGE` when they exceed the budget.
    */
   read(count: number): Cell[] {
     if (count > this.budget) {
@@ -181,8 +181,8 @@ export class CellReader {
   }
 
   /**
-   * Checks rows of `counts` cells each and passes over them: where each begins, for {@link readAt}.
-   * @throws as `read`.
+   * Checks and skips rows of `counts` cells each.
+   * @returns the offset of each row, for {@link readAt}. @throws as `read`.
    */
   passRows(counts: readonly number[]): Uint32Array {
     const starts = new Uint32Array(counts.length);
@@ -194,13 +194,13 @@ export class CellReader {
     return starts;
   }
 
-  /** The `count` cells at a place that was passed. */
+  /** Decodes `count` cells at an offset of {@link passRows}. */
   readAt(start: number, count: number): Cell[] {
     this.position = start;
     return this.read(count);
   }
 
-  /** The row of the cell at a place that was passed. */
+  /** The row key of the cell at an offset of {@link passRows}. */
   rowOf(start: number): Uint8Array {
     return this.view(start + ROW_AT, (this.buffer[start + 12]! << 8) | this.buffer[start + 13]!);
   }
@@ -244,7 +244,7 @@ export class CellReader {
     return cell;
   }
 
-  /** Finds the parts of the cell at the position; where the next one begins. */
+  /** Locates the parts of the cell at the position. @returns the offset of the next one. */
   private open(): number {
     const buffer = this.buffer;
     const start = this.position;
@@ -320,7 +320,7 @@ export class CellReader {
   private isAt(bytes: Uint8Array, start: number, length: number): boolean {
     if (bytes.length !== length) return false;
     const buffer = this.buffer;
-    // Backwards: rows and qualifiers differ at their ends.
+    // Compared backwards, because successive rows and qualifiers differ at their ends.
     for (let i = length - 1; i >= 0; i--) if (bytes[i] !== buffer[start + i]) return false;
     return true;
   }
@@ -341,14 +341,14 @@ function timestampError(high: number, low: number): RowanError {
 
 /**
  * A timestamp given in halves.
- * @throws RowanError `ERR_CODEC` above 2^53-2: it could not be told from its neighbors.
+ * @throws RowanError `ERR_CODEC` above 2^53-2, where numbers are not exact.
  */
 export function timestampOf(high: number, low: number): number {
   if (!isTimestamp(high, low)) throw timestampError(high, low);
   return high * TWO_32 + low;
 }
 
-/** @throws ProtocolError when it is none of HBase's. */
+/** @throws ProtocolError for a type that HBase does not have. */
 export function cellTypeOf(code: number): CellType {
   switch (code) {
     case CellType.Put:

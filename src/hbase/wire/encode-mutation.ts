@@ -1,4 +1,4 @@
-/** `MutationProto` and `Condition`. The cells of a mutation travel in the cell block, in the mutations' order. */
+/** `MutationProto` and `Condition`. The cells of mutations are in the cell block, in the order of the mutations. */
 
 import { CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Append, Delete, Durability, Increment, Put, RowMutation } from '../../table/mutation.js';
@@ -32,16 +32,16 @@ const DURABILITY: Readonly<Record<Durability, number>> = {
 
 const FALSE = Uint8Array.of(0);
 
-/** Cells of a mutation in the cell block. */
+/** Number of a mutation's cells in the cell block. */
 export function cellCountOf(mutation: RowMutation): number {
   return mutation.kind === 'put' || mutation.kind === 'delete'
     ? mutation.cells.length
     : mutation.columns.length;
 }
 
-/** Bytes that a mutation takes on the wire, roughly: to bound a request. */
+/** Approximate encoded bytes of a mutation, to limit the size of a request. */
 export function sizeOfMutation(mutation: RowMutation): number {
-  // Its longest form: a character has three bytes at the most.
+  // The upper bound: a UTF-16 unit takes at most three bytes.
   let size = 40 + mutation.row.length + 3 * (mutation.visibility?.length ?? 0);
   if (mutation.kind === 'put' || mutation.kind === 'delete') {
     for (const cell of mutation.cells)
@@ -56,7 +56,7 @@ export function sizeOfMutation(mutation: RowMutation): number {
   return size;
 }
 
-/** Writes the mutation's cells, the last first. */
+/** Writes the mutation's cells, from the last to the first. */
 export function writeMutationCells(writer: ProtoWriter, mutation: RowMutation): void {
   if (mutation.kind === 'increment') writeAmounts(writer, mutation);
   else if (mutation.kind === 'append') writeValues(writer, mutation);
@@ -87,7 +87,7 @@ function writeValues(writer: ProtoWriter, append: Append): void {
   }
 }
 
-/** The fields of a `MutationProto`. A `nonce` goes only with increments and appends. */
+/** Writes the fields of a `MutationProto`. Only increments and appends carry the `nonce`. */
 export function writeMutation(writer: ProtoWriter, mutation: RowMutation, nonce: bigint): void {
   const changesValue = mutation.kind === 'increment' || mutation.kind === 'append';
   if (changesValue && nonce !== 0n) {
@@ -126,7 +126,7 @@ const CONDITION = {
   filter: tagOf(7, WireType.Bytes),
 } as const;
 
-/** The fields of a `Condition`. Without a filter the server compares `given operator stored`, as our condition does. */
+/** Writes the fields of a `Condition`. Without a filter the server compares `given operator stored`, as `CheckAndMutate` does. */
 export function writeCondition(writer: ProtoWriter, check: CheckAndMutate): void {
   const condition = check.condition;
   if (condition.kind === 'filter') writer.bytesField(CONDITION.filter, encodeFilter(condition.filter));

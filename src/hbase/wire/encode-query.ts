@@ -1,4 +1,4 @@
-/** `Get`, `Scan` and what they share. Fields are written last to first (see {@link ProtoWriter}). */
+/** `Get`, `Scan` and their common fields, written from the last to the first (see {@link ProtoWriter}). */
 
 import { LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Filter } from '../../table/filter/filters.js';
@@ -23,7 +23,7 @@ const RANGE_TO = varintTag(2);
 const FAMILY_RANGE_FAMILY = bytesTag(1);
 const FAMILY_RANGE_RANGE = bytesTag(2);
 
-/** A timestamp as a varint; `LATEST_TIMESTAMP` as HBase's. */
+/** Writes a timestamp as a varint; `LATEST_TIMESTAMP` as `Long.MAX_VALUE`. */
 export function writeTimestamp(writer: ProtoWriter, tag: number, timestamp: number): void {
   if (timestamp === LATEST_TIMESTAMP) writer.varint64(LATEST_HIGH, LATEST_LOW);
   else writer.varint(timestamp);
@@ -37,7 +37,7 @@ export function writeTimeRange(writer: ProtoWriter, tag: number, range: TimeRang
   writer.endMessage(tag, mark);
 }
 
-/** The columns of a query; none: all families. */
+/** Writes the columns of a query; none: all families. */
 function writeColumns(writer: ProtoWriter, tag: number, query: Query): void {
   if (query.families.size === 0) return;
   const families = [...query.families];
@@ -84,17 +84,17 @@ const GET = {
 } as const;
 
 /**
- * Whether rows are answered otherwise when the server loads only the families that the filter needs, and the others on
- * demand. It then does not ask whether a row passes whose needed families a filter has emptied
- * (`RegionScannerImpl.nextInternal`, `FilterWrapper.filterRowCellsWithRet`), does not look at rows without cells in
- * them, which a skip filter lets through, nor first at cells that end a while filter.
+ * Whether loading families on demand would change the result. With it the server reads the families that the filter needs first. Then
+ * it does not evaluate row filters for rows whose needed families became empty (`RegionScannerImpl.nextInternal`,
+ * `FilterWrapper.filterRowCellsWithRet`), misses rows without cells in them, which a skip filter passes, and sees cells that end a
+ * while filter in another order.
  */
 function needsAllFamilies(filter: Filter): boolean {
   if (filter.kind === 'list') return filter.filters.some(needsAllFamilies);
   return filter.kind === 'singleColumnValueExclude' || filter.kind === 'skip' || filter.kind === 'while';
 }
 
-/** The fields of a `Get`. `existenceOnly` overrides the get's own wish. */
+/** Writes the fields of a `Get`. `existenceOnly` overrides the get's own option. */
 export function writeGet(writer: ProtoWriter, get: Get, existenceOnly: boolean): void {
   writeFamilyTimeRanges(writer, GET.familyTimeRange, get);
   if (get.filter !== undefined && needsAllFamilies(get.filter))
@@ -142,7 +142,7 @@ const PAIR_NAME = bytesTag(1);
 const PAIR_VALUE = bytesTag(2);
 const TRUE = Uint8Array.of(0xff);
 
-/** A mutation's or scan's attribute. */
+/** Writes an attribute of a mutation or scan. */
 export function writeAttribute(writer: ProtoWriter, tag: number, name: string, value: Uint8Array): void {
   const mark = writer.mark();
   writer.bytesField(PAIR_VALUE, value);
@@ -150,21 +150,21 @@ export function writeAttribute(writer: ProtoWriter, tag: number, name: string, v
   writer.endMessage(tag, mark);
 }
 
-/** `STREAM` reads for long scans, `PREAD` for short ones; 0 lets the server choose. */
+/** Read types: `STREAM` for long scans, `PREAD` for short ones; 0: the server chooses. */
 export const ReadType = { Default: 0, Stream: 1, Pread: 2 } as const;
 
-/** Where this scanner of one region begins, and what it may answer at once. */
+/** The start of a region's scanner, and the limits of its answers. */
 export interface ScanPosition {
   readonly startRow: Uint8Array;
   readonly includeStartRow: boolean;
   readonly maxResultSize: number;
   readonly caching: number;
   readonly readType: number;
-  /** Changes of the region up to this number are seen; undefined: all that are complete. */
+  /** The mvcc read point; undefined: the present one. */
   readonly readPoint?: bigint | undefined;
 }
 
-/** The fields of a `Scan`. */
+/** Writes the fields of a `Scan`. */
 export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): void {
   if (at.readType !== ReadType.Default) writer.varintField(SCAN.readType, at.readType);
   writer.boolField(SCAN.includeStopRow, scan.includeStopRow);
@@ -177,7 +177,7 @@ export function writeScan(writer: ProtoWriter, scan: Scan, at: ScanPosition): vo
   writer.varintField(SCAN.caching, at.caching);
   if (scan.consistency === 'TIMELINE') writer.varintField(SCAN.consistency, 1);
   if (scan.reversed) writer.boolField(SCAN.reversed, true);
-  // A server that may load families on demand refuses reversed scans with filters that do not need all of them.
+  // With families loaded on demand, servers refuse reversed scans with filters that do not need all of them.
   if (scan.filter !== undefined && (scan.reversed || needsAllFamilies(scan.filter))) {
     writer.boolField(SCAN.loadFamiliesOnDemand, false);
   }

@@ -1,4 +1,4 @@
-/** Filters and comparators as HBase reads them: the name of the Java class and its own message. */
+/** Filters and comparators in HBase's encoding: the name of the Java class and its message. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import type { Comparator, CompareOperator, Filter } from '../../table/filter/filters.js';
@@ -31,7 +31,7 @@ function comparable(value: Uint8Array): { comparable: { value: Uint8Array } } {
   return { comparable: { value } };
 }
 
-/** A comparator's message. */
+/** Encodes a comparator. */
 export function comparatorMessage(comparator: Comparator): Named {
   switch (comparator.kind) {
     case 'binary':
@@ -72,10 +72,9 @@ function javaRegex(pattern: string, patternFlags: number, charset: 'UTF-8' | 'IS
 }
 
 /**
- * The comparator of a row filter. At a row that ends before its component HBase's `BinaryComponentComparator` fails the
- * whole scan (an index out of bounds), and tables hold rows of several lengths. So where equality is asked for, bytes are
- * taken for characters and matched by a regular expression: as the comparator answers, and at short rows as the embedded
- * engine does.
+ * The comparator of a row filter. HBase's `BinaryComponentComparator` fails the whole scan (index out of bounds) on a row that ends
+ * before the component. For equality a regular expression over the bytes is sent instead, with the same result, and that of the embedded
+ * engine for short rows.
  */
 function rowComparatorMessage(operator: CompareOperator, comparator: Comparator): Named {
   const matchable = operator === 'EQUAL' || operator === 'NOT_EQUAL';
@@ -103,7 +102,7 @@ const COMPARING = {
   value: 'ValueFilter',
 } as const;
 
-/** A filter's message. */
+/** Encodes a filter. */
 export function filterMessage(filter: Filter): Named {
   switch (filter.kind) {
     case 'row': {
@@ -226,7 +225,7 @@ function singleColumn(
 
 const encoded = new WeakMap<Filter, Uint8Array>();
 
-/** The bytes of a filter's message. Filters are frozen: each is encoded once. */
+/** The encoded filter. Filters are immutable, so each is encoded once. */
 export function encodeFilter(filter: Filter): Uint8Array {
   let known = encoded.get(filter);
   if (known === undefined) {
@@ -236,7 +235,7 @@ export function encodeFilter(filter: Filter): Uint8Array {
   return known;
 }
 
-/** The bytes of a `BinaryComparator`'s message, which is all that a condition's comparison takes. */
+/** An encoded `BinaryComparator`, the comparator of conditions. */
 export function encodeBinaryComparator(value: Uint8Array | null): Uint8Array {
   return encodeMessage(messages.Named, comparatorMessage({ kind: 'binary', value: value ?? EMPTY_BYTES }));
 }

@@ -1,4 +1,4 @@
-/** `Master.proto`, `Admin.proto`, `ClusterStatus.proto`, `Snapshot.proto`: what the admin client needs of them. */
+/** The messages of `Master.proto`, `Admin.proto`, `ClusterStatus.proto` and `Snapshot.proto` that the admin uses. */
 
 import {
   BytesBytesPair,
@@ -27,7 +27,7 @@ import {
 
 const tableName = required(nested(1, TableNameMessage));
 
-/** Every request that changes something carries these, so that a repetition of it is known. */
+/** The nonces of every request that changes something, by which the master recognizes a retry. */
 const nonces = (
   group: number,
 ): { nonceGroup: Field<bigint, 'optional'>; nonce: Field<bigint, 'optional'> } => ({
@@ -96,7 +96,7 @@ export const ListNamespacesResponse = message('ListNamespacesResponse', {
   namespaceName: repeated(string(1)),
 });
 
-/** What starts a procedure answers its number. */
+/** The answer of requests that start a procedure: its id. */
 export const ProcedureResponse = message('ProcedureResponse', { procId: uint64(1) });
 
 export const GetTableDescriptorsRequest = message('GetTableDescriptorsRequest', {
@@ -174,7 +174,7 @@ export const IsBalancerEnabledResponse = message('IsBalancerEnabledResponse', { 
 /** `AssignRegionRequest`, `UnassignRegionRequest`. */
 export const RegionRequest = message('AssignRegionRequest', { region: required(nested(1, RegionSpecifier)) });
 
-/** Of the load of a region; sizes in MiB where HBase counts in them. */
+/** The load of a region; some sizes are in MiB. */
 export const RegionLoad = message('RegionLoad', {
   region: required(nested(1, RegionSpecifier)),
   stores: uint32(2),

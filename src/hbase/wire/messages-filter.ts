@@ -16,7 +16,7 @@ import {
   uint32,
 } from './schema.js';
 
-/** A comparator or a filter by its Java class. */
+/** A comparator or filter: its Java class and its message. */
 export const Named = message('Filter', { name: required(string(1)), serialized: bytes(2) });
 
 const comparator = nested(2, Named);

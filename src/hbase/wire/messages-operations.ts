@@ -32,7 +32,7 @@ export type GroupInfo = TypeOf<typeof GroupInfo>;
 
 /** `AddRSGroupRequest`, `RemoveRSGroupRequest`, `GetRSGroupInfoRequest`. */
 export const GroupNameRequest = message('GetRSGroupInfoRequest', { name: required(string(1)) });
-/** `GetRSGroupInfoResponse` and its like of a table and of a server. */
+/** `GetRSGroupInfoResponse`, and those for a table and for a server. */
 export const GroupInfoResponse = message('GetRSGroupInfoResponse', { group: nested(1, GroupInfo) });
 export const GroupOfTableRequest = message('GetRSGroupInfoOfTableRequest', {
   tableName: required(nested(1, TableNameMessage)),
@@ -78,7 +78,7 @@ export const BalanceGroupResponse = message('BalanceRSGroupResponse', {
   movesExecuted: uint32(3),
 });
 
-/** `Quota.proto`, and what of `Master.proto` goes with it. */
+/** `Quota.proto`, and the quota messages of `Master.proto`. */
 
 export const TimedQuota = message('TimedQuota', {
   timeUnit: required(int32(1)),
@@ -103,7 +103,7 @@ const SpaceQuotaMessage = message('SpaceQuota', {
   remove: bool(3),
 });
 const SpaceLimitRequest = message('SpaceLimitRequest', { quota: nested(1, SpaceQuotaMessage) });
-/** What a row of `hbase:quota` holds behind its magic. */
+/** The value of a row of `hbase:quota`, behind its magic bytes. */
 export const QuotasMessage = message('Quotas', {
   throttle: nested(2, ThrottleMessage),
   space: nested(3, SpaceQuotaMessage),
@@ -141,9 +141,9 @@ export const GetQuotaStatesResponse = message('GetQuotaStatesResponse', {
   ),
 });
 
-/** `TooSlowLog.proto`, and what of `Admin.proto` and `HBase.proto` asks for it. */
+/** `TooSlowLog.proto`, and the requests for it in `Admin.proto` and `HBase.proto`. */
 
-/** The request is named by its Java class and enclosed, and so is the answer. */
+/** Encloses a request, or an answer, with the name of its Java class. */
 export const LogRequest = message('LogRequest', {
   logClassName: required(string(1)),
   logMessage: required(bytes(2)),
@@ -175,7 +175,7 @@ export const SlowLogPayload = message('SlowLogPayload', {
   regionName: string(11),
   multiGets: int32(12),
   multiMutations: int32(13),
-  /** Since 2.6, as the attributes. */
+  /** Since 2.6, as are the attributes. */
   blockBytesScanned: int64(16),
   connectionAttribute: repeated(nested(18, NameBytesPair)),
   requestAttribute: repeated(nested(19, NameBytesPair)),
@@ -185,7 +185,7 @@ export const SlowLogResponses = message('SlowLogResponses', {
 });
 export const ClearSlowLogsResponse = message('ClearSlowLogResponses', { isCleaned: required(bool(1)) });
 
-/** `Client.proto`: files that regions take in whole. */
+/** `Client.proto`: bulk load. */
 
 export const PrepareBulkLoadRequest = message('PrepareBulkLoadRequest', {
   tableName: required(nested(1, TableNameMessage)),
@@ -194,7 +194,7 @@ export const PrepareBulkLoadRequest = message('PrepareBulkLoadRequest', {
 export const PrepareBulkLoadResponse = message('PrepareBulkLoadResponse', { bulkToken: required(string(1)) });
 
 export const FamilyPath = message('FamilyPath', { family: required(bytes(1)), path: required(string(2)) });
-/** A token of the file system. */
+/** A delegation token of the file system. */
 export const FileSystemTokenMessage = message('DelegationToken', {
   identifier: bytes(1),
   password: bytes(2),

@@ -1,4 +1,4 @@
-/** `RPC.proto`, `HBase.proto`, `Registry.proto`: the frames' headers, names and places. */
+/** `RPC.proto`, `HBase.proto`, `Registry.proto`: headers, names and locations. */
 
 import {
   bool,
@@ -128,7 +128,7 @@ export const GetBootstrapNodesResponse = message('GetBootstrapNodesResponse', {
   serverName: repeated(nested(1, ServerName)),
 });
 
-/** What ZooKeeper keeps of the active master and of meta's servers. */
+/** ZooKeeper's records of the active master and of meta's servers. */
 export const MasterNode = message('Master', { master: required(nested(1, ServerName)) });
 export const MetaRegionServerNode = message('MetaRegionServer', {
   server: required(nested(1, ServerName)),

@@ -20,7 +20,7 @@ import {
   uint32,
 } from './schema.js';
 
-/** `AccessControl.proto`, `Replication.proto` and what of `Master.proto` goes with them. */
+/** `AccessControl.proto`, `Replication.proto` and their messages of `Master.proto`. */
 
 /** Actions: 0 read, 1 write, 2 execute, 3 create, 4 administer. */
 export const GlobalPermission = message('GlobalPermission', { action: repeated(int32(1)) });
@@ -93,15 +93,15 @@ export const ListReplicationPeersResponse = message('ListReplicationPeersRespons
   peerDesc: repeated(nested(1, ReplicationPeerDescription)),
 });
 
-/** `VisibilityLabels.proto`, and what of `Client.proto` says who may see a cell and what a reader makes use of. */
+/** `VisibilityLabels.proto`, and the visibility messages of `Client.proto`. */
 
-/** The attribute of a mutation that has an expression, and that of a get or scan that has labels. */
+/** The attributes of a mutation's expression and of a query's labels. */
 export const VISIBILITY = 'VISIBILITY';
 
 export const CellVisibility = message('CellVisibility', { expression: required(string(1)) });
 export const Authorizations = message('Authorizations', { label: repeated(string(1)) });
 
-/** The value of the attribute of a mutation. */
+/** The value of the mutation's attribute. */
 export function encodeVisibility(expression: string): Uint8Array {
   return encodeMessage(CellVisibility, { expression });
 }
@@ -110,7 +110,7 @@ const VisibilityLabel = message('VisibilityLabel', { label: required(bytes(1)), 
 export const VisibilityLabelsRequest = message('VisibilityLabelsRequest', {
   visLabel: repeated(nested(1, VisibilityLabel)),
 });
-/** What became of one label: nothing of note, or an exception. */
+/** The outcome for one label: empty, or an exception. */
 const LabelResult = message('RegionActionResult', { exception: nested(2, NameBytesPair) });
 export const VisibilityLabelsResponse = message('VisibilityLabelsResponse', {
   result: repeated(nested(1, LabelResult)),
@@ -127,7 +127,7 @@ export const GetAuthsResponse = message('GetAuthsResponse', {
 export const ListLabelsRequest = message('ListLabelsRequest', { regex: string(1) });
 export const ListLabelsResponse = message('ListLabelsResponse', { label: repeated(bytes(1)) });
 
-/** `Client.proto` and `Authentication.proto`: calls of coprocessor endpoints, and the one that gives delegation tokens. */
+/** `Client.proto` and `Authentication.proto`: calls of coprocessor endpoints, and the request for delegation tokens. */
 
 export const CoprocessorServiceCall = message('CoprocessorServiceCall', {
   row: required(bytes(1)),
@@ -144,7 +144,7 @@ export const CoprocessorServiceResponse = message('CoprocessorServiceResponse', 
   value: required(nested(2, NameBytesPair)),
 });
 
-/** `service` is of the kind; HBase leaves it empty, and Java fills the cluster's id in. */
+/** HBase leaves `service` empty; the Java client sets the cluster id. */
 export const TokenMessage = message('Token', { identifier: bytes(1), password: bytes(2), service: bytes(3) });
 export const GetAuthenticationTokenResponse = message('GetAuthenticationTokenResponse', {
   token: nested(1, TokenMessage),

@@ -1,4 +1,4 @@
-/** Reads protocol buffers in place. Every read is held against the end of its message: hostile bytes give an error. */
+/** Reads protocol buffers in place. Every read is checked against the end of its message, so that malformed bytes give an error. */
 
 import { AnswerTooLargeError, ProtocolError } from '../rpc/errors.js';
 import { WireType } from './proto-writer.js';
@@ -6,18 +6,18 @@ import { WireType } from './proto-writer.js';
 const TWO_32 = 4294967296;
 const decoder = new TextDecoder();
 
-/** Messages in messages, at most: filters nest, nothing else does much. */
+/** The deepest nesting of messages. Filters nest most. */
 const MAX_DEPTH = 64;
-/** No text of HBase's is longer; stack traces have a few thousand characters. */
+/** The longest string. HBase's longest are stack traces, of a few thousand characters. */
 const LONGEST_TEXT = 1 << 20;
-/** Objects that a message may be made into unless it is said otherwise. */
+/** The default limit of objects decoded from one message. */
 const DEFAULT_BUDGET = 1_000_000;
 
 export class ProtoReader {
   buffer: Uint8Array;
   position: number;
   end: number;
-  /** Objects that may still be made of what is read. */
+  /** Objects that may still be decoded. */
   budget = DEFAULT_BUDGET;
   private depth = 0;
 
@@ -66,7 +66,7 @@ export class ProtoReader {
     return this.longVarint();
   }
 
-  /** The next number of a field that repeats: when `tag` stands next, and behind it one byte that is a number; -1 otherwise. */
+  /** Fast path for repeated numbers: the value, if the next field is `tag` with a one-byte number; else -1. */
   nextOf(tag: number): number {
     const { buffer, position } = this;
     if (this.end - position < 2 || buffer[position] !== tag) return -1;
@@ -76,7 +76,7 @@ export class ProtoReader {
     return value;
   }
 
-  /** A varint of nine or ten bytes, which can still be small when it is not canonical. */
+  /** A varint of nine or ten bytes. Its value may be small if the encoding is not canonical. */
   private longVarint(): number {
     const value = this.bigVarint();
     if (value > 9007199254740991n) throw tooLarge();
@@ -134,7 +134,7 @@ export class ProtoReader {
     return view.getFloat32(0, true);
   }
 
-  /** The end of a length-delimited field, the position being at its beginning then. */
+  /** Reads the length of a length-delimited field and moves to its content. @returns the end of the field. */
   lengthEnd(): number {
     const length = this.varint();
     const end = this.position + length;
@@ -161,15 +161,15 @@ export class ProtoReader {
     return decoder.decode(text);
   }
 
-  /** Counts an object that is about to be made. @throws AnswerTooLargeError when there are too many. */
+  /** Counts an object before it is allocated. @throws AnswerTooLargeError when there are too many. */
   charge(): void {
     if (this.budget-- > 0) return;
     throw tooManyObjects();
   }
 
   /**
-   * Counts the fields like the one whose `tag` was just read, up to the end; the position stays.
-   * @throws AnswerTooLargeError when they are more than may be made into objects, before the first of them is.
+   * Counts the fields with the `tag` that was just read, up to the end, without moving.
+   * @throws AnswerTooLargeError when they exceed the limit of objects, before the first one is allocated.
    */
   lookAhead(tag: number): void {
     const { position } = this;
@@ -183,7 +183,7 @@ export class ProtoReader {
     this.position = position;
   }
 
-  /** Narrows the reader to the nested message at the position; answers the end to give back to {@link leave}. */
+  /** Enters the nested message at the position. @returns the outer end, to be passed to {@link leave}. */
   enter(): number {
     const end = this.lengthEnd();
     const outer = this.end;
@@ -193,26 +193,26 @@ export class ProtoReader {
     return outer;
   }
 
-  /** Goes to the end of the nested message and back to the outer one. */
+  /** Skips to the end of the nested message and returns to the outer one. */
   leave(outer: number): void {
     this.position = this.end;
     this.end = outer;
     this.depth--;
   }
 
-  /** How many messages are entered; with {@link resume}, the way back after an error inside one of them. */
+  /** The nesting depth, for {@link resume} after an error inside a nested message. */
   get level(): number {
     return this.depth;
   }
 
-  /** Goes to `position`, the end of a message that could not be read, in the message around it. */
+  /** Moves to `position`, the end of a message that could not be read, in the outer message. */
   resume(position: number, outer: number, level: number): void {
     this.position = position;
     this.end = outer;
     this.depth = level;
   }
 
-  /** Passes over a field of any wire type. */
+  /** Skips a field of any wire type. */
   skip(tag: number): void {
     switch (tag & 7) {
       case WireType.Varint:
@@ -246,7 +246,7 @@ export class ProtoReader {
   }
 }
 
-/** An answer whose objects would take far more memory than its bytes. */
+/** The error of an answer whose objects would take far more memory than its bytes. */
 export function tooManyObjects(): AnswerTooLargeError {
   return new AnswerTooLargeError(
     'An answer has more cells or other parts than maxAnswerCells allows. Ask for fewer rows, columns or versions at ' +

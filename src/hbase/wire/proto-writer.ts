@@ -1,6 +1,6 @@
 /**
- * Writes protocol buffers from their end to their beginning, so that the length of a nested message is known when it
- * is to be written: one pass, canonical lengths, no copies. Fields are therefore written last to first.
+ * Writes protocol buffers from the end to the beginning, so that the length of a nested message is known when it is written: one pass,
+ * canonical lengths, no copies. Fields are therefore written from the last to the first.
  *
  * The bytes written so far are `buffer[position, buffer.length)`. A {@link ProtoWriter.mark} counts from the end and
  * stays valid when the buffer grows.
@@ -28,22 +28,22 @@ export class ProtoWriter {
     return this.buffer.length - this.position;
   }
 
-  /** The place up to which has been written, for {@link endMessage} or {@link rewind}. */
+  /** The present position, for {@link endMessage} or {@link rewind}. */
   mark(): number {
     return this.buffer.length - this.position;
   }
 
-  /** Drops what was written since `mark`. */
+  /** Drops the bytes written since `mark`. */
   rewind(mark: number): void {
     this.position = this.buffer.length - mark;
   }
 
-  /** What has been written, as a view. */
+  /** A view of the written bytes. */
   view(): Buffer {
     return this.buffer.subarray(this.position);
   }
 
-  /** Forgets what has been written and goes on in `buffer`. */
+  /** Drops the written bytes and continues in `buffer`. */
   reset(buffer: Buffer = this.buffer): void {
     this.buffer = buffer;
     this.position = buffer.length;
@@ -110,7 +110,7 @@ export class ProtoWriter {
     buffer[position] = rest;
   }
 
-  /** 64 bits given as two unsigned halves. */
+  /** A 64-bit number given as two unsigned halves. */
   varint64(high: number, low: number): void {
     if (high === 0) {
       this.varint(low);
@@ -136,13 +136,13 @@ export class ProtoWriter {
     this.raw(Uint8Array.from(bytes));
   }
 
-  /** An int32 or enum: negative values take ten bytes, as protocol buffers have it. */
+  /** An int32 or enum. Negative values take ten bytes, as protocol buffers define. */
   signedVarint(value: number): void {
     if (value >= 0) this.varint(value);
     else this.bigVarint(BigInt(value));
   }
 
-  /** Ends the nested message that was written since `mark`: its length, then its tag. */
+  /** Completes the nested message written since `mark` with its length and tag. */
   endMessage(tag: number, mark: number): void {
     this.varint(this.buffer.length - this.position - mark);
     this.varint(tag);
@@ -173,7 +173,7 @@ export function tagOf(field: number, wireType: number): number {
 const utf8Cache = new Map<string, Uint8Array>();
 const UTF8_CACHE_LIMIT = 4096;
 
-/** UTF-8 of names that come again and again (families, method names); keeps what it has encoded. */
+/** UTF-8 of recurring names, such as families and methods, cached. */
 export function utf8Name(text: string): Uint8Array {
   const known = utf8Cache.get(text);
   if (known !== undefined) return known;
@@ -187,7 +187,7 @@ const decoder = new TextDecoder();
 let lastBytes: Uint8Array = new Uint8Array(0);
 let lastText = '';
 
-/** The text of a name; remembers the last one, for names come in runs. */
+/** Decodes a name. The last one is cached, because names come in runs. */
 export function nameFromUtf8(bytes: Uint8Array): string {
   if (equalBytes(bytes, lastBytes)) return lastText;
   lastText = decoder.decode(bytes);

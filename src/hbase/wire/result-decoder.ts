@@ -1,4 +1,4 @@
-/** `Result`, whose cells stand in the cell block or in the message itself, or both. */
+/** Decodes `Result`, whose cells are in the cell block, in the message, or both. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { Cell, CellType } from '../../table/checks.js';
@@ -14,7 +14,7 @@ const RESULT_STALE = 4;
 const RESULT_PARTIAL = 5;
 const NO_CELLS: Cell[] = [];
 
-/** A `Result` as it came. */
+/** A decoded `Result`. */
 export class WireResult {
   constructor(
     readonly cells: Cell[],
@@ -24,10 +24,10 @@ export class WireResult {
   ) {}
 }
 
-/** "Nothing": what an absent `Result` means. */
+/** The meaning of an absent `Result`. */
 export const EMPTY_WIRE_RESULT = new WireResult(NO_CELLS, false, false, false);
 
-/** Reads a `Result` up to the reader's end, taking its cells from `block` as it says. */
+/** Decodes a `Result` up to the reader's end, with its announced number of cells from `block`. */
 export function readResult(reader: ProtoReader, block: CellReader): WireResult {
   let cells = NO_CELLS;
   let exists = false;

@@ -1,6 +1,6 @@
 /**
- * Messages from field tables: `message({ port: required(uint32(2)), … })` reads and writes a protocol buffer and has
- * its TypeScript type. For everything but the cell path, which is written by hand.
+ * Protocol buffer messages from tables of fields: `message({ port: required(uint32(2)), … })` reads and writes a message and has its
+ * TypeScript type. The messages of the cell path are written by hand instead.
  */
 
 import { ProtocolError } from '../rpc/errors.js';
@@ -20,7 +20,7 @@ type Kind =
   | 'message';
 type Label = 'optional' | 'required' | 'repeated';
 
-/** A field: number, type, label. `T` is the type of one value, both ways. */
+/** A field: number, type, label. `T` is the type of one value. */
 export interface Field<T, L extends Label> {
   readonly number: number;
   readonly kind: Kind;
@@ -29,7 +29,7 @@ export interface Field<T, L extends Label> {
   readonly codec: MessageCodec<T> | undefined;
 }
 
-/** What reads and writes one message. */
+/** Reads and writes one type of message. */
 export interface MessageCodec<T> {
   readonly name: string;
   write(writer: ProtoWriter, value: T): void;
@@ -44,7 +44,7 @@ type KeysOf<S extends Shape, L extends Label> = {
   [K in keyof S]: S[K] extends Field<infer _T, L> ? K : never;
 }[keyof S];
 
-/** The object of a message. Absent fields are undefined; repeated ones that are there are arrays. */
+/** The object type of a message. Absent fields are undefined; repeated fields are arrays. */
 export type MessageOf<S extends Shape> = {
   [K in KeysOf<S, 'required'>]: ValueOf<S[K]>;
 } & {
@@ -63,7 +63,7 @@ function scalar<T>(kind: Kind): (number: number) => Field<T, 'optional'> {
 export const uint32 = scalar<number>('uint32');
 /** Also for enums. */
 export const int32 = scalar<number>('int32');
-/** An unsigned or never negative 64-bit field; above 2^53-1 it is an error. */
+/** A 64-bit field without negative values; above 2^53-1 it is an error. */
 export const uint64 = scalar<number>('uint64');
 /** A signed 64-bit field within ±2^53. */
 export const int64 = scalar<number>('int64');
@@ -86,12 +86,12 @@ export function repeated<T>(field: Field<T, 'optional'>): Field<T, 'repeated'> {
   return { ...field, label: 'repeated' };
 }
 
-/** A repeated number in one length-delimited field. Both forms are read. */
+/** A packed repeated number. The unpacked form is read, too. */
 export function packed<T>(field: Field<T, 'optional'>): Field<T, 'repeated'> {
   return { ...field, label: 'repeated', packed: true };
 }
 
-/** A message of these fields. */
+/** Defines a message with these fields. */
 export function message<S extends Shape>(name: string, shape: S): MessageCodec<MessageOf<S>> {
   return new TableCodec(name, shape) as unknown as MessageCodec<MessageOf<S>>;
 }
@@ -273,14 +273,14 @@ function readValue(reader: ProtoReader, field: NamedField): unknown {
   }
 }
 
-/** The bytes of one message, for tests and for what is kept. */
+/** Encodes one message. */
 export function encodeMessage<T>(codec: MessageCodec<T>, value: T): Uint8Array {
   const writer = new ProtoWriter(256);
   codec.write(writer, value);
   return Uint8Array.from(writer.view());
 }
 
-/** Reads one message that fills `data`. */
+/** Decodes one message that takes all of `data`. */
 export function decodeMessage<T>(
   codec: MessageCodec<T>,
   data: Uint8Array,

@@ -1,6 +1,7 @@
 /**
- * Runs the maintainers of an entity on engines whose one step is a row: what they amend is written with the row, the intent of
- * their effects is noted in the outbox before it, and the effects are settled behind it.
+ * Runs the maintainers of an entity on HBase, where one step changes one row. Columns that they amend are written with the row. If a
+ * change has effects on other rows, an intent is noted in the outbox before the row is written, and removed when the effects are
+ * settled.
  */
 
 import { equalBytes } from '../../bytes/index.js';
@@ -9,49 +10,57 @@ import { newToken } from '../../features/indexes/entry.js';
 import { SETTLED } from '../../features/indexes/remote.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
-import type { ChangeImage, OwnColumn, RowMaintainer, Share, StepReading } from '../maintainer.js';
+import type {
+  ChangeImage,
+  OwnColumn,
+  RowMaintainer,
+  Share,
+  StepReading,
+  WrittenChange,
+} from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
 import { columnMutations } from '../step-driver.js';
+import { BackgroundBatches } from './background-batches.js';
 import { allEnded, type DataRows, fenceRows, type RowIntent, type RowWork, refuseTimes } from './row-work.js';
 
 /** The parts of a database that follow-ups use. */
 export interface FollowUpsSource {
   readonly schema: EntitySchema;
   readonly maintainers: readonly RowMaintainer[];
-  /** The entity's. */
+  /** The entity's table. */
   readonly table: Table;
   readonly outbox: Table;
   readonly reading: StepReading;
   now(): number;
-  /** Told of a change whose row was written, and whose effects are not settled: the outbox goes on with them. */
+  /** Called for a written row whose effects could not be settled. The outbox settles them. */
   onLeft(token: Uint8Array): void;
   onFailure(error: RowanError): void;
 }
 
-/** A row with the intent of its effects. */
+/** A row whose change has effects, with its intent. */
 interface NotedWork {
   readonly work: RowWork;
   readonly intent: OutboxIntent;
 }
 
-/** The intent of a row's effects. */
+/** The outbox's record that the effects of a row are to be settled. */
 interface OutboxIntent {
-  /** Names it in the outbox. */
+  /** Its qualifier in the outbox. */
   readonly token: Uint8Array;
-  /** Whether it may stand there. */
+  /** Whether it may have been written. */
   isNoted: boolean;
 }
 
 export class FollowUps implements RowIntent {
   readonly renewsShadow = true;
-  /** Of the rows whose change has effects. */
+  /** Intents of the rows whose change has effects. */
   private readonly intents = new WeakMap<RowWork, OutboxIntent>();
-  private readonly removals = new Set<Promise<void>>();
+  private readonly removing = new BackgroundBatches<NotedWork>((ended) => this.remove(ended));
 
   constructor(private readonly source: FollowUpsSource) {}
 
-  /** The mutations with what is amended. @throws what refuses the change. */
+  /** @returns the mutations with the amended columns. @throws RowanError when a maintainer refuses the change. */
   async plan(work: RowWork, said: readonly RowMutation[]): Promise<readonly RowMutation[]> {
     const { source } = this;
     const change = work.change!;
@@ -71,7 +80,7 @@ export class FollowUps implements RowIntent {
     const own = amended.flat();
     const mutations = own.length === 0 ? said : withColumns(row, said, own);
     const image: ChangeImage = { ...first, after: before.after(mutations), mutations };
-    // Each is asked: any of them may refuse the change.
+    // All are asked, because any of them may refuse the change.
     const effects = await allEnded(
       maintainers.map((one) => source.reading((step) => one.hasEffects(image, step))),
     );
@@ -80,7 +89,7 @@ export class FollowUps implements RowIntent {
     return mutations;
   }
 
-  /** Before the rows are written: whatever becomes of this program, their effects are found. */
+  /** Writes the intents before the rows, so that effects are settled even if this process ends. */
   async note(works: readonly RowWork[], _rows: DataRows, call: WholeCall): Promise<void> {
     const noted = this.intentsOf(works);
     if (noted.length === 0) return;
@@ -99,31 +108,30 @@ export class FollowUps implements RowIntent {
     });
   }
 
-  /** Behind the rows: what fails here stays noted. */
+  /** Settles the effects. Where it fails, the intent stays and the outbox retries. */
   async finish(works: readonly RowWork[]): Promise<void> {
     const noted = this.intentsOf(works).filter(({ intent }) => intent.isNoted);
     if (noted.length === 0) return;
     const done = await Promise.all(noted.map((one) => this.finishOne(one)));
     const ended = noted.filter((_, i) => done[i]);
     if (ended.length === 0) return;
-    // Nobody waits for it: an intent that stays is settled once more, which changes nothing.
-    const removal = this.remove(ended)
-      .catch((error: unknown) => this.failed(error))
-      .finally(() => this.removals.delete(removal));
-    this.removals.add(removal);
+    // Not awaited: settling an intent once more changes nothing.
+    this.removing.add(ended).catch((error: unknown) => this.failed(error));
   }
 
   /** Resolves when the intents of all changes that have been settled are removed. */
-  async rest(): Promise<void> {
-    await Promise.all(this.removals);
+  rest(): Promise<void> {
+    return this.removing.rest();
   }
 
-  /** Whether nothing is left to be done. */
-  private async finishOne({ work: { row, outcome, isSent }, intent }: NotedWork): Promise<boolean> {
-    // Of a row of which nobody knows whether it was written: who finds the intent later settles it.
+  /** @returns whether the intent can be removed. */
+  private async finishOne({ work, intent }: NotedWork): Promise<boolean> {
+    const { row, outcome, isSent, image: before, mutations } = work;
+    // When the outcome of the row's write is unknown, the outbox settles the intent later.
     if (!outcome!.ok) return !isSent;
     try {
-      if (await this.settle(row, 'declared', SETTLED)) return true;
+      const change = { before, after: before.after(mutations) };
+      if (await this.settle(row, 'declared', SETTLED, change)) return true;
     } catch (error) {
       this.failed(error);
     }
@@ -142,17 +150,22 @@ export class FollowUps implements RowIntent {
     for (const answer of answers) if (!answer.ok) throw answer.error;
   }
 
-  /** Makes the effects of a row what they should be. */
-  async settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean> {
+  /** Brings the effects of a row in line with the row. @returns whether all are settled. */
+  async settle(
+    row: Uint8Array,
+    share: Share,
+    settledAfter: number,
+    change?: WrittenChange,
+  ): Promise<boolean> {
     const done = await allEnded(
-      this.source.maintainers.map((maintainer) => maintainer.settle(row, share, settledAfter)),
+      this.source.maintainers.map((maintainer) => maintainer.settle(row, share, settledAfter, change)),
     );
     return !done.includes(false);
   }
 
   /**
-   * As {@link settle}, in the place of writers of whom nobody knows whether they have written the row: they cannot any more.
-   * @returns whether it is done; not when the row was being written just now.
+   * As {@link settle}, in place of a writer whose outcome is unknown. The row is fenced first, so that a late write fails.
+   * @returns whether the effects are settled; false also when the row was being changed.
    */
   async takeOver(row: Uint8Array, settledAfter: number): Promise<boolean> {
     const { table, schema, maintainers } = this.source;
@@ -166,7 +179,7 @@ export class FollowUps implements RowIntent {
   }
 }
 
-/** The mutations, which say these values of these columns and no others. */
+/** The mutations with these columns set to these values, in place of what the mutations do to the columns. */
 function withColumns(
   row: Uint8Array,
   mutations: readonly RowMutation[],

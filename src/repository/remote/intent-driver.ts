@@ -1,8 +1,13 @@
 /**
- * The driver of changes on engines whose one step is a row: intent, row, follow-up, done (docs/extending.md). Intents are noted and
- * index entries are marked unverified, the row is written if it is still as it was read, entries are verified or removed, effects
- * are settled, and the intents end. What is broken off leaves intents, which the outbox and readers of the change log find, and
- * unverified entries, which every reader holds against the row (docs/indexes-internals.md).
+ * Applies changes on HBase, where one step changes one row (docs/extending.md). In order:
+ *
+ * 1. The row and its shadow are read.
+ * 2. Intents are noted, and the index entries that the change touches are marked unverified.
+ * 3. The row is written with a new shadow, on condition that the shadow is the one that was read.
+ * 4. Behind the answer, entries are verified or removed, effects are settled and intents end.
+ *
+ * A change that is broken off leaves intents, which the outbox and the readers of the change log settle, and unverified entries, which
+ * readers check against the row (docs/indexes-internals.md).
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,17 +31,19 @@ import {
 import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
 import { isPlain, RowImage } from '../row-image.js';
-import { TICK } from '../row-lock.js';
+import { nextMillisecond } from '../row-lock.js';
+import { BackgroundBatches } from './background-batches.js';
 import { allEnded, DataRows, type Mark, type RowIntent, RowWork, type Suspect } from './row-work.js';
 
-/** How often a change is begun anew when others write its row, or claim its values, at the same time. */
+/** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
 const ATTEMPTS = 64;
 /** The longest wait between two attempts, ms. */
 const LONGEST_WAIT = 100;
-/** The outcome of mending a row. */
+
+/** The outcome of mending the entries of a row. */
 export interface Mended {
   readonly error: RowanError | undefined;
-  /** Its values of unique indexes that another entity has. */
+  /** The number of its unique values that another entity holds. */
   readonly taken: number;
   /** Entries written or removed. */
   readonly entries: number;
@@ -46,25 +53,24 @@ export class IntentDriver {
   readonly planner: EntryPlanner;
   readonly rows: DataRows;
   readonly entries: EntryMarks;
-  private readonly hasEventual: boolean;
+  private readonly finishing = new BackgroundBatches<RowWork>((works) => this.finishEntries(works));
 
   constructor(
     table: Table,
     entries: Table,
     readonly indexes: EntityIndexes,
     private readonly now: () => number,
-    /** Milliseconds after which an unverified entry is nobody's who may still write its row. */
+    /** Milliseconds after which the writer of an unverified entry is taken to have given up. */
     settledAfter: number = SETTLED,
-    /** What is noted of changes beside their entries, in the order in which it is planned. */
+    /** The intents of changes, in the order in which they plan. */
     readonly intents: readonly RowIntent[] = [],
   ) {
     this.planner = new EntryPlanner(indexes, now);
-    this.hasEventual = indexes.all.some(({ index }) => index.eventual);
     this.rows = new DataRows(table, indexes.schema);
     this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
   }
 
-  /** Changes of rows that are all different. Their effects are to be settled by {@link finish} when the row locks are released. */
+  /** Applies changes of distinct rows. Call {@link finish} afterwards, without the row locks, to settle their effects. */
   async apply(changes: readonly Change[], call: WholeCall): Promise<RowWork[]> {
     const works = changes.map((change) => new RowWork(change.row, change));
     await this.drive(works, call);
@@ -74,19 +80,19 @@ export class IntentDriver {
 
   private beginFollowUp(works: readonly RowWork[]): void {
     const followUp = allEnded(this.intents.map((intent) => intent.finish?.(works)));
-    // Whoever waits for the works is told.
+    // {@link finish} rethrows the error.
     followUp.catch(() => undefined);
     for (const work of works) work.followUp = followUp;
   }
 
-  /** Settles the effects of changed rows, and ends their intents. Not under the row lock: effects may change the same rows. */
+  /** Settles the effects of changed rows and ends their intents. Call without the row locks: effects may change the same rows. */
   async finish(works: readonly RowWork[]): Promise<void> {
     const others = works.filter(({ followUp }) => followUp === undefined);
     if (others.length > 0) this.beginFollowUp(others);
     await allEnded([...new Set(works.map(({ followUp }) => followUp))]);
   }
 
-  /** Makes the entries of rows what they are to be; `suspects` of each: entries that may be none of its. */
+  /** Brings the entries of rows in line with the rows. `suspects`: entries that may wrongly lead to the row. */
   async mend(
     rows: readonly { readonly row: Uint8Array; readonly suspects?: readonly Suspect[] }[],
     mine: ReadonlyMap<string, Mark> = NO_MARKS,
@@ -94,7 +100,7 @@ export class IntentDriver {
   ): Promise<Mended[]> {
     const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects, mine === NO_MARKS));
     const suspects = works.flatMap((work) => (work.isFencing ? work.suspects : []));
-    // Before the rows are: what is written of entries behind that is of those who have seen it.
+    // Read before the rows are fenced: entries that change after that belong to writers who have seen the fence.
     const before = await this.entries.standing(suspects, options);
     await this.drive(works, WholeCall.of(options, this.rows.table));
     const mended: Mended[] = [];
@@ -143,35 +149,43 @@ export class IntentDriver {
 
   private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
     await this.load(works, call);
-    const seen = sleep(TICK);
+    // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
+    const seen = nextMillisecond(performance.now());
     await Promise.all(works.map((work) => this.attempt(work, call)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
-    // Side by side: what is noted of a row that comes to nothing is withdrawn, whichever of them found out.
+    // Concurrently: if one of them refuses a row, what the others wrote is withdrawn.
     await allEnded([
       ...this.intents.map((intent) => intent.note(planned, this.rows, call)),
       this.entries.mark(planned, call),
     ]);
-    const marked = sleep(TICK);
+    const marked = performance.now();
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
-    // Too late: the marks may be taken for abandoned before the row is written.
+    // Too late: others may take the marks for abandoned before the row is written.
     const isLate = ready.length === 0 || performance.now() - began > WINDOW / 2;
     const written = isLate ? [] : await this.write(ready, call);
-    // Effects are settled beside what is still done under the row lock, which does not wait for them: they may change the same rows.
+    // Started under the row lock but not awaited under it, because effects may change the same rows.
     if (written.length > 0) this.beginFollowUp(written);
-    await call.inTime(this.close(planned, written, marked));
+    const closing = call.inTime(this.close(planned, written, marked));
+    // The caller is answered when its row is written. A retry, or a repair, needs the round to be over.
+    if (written.length < planned.length || written.some(({ change }) => change === undefined)) await closing;
+    else for (const work of written) work.closing = closing;
   }
 
-  /** What is done behind the rows. Whatever of it is not done is found by those who read entries, or the log of changes. */
+  /**
+   * Ends the intents of a round, and verifies or removes the entries of the written rows. If this is broken off, readers of entries and
+   * of the change log decide by the row.
+   */
   private async close(
     planned: readonly RowWork[],
     written: readonly RowWork[],
-    marked: Promise<void>,
+    marked: number,
   ): Promise<void> {
     await allEnded([
       ...this.intents.map((intent) => intent.close?.(planned)),
-      marked.then(() => this.finishEntries(written)),
+      // A removal in the millisecond of a mark would hide the mark (R32).
+      nextMillisecond(marked).then(() => this.endEntries(written)),
     ]);
   }
 
@@ -184,7 +198,7 @@ export class IntentDriver {
     }
   }
 
-  /** Reads the rows, and has those fail that are not as their writers expect. */
+  /** Reads the rows, and fails works whose expectations are not met. */
   private async load(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
     const filtered = works.filter(({ change }) => change?.expects.some(({ kind }) => kind === 'filter'));
     const [loaded, held] = await Promise.all([
@@ -235,7 +249,7 @@ export class IntentDriver {
       ? [...this.all(image, true), ...this.all(after, true)]
       : this.planner.changes(image, after);
     work.changes = this.withEarlier(work, changes, after);
-    // Who marks an entry that another has marked must keep that other from writing the row.
+    // A change that overwrites another's mark must renew the shadow, so that the other's row write fails.
     work.renews =
       this.intents.some(({ renewsShadow }) => renewsShadow) ||
       image.isEmpty ||
@@ -251,7 +265,7 @@ export class IntentDriver {
     work.mutations = [...written, this.rows.shadowPut(work.row, work.token, ttl)];
   }
 
-  /** Deletes what an earlier life of the row has left, in a request of its own: increments and appends would add to it. */
+  /** Deletes cells that an expired row left behind, in a request of its own: increments and appends would add to them. */
   private async remove(
     work: RowWork,
     remains: Remains,
@@ -267,7 +281,7 @@ export class IntentDriver {
     work.image = work.image.after([del]);
   }
 
-  /** The row stays, its shadow is renewed: whoever has planned by what it was before begins anew. */
+  /** Plans a repair: the row keeps its cells and gets a new shadow, so that pending writes begin anew. */
   private planMending(work: RowWork): void {
     const { image, row } = work;
     const entries = this.all(image, false);
@@ -277,14 +291,14 @@ export class IntentDriver {
     work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
     work.renews = true;
     work.expects = this.rows.unchanged(loadedOf(work), []);
-    // What others have begun is not undone before they can end it no more; one's own is nobody else's.
+    // Entries of others are removed only behind a fence. Own marks need none.
     if (image.isEmpty ? !work.isFencing || work.suspects.length === 0 : work.changes.length === 0)
       work.outcome = NOTHING_DONE;
     const life = this.rows.shadowLife(image.toResult(), this.now());
     work.mutations = [this.rows.shadowPut(row, work.token, life)];
   }
 
-  /** All entries of a row: as if they were new, or as such that it has. */
+  /** All entries of a row, as new ones, or with `had` as existing ones. */
   private all(image: RowImage, had: boolean): EntryChange[] {
     const { all } = this.indexes;
     return this.indexes.entriesOf(image.toResult()).flatMap((entries, i) => {
@@ -295,7 +309,7 @@ export class IntentDriver {
     });
   }
 
-  /** With what an earlier attempt has marked, to be put right with the rest. */
+  /** Adds the entries that an earlier attempt has marked. */
   private withEarlier(work: RowWork, changes: readonly EntryChange[], after: RowImage): EntryChange[] {
     const rows = new Set(changes.map(({ row }) => toLatin1(row)));
     const unique = changes.length === rows.size ? [...changes] : uniqueByRow(changes);
@@ -330,25 +344,20 @@ export class IntentDriver {
     });
   }
 
-  /** The entries of eventual indexes are finished behind the writers, unless it is these that are mended. */
-  private async finishEntries(works: readonly RowWork[]): Promise<void> {
-    const touching = works.filter(({ changes }) => changes.length > 0);
-    if (touching.length === 0) return;
-    await this.finishThose(touching, false);
-    if (!this.hasEventual) return;
-    const later = touching.filter(({ change, isOpenEnded }) => change !== undefined && !isOpenEnded);
-    if (later.length > 0) void this.finishThose(later, true);
-    const now = touching.filter(({ change }) => change === undefined);
-    if (now.length > 0) await this.finishThose(now, true);
+  /** Settles entries in batches with those of other writes. Repairs settle at once, because a batch may await them. */
+  private async endEntries(written: readonly RowWork[]): Promise<void> {
+    const touching = written.filter(({ changes }) => changes.length > 0);
+    const isMending = touching.some(({ change }) => change === undefined);
+    await (isMending ? this.finishEntries(touching) : this.finishing.add(touching));
   }
 
-  /** What fails here stays unverified: it is held against the row by every reader, and put right by one of them. */
-  private async finishThose(touching: readonly RowWork[], eventual: boolean): Promise<void> {
+  /** Settles entries. Where it fails they stay unverified, and a reader settles them. */
+  private async finishEntries(works: readonly RowWork[]): Promise<void> {
     try {
-      const settled = touching.filter(({ isOpenEnded }) => !isOpenEnded);
-      const lost = await this.entries.settle(settled, eventual);
-      const open = eventual ? [] : touching.filter(({ isOpenEnded }) => isOpenEnded);
-      // Who saw the row missing may have marked before another removed it again.
+      const settled = works.filter(({ isOpenEnded }) => !isOpenEnded);
+      const lost = await this.entries.settle(settled);
+      const open = works.filter(({ isOpenEnded }) => isOpenEnded);
+      // The mark of an inserted row may be gone because a concurrent insert and delete of the row removed it.
       const torn = [...open, ...lost.filter(({ image, change }) => image.isEmpty && change !== undefined)];
       for (const work of torn) {
         const suspects = [...work.marks.values()];
@@ -359,7 +368,7 @@ export class IntentDriver {
     }
   }
 
-  /** Puts right what changes have marked that came to nothing. Nothing of those whose row may yet be written. */
+  /** Repairs the entries marked by refused changes, unless their row may still be written. */
   private async withdraw(works: readonly RowWork[]): Promise<void> {
     for (const work of works) {
       const isRefused = !work.outcome!.ok && !work.isSent;
@@ -383,13 +392,13 @@ function loadedOf({ image, shadow }: RowWork): {
   return { stored: image.toResult(), shadow };
 }
 
-/** What the row is known to be. Filters are asked of the engine. */
+/** Whether the row meets an expectation. Filters are evaluated by the engine. */
 function isMet(image: RowImage, expectation: Expectation): boolean {
   if (expectation.kind === 'filter') return true;
   return isMetBy(expectation, image.value(expectation.family, expectation.qualifier));
 }
 
-/** An entry that is to go, of which only the row is known. */
+/** The removal of an entry of which only the row key is known. */
 function blank(
   { index, row }: { readonly index: EntityIndex; readonly row: Uint8Array },
   dataRow: Uint8Array,

@@ -10,18 +10,17 @@ import type { RemoteExecutor } from '../remote-executor.js';
 import { RowImage } from '../row-image.js';
 import type { RowLock } from '../row-lock.js';
 import type { IntentDriver } from './intent-driver.js';
-import type { Suspect } from './row-work.js';
+import { allEnded, type RowWork, type Suspect } from './row-work.js';
 
-/** Change sets of an entity with indexes, maintainers or recorded changes, on HBase. */
-
-/** Rows that are changed together. */
+/** Rows that go through the phases of a change together. */
 const TOGETHER = 512;
 
+/** Applies the change sets of an entity with indexes, maintainers or recorded changes, on HBase. */
 export class IntentExecutor implements ChangeExecutor {
   constructor(
     private readonly rows: IntentDriver,
     private readonly gate: RowLock,
-    /** For what touches nothing that entries are made of. */
+    /** Applies changes that touch no indexed columns. */
     private readonly plain: RemoteExecutor,
   ) {}
 
@@ -45,14 +44,20 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const rows = changes.map(({ row }) => ({ row, alone: true }));
-    const works = await this.gate.runAll(rows, () => this.rows.apply(changes, call));
-    // Behind the lock: effects may change the same rows. What there is no time for is noted, and goes on.
+    const release = await this.gate.hold(changes.map(({ row }) => ({ row, alone: true })));
+    let works: RowWork[] = [];
+    try {
+      works = await this.rows.apply(changes, call);
+    } finally {
+      // The next writer of a row waits until its entries are settled.
+      this.gate.releaseAfter(allEnded(works.map(({ closing }) => closing)), release);
+    }
+    // Without the lock: effects may change the same rows. At the timeout they go on in the background.
     if (this.rows.intents.length > 0) await call.inTime(this.rows.finish(works));
     return works.map(({ outcome }) => outcome!);
   }
 
-  /** An update of other columns, of a row that must be there: its entries stay as they are, whatever they are. */
+  /** Whether the change is an update of columns outside all indexes, of a row that must exist. */
   private leavesEntries(change: Change): boolean {
     if (change.operation !== 'update' || change.reads !== undefined) return false;
     const { indexes, planner, intents } = this.rows;
@@ -76,7 +81,7 @@ function cellsOf(
   return 'cells' in mutation ? mutation.cells : mutation.columns;
 }
 
-/** In their order; cut where a row comes again. */
+/** Chunks of the changes in their order, each with distinct rows. */
 function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
   let chunk: Change[] = [];
   const rows = new Set<string>();
@@ -93,18 +98,17 @@ function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
   if (chunk.length > 0) yield chunk;
 }
 
-/** What queries do about unverified entries that they meet: in the background, and nobody waits for it. */
-
-/** Entries that wait at the most; those beyond are met again. */
+/** The most waiting entries. Further ones are dropped, and noted again by the next query. */
 const MOST = 1024;
 
-/** An entry whose writer may be between two phases. */
+/** An unverified entry whose writer may still write its row. */
 export interface OpenSuspect {
   readonly suspect: Suspect;
-  /** Milliseconds until he cannot be any more. */
+  /** Milliseconds until the writer is taken to have given up. */
   readonly remaining: number;
 }
 
+/** Settles unverified entries that queries meet, in the background. */
 export class ReadRepair implements EntryRepair {
   private readonly waiting = new Map<string, Suspect>();
   private running: Promise<void> | undefined;
@@ -130,16 +134,17 @@ export class ReadRepair implements EntryRepair {
       try {
         await this.settle(suspects);
       } catch (error) {
-        // Whoever reads the entries next tries again.
+        // The next query that meets the entries tries again.
         if (!(error instanceof RowanError)) throw error;
       }
     }
   }
 
   /**
-   * An entry of the change that its row has seen last is decided on by the row: whoever changes the row now marks the
-   * entry anew. One of another change may be of somebody who is about to write the row, unless it is old: those are
-   * answered, with the milliseconds until they are.
+   * Settles unverified entries. One with the token of the row's shadow is verified or removed by what the row says; a later change of
+   * the row marks it anew. One with another token may belong to a pending write: if it is old its row is fenced and its entries are
+   * repaired.
+   * @returns the entries that are too young to decide on.
    */
   async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
     const { entries, rows, planner, indexes } = this.rows;

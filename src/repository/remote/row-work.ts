@@ -22,10 +22,7 @@ import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
 import { TICK } from '../row-lock.js';
 
-/**
- * The row without what is kept beside it, its shadow and its mark: these stay for a while when it is deleted. Empty: there is no
- * row.
- */
+/** The row without its shadow and change mark, which may outlive it. Empty: the row does not exist. */
 export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Result): Result {
   const isMark = (family: string, qualifier: Uint8Array): boolean =>
     family === changeMarks || (family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER));
@@ -34,28 +31,30 @@ export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Resu
   return cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
 }
 
-/** The mark of a row's last recorded change, in the family that its entity names for marks. FROZEN. */
+/** The qualifier of a row's change mark, in the family that its entity names for marks. FROZEN. */
 export const MARK_QUALIFIER: Uint8Array = toBytes('c');
 
-/** Rows with their shadow: the cell beside the marker that says which change their entries are of. */
-
 /**
- * Milliseconds that what keeps late requests out stands where nothing else holds it: the shadow of a row that is not there, and the
- * tokens of what a group was given. No request is later.
+ * Milliseconds for which late requests are fenced off by cells that nothing else keeps: the shadow of a missing row, and the tokens of
+ * amounts that a group has taken. A request that is later still is not fenced off (docs/hbase-calls.md).
  */
 export const FENCED = 4 * 60 * 60 * 1000;
 
-/** A row, and apart from it its shadow and its mark. */
+/** A row, with its shadow and change mark apart from it. */
 export interface LoadedRow {
   readonly stored: Result;
   readonly shadow: Uint8Array | undefined;
-  /** The mark of its last change, where changes are recorded. */
+  /** The change mark, where changes are recorded. */
   readonly changeMark: Uint8Array | undefined;
 }
 
+/**
+ * The rows of an entity with their shadows. The shadow is a cell beside the marker that holds the token of the change that the row's
+ * index entries belong to.
+ */
 export class DataRows {
   readonly family: string;
-  /** The family of marks. */
+  /** The family of change marks. */
   private readonly marks: string | undefined;
   private readonly life: EntryLife;
 
@@ -88,16 +87,16 @@ export class DataRows {
     return { stored: withoutMarks(this.schema, result), shadow, changeMark };
   }
 
-  /** What must hold for a row's entries to be of the change that they were when it was read. */
+  /** The conditions under which the row has not been changed since it was read, as far as its entries depend on it. */
   unchanged(
     { stored, shadow }: Omit<LoadedRow, 'changeMark'>,
     others: readonly Expectation[],
   ): Expectation[] {
     const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
     if (shadow !== undefined) return [...others, { ...cell, kind: 'equal', value: shadow }];
-    // In front: of a row that is not there the first absence alone is asked, and every row has a shadow from its beginning.
+    // First in the list: of several absences HBase checks only the first. Every new row gets a shadow, so its absence suffices.
     const expects: Expectation[] = [{ ...cell, kind: 'absent' }, ...others];
-    // Of a row without a shadow absence says nothing: it may be gone.
+    // For a stored row without a shadow, absence alone would also hold after its deletion.
     const witness = this.witnessOf(stored);
     if (witness !== undefined && others.every(({ kind }) => kind === 'absent')) {
       expects.push({ kind: 'present', family: witness.family, qualifier: witness.qualifier });
@@ -105,39 +104,39 @@ export class DataRows {
     return expects;
   }
 
-  /** A cell by which a row is there: its marker, for what stands at another place than it is declared at cannot be asked for. */
+  /** A cell that proves that the row exists: its marker, because a cell at another place than declared cannot be checked. */
   private witnessOf({ cells }: Result): Cell | undefined {
     const { family, qualifier } = this.schema.marker!;
     const isMarker = (cell: Cell): boolean => cell.family === family && equalBytes(cell.qualifier, qualifier);
     return cells.find(isMarker) ?? cells[0];
   }
 
-  /** Where cells have no lives it stays: nobody takes a shadow for a row. */
+  /** On engines without cell TTL it stays for ever, which is harmless: a shadow alone is not a row. */
   shadowPut(row: Uint8Array, token: Uint8Array, ttl: number | undefined): Put {
     return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl, { optional: true });
   }
 
   /**
-   * Gives a row another shadow, if it is still as it was loaded: a write that was planned before, however late it comes, then fails
-   * by its condition. Of a row that is not there the shadow stands alone, for {@link FENCED}.
-   * @returns whether it was. @throws RowanError as the table does.
+   * Gives a row a new shadow if it is unchanged since it was loaded. A write planned before then fails its condition, however late it
+   * arrives. The shadow of a missing row stands alone, for {@link FENCED}.
+   * @returns whether the row was unchanged. @throws RowanError as the table does.
    */
   async fence(row: Uint8Array, loaded: LoadedRow, now: number): Promise<boolean> {
-    // A delete hides what is written in its millisecond (R32).
+    // A delete hides puts of its millisecond (R32).
     await sleep(TICK);
     const put = this.shadowPut(row, newToken(), this.shadowLife(loaded.stored, now));
     const { success } = await this.table.checkAndMutate(checked(row, this.unchanged(loaded, []), [put]));
     return success;
   }
 
-  /** Milliseconds that the shadow of a row stands which nothing else is written with; undefined: without end. */
+  /** The time to live of a shadow that is written alone, ms; undefined: none. */
   shadowLife(stored: Result, now: number): number | undefined {
     if (stored.isEmpty) return FENCED;
     return this.life.remainingOfMarker((family, qualifier) => stored.getLatest(family, qualifier), now);
   }
 }
 
-/** Fences rows as they are now; see {@link DataRows.fence}. @returns whether none was being changed by others. */
+/** Fences rows as they are now; see {@link DataRows.fence}. @returns false when another writer changed one meanwhile. */
 export async function fenceRows(
   table: Table,
   schema: EntitySchema,
@@ -151,54 +150,55 @@ export async function fenceRows(
   return fenced.every((one) => one);
 }
 
-/** One row that is changed together with its entries, and how far that has come. */
-
-/** An entry that may be one of a row, and one that it may be none of. */
+/** An entry that leads to a row, perhaps wrongly. */
 export interface Suspect {
   readonly index: EntityIndex;
   readonly row: Uint8Array;
 }
 
-/** An entry that was written before its row. */
+/** An entry that was marked unverified before its row is written. */
 export interface Mark extends Suspect {
   readonly change: EntryChange;
-  /** What it was written with. */
+  /** The unverified value. */
   readonly value: Uint8Array;
 }
 
+/** The state of one row's change: what was read, what is planned and what has been done. */
 export class RowWork {
   readonly row: Uint8Array;
-  /** The row without its shadow, as it was read last. */
+  /** The row without its shadow, as last read. */
   image: RowImage;
   shadow: Uint8Array | undefined;
   token: Uint8Array = newToken();
   mutations: readonly RowMutation[] = [];
   expects: readonly Expectation[] = [];
   changes: readonly EntryChange[] = [];
-  /** Whether the row's shadow is to be of this change. */
+  /** Whether the change sets the row's shadow to its token. */
   renews = false;
-  /** Whether its entries are known only when it has been written. */
+  /** Whether its entries are known only after the row was written, as with explicit timestamps. */
   isOpenEnded = false;
-  /** Whether its entries must wait for others. */
+  /** Whether this attempt must wait for other writers. */
   isPutOff = false;
   /** Whether its data row may have been written. */
   isSent = false;
-  /** Values of unique indexes that others have, in a row that is only mended. */
+  /** In a repair: the number of unique values that other rows hold. */
   taken = 0;
   outcome: ChangeOutcome | undefined;
-  /** The mark that says which change the row is of; of entities whose changes are recorded. */
+  /** The row's change mark as last read, where changes are recorded. */
   changeMark: Uint8Array | undefined;
-  /** The settling of its effects, once it has begun. */
+  /** Ends its intents and settles its entries, behind the answer. */
+  closing: Promise<void> | undefined;
+  /** Settles its effects; undefined: not begun. */
   followUp: Promise<unknown> | undefined;
-  /** Every entry that was marked, by its row. */
+  /** Every marked entry, by its row key (latin1). */
   readonly marks = new Map<string, Mark>();
 
   constructor(
     row: Uint8Array,
-    /** Undefined: the row stays as it is, and its entries are put right. */
+    /** Undefined: a repair, which keeps the row and brings its entries in line. */
     readonly change: Change | undefined,
     readonly suspects: readonly Suspect[] = [],
-    /** Whether the suspects may be of others, who are to be kept from writing the row. */
+    /** Whether the suspects may belong to other writers, which must be fenced off. */
     readonly isFencing: boolean = false,
   ) {
     this.row = row;
@@ -209,7 +209,7 @@ export class RowWork {
     return this.outcome !== undefined;
   }
 
-  /** Begins a round with what was read. */
+  /** Begins an attempt with the row as read. */
   begin(image: RowImage, { shadow, changeMark }: Omit<LoadedRow, 'stored'>): void {
     this.image = image;
     this.shadow = shadow;
@@ -232,30 +232,30 @@ export class RowWork {
 }
 
 /**
- * A record that the intent driver has written before a row, so that whoever finds it can finish the change, and removed behind it:
- * the outbox's note of effects ({@link FollowUps}), the entry of the change log. State of a row is kept by its {@link RowWork}.
+ * A record that is written before a row and ended behind it, so that others can finish a change that was broken off: the outbox's
+ * intent ({@link FollowUps}), or the entry of the change log.
  */
 export interface RowIntent {
-  /** Whether the row's shadow is to be of this change, whatever the change touches. */
+  /** Whether every change sets the row's shadow, whatever columns it touches. */
   readonly renewsShadow: boolean;
-  /** The mutations of a round, with what is added to them or taken away. @throws what refuses the change. */
+  /** @returns the mutations, amended as needed. @throws RowanError to refuse the change. */
   plan(
     work: RowWork,
     mutations: readonly RowMutation[],
   ): readonly RowMutation[] | Promise<readonly RowMutation[]>;
-  /** Writes the intents of rows. Those whose intent could not be written are failed or put off; the others are written next. */
+  /** Writes the intents. Works whose intent could not be written are failed or put off. */
   note(works: readonly RowWork[], rows: DataRows, call: WholeCall): Promise<void>;
-  /** Conditions on the row when it is written. */
+  /** Further conditions of the row's write. */
   condition?(work: RowWork): readonly Expectation[];
-  /** Mutations that are written with the row. */
+  /** Further mutations of the row's write. */
   writtenWith?(work: RowWork): readonly RowMutation[];
-  /** Ends the intents of a round, while the locks of the rows are held. What fails is found by readers. */
+  /** Ends the intents of a round, while the row locks are held. Readers settle those for which it fails. */
   close?(works: readonly RowWork[]): Promise<void>;
-  /** Settles the effects of rows that are written, and ends their intents. Effects may wait for the locks of the rows. */
+  /** Settles the effects of written rows and ends their intents. Effects may wait for the row locks. */
   finish?(works: readonly RowWork[]): Promise<void>;
 }
 
-/** Resolves to the answers when all have ended. @throws the first error in the order of the list, when all have ended. */
+/** Resolves when all have ended. @throws the first error in the order of the list. */
 export async function allEnded<T>(all: readonly (T | Promise<T>)[]): Promise<T[]> {
   const ends = await Promise.allSettled(all);
   return ends.map((end) => {
@@ -264,11 +264,9 @@ export async function allEnded<T>(all: readonly (T | Promise<T>)[]): Promise<T[]
   });
 }
 
-/** Writes that say a time of their own, where what follows a row goes by what is written last. */
-
 /**
- * All cells of a row have the time of the write: what was given another may stand behind what is there already.
- * @throws UnsupportedError on mutations with a time.
+ * Refuses explicit timestamps. Effects and recorded changes follow the last write, which an older timestamp would not make visible.
+ * @throws UnsupportedError on mutations with a timestamp.
  */
 export function refuseTimes({ name }: EntitySchema, mutations: readonly RowMutation[]): void {
   const timed = mutations.some((mutation) => {
@@ -278,7 +276,7 @@ export function refuseTimes({ name }: EntitySchema, mutations: readonly RowMutat
   });
   if (!timed) return;
   throw new UnsupportedError(
-    `${name} has changes that are told, copies, referential rules or summaries, or others have them about it: on HBase its rows are not written with a timestamp. Leave it out.`,
+    `${name} has recorded changes, copies, referential rules or summaries, or is the target of such: on HBase its rows cannot be written with a timestamp. Leave the timestamp out.`,
     { details: { entity: name } },
   );
 }

@@ -5,9 +5,7 @@ import type { Change } from '../change.js';
 import type { ChangeExecutor } from '../executor.js';
 import type { ChangeStep, EntityChange, MaintainerContext, StepReading } from '../maintainer.js';
 
-/** What maintainers are given on engines whose one step is a row: changes of other rows, and reads. */
-
-/** Applies effects as changes of their own: each is decided on by its row as it is then. `executorOf`: applies an entity's changes. */
+/** Applies effects on other rows as separate changes, each resolved with its row as read then. `executorOf`: applies an entity's changes. */
 export function applyingWith(
   executorOf: (entity: EntitySchema) => ChangeExecutor,
 ): MaintainerContext['applyChanges'] {
@@ -32,7 +30,7 @@ export function applyingWith(
   };
 }
 
-/** `onResolve`: told at each attempt whether there is something to change. */
+/** `onResolve` is called at each attempt, with whether the row changes. */
 function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void): Change {
   const { operation, row, resolve, settled } = change;
   return {
@@ -52,20 +50,19 @@ function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void)
   };
 }
 
-/**
- * What is decided in one step, on tables that answer later. A function that reads is run until it asks for what is not
- * there yet; that is fetched, and the function is run again. So one rule serves both engines. What it has read is of no
- * one moment then: what is written by it must be checked by the step that writes, or looked at again.
- */
-
 type Answer = Result | readonly Result[];
 
-/** Thrown where the next answer is missing. */
+/** Thrown by a read whose answer has not been fetched. */
 class Missing {
   constructor(readonly fetch: () => Promise<Answer>) {}
 }
 
-/** `tableOf`: a table by its name. */
+/**
+ * Runs synchronous functions that read over asynchronous tables, so that maintainers are written once for both engines. A function runs
+ * until a read lacks its answer; the answer is fetched, and the function runs again. The answers are not of one moment: a write that
+ * depends on them must check them, or read again behind it.
+ * @param tableOf a table by its name.
+ */
 export function readingFrom(tableOf: (name: string) => Table): StepReading {
   return async (run) => {
     const answers: Answer[] = [];
@@ -89,7 +86,7 @@ export function readingFrom(tableOf: (name: string) => Table): StepReading {
   };
 }
 
-/** Rows fetched at once. */
+/** Rows fetched by one call. */
 const PAGE = 512;
 
 async function all(scanner: ResultScanner): Promise<readonly Result[]> {

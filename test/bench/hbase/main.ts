@@ -1,7 +1,7 @@
 /**
  * `npm run bench:hbase [-- --quick] [--rounds N] [--only TEXT] [--json FILE]`: Rowan's HBase engine and HBase's Java PerformanceEvaluation against
  * the same standalone server, on the same table, in the same run, with the same number of clients; each measurement in
- * a fresh process. Higher is better.
+ * a fresh process. `followers` are entities with indexes, summaries, copies or recorded changes, against plain ones. Higher is better.
  */
 
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { run } from '../../hbase/server/class-path.js';
 import { type HBaseServer, startHBase } from '../../hbase/server/hbase-server.js';
 import { PROJECT_ROOT } from '../../hbase/server/layout.js';
 import { type BenchRow, median, report, toRow } from '../harness.js';
+import type { FollowerFigures } from './followers.js';
 import { PerformanceEvaluation } from './performance-evaluation.js';
 import { WORKLOADS, type Workload } from './workload.js';
 
@@ -17,16 +18,22 @@ const quick = process.argv.includes('--quick');
 const scale = quick ? 0.05 : 1;
 const rounds = Number(optionOf('--rounds') ?? (quick ? 1 : 3));
 const TABLE_ROWS = 1_600_000;
+/** Rows of one client; the others write more. */
+const FOLLOWER_ROWS = 1600;
 
 async function main(): Promise<void> {
   const server = await startHBase({ jit: 'full', handlers: 30, heap: '2g' });
   try {
-    const peer = await PerformanceEvaluation.prepare(server.layout);
-    await peer.load(TABLE_ROWS * scale);
     const rows: BenchRow[] = [];
-    for (const workload of chosen()) {
-      for (const clients of [1, 16] as const) rows.push(await measure(server, peer, workload, clients));
+    const workloads = chosen();
+    if (workloads.length > 0) {
+      const peer = await PerformanceEvaluation.prepare(server.layout);
+      await peer.load(TABLE_ROWS * scale);
+      for (const workload of workloads) {
+        for (const clients of [1, 16] as const) rows.push(await measure(server, peer, workload, clients));
+      }
     }
+    if ('followers'.includes(optionOf('--only') ?? '')) rows.push(...(await measureFollowers(server)));
     report(rows);
   } finally {
     await server.stop();
@@ -70,6 +77,39 @@ async function measure(
       `${ratio.toFixed(2)}x (goal ${goal}x${ratio < goal ? ', missed' : ''})`,
   );
   return toRow(name, 'rows/s', figures);
+}
+
+/** Each kind of entity with followers against the plain one. */
+async function measureFollowers(server: HBaseServer): Promise<BenchRow[]> {
+  const runs: FollowerFigures[][] = [];
+  for (let round = 0; round < rounds; round++) {
+    const { code, output } = await run(process.execPath, [
+      '--import',
+      'tsx',
+      join(PROJECT_ROOT, 'test', 'bench', 'hbase', 'followers.ts'),
+      server.masters.join(','),
+      String(quick ? 64 : FOLLOWER_ROWS),
+    ]);
+    if (code !== 0) throw new Error(`The bench of followers failed:\n${output}`);
+    const lines = output.split('\n').filter((line) => line.startsWith('{"kind"'));
+    runs.push(lines.map((line) => JSON.parse(line) as FollowerFigures));
+  }
+  const modes = { one: '1 client', sixteen: '16 clients', batches: 'putMany of 100' } as const;
+  const rows: BenchRow[] = [];
+  for (const mode of ['one', 'sixteen', 'batches'] as const) {
+    const rateOf = (place: number): number => median(runs.map((figures) => figures[place]![mode].rate));
+    for (const [place, figures] of runs[0]!.entries()) {
+      if (figures.kind === 'plain') continue;
+      const { requestsARow } = figures[mode];
+      const rates = { rowan: rateOf(place), plain: rateOf(0) };
+      console.error(
+        `followers, ${figures.kind}, ${modes[mode]}: ${rates.rowan} rows/s, ${(rates.rowan / rates.plain).toFixed(2)}x of plain, ` +
+          `${requestsARow} requests a row`,
+      );
+      rows.push(toRow(`followers: ${figures.kind}, ${modes[mode]}`, 'rows/s', rates));
+    }
+  }
+  return rows;
 }
 
 async function measureRowan(
