@@ -55,6 +55,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      'init [options] [folder]':
+        'make a new project: package.json, tsconfig.json, an entity, a program and a test',
+    },
+    load: async () => (await import('./commands/init.js')).addInitCommand,
+  },
+  {
+    commands: {
       'introspect [options] <place> <table>':
         'Prints the TypeScript that declares a live table and its entities, from what its metadata keeps of them, or else from a sample of its rows.',
     },

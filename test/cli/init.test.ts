@@ -1,0 +1,59 @@
+/** `rowan init`: the project that it makes compiles, passes its test and runs. */
+
+import { execFile } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ROOT } from '../types/compiler.js';
+import { run } from './run.js';
+
+const node = (cwd: string, ...args: string[]) => promisify(execFile)(process.execPath, args, { cwd });
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'rowan-init-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** In the place of `npm install`. */
+function install(project: string): void {
+  mkdirSync(join(project, 'node_modules'), { recursive: true });
+  symlinkSync(ROOT, join(project, 'node_modules/rowan-orm'), 'junction');
+  symlinkSync(join(ROOT, 'node_modules/@types'), join(project, 'node_modules/@types'), 'junction');
+}
+
+test.each(['embedded', 'hbase'])('a project on %s compiles, and its test passes', async (engine) => {
+  const project = join(folder, `My App (${engine})`);
+  const made = await run('init', project, '--engine', engine);
+  expect(made).toMatchObject({ code: 0, err: '' });
+  expect(made.out).toContain('src/task.ts\n');
+  expect(JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))).toMatchObject({
+    name: `my-app-${engine}`,
+    scripts: { test: 'npm run build && node --test dist/task.test.js' },
+  });
+  install(project);
+  await node(project, join(ROOT, 'node_modules/typescript/bin/tsc'));
+  expect((await node(project, '--test', 'dist/task.test.js')).stdout).toMatch(/pass 1/);
+  if (engine === 'hbase') return;
+  expect((await node(project, 'dist/main.js')).stdout).toBe('t1 Read the guide\nopen: 1\n');
+});
+
+test('nothing is written where a file of it is already', async () => {
+  const project = join(folder, 'taken');
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{}');
+  const refused = await run('init', project);
+  expect(refused.code).toBe(1);
+  expect(refused.err).toMatch(/has package\.json already\. Nothing was written/);
+  expect(readdirSync(project)).toEqual(['package.json']);
+});
