@@ -46,14 +46,20 @@ const ERRORS = new Set([
   'ERR_TIMEOUT',
 ]);
 
-/** Every value that a row may have, with the time at which it was written; undefined stands for no row. */
-type RowModel = ReadonlyMap<string | undefined, number>;
+/** Bounds of a cell's timestamp, which is ahead of the clock where the clock was set back. */
+interface Written {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Every value that a row may have, and when it was written; undefined stands for no row. */
+type RowModel = ReadonlyMap<string | undefined, Written>;
 
 interface TableModel {
   readonly ttl: boolean;
   readonly rows: Map<string, RowModel>;
   /** What rejected writes may have left, which only a later life can show. */
-  readonly rejected: Map<string, Map<string | undefined, number>>;
+  readonly rejected: Map<string, Map<string | undefined, Written>>;
 }
 
 interface OpenScan {
@@ -63,8 +69,9 @@ interface OpenScan {
 }
 
 const copyOf = ({ ttl, rows }: TableModel): TableModel => ({ ttl, rows: new Map(rows), rejected: new Map() });
-const certain = (value: string | undefined, time: number): RowModel => new Map([[value, time]]);
-const NO_ROW = certain(undefined, 0);
+const NEVER: Written = { from: 0, to: 0 };
+const certain = (value: string | undefined, written: Written): RowModel => new Map([[value, written]]);
+const NO_ROW = certain(undefined, NEVER);
 
 class Program {
   private readonly random: () => number;
@@ -260,7 +267,7 @@ class Program {
     const model = this.tables.get(name)!;
     const value = remove ? undefined : `${this.count++}`.padEnd(this.pick([4, 40, 200]), '.');
     const table = this.engine.table(name);
-    const time = this.now;
+    const written = { from: this.now, to: this.latest };
     this.trace.push(`${remove ? 'delete' : 'put'} ${name} ${row} ${value?.trim().slice(0, 8)}`);
     const done = await this.attempt(() =>
       value === undefined
@@ -268,11 +275,11 @@ class Program {
         : table.put(new Put(row).addColumn('f', 'q', value)),
     );
     if (done && !doubtful) {
-      model.rows.set(row, certain(value, time));
+      model.rows.set(row, certain(value, written));
       model.rejected.delete(row);
     } else {
-      const values = model.rejected.get(row) ?? new Map<string | undefined, number>();
-      model.rejected.set(row, values.set(value, time));
+      const values = model.rejected.get(row) ?? new Map<string | undefined, Written>();
+      model.rejected.set(row, values.set(value, written));
     }
   }
 
@@ -330,8 +337,8 @@ class Program {
     );
     const done = await this.attempt(() => this.engine.bulkLoad(name, cells));
     for (const row of rows) {
-      const state = new Map<string | undefined, number>([[`of ${row}`, time]]);
-      model.rows.set(row, done ? state : state.set(undefined, 0));
+      const state = new Map<string | undefined, Written>([[`of ${row}`, { from: time, to: time }]]);
+      model.rows.set(row, done ? state : state.set(undefined, NEVER));
     }
   }
 
@@ -439,7 +446,7 @@ class Program {
       if (!fresh) continue;
       for (const [row, values] of model.rows) {
         const value = seen.get(row);
-        if (values.size > 1) model.rows.set(row, certain(value, values.get(value) ?? 0));
+        if (values.size > 1) model.rows.set(row, certain(value, values.get(value) ?? NEVER));
       }
     }
   }
@@ -450,11 +457,12 @@ class Program {
       const value = seen.get(row);
       const wrong =
         value === undefined
-          ? !values.has(undefined) && !(ttl && [...values.values()].some((time) => time + TTL <= this.latest))
+          ? !values.has(undefined) &&
+            !(ttl && [...values.values()].some(({ from }) => from + TTL <= this.latest))
           : !values.has(value) ||
-            (ttl && values.get(value)! + TTL + AHEAD <= this.now && this.latest === this.now);
+            (ttl && values.get(value)!.to + TTL + AHEAD <= this.now && this.latest === this.now);
       if (!wrong) continue;
-      const expected = [...values].map(([each, time]) => `${each?.slice(0, 8)} of ${time}`).join(' or ');
+      const expected = [...values].map(([each, { from }]) => `${each?.slice(0, 8)} of ${from}`).join(' or ');
       throw new Error(
         `${what}: row ${row} is ${value?.slice(0, 8)} at ${this.now}, not ${expected}${ttl ? ', or has expired' : ''}`,
       );
