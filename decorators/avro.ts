@@ -9,21 +9,25 @@ import {
   type PropertyDecoratorOf,
 } from './modes.js';
 
-/** A class behind a function in a list: the type is a list of its instances. */
+/** A function that returns a list with one class: the property holds a list of instances of that class. */
 export type ListOf<T> = () => readonly [abstract new (...args: never[]) => T];
 
-/** Options of a column of Avro whose values are `T`. */
+/** Options of an Avro column whose values have type `T`. */
 export interface AvroColumnOptions<T> extends AvroCodecOptions, ColumnOptions<T> {}
 
-/** Options of a column whose schema comes from a class. */
+/** Options of an Avro column whose schema comes from a class. */
 export interface AvroClassOptions<T> extends Omit<AvroCodecOptions, 'classes'>, ColumnOptions<T> {}
 
 /**
- * Stores a property as Avro in one cell: single-object encoding, with the fingerprint of the writer's schema. Values
- * that an older schema wrote are read by Avro's schema resolution. The schema comes from a class with `@AvroRecord`, or
- * a list of it; from a type made with `avro`; or is given as JSON. Of a class, loaded values are instances; of a type or
- * schema, `classes` (by the names of records) says what records become, nested ones too. No constructor is called.
- * `compatibility` (default `backward`) is what a database that is opened demands of a changed schema.
+ * Stores a property as Avro in one cell, in Avro's single-object encoding (with the fingerprint of the
+ * writer's schema). Values written with an older schema are read by Avro's schema resolution.
+ *
+ * The schema comes from a class with `@AvroRecord` or a list of that class, from a type made with `avro`, or
+ * is given as JSON. With a class, loaded values are instances of it. With a type or a JSON schema, `classes`
+ * maps record names to classes, nested records included. No constructor is called.
+ *
+ * `compatibility` (default `backward`) is checked when a database is opened: the changed schema must be
+ * compatible with the stored ones in that way.
  *
  * @example
  * ```ts
@@ -71,8 +75,8 @@ export function Avro(
 }
 
 /**
- * Makes a class a record of Avro: its schema has the fields of the class and of those it extends. The name is written,
- * since values in the store and other programs know the record by it.
+ * Makes a class an Avro record: its schema has the fields of the class and of its base classes. The name must
+ * be given, because stored values and other programs identify the record by it.
  *
  * @example
  * ```ts
@@ -89,13 +93,19 @@ export function AvroRecord(record: AvroRecordDeclaration): AnyClassDecorator {
 }
 
 export interface AvroFieldOptions {
-  /** Earlier names of the field: values that have one of them are read into it. */
+  /** Earlier names of the field: values stored under one of them are read into this field. */
   readonly aliases?: readonly string[];
-  /** A nested record may be null; null is the default. Of types made with `avro`, say `avro.optional(...)`. */
+  /**
+   * Whether a nested record may be null, which is then the default. For types made with `avro`, use
+   * `avro.optional(...)`.
+   */
   readonly optional?: boolean;
 }
 
-/** A field of a class with `@AvroRecord`: a type made with `avro`, another such class, or a list of it. */
+/**
+ * Declares a field of a class with `@AvroRecord`: a type made with `avro`, another such class, or a list of
+ * one.
+ */
 export function AvroField<T extends object>(
   type: ListOf<T>,
   options?: AvroFieldOptions,

@@ -20,24 +20,24 @@ import type {
 import type { ClassOf, EmbedOptions } from './json.js';
 import { declarationOn } from './metadata.js';
 
-/** A property of `defineEntity`: `T` is its type. */
+/** A property of `defineEntity` with values of type `T`. */
 export interface PropertyDefinition<T, Optional extends boolean = false> {
-  /** Only in types: nothing has it. */
+  /** Exists only in types; never set at run time. */
   readonly $type: T;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly $optional?: Optional;
-  /** The property may be undefined or null. Without it columns are held to have a value at run time, too. */
+  /** Allows undefined and null. Without it, writes also check at run time that the column has a value. */
   optional(): PropertyDefinition<T, true>;
-  /** Makes the value where it is undefined in `insert` and `replace`, as `@Default`. */
+  /** Sets the default that `insert` and `replace` use for an undefined value, like `@Default`. */
   default(make: () => T): PropertyDefinition<T, Optional>;
-  /** Holds the property against a Standard Schema validator before each write, as `@Validate`. */
+  /** Checks the property with a Standard Schema validator before each write, like `@Validate`. */
   validate(validator: Validator): PropertyDefinition<T, Optional>;
 }
 
-/** The properties of one object. */
+/** The properties of one object, by name. */
 export type PropertyDefinitions = Readonly<Record<string, PropertyDefinition<unknown, boolean>>>;
 
-/** The object that definitions describe. */
+/** The object type that the definitions describe. */
 export type ObjectOf<Definitions extends PropertyDefinitions> = Split<
   Definitions,
   {
@@ -45,7 +45,7 @@ export type ObjectOf<Definitions extends PropertyDefinitions> = Split<
   }[keyof Definitions]
 >;
 
-/** Takes the names of the required properties, so that the compiler looks for them once. */
+/** Takes the required names as a parameter so that the compiler computes them once. */
 type Split<Definitions extends PropertyDefinitions, Required extends keyof Definitions> = {
   [Name in Required]: Definitions[Name]['$type'];
 } & {
@@ -57,13 +57,13 @@ interface RequiredProperty {
 }
 
 /**
- * What `defineEntity` gives its `columns` function: a definition for each decorator of a property. `Name` are the
- * columns that can be named: "family:qualifier", in an embedded object the qualifier alone.
+ * The argument of the `columns` function of `defineEntity`: one method for each property decorator. `Name` is
+ * the type of column names: "family:qualifier", or only the qualifier inside an embedded object.
  */
 export interface ColumnBuilder<Name extends string> {
-  /** As `@Column`; the codec is always written. */
+  /** Like `@Column`, but the codec is always required. */
   column<T>(column: Name, codec: ValueCodec<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
-  /** As `@Json`. Say the type, or the class, or a list of it. */
+  /** Like `@Json`. Give the type as a type argument, or pass the class or a list of it. */
   json<T = unknown>(column: Name, type?: undefined, options?: ColumnOptions<T>): PropertyDefinition<T>;
   json<T extends object>(
     column: Name,
@@ -71,7 +71,7 @@ export interface ColumnBuilder<Name extends string> {
     options?: ColumnOptions<T[]>,
   ): PropertyDefinition<T[]>;
   json<T extends object>(column: Name, type: ClassOf<T>, options?: ColumnOptions<T>): PropertyDefinition<T>;
-  /** As `@Avro`: of a class with `@AvroRecord`, a list of it, or a type made with `avro`. */
+  /** Like `@Avro`, with a class that has `@AvroRecord`, a list of it, or a type made with `avro`. */
   avro<T extends object>(
     column: Name,
     type: () => readonly [abstract new (...args: never[]) => T],
@@ -87,49 +87,49 @@ export interface ColumnBuilder<Name extends string> {
     type: A,
     options?: AvroColumnOptions<unknown>,
   ): PropertyDefinition<AvroValue<A>>;
-  /** Of a schema given as JSON say the type. */
+  /** Like `@Avro`, with a schema given as JSON; give the value's type as a type argument. */
   avro<T = unknown>(
     column: Name,
     schema: AvroSchema,
     options?: AvroColumnOptions<unknown>,
   ): PropertyDefinition<T>;
-  /** As `@Counter`. */
+  /** Like `@Counter`. */
   counter(column: Name, options?: ColumnOptions<bigint>): PropertyDefinition<bigint, true>;
-  /** As `@Columns`. */
+  /** Like `@Columns`. */
   columns<V, K = string>(column: Name, options: ColumnsOptions<K, V>): PropertyDefinition<Map<K, V | null>>;
-  /** As `@Packed`. */
+  /** Like `@Packed`. */
   packed<V>(column: Name, options: PackedOptions<V>): PropertyDefinition<Map<number, V | null>>;
-  /** As `@Versions`. */
+  /** Like `@Versions`. */
   versions<T>(
     column: Name,
     codec: ValueCodec<T>,
     options?: ColumnOptions<T>,
   ): PropertyDefinition<Versioned<T>[]>;
-  /** As `@Embedded`: an object whose properties are columns of the family. */
+  /** Like `@Embedded`: an object whose properties are columns of the family. */
   embedded<Definitions extends PropertyDefinitions>(
     family: FamilyOf<Name>,
     columns: (builder: ColumnBuilder<string>) => Definitions,
     options?: EmbedOptions,
   ): PropertyDefinition<Flat<ObjectOf<Definitions>>>;
-  /** As `@Version`. */
+  /** Like `@Version`. */
   version(column: Name): PropertyDefinition<number, true>;
-  /** As `@CreatedAt`. */
+  /** Like `@CreatedAt`. */
   createdAt(column: Name): PropertyDefinition<Date, true>;
-  /** As `@UpdatedAt`. */
+  /** Like `@UpdatedAt`. */
   updatedAt(column: Name): PropertyDefinition<Date, true>;
-  /** As `@DeletedAt`. */
+  /** Like `@DeletedAt`. */
   deletedAt(column: Name): PropertyDefinition<Date, true>;
-  /** As `@Ttl`. */
+  /** Like `@Ttl`. */
   ttl(): PropertyDefinition<number, true>;
 }
 
-/** The family in "family:qualifier"; of an embedded object, which has one already, the empty text. */
+/** The family in "family:qualifier"; empty inside an embedded object, which already has a family. */
 export type FamilyOf<Name extends string> = Name extends `${infer Family}:${string}` ? Family : '';
 
-/** One object type instead of an intersection. */
+/** Flattens an intersection into one object type. */
 export type Flat<T> = { [Name in keyof T]: T[Name] };
 
-/** Writes one property into the declaration of its class. */
+/** Adds one property to the declaration of its class. */
 type Declare = (declaration: ClassDeclaration, property: string) => void;
 
 class Definition implements PropertyDefinition<never, boolean> {
@@ -137,7 +137,7 @@ class Definition implements PropertyDefinition<never, boolean> {
 
   constructor(
     readonly declare: Declare,
-    /** Whether entities must have it, as `@Required`. */
+    /** Whether entities must have a value, as with `@Required`. */
     readonly required: boolean = false,
   ) {}
 
@@ -160,7 +160,7 @@ class Definition implements PropertyDefinition<never, boolean> {
   }
 }
 
-/** Writes definitions into the declaration of a class. */
+/** Adds the definitions to the declaration of a class. */
 export function declareProperties(target: object, definitions: PropertyDefinitions): void {
   const declaration = declarationOn(target);
   for (const [property, definition] of Object.entries(definitions)) {
@@ -169,7 +169,7 @@ export function declareProperties(target: object, definitions: PropertyDefinitio
       if (definition.required) declaration.required.push(property);
     } else {
       declaration.problems.push(
-        `The property "${property}" is no definition. Write builder.column("family:qualifier", codec).`,
+        `The property "${property}" is not a column definition. Write builder.column("family:qualifier", codec).`,
       );
     }
   }
@@ -199,7 +199,7 @@ function moveOf(options: ColumnOptions<unknown> | undefined): Pick<ColumnOptions
   return options?.was === undefined ? {} : { was: options.was };
 }
 
-/** The one builder; its types say in which entity it is used. */
+/** The only builder at run time; its types limit which columns an entity may name. */
 const builder = {
   column: (column: string, codec: ValueCodec<unknown>, options?: ColumnOptions<unknown>) =>
     needed('column', { kind: 'column', column, codec, ...moveOf(options) }),
@@ -245,7 +245,7 @@ const builder = {
   ttl: () => new Definition((declaration, property) => declaration.ttls.push(property)),
 };
 
-/** A builder whose column names are of these families. */
+/** Returns the builder, typed with the column names that are allowed. */
 export function columnBuilder<Name extends string>(): ColumnBuilder<Name> {
   return builder as unknown as ColumnBuilder<Name>;
 }

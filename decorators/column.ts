@@ -9,10 +9,12 @@ import {
 } from './modes.js';
 
 /**
- * Stores a property in one cell, "family:qualifier". Without a codec it is taken from the property's type where the
- * compiler emits types (`emitDecoratorMetadata` of tsc, swc, Vite): string, number (float64), bigint (int64), boolean,
- * Date, Uint8Array. Elsewhere (esbuild, tsx, standard decorators) write the codec; the compiler checks the property's
- * type against it.
+ * Stores a property in one cell, "family:qualifier".
+ *
+ * Without a codec, the codec follows from the property's type, if the compiler emits types
+ * (`emitDecoratorMetadata` of tsc, swc, Vite): string, number (float64), bigint (int64), boolean, Date,
+ * Uint8Array. With other compilers (esbuild, tsx, standard decorators) give the codec; the compiler then
+ * checks the property's type against it.
  *
  * @example
  * ```ts
@@ -45,18 +47,21 @@ export function Column(
   });
 }
 
-/** `was` names the family and prefix that the entries stood behind before, with the same keys. */
+/**
+ * Options of `@Columns`. `was` gives the former family and prefix of the entries, whose keys stay the same.
+ */
 export interface ColumnsOptions<K, V> extends ColumnOptions<V> {
-  /** The codec of the Map's keys, which stand in the qualifiers behind the prefix. Default text. */
+  /** Codec of the Map's keys, which are stored in the qualifier after the prefix. Default: text. */
   readonly key?: ValueCodec<K>;
   /** The codec of the Map's values. */
   readonly value: ValueCodec<V>;
 }
 
 /**
- * A Map of which each entry is a column "family:prefix" + key: followers, items of a shop, children of a category, any
- * list that grows without end. A put writes the entries of the Map and leaves others alone; an entry that is null is
- * deleted. A loaded Map has the entries in the byte order of their keys.
+ * Stores a Map with one column for each entry: "family:prefix" + key. It suits lists without an upper bound,
+ * such as followers, the items of a shop, or the children of a category. A put writes the entries of the Map
+ * and leaves other stored entries alone; a null value deletes its entry. A loaded Map has its entries in the
+ * byte order of their keys.
  *
  * @example
  * ```ts
@@ -83,8 +88,8 @@ export function Columns<V, K = string>(
 }
 
 /**
- * A counter: 8 bytes that the engine adds to (`repository.increment`), without reading first. A put sets it; leave it
- * undefined in puts, or increments of others are lost.
+ * Stores a counter: 8 bytes that the engine increments in place (`repository.increment`) without a read. A
+ * put overwrites the counter, so leave it undefined in puts; otherwise concurrent increments are lost.
  */
 export function Counter(column: ColumnName, options?: ColumnOptions<bigint>): PropertyDecoratorOf<bigint> {
   return memberDecorator('Counter', 'field', (declaration, property) => {
@@ -100,9 +105,9 @@ export function Counter(column: ColumnName, options?: ColumnOptions<bigint>): Pr
 }
 
 /**
- * The value of a property that is undefined: of a column in `insert` and `replace`, of a key part in `put` too (a put
- * leaves undefined columns as they are stored). `make` is called for each entity, and the entity is given the value; the
- * property's type must take all that it may give.
+ * Sets the value of an undefined property: a column's in `insert` and `replace`, a key part's also in `put`
+ * (a put leaves undefined columns as they are stored). `make` runs once for each entity, and its result is
+ * also set on the entity. The property's type must accept everything that `make` can return.
  *
  * @example
  * ```ts
@@ -116,12 +121,13 @@ export function Default<T extends Literal | object>(make: () => T): PropertyDeco
   });
 }
 
-/** What the compiler is to keep as it is written: 'open', and not string. */
+/** Makes the compiler infer literal types: 'open' instead of string. */
 type Literal = string | number | bigint | boolean | null | undefined;
 
 /**
- * A column that every stored entity has: `put`, `insert` and `replace` refuse an entity without it, and `update` does not
- * delete it, also where types were cast away. Types are not known at run time, so it is said.
+ * Requires a value in every stored entity: `put`, `insert` and `replace` refuse an entity without it, and
+ * `update` refuses to delete it. The check runs at run time, where property types are not known, and so also
+ * catches values that were cast.
  */
 export function Required(): AnyPropertyDecorator {
   return memberDecorator('Required', 'field', (declaration, property) => {
@@ -130,9 +136,9 @@ export function Required(): AnyPropertyDecorator {
 }
 
 /**
- * A property that says how long, in milliseconds, the entity lives from this write on, all of it; undefined: what remains
- * of its life, or of a new one as long as `@Entity({ ttl })` says. The property itself is not stored, and is undefined in
- * loaded entities. A time to live can only shorten that of a family.
+ * A property that sets how long the whole entity lives from this write on, in milliseconds. If it is
+ * undefined, an existing entity keeps its remaining time, and a new one gets `@Entity({ ttl })`. The property
+ * is not stored and is undefined in loaded entities. It can only shorten the time to live of a family.
  */
 export function Ttl(): PropertyDecoratorOf<number> {
   return memberDecorator('Ttl', 'field', (declaration, property) => {
@@ -143,13 +149,13 @@ export function Ttl(): PropertyDecoratorOf<number> {
 /** One value of a column's history. */
 export interface Versioned<T> {
   readonly value: T;
-  /** Milliseconds. Left out in a put: the time of the write. */
+  /** Milliseconds. Default in a put: the time of the write. */
   readonly timestamp?: number;
 }
 
 /**
- * A column with the versions that its family keeps (`versions` in `@Table`), newest first. A put writes each entry at
- * its timestamp and leaves other versions alone; null deletes them all.
+ * Stores a column with its history: the versions that its family keeps (`versions` in `@Table`), newest
+ * first. A put writes each entry at its timestamp and leaves other versions alone; null deletes all versions.
  *
  * @example
  * ```ts
@@ -174,19 +180,22 @@ export function Versions<T>(
   });
 }
 
-/** `was` names the family and prefix that the values stood behind before, at the same times. */
+/**
+ * Options of `@Packed`. `was` gives the former family and prefix of the values, whose times stay the same.
+ */
 export interface PackedOptions<V> extends ColumnOptions<V> {
-  /** The part of the key that `timeBucket(...)` makes the row's span of time of. */
+  /** The key part with `timeBucket(...)` that gives the time span of a row. */
   readonly part: string;
   /** The codec of the Map's values. */
   readonly value: ValueCodec<V>;
 }
 
 /**
- * The events of one span of time as columns of one row, the way OpenTSDB keeps its points: the key has the bucket, the
- * qualifier behind the prefix the offset from its start (4 bytes of ms; with `timeBucket(..., { unit: 's' })` seconds,
- * in 2 bytes while the span has no more than 65536). The Map's keys are times in ms; each lies in the row's bucket. A
- * loaded entity has the start of its bucket as the part.
+ * Stores the events of one time span as columns of one row, as OpenTSDB stores its points: the key holds the
+ * time bucket, and the qualifier, after the prefix, holds the offset from its start. An offset is 4 bytes of
+ * milliseconds; with `timeBucket(..., { unit: 's' })` it is seconds, in 2 bytes for spans of up to 65536 s.
+ * The Map's keys are times in ms that must lie in the row's bucket. In a loaded entity the key part is the
+ * start of the bucket.
  *
  * @example
  * ```ts
@@ -220,8 +229,8 @@ export function Packed<V>(
 }
 
 /**
- * Where a property stood in cells of another codec, for `was`: they are read with `codec`, and are the property's by
- * `migrate`, which must give the same for the same and must not fail on what was ever stored.
+ * For `was`: the former column of a property whose codec has changed. Old cells are read with `codec` and
+ * converted by `migrate`. `migrate` must be deterministic and must accept every value that was ever stored.
  *
  * @example
  * ```ts
@@ -242,9 +251,9 @@ export type ValidateDecorator = AnyPropertyDecorator &
   ((target: unknown, context?: ClassDecoratorContext) => void);
 
 /**
- * Holds a property, or above a class the whole entity, against a Standard Schema validator (zod, valibot, arktype, ...)
- * before each write; a property that is undefined or null is not checked. The write throws with every issue. The
- * validator's own output is not used: a validator changes nothing.
+ * Checks a property, or above a class the whole entity, with a Standard Schema validator (zod, valibot,
+ * arktype, ...) before each write. Undefined and null properties are not checked. A failed write throws an
+ * error with every issue. Only the verdict counts: the value that the validator returns is ignored.
  *
  * @example
  * ```ts

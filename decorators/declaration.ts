@@ -9,30 +9,31 @@ import type { KeyElement } from '../src/key/index.js';
 import type { SplitAlgorithm } from '../src/table/admin.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
 
-/** Any class at all. */
+/** Any class, abstract ones included. */
 export type AnyClass = abstract new (...args: never[]) => object;
 
-/** What decorators write down. Plain data, which the schema checks and compiles. */
+/** The data that decorators record. The schema checks and compiles it. */
 
-/** A column as "family:qualifier", or with a qualifier of any bytes. */
+/** A column as "family:qualifier", or with a qualifier of arbitrary bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };
 
-/** Where a property stood before, in cells of another codec; `formerly` makes it. */
+/** A former column of a property, whose cells have another codec. Made by `formerly`. */
 export interface FormerColumn<T> {
   readonly column: ColumnName;
   readonly codec: ValueCodec<unknown>;
-  /** What the property is to be for what the old cell held. */
+  /** Converts an old value to the property's value. */
   readonly migrate: (old: never) => T;
 }
 
-/** A place alone: the cells there have the property's codec. */
+/** A former column. A column name alone means that its cells have the property's codec. */
 export type FormerPlace<T> = ColumnName | FormerColumn<T>;
 
-/** What a column may say beside its place and codec. */
+/** Options of a column besides its name and codec. */
 export interface ColumnOptions<T> {
   /**
-   * Where the property stood before, "family:qualifier" or `formerly(...)`. Values there are read as the property's until
-   * they have been moved; writes go to the column and remove them. docs/schema.md, "Columns that move".
+   * Former columns of the property: "family:qualifier" or `formerly(...)`. Reads also use values stored there
+   * until they have been moved; writes go to the current column and delete the old cells. See docs/schema.md,
+   * "Columns that move".
    */
   readonly was?: readonly FormerPlace<T>[];
 }
@@ -41,18 +42,22 @@ export interface ColumnOptions<T> {
 export interface TableDeclaration extends TableOptions {
   /** "namespace:name", or "name" in the default namespace. */
   readonly name: string;
-  /** Families and their options; each option left out has HBase's default. */
+  /** Families and their options. Omitted options have HBase's defaults. */
   readonly families: Readonly<Record<string, FamilyOptions>>;
-  /** How a new table is split into regions. Default one region. */
+  /** How a new table is split into regions. Default: one region. */
   readonly presplit?: Presplit;
 }
 
 /**
- * How a new table is split. `regions` alone: the split points follow from the key layouts, where these begin with salts,
- * digests, random ids or digits; a warning of the schema says when fewer regions result. For other keys: `algorithm` is
- * one of HBase's own (8 hex digits, 8 decimal digits, 8 bytes); `samples` are keys that stand for those to come (objects
- * of key parts of the first entity, or rows) and are cut into equal shares; `between` the first and the last value of the
- * leading part. `splits` are the points themselves.
+ * How a new table is split into regions.
+ *
+ * - `regions` alone: the split points follow from the key layouts, if these begin with salts, digests, random
+ *   ids or digits. The schema warns when fewer regions result.
+ * - `algorithm`: one of HBase's own (8 hex digits, 8 decimal digits, 8 bytes).
+ * - `samples`: example keys (objects with the key parts of the first entity, or rows), which are divided into
+ *   equal shares.
+ * - `between`: the first and the last value of the leading part.
+ * - `splits`: the split points themselves.
  */
 export type Presplit =
   | { readonly regions: number }
@@ -64,49 +69,58 @@ export type Presplit =
   | { readonly regions: number; readonly between: readonly [unknown, unknown] }
   | { readonly splits: readonly (Uint8Array | string)[] };
 
-/** A table: a class with `@Table`, or what `defineTable` answered. */
+/** A table: a class with `@Table`, or the result of `defineTable`. */
 export type TableReference = AnyClass | TableDeclaration;
 
 export interface EntityDeclaration {
   readonly table: TableReference;
-  /** 0..255, the entity's number in its table. Needed where several entities share a table; never change it. */
+  /**
+   * The entity's number in its table, 0..255. Required if several entities share a table. Never change it.
+   */
   readonly recordType?: number;
-  /** What errors, explain and tools call the entity. Default: the class's name. */
+  /** The entity's name in errors, explain and tools. Default: the class's name. */
   readonly name?: string;
   /**
-   * Whether every put also writes a marker cell `family:_`, which says that the row exists even when all of its columns
-   * are absent. Default true: in the family of the column declared first. A family's name pins it there; false is for
-   * tables that others write.
+   * Whether every put also writes a row marker, the cell `family:_`, which records that the row exists even
+   * if all its columns are absent. Default true: in the family of the column declared first. A family's name
+   * puts the marker there. Use false only for tables that other programs write.
    */
   readonly marker?: boolean | string;
   /**
-   * How long a new entity lives, ms, as a whole: later writes carry what remains of it. Default: without end. `@Ttl` goes
-   * before it.
+   * Time to live of a new entity, in ms. Later writes carry the remaining time. Default: unlimited. `@Ttl`
+   * takes precedence.
    */
   readonly ttl?: number;
-  /** Every write begins the entity's life anew. Default false. */
+  /** Whether every write restarts the time to live. Default false. */
   readonly renewTtl?: boolean;
   /**
-   * Keeps what changes of the entity's rows, each with the row before and after, for `db.watch`: for `keep` milliseconds. Default:
-   * nothing is kept. On HBase it needs `marks`: a family of the table in which nothing else stands. docs/changes.md.
+   * Records every change of the entity's rows, with the row before and after, for `db.watch`, and keeps it
+   * for `keep` milliseconds. Default: nothing is recorded. On HBase it requires `marks`: a family of the
+   * table that holds nothing else. See docs/changes.md.
    */
   readonly changes?: { readonly keep: number; readonly marks?: string };
   /**
-   * 1..255, the version that rows are written as. Default 1. Whoever raises it says with `@Upgrade` what makes a row of the
-   * version before one of this.
+   * The version with which rows are written, 1..255. Default 1. When you raise it, declare with `@Upgrade`
+   * how a row of the version before becomes one of this version.
    */
   readonly schemaVersion?: number;
-  /** Used no more: its rows are neither read nor written, and a step of the plan removes them. Default false. docs/schema.md. */
+  /**
+   * Marks an entity that is no longer used: its rows are neither read nor written, and a step of the plan
+   * removes them. Default false. See docs/schema.md.
+   */
   readonly retired?: boolean;
-  /** Classes that extend this one and have no `@Entity` are the same entity; so it is with `defineEntity`. */
+  /**
+   * Whether classes that extend this one without an `@Entity` of their own, including those made with
+   * `defineEntity`, are the same entity.
+   */
   readonly inheritable?: boolean;
 }
 
-/** What a property is for beyond holding a value. */
+/** The role of a column beyond holding a value. */
 export type ColumnRole = 'version' | 'createdAt' | 'updatedAt' | 'deletedAt';
 
 interface StoredProperty {
-  /** The decorator's name, for messages. */
+  /** The decorator's name, for error messages. */
   readonly decorator: string;
   readonly property: string;
 }
@@ -115,16 +129,18 @@ interface StoredProperty {
 export interface ColumnDeclaration extends StoredProperty {
   readonly kind: 'column';
   readonly column: ColumnName;
-  /** Undefined: taken from the type that the compiler emitted. */
+  /** Undefined if the codec follows from the type that the compiler emitted. */
   readonly codec: ValueCodec<unknown> | undefined;
   readonly role?: ColumnRole;
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
-/** A class, or a list of its instances. Behind a function, so that modules may import each other. */
+/**
+ * A function that returns a class, or a list with a class. The function allows modules to import each other.
+ */
 export type NestedType = () => AnyClass | readonly [AnyClass];
 
-/** A value of JSON in one cell. */
+/** A JSON value in one cell. */
 export interface JsonDeclaration extends StoredProperty {
   readonly kind: 'json';
   readonly column: ColumnName;
@@ -132,19 +148,19 @@ export interface JsonDeclaration extends StoredProperty {
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
-/** A value of Avro in one cell. */
+/** An Avro value in one cell. */
 export interface AvroDeclaration extends StoredProperty {
   readonly kind: 'avro';
   readonly column: ColumnName;
-  /** A class with `@AvroRecord`, a list of its instances, or an Avro type or schema. */
+  /** A class with `@AvroRecord`, a list with one, or an Avro type or schema. */
   readonly type: NestedType | AvroType<unknown> | AvroSchema;
   readonly options: AvroCodecOptions;
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
-/** What `@AvroRecord` takes. */
+/** The argument of `@AvroRecord`. */
 export interface AvroRecordDeclaration extends Omit<AvroRecordOptions, 'fieldAliases'> {
-  /** The record's name in the schema, which stays when the class is renamed. */
+  /** The record's name in the schema. It stays the same if the class is renamed. */
   readonly name: string;
 }
 
@@ -152,7 +168,7 @@ export interface AvroRecordDeclaration extends Omit<AvroRecordOptions, 'fieldAli
 export interface AvroFieldDeclaration {
   readonly property: string;
   readonly type: NestedType | AvroType<unknown>;
-  /** A nested record may be null, which is the default. */
+  /** Whether a nested record may be null, which is then the default. */
   readonly optional: boolean;
   /** Earlier names of the field. */
   readonly aliases: readonly string[] | undefined;
@@ -168,13 +184,13 @@ export interface CounterDeclaration extends StoredProperty {
 /** An object whose properties are columns of their own. */
 export interface EmbeddedDeclaration extends StoredProperty {
   readonly kind: 'embedded';
-  /** Undefined inside another embedded object, whose family it has. */
+  /** Undefined inside another embedded object, whose family applies. */
   readonly family: string | undefined;
   readonly prefix: string;
   readonly type: () => AnyClass;
 }
 
-/** A Map: one cell for each entry, the key in the qualifier. */
+/** A Map with one cell for each entry, its key in the qualifier. */
 export interface ColumnsDeclaration extends StoredProperty {
   readonly kind: 'columns';
   readonly column: ColumnName;
@@ -183,18 +199,21 @@ export interface ColumnsDeclaration extends StoredProperty {
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
-/** A Map from times (ms) in the row's time bucket to values: one cell for each, the offset in the qualifier. */
+/**
+ * A Map from times (ms) within the row's time bucket to values: one cell for each, with the offset in the
+ * qualifier.
+ */
 export interface PackedDeclaration extends StoredProperty {
   readonly kind: 'packed';
   readonly column: ColumnName;
-  /** The part of the key that the bucket is made of. */
+  /** The key part that the bucket is computed from. */
   readonly part: string;
   readonly value: ValueCodec<unknown>;
-  /** Of the values, at the same times. */
+  /** Former places of the values, with the same times. */
   readonly was?: ColumnOptions<unknown>['was'];
 }
 
-/** The kept versions of one column. */
+/** The stored versions of one column. */
 export interface VersionsDeclaration extends StoredProperty {
   readonly kind: 'versions';
   readonly column: ColumnName;
@@ -224,49 +243,50 @@ export type HookMoment =
 
 export interface HookDeclaration {
   readonly moment: HookMoment;
-  /** The name of a method of the class, or the hook itself. */
+  /** The name of a method of the class, or the hook function itself. */
   readonly method: string | ((entity: object) => unknown);
 }
 
-/** What an index is beside its elements. */
+/** The options of an index besides its elements. */
 export type IndexOptions = StrongIndexOptions | EventualIndexOptions;
 
-/** An index whose entries are never behind the rows. */
+/** An index whose entries are written together with the rows. */
 export interface StrongIndexOptions extends EntryOptions {
-  /** At most one entity has the same values; a write that would make it two fails with ERR_CONFLICT. Default false. */
+  /**
+   * At most one entity has the same values; a write of a second one fails with ERR_CONFLICT. Default false.
+   */
   readonly unique?: boolean;
   readonly consistency?: 'strong';
 }
 
-/** An index whose entries are written behind the rows. */
+/** An index whose entries are written after the rows. */
 export interface EventualIndexOptions extends EntryOptions {
-  /** Who has a value must be known when a row is written: an index that follows later cannot be unique. */
+  /** An eventual index cannot be unique, since uniqueness must be checked when a row is written. */
   readonly unique?: false;
   /**
-   * `'strong'` (default): entries are written with the row. `'eventual'`: the row's step notes which entries are to be
-   * looked at, and they are written behind it. `by()` may lack what was just written then; it never gives a wrong row.
+   * `'strong'` (default): entries are written with the row. `'eventual'`: the write only queues the entries to update, and they are written afterwards. Until then `by()` may miss the newest changes; it never returns a wrong row.
    */
   readonly consistency: 'eventual';
 }
 
-/** What the entries of an index are. */
+/** Options of an index's entries. */
 export interface EntryOptions {
-  /** Columns that the entries hold too: a query that selects no others reads the index alone. */
+  /** Columns stored in the entries too. A query that selects no other columns reads only the index. */
   readonly include?: readonly string[];
-  /** As in a query's `where`: only entities that meet it have entries. Default: all. */
+  /** A condition as in a query's `where`: only entities that satisfy it have entries. Default: all. */
   readonly where?: Readonly<Record<string, unknown>>;
-  /** Of a part that is a Map: whether its values (default) or its keys are indexed. */
+  /** For a part that is a Map: whether its values (default) or its keys are indexed. */
   readonly each?: 'keys' | 'values';
 }
 
-/** An index as it was declared. */
+/** The declaration of an index. */
 export interface IndexDeclaration {
   readonly name: string;
   readonly elements: readonly KeyElement[];
   readonly options: IndexOptions | undefined;
 }
 
-/** A value for a property that has none. */
+/** The default of a property. */
 export interface DefaultDeclaration {
   readonly property: string;
   readonly make: () => unknown;
@@ -278,14 +298,14 @@ export interface RelationDeclaration {
   readonly decorator: string;
   readonly property: string;
   readonly target: () => AnyClass;
-  /** For parts of the other's key the properties of this one. */
+  /** Maps each part of the other's key to the property that holds it here. */
   readonly via: Readonly<Record<string, string>>;
   readonly max?: number | undefined;
-  /** Referential rules, as they were given. */
+  /** The referential rules as the user wrote them. */
   readonly rule?: { readonly onDelete?: 'restrict' | 'cascade' | 'setNull'; readonly exists?: boolean };
 }
 
-/** Properties that are copies of another entity's. What was given is checked when the schema is compiled. */
+/** Properties that are copies of another entity's. Checked when the schema is compiled. */
 export interface CopyDeclaration {
   readonly source: () => AnyClass;
   readonly options: {
@@ -295,11 +315,11 @@ export interface CopyDeclaration {
   };
 }
 
-/** An upgrade as it was declared. What was given is checked when the schema is compiled. */
+/** The declaration of an upgrade. Checked when the schema is compiled. */
 export interface UpgradeDeclaration {
   readonly from: number;
   readonly options: {
-    /** A class with the old columns; undefined when none were given. */
+    /** A class with the old columns; undefined if none were given. */
     readonly old: AnyClass | undefined;
     readonly sets: readonly string[];
     readonly writeBack?: boolean;
@@ -307,7 +327,7 @@ export interface UpgradeDeclaration {
   readonly upgrade: (old: Readonly<Record<string, unknown>>) => unknown;
 }
 
-/** A figure of a summary: of the rows, or of a property's values. */
+/** A figure of a summary: a number of rows, or an aggregate of a property's values. */
 export type FigureDefinition =
   | 'count'
   | { readonly count: string }
@@ -316,28 +336,31 @@ export type FigureDefinition =
   | { readonly min: string }
   | { readonly max: string };
 
-/** What `@Summary` takes. */
+/** The argument of `@Summary`. */
 export interface SummaryDefinition {
-  /** The properties that the rows of a group have in common; none: all rows are one group. */
+  /** The properties by which rows are grouped. If empty, all rows are one group. */
   readonly by: readonly string[];
   readonly figures: Readonly<Record<string, FigureDefinition>>;
-  /** As in a query's `where`: only rows that meet it count. Default: all. */
+  /** A condition as in a query's `where`: only rows that satisfy it count. Default: all. */
   readonly where?: Readonly<Record<string, unknown>>;
 }
 
-/** A summary as it was declared. What was given is checked when the schema is compiled. */
+/** The declaration of a summary. Checked when the schema is compiled. */
 export interface SummaryDeclaration {
   readonly name: string;
   readonly definition: SummaryDefinition;
 }
 
 export interface CheckDeclaration {
-  /** Undefined: the check is of the whole entity. */
+  /** Undefined if the whole entity is validated. */
   readonly property: string | undefined;
   readonly validator: Validator;
 }
 
-/** The part of a Standard Schema (https://standardschema.dev) that checks use: zod, valibot, arktype and others have it. */
+/**
+ * The part of a Standard Schema (https://standardschema.dev) that validation uses. zod, valibot, arktype and
+ * others implement it.
+ */
 export interface Validator<T = unknown> {
   readonly '~standard': {
     readonly version: 1;
@@ -355,7 +378,7 @@ export interface ValidatorIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** Everything declared on one class, without what it inherits. */
+/** Everything declared on one class, without its base classes. */
 export interface ClassDeclaration {
   readonly tables: TableDeclaration[];
   readonly entities: EntityDeclaration[];
@@ -375,7 +398,10 @@ export interface ClassDeclaration {
   readonly copies: CopyDeclaration[];
   readonly summaries: SummaryDeclaration[];
   readonly upgrades: UpgradeDeclaration[];
-  /** Mistakes that a decorator saw at once; reported with all others when the schema is compiled. */
+  /**
+   * Mistakes found by the decorators themselves. They are reported with all others when the schema is
+   * compiled.
+   */
   readonly problems: string[];
 }
 

@@ -24,50 +24,50 @@ import type { SummaryDefinitions } from './summary.js';
 import type { DefinedTable } from './table.js';
 import { type UpgradeDefinition, upgradeOf, upgradesProblem } from './upgrade.js';
 
-/** An index as `defineEntity` takes it: the elements, and what `@Index` takes as options. */
+/** An index in `defineEntity`: its elements, and the options of `@Index`. */
 export type IndexDefinition = IndexOptions & { readonly on: readonly KeyElement[] };
 
-/** Copies as `defineEntity` takes them: the source, and what `@Denormalized` takes as options. */
+/** Copies in `defineEntity`: the source, and the options of `@Denormalized`. */
 export interface CopyDefinition {
   readonly from: () => AnyClass;
   readonly via: string | Readonly<Record<string, string>>;
-  /** Own property -> property of the source; the schema's compiler holds them against each other. */
+  /** Maps each own property to the source's property that it copies. Checked when the schema is compiled. */
   readonly fields: Readonly<Record<string, string>>;
-  /** As of `@Denormalized`. Default 100. */
+  /** Like `fanOut` of `@Denormalized`. Default 100. */
   readonly fanOut?: number;
 }
 
 export type IndexDefinitions = Readonly<Record<string, IndexDefinition>>;
 
-/** The parts of each index. */
+/** The names of the parts of each index. */
 export type IndexParts<Indexes extends IndexDefinitions> = {
   readonly [Name in keyof Indexes]: Readonly<KeyTuple<Indexes[Name]['on']>>;
 };
 
-/** What `defineEntity` makes: a class, with the names of its key's parts and of those of its indexes. */
+/** The result of `defineEntity`: a class, with the names of the parts of its key and of its indexes. */
 export interface DefinedEntity<
   E extends object,
   Key extends readonly string[],
   Indexes extends IndexDefinitions = Record<never, never>,
   Summaries extends SummaryDefinitions = Record<never, never>,
 > {
-  /** An entity with these properties. */
+  /** Creates an entity with these properties. */
   new (properties?: Partial<E>): E;
   readonly prototype: E;
   readonly key: Key;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly indexes: IndexParts<Indexes>;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly summaries: Summaries;
 }
 
-/** The entity that key elements and column definitions describe. */
+/** The entity type that the key elements and column definitions describe. */
 export type DefinedObject<
   Elements extends readonly KeyElement[],
   Definitions extends PropertyDefinitions,
 > = Flat<KeyRow<Elements> & ObjectOf<Definitions>>;
 
-/** What makes the value of a part that is undefined, by its name. */
+/** Functions that make the values of undefined key parts, by name. */
 export type DefinedDefaults<E> = { readonly [Name in keyof E]?: () => E[Name] };
 
 export interface EntityDefinition<
@@ -77,35 +77,41 @@ export interface EntityDefinition<
   Indexes extends IndexDefinitions = Record<never, never>,
   Summaries extends SummaryDefinitions = Record<never, never>,
 > extends Omit<EntityDeclaration, 'table' | 'name' | 'inheritable'> {
-  /** What errors, explain and tools call the entity. */
+  /** The entity's name in errors, explain and tools. */
   readonly name: string;
-  /** What `defineTable` answered, or a class with `@Table`. */
+  /** The result of `defineTable`, or a class with `@Table`. */
   readonly table: DefinedTable<Family> | AnyClass;
-  /** As `@RowKey`: the byte layout, left to right, in a list or by `rowKey`. Parts without a codec are text. */
+  /**
+   * The byte layout of the row key, left to right, as for `@RowKey`: a list of elements, or the result of
+   * `rowKey`. Parts without a codec are text.
+   */
   readonly key: (Elements | KeyElements<Elements>) & NoInfer<KnownParts<Elements>>;
   /** The stored properties. */
   readonly columns: (builder: ColumnBuilder<`${Family}:${string}`>) => Definitions;
-  /** As `@Index` above a class, by name. */
+  /** Indexes by name, like `@Index` above a class. */
   readonly indexes?: Indexes;
-  /** As `@Denormalized` above a class. */
+  /** Like `@Denormalized` above a class. */
   readonly denormalized?: readonly CopyDefinition[];
-  /** As `@Summary` above a class, by name. */
+  /** Summaries by name, like `@Summary` above a class. */
   readonly summaries?: Summaries;
-  /** As `@Default`, of parts of the key; that of a column is said behind it, `c.column(…).default(() => 'open')`. */
+  /**
+   * Defaults of key parts, like `@Default`. The default of a column is given with the column:
+   * `c.column(…).default(() => 'open')`.
+   */
   readonly defaults?: DefinedDefaults<KeyRow<Elements>>;
-  /** As `@Upgrade` above a class: what `upgrade(...)` gives. */
+  /** Results of `upgrade(...)`, like `@Upgrade` above a class. */
   readonly upgrades?: readonly UpgradeDefinition[];
-  /** As `@Validate` above a class. */
+  /** Like `@Validate` above a class. */
   readonly validate?: Validator;
-  /** As `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
+  /** Like `@BeforePut`, `@AfterPut` and `@AfterLoad`. */
   readonly hooks?: {
     readonly [Moment in HookMoment]?: (entity: DefinedObject<Elements, Definitions>) => void | Promise<void>;
   };
 }
 
 /**
- * Declares an entity without decorators, for toolchains that only strip types (Node's own). Everything is inferred: the
- * entity's type is `EntityOf<typeof Order>`. Methods are added by a class that extends it.
+ * Declares an entity without decorators, for toolchains that only strip types, such as Node's own. All types
+ * are inferred; the entity's type is `EntityOf<typeof Order>`. To add methods, extend the class.
  *
  * @example
  * ```ts
@@ -181,20 +187,22 @@ function checkDefinition(given: unknown): void {
   >;
   const where = `defineEntity(${typeof name === 'string' ? name : ''})`;
   if (typeof name !== 'string' || name === '') {
-    throw new SchemaError(`${where}: name is a text that is not empty, not ${describe(name)}.`);
+    throw new SchemaError(`${where}: name must be a non-empty string, not ${describe(name)}.`);
   }
   const elements = declaredElements(key) ?? key;
   if (!Array.isArray(elements) || !elements.every(isElement)) {
-    throw new SchemaError(`${where}: key is a list of elements, [part('id')], not ${describe(key)}.`);
+    throw new SchemaError(`${where}: key must be a list of elements, [part('id')], not ${describe(key)}.`);
   }
   checkDefaults(where, defaults);
   if (indexes !== undefined && (typeof indexes !== 'object' || indexes === null)) {
-    throw new SchemaError(`${where}: indexes is an object by name, not ${describe(indexes)}.`);
+    throw new SchemaError(
+      `${where}: indexes must be an object that maps names to indexes, not ${describe(indexes)}.`,
+    );
   }
   const isCopy = (one: unknown) => typeof (one as Partial<CopyDefinition> | null)?.from === 'function';
   if (denormalized !== undefined && !(Array.isArray(denormalized) && denormalized.every(isCopy))) {
     throw new SchemaError(
-      `${where}: denormalized is a list, [{ from: () => Source, via: 'sourceId', fields: { … } }], not ${describe(denormalized)}.`,
+      `${where}: denormalized must be a list, [{ from: () => Source, via: 'sourceId', fields: { … } }], not ${describe(denormalized)}.`,
     );
   }
   const isSummary = (one: unknown) => typeof one === 'object' && one !== null;
@@ -203,7 +211,7 @@ function checkDefinition(given: unknown): void {
     !(isSummary(summaries) && Object.values(summaries as object).every(isSummary))
   ) {
     throw new SchemaError(
-      `${where}: summaries is an object by name, { byStatus: { by: ['status'], figures: { orders: 'count' } } }, not ${describe(summaries)}.`,
+      `${where}: summaries must be an object that maps names to summaries, { byStatus: { by: ['status'], figures: { orders: 'count' } } }, not ${describe(summaries)}.`,
     );
   }
   const upgrades = upgradesProblem((given as Readonly<Record<string, unknown>>)['upgrades']);
@@ -212,11 +220,11 @@ function checkDefinition(given: unknown): void {
     const on = (given as Partial<IndexDefinition> | null)?.on;
     if (Array.isArray(on) && on.length > 0 && on.every(isElement)) continue;
     throw new SchemaError(
-      `${where}: the index ${describe(index)} is { on: [part('status')] }, a list of elements and options, not ${describe(given)}.`,
+      `${where}: the index ${describe(index)} must be { on: [part('status')], ...options }, not ${describe(given)}.`,
     );
   }
   if (typeof columns !== 'function') {
-    throw new SchemaError(`${where}: columns is a function, (c) => ({ … }), not ${describe(columns)}.`);
+    throw new SchemaError(`${where}: columns must be a function, (c) => ({ … }), not ${describe(columns)}.`);
   }
 }
 
@@ -224,13 +232,13 @@ function checkDefaults(where: string, defaults: unknown): void {
   if (defaults === undefined) return;
   if (!isRecord(defaults)) {
     throw new SchemaError(
-      `${where}: defaults is an object by part of the key, { id: newUuid }, not ${describe(defaults)}.`,
+      `${where}: defaults must be an object that maps key parts to functions, { id: newUuid }, not ${describe(defaults)}.`,
     );
   }
   const wrong = Object.entries(defaults).find(([, make]) => make !== undefined && typeof make !== 'function');
   if (wrong === undefined) return;
   throw new SchemaError(
-    `${where}: the default of ${wrong[0]} is a function that makes the value, () => …, not ${describe(wrong[1])}.`,
+    `${where}: the default of ${wrong[0]} must be a function that returns the value, () => …, not ${describe(wrong[1])}.`,
   );
 }
 

@@ -2,7 +2,10 @@ import type { AnyClass } from './declaration.js';
 import { classDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 import type { RowKeyMistake } from './row-key.js';
 
-/** For each part of another's key the property of this one that holds it; of a key of one part the property alone. */
+/**
+ * Maps each part of the other entity's key to the property that holds it here. For a key with one part, the
+ * name of the property is enough.
+ */
 export type Via<Key extends readonly string[]> =
   | { readonly [Part in Key[number]]: string }
   | (Key extends readonly [string] ? string : { readonly [Part in Key[number]]: string });
@@ -12,17 +15,23 @@ export interface DenormalizedOptions<
   Key extends readonly string[],
   Fields extends Readonly<Record<string, string>>,
 > {
-  /** The property that holds the source's key, or for each part of that key the property that holds it. */
+  /**
+   * The property that holds the source's key, or a map from each part of that key to the property that holds
+   * it.
+   */
   readonly via: Via<Key>;
-  /** Own property -> property of the source that it is a copy of. */
+  /** Maps each own property to the source's property that it copies. */
   readonly fields: Fields;
-  /** Rows that a change of the source changes in the same step at most; more are changed by the outbox. Default 100. */
+  /**
+   * The largest number of rows that a change of the source updates in the same step; beyond it the outbox
+   * updates them. Default 100.
+   */
   readonly fanOut?: number;
 }
 
 /**
- * Properties that are copies of another entity's: written with every row, and changed when the source changes
- * (docs/denormalization.md). Embedded engine only.
+ * Declares properties as copies of another entity's properties. Every write of the row sets them, and a
+ * change of the source updates them (docs/denormalization.md).
  *
  * @example
  * ```ts
@@ -44,13 +53,13 @@ export function Denormalized<
   });
 }
 
-/** Accepts only classes whose properties hold what is copied to them. */
+/** Accepts only classes whose properties can hold the copied values. */
 export type CopyDecorator<S, Fields> = <C extends AnyClass>(
   target: C & NoInfer<CopyingClass<C, S, Fields>>,
   context?: unknown,
 ) => void;
 
-/** What the class must be. An interface, as `RowKeyClass`. */
+/** The constraint on the class. An interface, like `RowKeyClass`. */
 export interface CopyingClass<C extends { readonly prototype: unknown }, S, Fields> {
   readonly prototype: [WrongCopy<C['prototype'], S, Fields>] extends [never]
     ? unknown
@@ -62,16 +71,16 @@ type WrongCopy<E, S, Fields> = {
     ? undefined extends E[Own]
       ? [NonNullable<S[Fields[Own] & keyof S]>] extends [NonNullable<E[Own]>]
         ? never
-        : `The type of "${Own}" is not that of the source's property which it copies`
-      : `"${Own}" is a copy, and absent where there is no source: declare it optional`
-    : `"${Own}" is to be a copy, but the class has no such property`;
+        : `The type of "${Own}" differs from that of the source's property that it copies`
+      : `"${Own}" is a copy, which is absent when there is no source: declare it optional`
+    : `"${Own}" is declared as a copy, but the class has no such property`;
 }[keyof Fields & string];
 
 declare const relation: unique symbol;
 
 /**
- * The type of a property with `@Reference` or `@References`: what it gives, and the mark by which the compiler tells it from a
- * column, so that it refuses the property in `select`, `where`, `update` and their like. Values are given to it as they are.
+ * The type of a property with `@Reference` or `@References`. It marks the property as a relation, so that the
+ * compiler refuses it in `select`, `where`, `update` and similar places. Plain values can be assigned to it.
  *
  * @example
  * ```ts
@@ -81,39 +90,47 @@ declare const relation: unique symbol;
  */
 export type Related<T extends object> = T & RelationMark<T>;
 
-/** What {@link Related} adds to a type. Only in types. */
+/** The mark that {@link Related} adds to a type. Exists only in types. */
 export interface RelationMark<T = unknown> {
   readonly [relation]?: T;
 }
 
-/** A class with the names of its key's parts, behind a function, so that modules may import each other. */
+/**
+ * A function that returns a class with the names of its key parts. The function allows modules to import each
+ * other.
+ */
 export type RelatedType<E extends object, Key extends readonly string[]> = () => (abstract new (
   ...args: never[]
 ) => E) & { readonly key: Key };
 
-/** What becomes of the entities that name one which is deleted. */
+/** What happens to entities whose referenced entity is deleted. */
 export type OnDelete = 'restrict' | 'cascade' | 'setNull';
 
-/** Options of `@Reference`: referential rules, on the embedded engine (docs/relations.md). */
+/** Options of `@Reference`: referential rules. How each engine enforces them: docs/relations.md. */
 export interface ReferenceOptions {
   /**
-   * When the other is deleted: `restrict` refuses it with ERR_REFERENCE, `cascade` deletes this one too, `setNull` takes the
-   * properties away that name it. In the same step. Default: nothing.
+   * When the referenced entity is deleted, in the same step: `restrict` refuses the deletion with
+   * ERR_REFERENCE, `cascade` deletes this entity too, `setNull` sets the referencing properties to null.
+   * Default: nothing happens.
    */
   readonly onDelete?: OnDelete;
-  /** Whether a write that names an entity which is not there is refused with ERR_REFERENCE. Default: with `onDelete`. */
+  /**
+   * Whether a write that references a missing entity is refused with ERR_REFERENCE. Default: true if
+   * `onDelete` is given.
+   */
   readonly exists?: boolean;
 }
 
 /** Options of `@References`. */
 export interface ReferencesOptions {
-  /** Entities that one may have at most; more are an error where they are read. Default 1000. */
+  /** The largest number of entities that a read loads; more are an error. Default 1000. */
   readonly max?: number;
 }
 
 /**
- * A property that stands for one other entity: `via` says for each part of the other's key which property of this one
- * holds it. It is not stored, and undefined until a query asks for it by `with`; then it is the entity, or null.
+ * A property that stands for one other entity. `via` maps each part of the other's key to the property that
+ * holds it here. The property is not stored. It is undefined until a query loads it by `with`; then it is the
+ * entity, or null.
  *
  * @example
  * ```ts
@@ -138,9 +155,9 @@ export function Reference<E extends object, const Key extends readonly string[]>
 }
 
 /**
- * A property that stands for the entities whose keys begin with values of this one: `via` says for the leading parts of
- * the other's key which property of this one holds them. It is not stored, and undefined until a query asks for it by
- * `with`; then it is the list, in the order of the other's key.
+ * A property that stands for the entities whose keys begin with values of this entity. `via` maps leading
+ * parts of the other's key to the properties that hold them here. The property is not stored. It is undefined
+ * until a query loads it by `with`; then it is a list in the order of the other's key.
  *
  * @example
  * ```ts

@@ -26,8 +26,9 @@ import {
 } from './row-key.js';
 
 /**
- * A secondary index: finds entities by what is not their key. Above a property it is an index of that property; above the
- * class it has elements as `@RowKey` has. The class lists its indexes and their parts, so that queries are typed.
+ * Declares a secondary index, which finds entities by properties outside their row key. Above a property it
+ * indexes that property; above the class it takes key elements, like `@RowKey`. The class lists its indexes
+ * and their parts so that queries are typed.
  *
  * @example
  * ```ts
@@ -69,7 +70,10 @@ export function Index(
   });
 }
 
-/** An index that {@link index} or {@link uniqueIndex} declares: the names of its parts in order, its elements and its options. */
+/**
+ * An index declared by {@link index} or {@link uniqueIndex}: the names of its parts in order, its elements
+ * and its options.
+ */
 export type DeclaredIndex<Elements extends readonly KeyElement[], Include extends string = string> = Readonly<
   KeyTuple<Elements>
 > &
@@ -81,9 +85,9 @@ export type PlainIndexOptions = Omit<StrongIndexOptions, 'unique'> | Omit<Eventu
 type Included<Include extends string> = { readonly include?: readonly Include[] };
 
 /**
- * An index said once, in a static of the class: its elements as `rowKey` takes them, a bare name short for `part(name)`, and
- * options behind them. `@Entity` reads it and holds it against the properties of the class; the bytes are those of `@Index`
- * above the class with the same elements and options.
+ * Declares an index in the static `indexes` of a class: elements as in `rowKey` (a bare name is short for
+ * `part(name)`), then options. `@Entity` checks it against the properties of the class. The stored bytes are
+ * the same as with `@Index` above the class, given the same elements and options.
  *
  * @example
  * ```ts
@@ -109,7 +113,10 @@ export function index(...given: readonly unknown[]): unknown {
   return declareIndex('index', given, {});
 }
 
-/** As {@link index}, of which no two entities have the same values. @throws SchemaError as `index`. */
+/**
+ * Like {@link index}, for an index in which no two entities have the same values. @throws SchemaError as
+ * `index`.
+ */
 export function uniqueIndex<const Given extends readonly ElementOrName[]>(
   ...given: Given
 ): DeclaredIndex<ElementsOf<Given>, never>;
@@ -132,7 +139,10 @@ function declareIndex(taker: string, given: readonly unknown[], own: IndexOption
   return Object.freeze(Object.assign(keyNames(elements), { elements, options }));
 }
 
-/** The indexes that a class itself has in `static readonly indexes = { … }`, made by {@link index} or {@link uniqueIndex}. */
+/**
+ * Returns the class's own indexes in `static readonly indexes = { … }`, made by {@link index} or {@link
+ * uniqueIndex}.
+ */
 export function declaredIndexes(target: AnyClass): IndexDeclaration[] {
   const indexes: unknown = Object.hasOwn(target, 'indexes') ? Reflect.get(target, 'indexes') : undefined;
   if (!isRecord(indexes)) return [];
@@ -143,7 +153,9 @@ export function declaredIndexes(target: AnyClass): IndexDeclaration[] {
   });
 }
 
-/** `unknown` when the indexes that the class declares with {@link index} fit its properties, else a {@link RowKeyMistake}. */
+/**
+ * `unknown` when the indexes that the class declares with {@link index} fit its properties, else a {@link RowKeyMistake}.
+ */
 export type CheckedIndexes<C extends { readonly prototype: unknown }> = C extends {
   readonly indexes: infer Indexes;
 }
@@ -154,7 +166,7 @@ export type CheckedIndexes<C extends { readonly prototype: unknown }> = C extend
 
 type WrongIndex<E, Indexes> = {
   [Name in keyof Indexes & string]: Indexes[Name] extends KeyElements<infer Elements>
-    ? // Names that only run time knows are left to it.
+    ? // Names known only at run time are checked there.
       string extends Elements[number]['parts'][number]
       ? never
       : `The index "${Name}": ${
@@ -178,7 +190,7 @@ type UnknownInclude<E, Declared> = Declared extends {
       : never
   : never;
 
-/** Accepts only classes that list the index with these parts, and whose properties fit the elements. */
+/** Accepts only classes that list the index with these parts and whose properties fit the elements. */
 export type IndexDecorator<Name extends string, Elements extends readonly KeyElement[]> = <
   C extends AnyClass,
 >(
@@ -186,7 +198,7 @@ export type IndexDecorator<Name extends string, Elements extends readonly KeyEle
   context?: unknown,
 ) => void;
 
-/** What the class must be. An interface, as `RowKeyClass`. */
+/** The constraint on the class. An interface, like `RowKeyClass`. */
 export interface IndexedClass<
   C extends { readonly prototype: unknown },
   Name extends string,
@@ -201,7 +213,10 @@ export interface IndexedClass<
     : SlowlyChecked<C, Name, Elements>;
 }
 
-/** Properties that may be absent, lists and Maps, and mistakes. A class of plain values is told by two comparisons. */
+/**
+ * Handles optional properties, lists, Maps and mistakes. A class of plain values needs only two type
+ * comparisons.
+ */
 type SlowlyChecked<
   C extends { readonly prototype: unknown },
   Name extends string,
@@ -214,7 +229,7 @@ type SlowlyChecked<
     ? RowKeyMistake<`The class does not list the parts of the index "${Name}". Write: declare static readonly indexes: { ${Name}: [${Listed<KeyTuple<Elements>>}] }`>
     : RowKeyMistake<MissingPart<C['prototype'], KeyTuple<Elements>[number]>>;
 
-/** What is to be said of parts that are no properties. */
+/** The compiler's message about parts that are not properties. */
 type MissingPart<E, Name extends string> = Name extends unknown
   ? unknown extends IndexedValue<E, Name>
     ? Name extends keyof E
@@ -229,7 +244,10 @@ type Listed<Names> = Names extends readonly [infer First extends string, ...infe
     : `'${First}', ${Listed<Rest>}`
   : '';
 
-/** Whether the properties of the elements hold what their codecs store: a value, perhaps absent, a list or a Map of it. */
+/**
+ * Whether the elements' properties hold what their codecs store: a value, perhaps absent, or a list or Map of
+ * values.
+ */
 type CheckedParts<E, Element extends KeyElement> = [WrongPart<E, Element>] extends [never]
   ? unknown
   : RowKeyMistake<WrongPart<E, Element>>;
@@ -240,7 +258,7 @@ type WrongPart<E, Element> = Element extends DerivedElement
     ? WrongPlain<E, Name>
     : WrongCoded<E, Element>;
 
-/** Of a part that takes the codec of its column. The items of a list are text. */
+/** The message about a part with its column's codec. Items of a list are text. */
 type WrongPlain<E, Name extends string> =
   unknown extends IndexedValue<E, Name>
     ? Missing<Name>
@@ -261,7 +279,7 @@ type WrongCoded<E, Element> = Element extends {
     : WrongValue<E, Name, T>
   : never;
 
-/** Of a part whose property does not hold just what the codec stores. */
+/** The message about a part whose property type differs from what the codec stores. */
 type WrongValue<E, Name extends string, T> =
   unknown extends IndexedValue<E, Name>
     ? Missing<Name>
@@ -283,7 +301,10 @@ type Missing<Name extends string> = `"${Name}" is a part of the index, but the c
 
 type WrongType<Name extends string> = `The type of "${Name}" is not the one that its codec in @Index stores`;
 
-/** What a part of an index is asked for: the value, or one of a list or a Map; `unknown` where there is no such property. */
+/**
+ * The type of an indexed part in a query: the value, or one item of a list or Map; `unknown` if there is no
+ * such property.
+ */
 export type IndexedValue<E, Name extends string> = Name extends keyof E
   ? OneOf<NonNullable<E[Name]>>
   : Name extends `${infer Head}.${infer Rest}`

@@ -1,12 +1,12 @@
 import type { ColumnName, ColumnOptions, NestedType } from './declaration.js';
 import { type AnyPropertyDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
-/** A class behind a function, so that modules may import each other. */
+/** A function that returns a class. The function allows modules to import each other. */
 export type ClassOf<T> = () => abstract new (...args: never[]) => T;
 
 /**
- * Stores a property as JSON in one cell. With a class the value is rebuilt as its instance by class-transformer
- * (`@Type`, `@Transform`, `@Exclude` work); with a class in a list, as a list of instances.
+ * Stores a property as JSON in one cell. With a class, class-transformer rebuilds the value as its instance
+ * (`@Type`, `@Transform`, `@Exclude` work); with a list of one class, as a list of instances.
  *
  * @example
  * ```ts
@@ -50,14 +50,15 @@ export function Json(
 }
 
 export interface EmbedOptions {
-  /** What the qualifiers of the embedded object begin with, e.g. "a." Default: nothing. */
+  /** Prefix of the embedded object's qualifiers, e.g. "a.". Default: none. */
   readonly prefix?: string;
 }
 
 /**
- * Stores the properties of an object as columns of one family. The embedded class names its columns without a family:
- * `@Column('city', text)`; an object embedded in it names no family either: `@Embedded(() => Geo)`. A loaded object is
- * there when at least one of its columns is; null deletes them all, undefined leaves them alone.
+ * Stores the properties of an object as columns of one family. The embedded class names its columns without a
+ * family: `@Column('city', text)`. So does an object embedded in it: `@Embedded(() => Geo)`. A loaded object
+ * is present if at least one of its columns is. A put with null deletes all its columns; with undefined it
+ * leaves them alone.
  *
  * @example
  * ```ts

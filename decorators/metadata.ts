@@ -1,10 +1,11 @@
 /**
- * Where declarations are kept: with `reflect-metadata`, on the class itself in TypeScript's own decorator mode, and on
- * the class's metadata object in the standard mode. Importing this file defines `Symbol.metadata` where the runtime
- * lacks it (every Node up to 24), so that compilers' helpers find it.
+ * Stores declarations: by `reflect-metadata` on the class itself in TypeScript's own decorator mode, and on
+ * the class's metadata object in the standard mode. Importing this file defines `Symbol.metadata` if the
+ * runtime lacks it (all Node versions up to 24), so that compilers' helpers find it.
  */
 
-// Without the text that the whole polyfill has for runtimes before ES2015; what it keeps is shared with that one.
+// This build of the polyfill leaves out support for runtimes before ES2015; it shares its store with the full
+// build.
 import 'reflect-metadata/lite';
 import { type AnyClass, type ClassDeclaration, emptyDeclaration } from './declaration.js';
 
@@ -19,7 +20,9 @@ function defineSymbolMetadata(): symbol {
   return holder.metadata ?? Symbol.for('Symbol.metadata');
 }
 
-/** The declaration kept on `holder`, made when there is none yet. A holder is a class or a metadata object. */
+/**
+ * Returns the declaration stored on `holder` (a class or a metadata object), and creates it if there is none.
+ */
 export function declarationOn(holder: object): ClassDeclaration {
   const existing: ClassDeclaration | undefined = Reflect.getOwnMetadata(DECLARATION, holder);
   if (existing !== undefined) return existing;
@@ -28,7 +31,7 @@ export function declarationOn(holder: object): ClassDeclaration {
   return created;
 }
 
-/** What was declared on this class alone; several when decorators of both modes met on it. */
+/** The declarations of this class alone. There are several if decorators of both modes were applied to it. */
 export function ownDeclarations(target: AnyClass): ClassDeclaration[] {
   const found: ClassDeclaration[] = [];
   const legacy: ClassDeclaration | undefined = Reflect.getOwnMetadata(DECLARATION, target);
@@ -41,7 +44,7 @@ export function ownDeclarations(target: AnyClass): ClassDeclaration[] {
   return found;
 }
 
-/** The class and the classes it extends, the base first. */
+/** The class and its base classes, the most basic first. */
 export function classChain(target: AnyClass): AnyClass[] {
   const chain: AnyClass[] = [];
   let current: unknown = target;
@@ -52,7 +55,7 @@ export function classChain(target: AnyClass): AnyClass[] {
   return chain;
 }
 
-/** The constructor function that the compiler emitted as the property's type, or undefined when it emitted none. */
+/** The constructor that the compiler emitted as the property's type; undefined if it emitted none. */
 export function emittedType(target: AnyClass, property: string): unknown {
   return Reflect.getMetadata('design:type', target.prototype as object, property);
 }

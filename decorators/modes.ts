@@ -1,5 +1,5 @@
 /**
- * One decorator type for both modes: TypeScript's `experimentalDecorators`, which calls `(prototype, name)` and
+ * Decorator types for both modes: TypeScript's `experimentalDecorators`, which calls `(prototype, name)` and
  * `(class)`, and standard decorators, which call `(undefined, context)` and `(class, context)`.
  */
 
@@ -8,15 +8,17 @@ import type { AnyClass, ClassDeclaration } from './declaration.js';
 import { declarationOn } from './metadata.js';
 
 /**
- * Decorates a property whose type must be `T`, or `T` and null, and may be optional. One signature for both modes, not
- * two overloads: so the compiler's message names the property and its type.
+ * Decorates a property of type `T`, which may also be null or optional. One signature serves both modes
+ * instead of two overloads, so that the compiler's message names the property and its type.
  */
 export type PropertyDecoratorOf<T> = <Name extends string>(
   target: { readonly [P in Name]?: T | null | undefined } | undefined,
   property: Name | ClassFieldDecoratorContext<never, T | null | undefined>,
 ) => void;
 
-/** Decorates a property that takes every `T`: one whose type has no value besides would be given what it does not hold. */
+/**
+ * Decorates a property whose type accepts every `T`, so that any value the decorator sets fits the property.
+ */
 export type PropertyDecoratorFrom<T> = <
   Target,
   Property extends string | symbol | ClassFieldDecoratorContext,
@@ -25,7 +27,7 @@ export type PropertyDecoratorFrom<T> = <
   property: Property & CheckedProperty<T, Target, Property>,
 ) => void;
 
-/** `unknown` when the property takes every `T`, else what says which values it takes. */
+/** `unknown` when the property accepts every `T`, else a type that states which values it accepts. */
 export type CheckedProperty<T, Target, Property> =
   Property extends ClassFieldDecoratorContext<infer _This, infer Value>
     ? Takes<T, Value>
@@ -59,7 +61,10 @@ interface StandardContext {
   readonly metadata: object | undefined;
 }
 
-/** A property or method decorator that runs `declare` with the declaration of the class and the member's name. */
+/**
+ * Creates a property or method decorator that runs `declare` with the class's declaration and the member's
+ * name.
+ */
 export function memberDecorator(
   decorator: string,
   kind: 'field' | 'method',
@@ -71,11 +76,11 @@ export function memberDecorator(
       const declaration = declarationOn(metadataOf(decorator, context));
       if (context.kind !== kind) {
         declaration.problems.push(
-          `@${decorator} stands on the ${context.kind} "${String(context.name)}". Put it on a ${kind}.`,
+          `@${decorator} is on the ${context.kind} "${String(context.name)}". Put it on a ${kind}.`,
         );
       } else if (context.static === true || context.private === true) {
         declaration.problems.push(
-          `@${decorator} stands on "${String(context.name)}", which is ${context.static ? 'static' : 'private (#)'}. Put it on a plain property.`,
+          `@${decorator} is on "${String(context.name)}", which is ${context.static ? 'static' : 'private (#)'}. Put it on a plain property.`,
         );
       } else {
         declareNamed(decorator, declaration, context.name, declare);
@@ -84,7 +89,7 @@ export function memberDecorator(
     }
     if (typeof target === 'function') {
       declarationOn(target).problems.push(
-        `@${decorator} stands on the static property "${String(property)}". Put it on a plain property.`,
+        `@${decorator} is on the static property "${String(property)}". Put it on a plain property.`,
       );
       return;
     }
@@ -100,10 +105,13 @@ function declareNamed(
   declare: (declaration: ClassDeclaration, name: string) => void,
 ): void {
   if (typeof name === 'string') declare(declaration, name);
-  else declaration.problems.push(`@${decorator} stands on ${String(name)}. Give the property a text name.`);
+  else declaration.problems.push(`@${decorator} is on ${String(name)}. Give the property a string name.`);
 }
 
-/** A class decorator that runs `declare` with the declaration of the class. It reads nothing from the class. */
+/**
+ * Creates a class decorator that runs `declare` with the class's declaration. It reads nothing from the class
+ * itself.
+ */
 export function classDecorator(
   decorator: string,
   declare: (declaration: ClassDeclaration) => void,

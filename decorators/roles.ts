@@ -3,8 +3,8 @@ import type { ColumnName, ColumnRole, HookMoment } from './declaration.js';
 import { type AnyMethodDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 
 /**
- * Optimistic locking: a number that every write counts up, and that a put must know. A put of an entity whose stored
- * version is another one throws a ConflictError; of a new entity the version is undefined.
+ * Optimistic locking: a version number that every write increments. A put whose version differs from the
+ * stored one throws a ConflictError; leave it undefined for a new entity.
  */
 export function Version(column: ColumnName): PropertyDecoratorOf<number>;
 export function Version<T extends number | bigint>(
@@ -19,8 +19,8 @@ export function Version(
 }
 
 /**
- * The time at which the entity was inserted. `insert` sets it when it is undefined; a put, which does not know whether
- * the entity is new, leaves it alone.
+ * The time at which the entity was inserted. `insert` sets it if it is undefined. A put does not know whether
+ * the entity is new, and leaves it alone.
  */
 export function CreatedAt(column: ColumnName): PropertyDecoratorOf<Date>;
 export function CreatedAt<T extends Date | number>(
@@ -34,7 +34,7 @@ export function CreatedAt(
   return roleDecorator('CreatedAt', 'createdAt', column, codec);
 }
 
-/** The time of the last put, insert, replace or update through a repository, which set it. */
+/** The time of the last put, insert, replace or update. The repository sets it. */
 export function UpdatedAt(column: ColumnName): PropertyDecoratorOf<Date>;
 export function UpdatedAt<T extends Date | number>(
   column: ColumnName,
@@ -48,9 +48,9 @@ export function UpdatedAt(
 }
 
 /**
- * The time at which the entity was deleted: with it `delete`, `deleteMany`, `deletePrefix`, `deleteAll` and their like in batches and
- * behind `check` set this time and leave the row, and reads and updates pass such rows over, unless they say `withDeleted`.
- * `restore` brings one back, `purge` deletes it for good. The entity needs its marker.
+ * Soft delete. `delete`, `deleteMany`, `deletePrefix`, `deleteAll` and their forms in batches and after
+ * `check` store this time and keep the row. Reads and updates skip such rows unless they say `withDeleted`.
+ * `restore` brings a row back, `purge` deletes it for good. The entity needs its row marker.
  */
 export function DeletedAt(column: ColumnName): PropertyDecoratorOf<Date> {
   return roleDecorator('DeletedAt', 'deletedAt', column, date) as PropertyDecoratorOf<Date>;
@@ -68,43 +68,53 @@ function roleDecorator(
 }
 
 /**
- * A method that runs on the entity before `put`, `insert` and `replace`, ahead of the checks; it may change properties,
- * and may be async. Throwing stops the write. Updates have hooks of their own; `mutate`, `increment` and `append` go
- * beneath hooks. Hooks of base classes run first.
+ * Runs the method on the entity before `put`, `insert` and `replace`, before validation. It may change
+ * properties and may be async; throwing cancels the write. Updates have their own hooks; `mutate`,
+ * `increment` and `append` run no hooks. Hooks of base classes run first.
  */
 export function BeforePut(): AnyMethodDecorator {
   return hook('BeforePut', 'beforePut');
 }
 
-/** A method that runs on the entity when `put`, `insert` or `replace` has taken effect. */
+/** Runs the method on the entity after `put`, `insert` or `replace` has taken effect. */
 export function AfterPut(): AnyMethodDecorator {
   return hook('AfterPut', 'afterPut');
 }
 
 /**
- * A method that runs before `update`, ahead of the checks, on an object of the class that has the key's parts and the
- * properties of the patch, and nothing else; what it sets there is written too. May be async; throwing stops the write.
+ * Runs the method before `update`, before validation, on an object of the class that has only the key parts
+ * and the properties of the patch. Properties that it sets are written too. It may be async; throwing cancels
+ * the write.
  */
 export function BeforeUpdate(): AnyMethodDecorator {
   return hook('BeforeUpdate', 'beforeUpdate');
 }
 
-/** A method that runs when an `update` has taken effect, on an object with the key's parts and what was changed. */
+/**
+ * Runs the method after an `update` has taken effect, on an object with the key parts and the changed
+ * properties.
+ */
 export function AfterUpdate(): AnyMethodDecorator {
   return hook('AfterUpdate', 'afterUpdate');
 }
 
-/** A method that runs before `delete`, on an object with the key's parts alone. May be async; throwing stops the delete. */
+/**
+ * Runs the method before `delete`, on an object with only the key parts. It may be async; throwing cancels
+ * the delete.
+ */
 export function BeforeDelete(): AnyMethodDecorator {
   return hook('BeforeDelete', 'beforeDelete');
 }
 
-/** A method that runs when a `delete` has taken effect, on an object with the key's parts alone. */
+/** Runs the method after a `delete` has taken effect, on an object with only the key parts. */
 export function AfterDelete(): AnyMethodDecorator {
   return hook('AfterDelete', 'afterDelete');
 }
 
-/** A method that runs on every whole entity that is loaded, before it is handed out. Not run for projections. */
+/**
+ * Runs the method on every complete entity that is loaded, before the caller receives it. It does not run for
+ * projections.
+ */
 export function AfterLoad(): AnyMethodDecorator {
   return hook('AfterLoad', 'afterLoad');
 }

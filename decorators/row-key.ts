@@ -17,9 +17,9 @@ import type { AnyClass } from './declaration.js';
 import { classDecorator } from './modes.js';
 
 /**
- * The byte layout of the entity's row keys, left to right. The class lists the parts that can be queried, in the same
- * order, as `declare static readonly key: ['a', 'b']`; the compiler checks the names, their order and the types of the
- * properties against the layout.
+ * Declares the byte layout of the entity's row keys, left to right. The class lists the parts that can be
+ * queried, in the same order, as `declare static readonly key: ['a', 'b']`; the compiler checks their names
+ * and order and the types of the properties against the layout.
  *
  * @example
  * ```ts
@@ -43,9 +43,10 @@ export function RowKey<Elements extends readonly KeyElement[]>(
 }
 
 /**
- * The row key said once, as a static of the class: the byte layout left to right, the names and the order of the parts
- * that can be queried. `@Entity` reads it and checks the types of the properties against it, and `defineEntity` takes it as
- * its `key`. A bare name is short for `part(name)`. The bytes are those of `@RowKey` with the same elements.
+ * Declares the row key in a static of the class: the byte layout left to right, and the names and order of
+ * the parts that can be queried. `@Entity` checks the types of the properties against it; `defineEntity`
+ * takes it as its `key`. A bare name is short for `part(name)`. The stored bytes are the same as with
+ * `@RowKey` and the same elements.
  *
  * @example
  * ```ts
@@ -68,10 +69,10 @@ export function rowKey<const Given extends readonly ElementOrName[]>(
   return Object.freeze(Object.assign(names, { elements, ...drawn })) as never;
 }
 
-/** An element, or the name of a part that `part(name)` would hold. */
+/** An element, or the name of a property as short for `part(name)`. */
 export type ElementOrName = KeyElement | string;
 
-/** The elements that elements and names stand for. */
+/** The element types that a list of elements and names stands for. */
 export type ElementsOf<Given extends readonly ElementOrName[]> = Given extends readonly KeyElement[]
   ? Given
   : {
@@ -95,18 +96,21 @@ export function elementsOf(taker: string, given: readonly unknown[]): readonly K
   );
 }
 
-/** What {@link rowKey} answers: the names of the parts that can be queried, in order, and the elements that hold them. */
+/**
+ * The result of {@link rowKey}: the names of the parts that can be queried, in order, and the elements that
+ * hold them.
+ */
 export type DeclaredKey<Elements extends readonly KeyElement[]> = Readonly<KeyTuple<Elements>> &
   KeyElements<Elements> &
   ([RandomSalts<Elements>] extends [never] ? unknown : SaltedAtRandom<Readonly<KeyTuple<Elements>>>);
 
 /**
- * The parts of a key whose salt is drawn at random, `declare static readonly key: RandomlySalted<['id', 'n']>`: of such a
- * class repositories have only what means no single row.
+ * The parts of a key with a random salt: `declare static readonly key: RandomlySalted<['id', 'n']>`.
+ * Repositories of such a class have only the operations that do not address a single row.
  */
 export type RandomlySalted<Names extends readonly string[]> = Names & SaltedAtRandom<Names>;
 
-/** What a class says whose key does not say alone which row is meant. Beside `@RowKey` it is only in types. */
+/** Marks a class whose key parts alone do not determine the row. With `@RowKey` it exists only in types. */
 export interface SaltedAtRandom<Names extends readonly string[] = readonly string[]> {
   readonly salted: 'random';
   readonly names: Names;
@@ -119,8 +123,8 @@ export interface KeyElements<Elements extends readonly KeyElement[] = readonly K
 }
 
 /**
- * The parts in the order of conditions: a digest counts at its place unless its property is held whole elsewhere, and of
- * several buckets of a time the finest.
+ * The parts in the order of conditions. A digest counts at its position unless another element holds its
+ * property whole; among several buckets of one time, the finest counts.
  */
 export function keyNames(elements: readonly KeyElement[]): string[] {
   const whole = new Set(
@@ -133,7 +137,7 @@ export function keyNames(elements: readonly KeyElement[]): string[] {
   );
 }
 
-/** Whether no finer bucket says more of the same time; of several as fine the first counts. */
+/** Whether there is no finer bucket of the same time; among equally fine ones the first counts. */
 function isFinest(element: KeyElement, elements: readonly KeyElement[]): boolean {
   if (element.kind !== 'timeBucket') return true;
   const [name] = element.parts;
@@ -142,7 +146,7 @@ function isFinest(element: KeyElement, elements: readonly KeyElement[]): boolean
   return element === buckets.find((bucket) => bucket.kind === 'timeBucket' && bucket.width === least);
 }
 
-/** The elements of a key that `rowKey` made; undefined of any other value. */
+/** The elements of a key made by `rowKey`; undefined for any other value. */
 export function declaredElements(key: unknown): readonly KeyElement[] | undefined {
   const elements: unknown = (key as Partial<KeyElements> | undefined | null)?.elements;
   return Array.isArray(key) && Array.isArray(elements) && elements.every(isElement) ? elements : undefined;
@@ -158,12 +162,14 @@ const KINDS: ReadonlySet<unknown> = new Set<KeyElement['kind']>([
   'recordType',
 ]);
 
-/** Whether it is what `part(...)`, `salt(...)` and the like answer. */
+/** Whether the value is a key element: a result of `part(...)`, `salt(...)` and the like. */
 export function isElement(value: unknown): value is KeyElement {
   return typeof value === 'object' && value !== null && KINDS.has((value as Partial<KeyElement>).kind);
 }
 
-/** `unknown` when the class fits the key that it declares with {@link rowKey}, else a {@link RowKeyMistake}. */
+/**
+ * `unknown` when the class fits the key that it declares with {@link rowKey}, else a {@link RowKeyMistake}.
+ */
 export type CheckedKey<C extends { readonly prototype: unknown }> = C extends {
   readonly key: KeyElements<infer Elements>;
 }
@@ -173,7 +179,7 @@ export type CheckedKey<C extends { readonly prototype: unknown }> = C extends {
     ? unknown
     : CheckedElements<C['prototype'], Elements>
   : C extends { readonly prototype: { readonly key: KeyElements } }
-    ? RowKeyMistake<'The key is one of the class and not of each object. Write: static readonly key = rowKey(...)'>
+    ? RowKeyMistake<'The key must be static. Write: static readonly key = rowKey(...)'>
     : unknown;
 
 /** Accepts only classes whose key and properties fit the elements. */
@@ -183,8 +189,8 @@ export type RowKeyDecorator<Elements extends readonly KeyElement[]> = <C extends
 ) => void;
 
 /**
- * What the class must be. An interface, since the compiler looks into one only when it compares the class with it: a
- * type that decides at once would be decided three times, twice before the class is known.
+ * The constraint on the class. It is an interface because the compiler then evaluates it only when it
+ * compares it with the class; a type alias would be evaluated three times, twice before the class is known.
  */
 export interface RowKeyClass<
   C extends { readonly prototype: unknown },
@@ -193,15 +199,13 @@ export interface RowKeyClass<
   readonly prototype: CheckedClass<C, Elements>;
 }
 
-/** A message of the compiler about a class. No class has this type. */
+/** Carries a message of the compiler about a class. No class has this type. */
 export interface RowKeyMistake<Message extends string> {
   readonly __mistake: Message;
 }
 
 /**
- * `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. A class that fits is
- * recognized in two comparisons, which is cheap for the compiler; only then is the mistake looked for. Digests take the
- * slow way: what their property must be depends on the other elements.
+ * `unknown` when the class fits the elements, else a {@link RowKeyMistake} that says what to write. A class that fits is recognized in two type comparisons, which is cheap; only otherwise is the mistake searched for. Digests take the slow path, because the type of their property depends on the other elements.
  */
 export type CheckedClass<
   C extends { readonly prototype: unknown },
@@ -214,12 +218,18 @@ export type CheckedClass<
     : SlowlyChecked<C, Elements>
   : SlowlyChecked<C, Elements>;
 
-/** The parts of all elements, one after the other: the key's, when no element is a digest of another's part. */
+/**
+ * The parts of all elements in sequence. These are the key's parts if no element is a digest of another's
+ * part.
+ */
 export type FlatParts<E extends readonly KeyElement[]> = FlatByLength<E>[E['length'] & Lengths];
 
 type Lengths = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
 
-/** Spread without recursion, which costs the compiler a third of it. Longer row keys are checked by recursion. */
+/**
+ * Spreads without recursion, which takes the compiler a third less time. Longer row keys are checked by
+ * recursion.
+ */
 interface FlatByLength<E extends readonly KeyElement[]> {
   1: [...E[0]['parts']];
   2: [...E[0]['parts'], ...E[1]['parts']];
@@ -269,7 +279,7 @@ type WritableKeyTypes<Elements extends readonly KeyElement[]> = {
   -readonly [Part in keyof KeyTypes<Elements[number]>]: KeyTypes<Elements[number]>[Part];
 };
 
-/** The same as `ElementNames`, found without recursion where no element is a digest. */
+/** Equals `ElementNames`, but needs no recursion if no element is a digest. */
 export type KeyTuple<Elements extends readonly KeyElement[]> = Elements[number] extends {
   readonly kind: string;
   readonly $row?: (row: never) => void;
@@ -285,13 +295,13 @@ type SlowlyChecked<C, Elements extends readonly KeyElement[]> = [C] extends [
       ? CheckedElements<E, Elements>
       : Key extends SaltedAtRandom
         ? CheckedElements<E, Elements>
-        : RowKeyMistake<`The salt is drawn at random, so that a key alone means no row. Write: declare static readonly key: RandomlySalted<[${Quoted<ElementNames<Elements>>}]>`>
+        : RowKeyMistake<`The salt is random, so the key parts alone do not determine a row. Write: declare static readonly key: RandomlySalted<[${Quoted<ElementNames<Elements>>}]>`>
     : MissingPart<E, Elements, `The parts of @RowKey are not those of the class's key. ${WriteKey<Elements>}`>
   : C extends { readonly prototype: infer E }
     ? MissingPart<E, Elements, `The class does not list its key's parts. ${WriteKey<Elements>}`>
     : never;
 
-/** What is to be said of a key that is not listed so: first which part is no property, for that is not to be listed. */
+/** The message about a key that is not listed correctly. A part that is not a property is reported first. */
 type MissingPart<E, Elements extends readonly KeyElement[], Otherwise extends string> = [
   Exclude<ElementNames<Elements>[number], keyof E>,
 ] extends [never]
@@ -301,7 +311,7 @@ type MissingPart<E, Elements extends readonly KeyElement[], Otherwise extends st
 type WriteKey<Elements extends readonly KeyElement[]> =
   `Write: declare static readonly key: [${Quoted<ElementNames<Elements>>}]`;
 
-/** The types that the properties must have, by part: of the parts held whole, and of those held only as a digest. */
+/** The required property types, by part: of parts held whole, and of those held only as a digest. */
 export type KeyTypes<Element extends KeyElement> = TypesOf<Extract<Element, { readonly exact: true }>> &
   DigestTypes<Digest<Element, Extract<Element, { readonly exact: true }>['parts'][number]>>;
 
@@ -309,12 +319,12 @@ type TypesOf<Element> = {
   readonly [E in Element as NamesOf<E>]: StoredType<E>;
 };
 
-/** Any value of a key where the codec of the property's column says what it is. */
+/** Any key value, if the codec of the property's column decides the type. */
 type DigestTypes<Element> = { readonly [Name in NamesOf<Element>]: HeldType<Element, Name> };
 
 type NamesOf<E> = E extends { readonly parts: readonly (infer Name extends string)[] } ? Name : never;
 
-/** Digests of properties that are not held whole as well. */
+/** Digests of properties that are not also held whole. */
 type Digest<Element, Exact extends string> = Element extends {
   readonly exact: false;
   readonly parts: readonly (infer Name)[];
@@ -324,7 +334,7 @@ type Digest<Element, Exact extends string> = Element extends {
     : Element
   : never;
 
-/** What the property must be. A part without a codec is text. */
+/** The required type of the property. A part without a codec is text. */
 type StoredType<E> = E extends { readonly kind: 'hash'; readonly $types?: infer Types }
   ? TextOr<NonNullable<Types>[keyof NonNullable<Types>]>
   : E extends { readonly $value?: infer T }
@@ -337,15 +347,18 @@ type CheckedElements<E, Elements extends readonly KeyElement[]> = [UnknownPart<E
   ? CheckedTypes<E, Elements[number]>
   : RowKeyMistake<UnknownPart<Elements>>;
 
-/** What is to be said of a salt or bucket of what no element holds. Names that only run time knows are left to it. */
+/**
+ * The message about a salt or bucket over a part that no element holds. Names known only at run time are
+ * checked there.
+ */
 export type UnknownPart<Elements extends readonly KeyElement[]> = UnknownName<
   NamedPart<Elements[number]>,
   Elements[number]['parts'][number]
 >;
 
-/** `unknown` when every part that a salt or bucket names is held by an element, else a {@link RowKeyMistake}. */
+/** `unknown` when an element holds every part that a salt or bucket names, else a {@link RowKeyMistake}. */
 export type KnownParts<Elements extends readonly KeyElement[]> =
-  // In one comparison with the names that the entity's key has, which are known by then.
+  // One comparison with the names of the entity's key, which are known at this point.
   Elements[number] extends HeldElement | DerivedElement<KeyTuple<Elements>[number]>
     ? unknown
     : [UnknownPart<Elements>] extends [never]

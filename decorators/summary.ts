@@ -7,8 +7,8 @@ import type { RowKeyMistake } from './row-key.js';
 export type SummaryDefinitions = Readonly<Record<string, SummaryDefinition>>;
 
 /**
- * Figures of groups of rows, kept with every write: counts, sums, averages, least and greatest values (docs/summaries.md).
- * The class lists its summaries, so that what they answer is typed. Embedded engine only.
+ * Maintains figures of groups of rows with every write: counts, sums, averages, minima and maxima
+ * (docs/summaries.md). The class lists its summaries so that their results are typed.
  *
  * @example
  * ```ts
@@ -36,12 +36,12 @@ export function Summary<const Name extends string, const Definition extends Summ
   });
 }
 
-/** What {@link summary} has made. */
+/** The results of {@link summary}. */
 const declared = new WeakSet<object>();
 
 /**
- * A summary said once, in a static of the class, as `@Summary` takes it. `@Entity` reads it and holds the names of properties
- * against the class.
+ * Declares a summary in the static `summaries` of a class; takes what `@Summary` takes. `@Entity` checks the
+ * property names against the class.
  *
  * @example
  * ```ts
@@ -67,7 +67,7 @@ export function summary<const Definition extends SummaryDefinition>(definition: 
   return own;
 }
 
-/** The summaries that a class itself has in `static readonly summaries = { … }`, made by {@link summary}. */
+/** Returns the class's own summaries in `static readonly summaries = { … }`, made by {@link summary}. */
 export function declaredSummaries(target: AnyClass): SummaryDeclaration[] {
   const summaries: unknown = Object.hasOwn(target, 'summaries')
     ? Reflect.get(target, 'summaries')
@@ -93,7 +93,7 @@ type WrongSummary<E, Summaries> = {
     : never;
 }[keyof Summaries & string];
 
-/** Accepts only classes that list the summary, and have the properties that it names. */
+/** Accepts only classes that list the summary and have the properties that it names. */
 export type SummaryDecorator<Name extends string, Definition extends SummaryDefinition> = <
   C extends AnyClass,
 >(
@@ -101,7 +101,7 @@ export type SummaryDecorator<Name extends string, Definition extends SummaryDefi
   context?: unknown,
 ) => void;
 
-/** What the class must be. An interface, as `RowKeyClass`. */
+/** The constraint on the class. An interface, like `RowKeyClass`. */
 export interface SummarizedClass<
   C extends { readonly prototype: unknown },
   Name extends string,

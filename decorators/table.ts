@@ -6,8 +6,8 @@ import type { CheckedKey, KeyElements } from './row-key.js';
 import type { CheckedSummaries } from './summary.js';
 
 /**
- * Declares a table and its families on a class, to be named by `@Entity({ table })`. The name is always written: it is
- * never taken from the class, whose name a minifier may change.
+ * Declares a table and its families on a class, for `@Entity({ table })`. The table name is required: it is
+ * never derived from the class name, which a minifier may change.
  *
  * @example
  * ```ts
@@ -19,7 +19,7 @@ export function Table(table: TableDeclaration): AnyClassDecorator {
   return classDecorator('Table', (declaration) => declaration.tables.push(table));
 }
 
-/** A table without a class, for `defineEntity` and for `@Entity({ table })`. */
+/** Declares a table without a class, for `defineEntity` and for `@Entity({ table })`. */
 export function defineTable<const Families extends TableDeclaration['families']>(
   table: TableDeclaration & { readonly families: Families },
 ): DefinedTable<keyof Families & string> {
@@ -31,12 +31,15 @@ export interface DefinedTable<Family extends string = string> extends TableDecla
   readonly families: Readonly<Record<Family, TableDeclaration['families'][string]>>;
 }
 
-/** What a class must be that declares in statics. An interface, as `RowKeyClass`. */
+/**
+ * The constraint on a class that declares key, indexes and summaries in statics. An interface, like
+ * `RowKeyClass`.
+ */
 export interface EntityTarget<C extends { readonly prototype: unknown }> {
   readonly prototype: CheckedKey<C> & CheckedIndexes<C> & CheckedSummaries<C>;
 }
 
-/** Statics that are looked at; indexes and summaries that a class only lists are looked at, too, and found to be right. */
+/** The statics to check. Indexes and summaries that a class only lists pass the same check. */
 type Stated =
   | { readonly key: KeyElements }
   | { readonly prototype: { readonly key: KeyElements } }
@@ -44,8 +47,8 @@ type Stated =
   | { readonly summaries: object };
 
 /**
- * Accepts only classes whose properties fit the key, the indexes and the summaries that they declare in statics. Others, which
- * `@RowKey` and the like check, are told by one comparison.
+ * Accepts only classes whose properties fit the key, indexes and summaries in their statics. Other classes,
+ * which `@RowKey` and similar decorators check, are recognized by one type comparison.
  */
 export type EntityDecorator = <C extends AnyClass>(
   target: C extends Stated ? C & NoInfer<EntityTarget<C>> : C,
@@ -53,7 +56,7 @@ export type EntityDecorator = <C extends AnyClass>(
 ) => void;
 
 /**
- * Says that the instances of a class are stored as rows of a table.
+ * Declares that the instances of a class are stored as rows of a table.
  *
  * @example
  * ```ts

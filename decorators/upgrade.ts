@@ -9,22 +9,25 @@ import {
 import type { UpgradeDeclaration } from './declaration.js';
 import { type AnyClassDecorator, classDecorator } from './modes.js';
 
-/** What `@Upgrade` takes beside the version and the function. */
+/** Options of `@Upgrade` besides the version and the function. */
 export interface UpgradeOptions<Old, Sets extends string> {
-  /** The columns of that version that the function is given, each as it was declared then. */
+  /** The columns of the old version that the function receives, each as it was declared then. */
   readonly old: (builder: ColumnBuilder<string>) => Old;
-  /** The properties of the version behind it that the function gives: one that it does not give is absent. */
+  /** The properties of the next version that the function returns. One that it leaves out is absent. */
   readonly sets: readonly Sets[];
-  /** Whether rows that are read by their keys are written as upgraded. Default false: only what writes a row upgrades it. */
+  /** Whether a read by key writes the upgraded row back. Default false: only writes upgrade a stored row. */
   readonly writeBack?: boolean;
 }
 
-/** What an upgrade gives: a value for each property that it sets; one that is left out, undefined or null is absent. */
+/**
+ * The result of an upgrade: a value for each property that it sets. One left out, undefined or null is
+ * absent.
+ */
 export type Upgraded<Sets extends string> = { readonly [Name in Sets]?: unknown };
 
 /**
- * Says what makes a row of version `from` one of the version behind it (docs/schema.md, "Rows of an older version"). The
- * function must give the same for the same: it runs whenever an older row is read.
+ * Declares how a row of version `from` becomes a row of the next version (docs/schema.md, "Rows of an older
+ * version"). The function must be deterministic, because it runs on every read of an older row.
  *
  * @example
  * ```ts
@@ -45,14 +48,14 @@ export function Upgrade<Old extends PropertyDefinitions, const Sets extends stri
   });
 }
 
-/** An upgrade for `defineEntity`, as `@Upgrade`. */
+/** An upgrade for `defineEntity`, like `@Upgrade`. */
 export interface UpgradeDefinition {
   readonly from: number;
   readonly options: UpgradeOptions<PropertyDefinitions, string>;
   readonly upgrade: (old: never) => unknown;
 }
 
-/** As `@Upgrade`, in `upgrades` of `defineEntity`. */
+/** Like `@Upgrade`, for `upgrades` of `defineEntity`. */
 export function upgrade<Old extends PropertyDefinitions, const Sets extends string>(
   from: number,
   options: UpgradeOptions<Old, Sets>,
@@ -61,7 +64,7 @@ export function upgrade<Old extends PropertyDefinitions, const Sets extends stri
   return { from, options, upgrade: run };
 }
 
-/** The declaration, with the old columns declared on a class of their own. */
+/** Builds the declaration, with the old columns declared on a class of their own. */
 export function upgradeOf(
   from: number,
   options: UpgradeOptions<PropertyDefinitions, string>,
@@ -77,7 +80,7 @@ export function upgradeOf(
   };
 }
 
-/** What a list of upgrades is that is none; undefined: it is one. */
+/** Says why the value is not a list of upgrades; undefined if it is one. */
 export function upgradesProblem(given: unknown): string | undefined {
   if (given === undefined) return undefined;
   const isUpgrade = (one: unknown) =>

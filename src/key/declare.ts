@@ -1,4 +1,4 @@
-/** The functions that make the elements of `@RowKey(...)`. Wrong arguments throw a SchemaError at once. */
+/** The functions that create the elements of `@RowKey(...)`. Each throws a SchemaError on wrong arguments. */
 
 import type { BytesLike } from '../bytes/index.js';
 import { SchemaError } from '../errors.js';
@@ -18,7 +18,7 @@ import {
   type TimeBucketElement,
 } from './elements.js';
 
-/** One property by an order-preserving codec; without one it is text. */
+/** A key part: one property, stored by an order-preserving codec. Without a codec the part is text. */
 export function part<const Name extends string>(
   name: Name,
 ): PartElement<Name, string, { [P in Name]: string }, true>;
@@ -30,14 +30,20 @@ export function part(name: string, codec?: KeyCodec<unknown>): PartElement {
   return makePart(name, codec, undefined);
 }
 
-/** The text with its characters (code points) in reverse: spreads keys that differ in their last characters. */
+/**
+ * A text part with its characters (code points) reversed. It spreads keys that differ in their last
+ * characters.
+ */
 export function reverse<const Name extends string>(
   name: Name,
 ): PartElement<Name, string, { [P in Name]: string }> {
   return makePart(name, undefined, { kind: 'reverse' });
 }
 
-/** A domain name with its labels in reverse, `www.apache.org` as `org.apache.www`: one domain's hosts stand together. */
+/**
+ * A domain name with its labels reversed: `www.apache.org` is stored as `org.apache.www`, so that the hosts
+ * of one domain are adjacent.
+ */
 export function reverseDomain<const Name extends string>(
   name: Name,
 ): PartElement<Name, string, { [P in Name]: string }> {
@@ -51,8 +57,9 @@ interface DigitTypes {
 }
 
 /**
- * The decimal digits of a number, padded with zeros to `width`, in reverse. `as` is the property's type: a whole
- * number (default), a bigint, or a text of exactly `width` digits (phone and identity numbers).
+ * A number stored as its decimal digits in reverse, padded with zeros to `width`. `as` is the property's
+ * type: a whole number (default), a bigint, or a string of exactly `width` digits (phone and identity
+ * numbers).
  */
 export function reverseDigits<const Name extends string, As extends keyof DigitTypes = 'number'>(
   name: Name,
@@ -70,8 +77,8 @@ interface TimestampTypes {
 }
 
 /**
- * Long.MAX_VALUE - ms as 8 bytes, or as 19 digits with `text`: the newest row comes first. `as` is the property's
- * type, a Date (default) or a number of milliseconds.
+ * A time stored as Long.MAX_VALUE - ms, in 8 bytes or with `text` as 19 digits, so that the newest row comes
+ * first. `as` is the property's type: a Date (default) or a number of milliseconds.
  */
 export function reverseTimestamp<const Name extends string, As extends keyof TimestampTypes = 'date'>(
   name: Name,
@@ -88,8 +95,9 @@ export function reverseTimestamp<const Name extends string, As extends keyof Tim
 }
 
 /**
- * A text as a numeric id of `bytes` bytes (default 4, at most 8) that a dictionary gives: long names that repeat in
- * millions of keys take a few bytes each. Ids are given in the order of first use, so ranges on the text do not work.
+ * A text stored as a numeric id of `bytes` bytes (default 4, at most 8) that a dictionary assigns. Long names
+ * that repeat in millions of keys then take a few bytes each. Ids are assigned in the order of first use, so
+ * the text supports no ranges.
  */
 export function substitute<const Name extends string>(
   name: Name,
@@ -104,28 +112,37 @@ export function substitute<const Name extends string>(
 }
 
 export interface HashOptions {
-  /** Default md5. murmur3 is the 32-bit x86 one, its 4 bytes big-endian. */
+  /** Default md5. `murmur3` is the 32-bit x86 variant, stored as 4 bytes big-endian. */
   readonly algorithm?: HashAlgorithm;
-  /** How many leading bytes of the digest stand in the key. Default all: md5 16, sha1 20, sha256 32, murmur3 4. */
+  /**
+   * How many leading bytes of the digest the key keeps. Default all: md5 16, sha1 20, sha256 32, murmur3 4.
+   */
   readonly bytes?: number;
   /**
-   * Whether the property follows the digest. Default false: then the key cannot give it back, so it must be stored in
-   * a column too, and only equality finds it.
+   * Whether the property itself follows the digest. Default false: then it cannot be decoded from the key, so
+   * it must also be stored in a column, and only equality finds it.
    */
   readonly keep?: boolean;
-  /** Lower-case hex digits in place of bytes: twice as long, readable in the shell. Default binary. */
+  /**
+   * `hex` stores lower-case hex digits, which are readable in the shell and take twice the space. Default binary.
+   */
   readonly encoding?: 'binary' | 'hex';
-  /** Takes the digest of the number modulo this (as decimal digits) and so groups keys. Default: of the value. */
+  /**
+   * Hashes the number modulo this value (as decimal digits), which groups keys. Default: hashes the number
+   * itself.
+   */
   readonly modulo?: number;
 }
 
 /**
- * A digest of a property, or of several one after the other: of the bytes that their codecs give (of a text: its UTF-8), as
- * `MessageDigest.digest(Bytes.toBytes(text))` has it. The codec is that of `part(name, codec)` where it is given so, else that
- * of the part which stands in the key whole, else that of the property's column. Several that do not stand in the key whole
- * are told apart: each but the last that has no fixed length is ended (00 as 00 FF, then 00 01). Parts of fixed length are
- * taken as they are: `hash([part('from', fixedString(3)), part('to', fixedString(3)), 'day'])` is the digest of
- * `CTUPEK20190821`.
+ * A digest of one or several properties, computed over the bytes of their codecs. For text these are its
+ * UTF-8 bytes, as in `MessageDigest.digest(Bytes.toBytes(text))`.
+ *
+ * The codec of a property is the one in `part(name, codec)` if given, else that of the key part which holds
+ * the property whole, else that of its column. Several properties that the key does not hold whole are
+ * delimited: each but the last that has no fixed length is escaped and ended (00 becomes 00 FF, then 00 01).
+ * Parts of fixed length are hashed unchanged: `hash([part('from', fixedString(3)), part('to',
+ * fixedString(3)), 'day'])` is the digest of `CTUPEK20190821`.
  * @throws SchemaError when an argument is wrong.
  */
 export function hash<const Name extends string, T = KeyValue>(
@@ -155,16 +172,18 @@ export function hash(
   const transformed = hashed.filter(isPart).find(({ transform }) => transform !== undefined);
   if (transformed !== undefined) {
     const [name] = transformed.parts;
-    throw declarationError(`hash(): "${name}" is ${transformed.transform!.kind}(...); hash the plain part.`);
+    throw declarationError(
+      `hash(): "${name}" is ${transformed.transform!.kind}(...). Hash the part itself, without the transform.`,
+    );
   }
   const algorithm = options.algorithm ?? 'md5';
   if (!Object.hasOwn(DIGEST_LENGTH, algorithm)) {
     const known = Object.keys(DIGEST_LENGTH).join(', ');
-    throw declarationError(`hash(): ${describe(algorithm)} is no algorithm. Write one of ${known}.`);
+    throw declarationError(`hash(): ${describe(algorithm)} is not an algorithm. Use one of ${known}.`);
   }
   if (options.keep === true && hashed.length > 1) {
     throw declarationError(
-      'hash(): write the parts behind a digest of several; `keep` goes with one part only.',
+      'hash(): `keep` works with one part only. To keep several parts, list them after the hash() element.',
     );
   }
   const bytes = options.bytes ?? DIGEST_LENGTH[algorithm];
@@ -182,7 +201,7 @@ export function hash(
   });
 }
 
-/** What `hash` takes one or more of. */
+/** One argument of `hash`: a part's name, or a part. */
 export type HashedPart = string | PartElement;
 
 type HashedNames<Of extends readonly HashedPart[]> = {
@@ -198,9 +217,10 @@ type HashedTypes<Of extends readonly HashedPart[]> = {
 };
 
 /**
- * The start of the span of `width` (`30s`, `15m`, `1h`, `1d`, `1w`, counted from 1970-01-01 UTC) that a Date is in:
- * 8 bytes of ms, or 4 bytes of seconds with `unit: 's'` (as OpenTSDB). Where the key holds the Date whole as well, the
- * bucket only spreads or groups; otherwise the Date must be stored in a column or be the window of a packed row.
+ * A time bucket: the start of the time span of `width` (`30s`, `15m`, `1h`, `1d`, `1w`, counted from
+ * 1970-01-01 UTC) that contains a Date. It takes 8 bytes of ms, or 4 bytes of seconds with `unit: 's'` (as in
+ * OpenTSDB). If the key also holds the Date whole, the bucket only spreads or groups rows; otherwise the Date
+ * must be stored in a column, or be the time span of a packed row.
  */
 export function timeBucket<const Name extends string>(
   name: Name,
@@ -227,21 +247,24 @@ export function timeBucket<const Name extends string>(
 }
 
 export interface SaltOptions<Over extends string = string> {
-  /** The parts the salt is computed from; default all parts behind it. Entities that share them share their salt. */
+  /**
+   * The parts that the salt is computed from. Default: all parts after it. Entities with the same values
+   * there have the same salt.
+   */
   readonly over?: readonly Over[];
-  /** `murmur3` (default), or `phoenix`: Phoenix's function of all bytes behind the salt. */
+  /** `murmur3` (default), or `phoenix`: Phoenix's function, over all bytes after the salt. */
   readonly algorithm?: 'murmur3' | 'phoenix';
   /**
-   * `hash` (default), or `random`: drawn at each write, for rows that are added and found, and never meant by their keys
-   * alone. Their class says so in its key, `RandomlySalted`.
+   * `hash` (default), or `random`: the salt is drawn at each write. This suits rows that are only appended and searched, and never addressed by their keys. The class declares it in the type of its key, `RandomlySalted`.
    */
   readonly assign?: 'hash' | 'random';
 }
 
 /**
- * Spreads rows over `buckets` (1..256) leading bytes, or over given prefixes of one length (`['a-', 'b-']`): murmur3
- * (x86, 32 bits, seed 0, unsigned) of the bytes of the parts as they stand in the key, modulo the number of salts.
- * Literals and the record type are left out, so that the records of one parent stand together.
+ * Spreads rows over `buckets` (1..256) leading bytes, or over the given prefixes of equal length (`['a-',
+ * 'b-']`). The salt is murmur3 (x86, 32 bits, seed 0, unsigned) of the parts' bytes in the key, modulo the
+ * number of salts. Literals and the record type are excluded, so that the records of one parent stay
+ * adjacent.
  */
 export function salt(buckets: number | readonly BytesLike[]): SaltElement<'hash', never>;
 export function salt<const Over extends string>(
@@ -273,15 +296,16 @@ export function salt(
     throw declarationError('salt(): the prefixes must all have the same length of one byte or more.');
   }
   if (prefixes !== undefined && new Set(prefixes.map(String)).size !== count) {
-    throw declarationError('salt(): the prefixes must differ from one another.');
+    throw declarationError('salt(): the prefixes must be distinct.');
   }
   const algorithm = options.algorithm ?? 'murmur3';
   if (algorithm === 'phoenix' && (options.over !== undefined || prefixes !== undefined)) {
     throw declarationError(
-      'salt(): Phoenix salts with one byte over the whole key; leave out `over` and prefixes.',
+      'salt(): a Phoenix salt is one byte computed from the whole key. Omit `over` and prefixes.',
     );
   }
-  if (options.over?.length === 0) throw declarationError('salt(): `over` names no part.');
+  if (options.over?.length === 0)
+    throw declarationError('salt(): `over` is empty. Name at least one part, or omit it.');
   for (const name of options.over ?? []) checkName('salt', name);
   return Object.freeze({
     kind: 'salt',
@@ -295,7 +319,9 @@ export function salt(
   });
 }
 
-/** The value of a numeric or Date part modulo `buckets` (1..256), one byte: spreads a rising sequence. */
+/**
+ * A numeric or Date part modulo `buckets` (1..256), in one byte. It spreads a rising sequence over regions.
+ */
 export function bucket<const Of extends string>(of: Of, buckets: number): BucketElement<Of> {
   checkInteger('bucket', 'number of buckets', buckets, 1, 256);
   return Object.freeze({
@@ -307,14 +333,14 @@ export function bucket<const Of extends string>(of: Of, buckets: number): Bucket
   });
 }
 
-/** Bytes (text as UTF-8) that stand in every key. */
+/** Constant bytes (text as UTF-8) in every key. */
 export function literal(value: BytesLike): LiteralElement {
   const bytes = ownBytes(value);
   if (bytes.length === 0) throw declarationError('literal(): the value is empty.');
   return Object.freeze({ kind: 'literal', parts: Object.freeze([] as const), exact: false, bytes });
 }
 
-/** The entity's record type, one byte: what tells the entities of one table apart. */
+/** The entity's record type, one byte. It distinguishes the entities of one table. */
 export function recordType(): RecordTypeElement {
   return Object.freeze({ kind: 'recordType', parts: Object.freeze([] as const), exact: false });
 }
@@ -324,7 +350,7 @@ export function descendingElement<E extends PartElement | TimeBucketElement>(ele
   if (element.kind !== 'part' && element.kind !== 'timeBucket') {
     const { kind } = element as { kind: string };
     throw declarationError(
-      `desc(): ${kind}() has no order. Write desc() around a part, a time bucket or a codec.`,
+      `desc(): ${kind}() has no order. Apply desc() to a part, a time bucket or a codec.`,
     );
   }
   return Object.freeze({ ...element, descending: !element.descending });
@@ -358,7 +384,7 @@ function parseWidth(width: string): number {
   const match = typeof width === 'string' ? /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(width) : null;
   if (match === null) {
     throw declarationError(
-      `timeBucket(): ${describe(width)} is no width. Write a number and ms, s, m, h, d or w: "1h".`,
+      `timeBucket(): ${describe(width)} is not a width. Use a number followed by ms, s, m, h, d or w: "1h".`,
     );
   }
   return Number(match[1]) * UNIT_MS[match[2]!]!;
@@ -367,18 +393,20 @@ function parseWidth(width: string): number {
 function ownBytes(value: BytesLike): Uint8Array {
   if (typeof value === 'string') return new TextEncoder().encode(value);
   if (isInstance(value, Uint8Array)) return Uint8Array.from(value);
-  throw declarationError(`Bytes of a key are a text or a Uint8Array, not ${describe(value)}.`);
+  throw declarationError(`Bytes of a key must be a string or a Uint8Array, not ${describe(value)}.`);
 }
 
-/** What was given as options, which callers without types may leave null. */
+/** Returns the options; callers without types may pass null. */
 function checkOptions(element: string, options: unknown): void {
   if (isRecord(options)) return;
-  throw declarationError(`${element}(): the options are an object, not ${describe(options)}.`);
+  throw declarationError(`${element}(): the options must be an object, not ${describe(options)}.`);
 }
 
 function checkOneOf(element: string, option: string, value: unknown, known: readonly unknown[]): void {
   if (known.includes(value)) return;
-  throw declarationError(`${element}(): ${option} is one of ${known.join(', ')}, not ${describe(value)}.`);
+  throw declarationError(
+    `${element}(): ${option} must be one of ${known.join(', ')}, not ${describe(value)}.`,
+  );
 }
 
 function isNames(value: readonly string[] | SaltOptions | undefined): value is readonly string[] {
@@ -396,7 +424,7 @@ function isList(value: HashedPart | readonly HashedPart[]): value is readonly Ha
 function checkName<Name extends string>(element: string, name: Name, of = 'part'): Name {
   if (typeof name !== 'string' || (name as string) === '') {
     throw declarationError(
-      `${element}(): the ${of}'s name is a text that is not empty, not ${describe(name)}.`,
+      `${element}(): the ${of}'s name must be a non-empty string, not ${describe(name)}.`,
     );
   }
   return name;

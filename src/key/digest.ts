@@ -1,19 +1,22 @@
 /**
- * Digests of key parts, and the functions of salts. `murmurhash3js` defines Murmur digests: its `x86.hash32`, given the
- * bytes as latin1 text, one character a byte, so that every other implementation computes the same from the bytes.
+ * Digests of key parts, and the hash functions of salts. `murmurhash3js` defines the Murmur digests:
+ * `x86.hash32` of the bytes as latin1 text, one character per byte, so that any other implementation computes
+ * the same from the bytes.
  */
 
 import { hash } from 'node:crypto';
-// Not by name: banners of bundled programs often import `createRequire`.
+// A namespace import, since banners of bundled programs often import `createRequire` by name.
 import * as nodeModule from 'node:module';
 import type murmurHash3 from 'murmurhash3js';
 import { toLatin1 } from '../bytes/index.js';
 import type { HashAlgorithm } from './elements.js';
 
-/** Up to this many bytes `murmur3` hashes in place: the text that the library needs costs salted puts and gets 7 to 13 %. */
+/**
+ * `murmur3` hashes up to this many bytes without the library, whose text input costs salted puts and gets 7 to 13 %.
+ */
 const MOST_IN_PLACE = 64;
 
-/** The digest of `bytes`; murmur3's 4 bytes are big-endian. */
+/** The digest of `bytes`. murmur3 gives 4 bytes, big-endian. */
 export function digest(algorithm: HashAlgorithm, bytes: Uint8Array): Uint8Array {
   if (algorithm !== 'murmur3') return hash(algorithm, bytes, 'buffer');
   const out = new Uint8Array(4);
@@ -24,7 +27,7 @@ export function digest(algorithm: HashAlgorithm, bytes: Uint8Array): Uint8Array 
 /** MurmurHash3 (x86, 32 bits) of `bytes[start..end)`, unsigned. `seed` is a whole number of 32 bits. */
 export function murmur3(bytes: Uint8Array, start = 0, end = bytes.length, seed = 0): number {
   if (end - start <= MOST_IN_PLACE) return murmur3InPlace(bytes, start, end, seed);
-  // The published package has the library in it (packaging/), and runs it with the first long key.
+  // The published package bundles the library (packaging/) and loads it when it hashes the first long key.
   library ??= nodeModule.createRequire(import.meta.url)('murmurhash3js') as typeof murmurHash3;
   return library.x86.hash32(toLatin1(bytes, start, end), seed);
 }
@@ -32,8 +35,8 @@ export function murmur3(bytes: Uint8Array, start = 0, end = bytes.length, seed =
 let library: typeof murmurHash3 | undefined;
 
 /**
- * What `murmur3` computes, without a text and at any length: its fast path, and for digests that are not stored.
- * A property test holds it equal to `murmurhash3js`.
+ * Computes the same as `murmur3`, for any length and without a string: its fast path, also used for digests
+ * that are not stored. A property test holds it equal to `murmurhash3js`.
  */
 export function murmur3InPlace(bytes: Uint8Array, start: number, end: number, seed: number): number {
   let state = seed;
@@ -61,7 +64,9 @@ function scrambled(word: number): number {
   return Math.imul((product << 15) | (product >>> 17), 0x1b873593);
 }
 
-/** Phoenix's salt of `bytes[start..end)` (`SaltingUtil.getSaltingByte`): |31-hash of the signed bytes mod n|. */
+/**
+ * Phoenix's salt of `bytes[start..end)` (`SaltingUtil.getSaltingByte`): |31-hash of the signed bytes mod n|.
+ */
 export function phoenixSalt(bytes: Uint8Array, start: number, end: number, buckets: number): number {
   let sum = 1;
   for (let i = start; i < end; i++) sum = (Math.imul(31, sum) + ((bytes[i]! << 24) >> 24)) | 0;

@@ -1,18 +1,19 @@
 /**
- * The elements of a row key, left to right, as plain frozen data: what stands in `@RowKey(...)`. They declare; the
- * layout (`compileKeyLayout`) checks and encodes them.
+ * The elements of a row key, left to right, as plain frozen data: the arguments of `@RowKey(...)`. They only
+ * declare; the layout (`compileKeyLayout`) checks and encodes them.
  *
- * Three sorts: *parts* hold one property so that it can be read back; *digests* (`hash`, `timeBucket`) hold something
- * computed from properties; *derived* elements (`salt`, `bucket`) and constants (`literal`, `recordType`) are no part
- * of conditions. A digest of a property that another element holds whole is derived too.
+ * There are three kinds. *Parts* hold one property so that it can be decoded. *Digests* (`hash`,
+ * `timeBucket`) hold a value computed from properties. *Derived* elements (`salt`, `bucket`) and constants
+ * (`literal`, `recordType`) take no conditions. A digest of a property that another element holds whole is
+ * derived too.
  */
 
 import type { KeyCodec } from './codecs/base.js';
 
-/** What can stand in a row key. */
+/** The types of values in a row key. */
 export type KeyValue = string | number | bigint | boolean | Date | Uint8Array;
 
-/** How a part's bytes are made of its value; absent for the codec alone. */
+/** How a part's value is transformed before its codec; absent if it is not. */
 export type PartTransform =
   | { readonly kind: 'reverse' }
   | { readonly kind: 'reverseDomain' }
@@ -21,9 +22,10 @@ export type PartTransform =
   | { readonly kind: 'substitute'; readonly dictionary: string; readonly bytes: number };
 
 /**
- * Holds one property; `T` is the type the property must have. `Row` is the same as an object type: an entity that has
- * the property. (Held against the class by variance alone, which costs the compiler least; `never`: nothing is known.)
- * `Plain`: whether it says neither codec nor transform, so that it is text in a key, and in an index what its column stores.
+ * Holds one property of type `T`. `Row` is the same as an object type: an entity with this property. (The
+ * class is checked against it by variance alone, which is cheapest for the compiler; `never` means unknown.)
+ * `Plain`: the part gives neither codec nor transform; it is then text in a key, and has its column's codec
+ * in an index.
  */
 export interface PartElement<
   Name extends string = string,
@@ -32,24 +34,24 @@ export interface PartElement<
   out Plain extends boolean = boolean,
 > {
   readonly kind: 'part';
-  /** Only in types. */
+  /** Exists only in types. */
   readonly $row?: (row: Row) => void;
   readonly parts: readonly [Name];
   readonly exact: true;
   readonly codec: KeyCodec<T> | undefined;
   readonly descending: boolean;
   readonly transform: PartTransform | undefined;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly $plain?: Plain;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly $value?: T;
 }
 
 export type HashAlgorithm = 'md5' | 'sha1' | 'sha256' | 'murmur3';
 
 /**
- * Holds a digest of one or more properties; `exact` when the property itself follows it. `Types` is an object of what the
- * named properties must be.
+ * Holds a digest of one or more properties. `exact` is true if the property itself follows it. `Types` is an
+ * object type with the types of the hashed properties.
  */
 export interface HashElement<
   Names extends readonly string[] = readonly string[],
@@ -57,26 +59,26 @@ export interface HashElement<
   Types = unknown,
 > {
   readonly kind: 'hash';
-  /** Only in types: what the property must be depends on the other elements. */
+  /** Exists only in types: the property's type depends on the other elements. */
   readonly $row?: 'digest';
   readonly parts: Names;
   readonly exact: Exact;
-  /** Of each part; undefined for that of the property. */
+  /** One for each part; undefined to use the property's codec. */
   readonly codecs: readonly (KeyCodec<unknown> | undefined)[];
   readonly algorithm: HashAlgorithm;
-  /** How many bytes of the digest are kept. */
+  /** How many bytes of the digest the key keeps. */
   readonly bytes: number;
   readonly encoding: 'binary' | 'hex';
-  /** The digest is taken of the value modulo this, written in decimal digits. */
+  /** The digest is computed over the value modulo this, in decimal digits. */
   readonly modulo: number | undefined;
-  /** Only in types. */
+  /** Exists only in types. */
   readonly $types?: Types;
 }
 
-/** Holds the start of the span of time that a property is in. */
+/** Holds the start of the time span that contains the property's time. */
 export interface TimeBucketElement<Name extends string = string, T = unknown> {
   readonly kind: 'timeBucket';
-  /** Only in types: as of a hash. */
+  /** Exists only in types, as in `HashElement`. */
   readonly $row?: 'digest';
   readonly parts: readonly [Name];
   readonly exact: false;
@@ -86,7 +88,7 @@ export interface TimeBucketElement<Name extends string = string, T = unknown> {
   readonly $value?: T;
 }
 
-/** `Over`: the parts that it names. */
+/** A salt. `Over` are the names of the parts that it is computed from. */
 export interface SaltElement<
   Assign extends 'hash' | 'random' = 'hash' | 'random',
   Over extends string = string,
@@ -95,9 +97,9 @@ export interface SaltElement<
   readonly parts: readonly [];
   readonly exact: false;
   readonly buckets: number;
-  /** What stands in the key for each salt; undefined for one byte 0..buckets-1. */
+  /** The bytes in the key for each salt; undefined for one byte 0..buckets-1. */
   readonly prefixes: readonly Uint8Array[] | undefined;
-  /** The parts it is computed from; undefined for all parts behind it. */
+  /** The parts that the salt is computed from; undefined for all parts after it. */
   readonly over: readonly Over[] | undefined;
   readonly algorithm: 'murmur3' | 'phoenix';
   readonly assign: Assign;
@@ -124,19 +126,19 @@ export interface RecordTypeElement {
   readonly exact: false;
 }
 
-/** Elements that are no part of conditions, and that the parts with these names say. */
+/** Elements without conditions of their own, which are computed from the parts with these names. */
 export type DerivedElement<Parts extends string = string> =
   | SaltElement<'hash', Parts>
   | BucketElement<Parts>
   | LiteralElement
   | RecordTypeElement;
 
-/** Anything that may stand in `@RowKey(...)`. */
+/** Any element of `@RowKey(...)`. */
 export type KeyElement = PartElement | HashElement | TimeBucketElement | DerivedElement | SaltElement;
 
 /**
- * The names of the queryable parts of `Elements`, in the order of conditions: a digest counts at its place unless the
- * property is held whole elsewhere. What `declare static readonly key` must be.
+ * The names of the queryable parts of `Elements`, in the order of conditions. A digest counts at its position
+ * unless another element holds its property whole. `declare static readonly key` must have this type.
  */
 export type ElementNames<Elements extends readonly KeyElement[]> = NamesIn<Elements, ExactNames<Elements>>;
 
@@ -156,7 +158,7 @@ type NamesIn<Elements extends readonly KeyElement[], Exact extends string> = Ele
       : [...First['parts'], ...NamesIn<Rest, Exact>]
   : [];
 
-/** The types that the named properties must have (a property may be narrower). */
+/** The required types of the named properties (a property's own type may be narrower). */
 export type ElementTypes<Elements extends readonly KeyElement[]> = {
   readonly [Name in ExactNames<Elements>]: HeldType<
     Extract<Elements[number], { readonly exact: true }>,
@@ -169,7 +171,7 @@ export type ElementTypes<Elements extends readonly KeyElement[]> = {
   >;
 };
 
-/** What the property `Name` must be by those of the elements that hold it. */
+/** The required type of the property `Name`, given the elements that hold it. */
 export type HeldType<E, Name extends string> = E extends {
   readonly kind: 'hash';
   readonly $types?: infer Types;
@@ -181,7 +183,7 @@ export type HeldType<E, Name extends string> = E extends {
     ? NonNullable<T>
     : never;
 
-/** Bytes of each digest. */
+/** The length of each digest in bytes. */
 export const DIGEST_LENGTH: Readonly<Record<HashAlgorithm, number>> = Object.freeze({
   md5: 16,
   sha1: 20,

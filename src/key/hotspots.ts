@@ -1,51 +1,59 @@
-/** Where sample keys would land: how evenly a row key spreads over regions, before any data is written. */
+/** Predicts how evenly a row key spreads over regions, from sample keys, before any data is written. */
 
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import type { KeyLayout } from './types.js';
 
-/** One region and what falls into it. */
+/** One region and its share of the sample. */
 export interface RegionLoad {
   /** Inclusive; empty for the first region. */
   readonly start: Uint8Array;
   /** Exclusive; undefined for the last region. */
   readonly stop: Uint8Array | undefined;
   readonly keys: number;
-  /** Of all keys, 0..1. */
+  /** The region's share of all keys, 0..1. */
   readonly share: number;
 }
 
-/** How the keys of a sample are spread. */
+/** How the keys of a sample spread over regions. */
 export interface HotspotReport {
   /** In byte order. */
   readonly regions: readonly RegionLoad[];
   readonly keys: number;
-  /** Keys of the fullest region over the mean of all; 1 when all are alike, the number of regions at worst. */
+  /**
+   * Keys of the fullest region divided by the mean: 1 if all regions are equal, at worst the number of
+   * regions.
+   */
   readonly maxOverMean: number;
-  /** The Gini coefficient of the regions' keys: 0 when all are alike, near 1 when one has everything. */
+  /**
+   * The Gini coefficient of the regions' key counts: 0 if all are equal, near 1 if one region has every key.
+   */
   readonly gini: number;
   /** The fullest region's share of all keys, 0..1. */
   readonly hottestShare: number;
   /** The index of the fullest region. */
   readonly hottest: number;
   /**
-   * Of the sample cut in ten in its own order, the mean share of each tenth that falls into that tenth's fullest
-   * region: near 1 when writes in this order go to one region at a time, whatever the whole looks like.
+   * Measures whether writes in the sample's order hit one region at a time. The sample is cut into ten parts
+   * in its own order; this is the mean share of each part that falls into that part's fullest region. A value
+   * near 1 means one region at a time, however even the total is.
    */
   readonly burst: number;
-  /** A sentence a finding, with what to do; empty when the keys are spread well. */
+  /** One sentence for each finding, with advice; empty if the keys are spread well. */
   readonly findings: readonly string[];
 }
 
-/** Above this many times the mean the fullest region is a hotspot. */
+/** The fullest region is a hotspot if it has more than this many times the mean. */
 const HOT = 2;
-/** Above this share of each tenth in one region the writes wander from region to region. */
+/** Writes hit one region at a time if `burst` is above this. */
 const BURST = 0.6;
 
 /**
- * Where `samples` (values of key parts, or rows) fall, given in the order in which they are written.
- * @param splitKeys defaults to the splits that the layout tells for 16 regions.
- * @throws InvalidArgumentError when the sample is empty or the split keys are not in rising order; KeyError on a bad sample.
+ * Computes into which regions the samples fall.
+ * @param samples values of key parts, or rows, in the order in which they are written.
+ * @param splitKeys defaults to the split points of the layout for 16 regions.
+ * @throws InvalidArgumentError when the sample is empty or the split keys are not in rising order; KeyError
+ * on a bad sample.
  */
 export function hotspots(
   layout: KeyLayout,
@@ -80,13 +88,13 @@ function checkRising(splitKeys: readonly Uint8Array[]): void {
   for (let i = 1; i < splitKeys.length; i++) {
     if (compareBytes(splitKeys[i - 1]!, splitKeys[i]!) >= 0) {
       throw new InvalidArgumentError(
-        `Split key ${i} (${toStringBinary(splitKeys[i]!)}) is not above the one before it.`,
+        `Split key ${i} (${toStringBinary(splitKeys[i]!)}) is not greater than the one before it. Sort the split keys.`,
       );
     }
   }
 }
 
-/** The region of a row: the number of split keys that are not above it. */
+/** The index of a row's region: the number of split keys less than or equal to the row. */
 function regionOf(row: Uint8Array, splitKeys: readonly Uint8Array[]): number {
   let low = 0;
   let high = splitKeys.length;
@@ -136,7 +144,7 @@ function findingsOf(
 ): string[] {
   if (regions.length === 1) {
     return [
-      `The layout "${layout.signature}" tells no split points, so all ${keys} keys start in one region. Begin the key with salt() or hash(), or give split keys.`,
+      `The layout "${layout.signature}" gives no split points, so all ${keys} keys start in one region. Begin the key with salt() or hash(), or give split keys.`,
     ];
   }
   const findings: string[] = [];
@@ -147,10 +155,10 @@ function findingsOf(
       `Region ${hottest} [${toStringBinary(start)}, ${stop ? toStringBinary(stop) : ''}) takes ${percent(hottestShare)} of the keys, ${maxOverMean.toFixed(1)} times the mean. Spread the leading part with salt(), hash() or reverse(), or split by samples.`,
     );
   }
-  // A sample as small as this lands unevenly by chance.
+  // A sample smaller than this is uneven by chance.
   if (oneAtATime > BURST && keys >= 20 * regions.length) {
     findings.push(
-      `Keys written one after the other land in one region: on average ${percent(oneAtATime)} of each tenth of the sample. The leading part rises with time; put salt() or bucket() before it.`,
+      `Keys written one after the other fall into one region: on average ${percent(oneAtATime)} of each tenth of the sample. The leading part rises with time; put salt() or bucket() before it.`,
     );
   }
   return findings;

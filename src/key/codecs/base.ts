@@ -2,9 +2,9 @@ import { RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { KeyWriter } from './writer.js';
 
-/** What every codec of a key part can do. The same codecs serve as value codecs of columns. */
+/** The base of all codecs of key parts. The same codecs encode columns. */
 
-/** How the end of a value is found when more follows it in a key. */
+/** How the end of a value is found if more bytes follow it in a key. */
 export type Framing =
   /** All values have the same length. */
   | 'fixed'
@@ -12,18 +12,24 @@ export type Framing =
   | 'self'
   /** 00 becomes 00 FF, and 00 01 ends the value. */
   | 'escaped'
-  /** A byte that no value may hold ends it. */
+  /** A byte that values may not contain ends it. */
   | 'separated'
-  /** It cannot be found: only the last part of a key can be such. */
+  /** The end cannot be found: only the last part of a key can have such a codec. */
   | 'rest';
 
-/** A codec of scalars that keys and columns share. Ordered unless it says otherwise. */
+/** A codec of scalars for keys and columns. Order-preserving unless `ordered` is false. */
 export interface ScalarCodec<T> extends KeyCodec<T> {
   /** Byte order of encoded values is their logical order. */
   readonly ordered: boolean;
-  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
+  /**
+   * Encodes a value.
+   * @throws RowanError `ERR_CODEC` when the value has a wrong type or is out of range.
+   */
   encode(value: T): Uint8Array;
-  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
+  /**
+   * Decodes a value.
+   * @throws RowanError `ERR_CODEC` when the bytes are not a value of this codec.
+   */
   decode(bytes: Uint8Array): T;
 }
 
@@ -37,59 +43,65 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
   abstract readonly name: string;
   abstract readonly fixedLength: number | undefined;
   readonly framing: Framing = 'fixed';
-  /** With `separated`: the byte that ends a value. */
+  /** For `separated`: the byte that ends a value. */
   readonly separator: number = 0;
-  /** With `separated`: whether the byte ends a value that is the key's last, too. */
+  /** For `separated`: whether the byte also ends a value in the last part of a key. */
   readonly endsLast: boolean = false;
   readonly ordered: boolean = true;
   /** Byte order is the reverse of logical order. */
   readonly descending: boolean = false;
-  /** False when only equality finds values: the bytes stand in for them in no order that means anything. */
+  /** False if only equality can be searched: the order of the bytes is unrelated to the values. */
   readonly hasRanges: boolean = true;
-  /** Set when values are spread evenly over all bytes (random ids) or digits: their space can be cut evenly. */
+  /**
+   * Set if values are spread evenly over all byte strings (random ids) or digits, so that their space can be divided
+   * into equal shares.
+   */
   readonly uniform: 'bytes' | 'digits' | undefined = undefined;
   readonly $type?: T;
 
-  /** Appends the value's bytes, without escapes or end. @throws RowanError `ERR_CODEC`. */
+  /** Appends the value's bytes, without escapes or terminator. @throws RowanError `ERR_CODEC`. */
   abstract write(value: T, out: KeyWriter): void;
 
-  /** The value of `bytes[start..end)`, which are as `write` made them. @throws RowanError `ERR_CODEC`. */
+  /** Reads the value in `bytes[start..end)`, which `write` produced. @throws RowanError `ERR_CODEC`. */
   abstract read(bytes: Uint8Array, start: number, end: number): T;
 
-  /** With `self`: the end of the value that starts at `start`, or -1. `mask` is FF where the bytes are inverted. */
+  /** For `self`: the end of the value that starts at `start`, or -1. `mask` is FF if the bytes are inverted. */
   endOf(_bytes: Uint8Array, _start: number, _mask: number): number {
     return -1;
   }
 
   /**
-   * Appends what the bytes of every value that starts with `value` start with.
-   * @returns whether all values with those leading bytes start with `value`; undefined when the type has no prefixes.
+   * Appends the common leading bytes of all values that start with `value`.
+   * @returns whether every value with those leading bytes starts with `value`; undefined if the type has no prefixes.
    */
   writePrefix(_value: unknown, _out: KeyWriter): boolean | undefined {
     return undefined;
   }
 
-  /** As `writePrefix`, of every value that ends with `value`: for texts kept reversed. */
+  /** Like `writePrefix`, for all values that end with `value`: for texts stored in reverse. */
   writeSuffix(_value: unknown, _out: KeyWriter): boolean | undefined {
     return undefined;
   }
 
-  /** The codec whose byte order is the logical order of the values; itself when it is ordered. */
+  /** The codec whose byte order is the logical order of the values; itself if it is ordered. */
   get order(): BaseCodec<T> {
     return this;
   }
 
-  /** The codec whose bytes this one inverts; itself where it inverts none. */
+  /** The codec whose bytes this one inverts; itself if it inverts none. */
   get uninverted(): BaseCodec<T> {
     return this;
   }
 
-  /** Of a codec that is not ordered: ranges that together are `range` and are ordered each, or undefined. */
+  /** For a codec that is not ordered: ranges that are each ordered and together make up `range`, or undefined. */
   pieces(_range: ValueRange): readonly ValueRange[] | undefined {
     return undefined;
   }
 
-  /** The values that are equal to one and have other bytes, with it: 0 and -0 where both are kept. */
+  /**
+   * All values that are equal to the given one but may have other bytes, including itself: 0 and -0 where both are
+   * stored.
+   */
   alike(value: T): readonly T[] {
     return [value];
   }
@@ -107,14 +119,14 @@ export abstract class BaseCodec<T> implements ScalarCodec<T> {
 
 const shared = new KeyWriter();
 
-/** The error of a value that a codec does not take. `expected` completes "it must be ...". */
+/** The error for a value that a codec cannot encode. `expected` completes "it must be ...". */
 export function badValue(codec: string, value: unknown, expected: string): RowanError {
   return new RowanError('ERR_CODEC', `${codec} cannot hold ${describe(value)}: it must be ${expected}.`, {
     details: { codec, value },
   });
 }
 
-/** The error of bytes that a codec did not write. */
+/** The error for bytes that a codec cannot decode. */
 export function badBytes(
   codec: string,
   bytes: Uint8Array,
@@ -123,21 +135,23 @@ export function badBytes(
   why: string,
 ): RowanError {
   const hex = Buffer.from(bytes.subarray(start, end)).toString('hex');
-  return new RowanError('ERR_CODEC', `The bytes ${hex || '(none)'} are no ${codec}: ${why}.`, {
+  return new RowanError('ERR_CODEC', `The bytes ${hex || '(none)'} are not a valid ${codec}: ${why}.`, {
     details: { codec, hex },
   });
 }
 
 /**
- * An order-preserving codec of one key part: byte order is logical order. `T` is what the user gives and gets.
- * Codecs are immutable and have no state.
+ * An order-preserving codec of one key part: byte order is the order of values. `T` is the type of the values. Codecs
+ * are immutable and stateless.
  */
 export interface KeyCodec<T> {
-  /** Stands in schema hashes, explain and errors, e.g. "uint32", "string", "desc(date)". Never renamed. */
+  /**
+   * The name in schema hashes, explain and errors, e.g. "uint32", "string", "desc(date)". Frozen: it is never renamed.
+   */
   readonly name: string;
-  /** Bytes of every value, or undefined when they differ in length. */
+  /** The number of bytes of every value, or undefined if it varies. */
   readonly fixedLength: number | undefined;
-  /** Only in types: makes a codec of one type unassignable to another. */
+  /** Exists only in types: makes a codec of one type unassignable to another. */
   readonly $type?: T;
 }
 
@@ -162,7 +176,7 @@ export function getInteger(bytes: Uint8Array, start: number, size: number): numb
   return value;
 }
 
-/** The error of a value that is not as long as it must be. */
+/** The error for a value of the wrong length. */
 export function wrongLength(codec: BaseCodec<unknown>, bytes: Uint8Array, start: number, end: number): Error {
   return badBytes(codec.name, bytes, start, end, `it has ${codec.fixedLength} bytes, not ${end - start}`);
 }

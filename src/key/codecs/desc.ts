@@ -15,9 +15,9 @@ import {
 import { readSafe, SIGN, signedPieces, writeSafe } from './integers.js';
 import type { KeyWriter } from './writer.js';
 
-/** Descending order of any codec: every bit inverted. */
+/** Descending order for any codec: it inverts every bit. */
 
-/** Inverts what `inner` writes. In a key the layout inverts escapes and ends along with it. */
+/** Inverts the bytes that `inner` writes. In a key, the layout also inverts escapes and terminators. */
 export class DescendingCodec<T> extends BaseCodec<T> {
   readonly name: string;
   readonly fixedLength: number | undefined;
@@ -68,12 +68,12 @@ export class DescendingCodec<T> extends BaseCodec<T> {
   }
 }
 
-/** The codec itself, checked to be one of Rowan's. @throws SchemaError when it is not. */
+/** Returns the codec itself if it is one of Rowan's. @throws SchemaError when it is not. */
 export function baseCodec<T>(codec: KeyCodec<T>): BaseCodec<T> {
   if (isInstance(codec, BaseCodec)) return codec as BaseCodec<T>;
   const name = isRecord(codec) ? Reflect.get(codec, 'name') : undefined;
   throw new SchemaError(
-    `${typeof name === 'string' ? `"${name}"` : describe(codec)} is no key codec. Use one of Rowan's (text, int32, date, ...).`,
+    `${typeof name === 'string' ? `"${name}"` : describe(codec)} is not a key codec. Use one of Rowan's (text, int32, date, ...).`,
   );
 }
 
@@ -83,7 +83,9 @@ function isElement(
   return isRecord(what) && 'kind' in what;
 }
 
-/** Descending order: of a codec, of a part (`desc(part('at'))`) or of a time bucket. Twice is ascending again. */
+/**
+ * Descending order of a codec, of a part (`desc(part('at'))`) or of a time bucket. Applied twice it is ascending again.
+ */
 export function desc<E extends PartElement | TimeBucketElement>(element: E): E;
 export function desc<T>(codec: KeyCodec<T>): ScalarCodec<T>;
 export function desc(
@@ -125,7 +127,7 @@ export class DateCodec extends BaseCodec<Date> {
     if (end - start !== 8) throw wrongLength(this, bytes, start, end);
     const ms = readSafe(bytes, start, this.flip);
     if (Math.abs(ms) > MAX_DATE)
-      throw badBytes(this.name, bytes, start, end, 'it is beyond what a Date can hold');
+      throw badBytes(this.name, bytes, start, end, 'it is out of the range of a Date');
     return new Date(ms);
   }
 

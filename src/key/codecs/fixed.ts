@@ -30,12 +30,12 @@ class FixedBytesCodec extends BaseCodec<Uint8Array> {
 
   private checkPadding(value: Uint8Array, pad: number): void {
     if (value.at(-1) === pad)
-      throw badValue(this.name, value, `bytes that do not end with the padding ${pad}`);
+      throw badValue(this.name, value, `bytes that do not end with the padding byte ${pad}`);
     if (value.some((byte) => byte < pad)) {
       throw badValue(
         this.name,
         value,
-        `bytes of ${pad} and more: those below the padding would sort wrongly`,
+        `bytes of at least ${pad}, since smaller ones than the padding would sort wrongly`,
       );
     }
   }
@@ -63,7 +63,10 @@ class FixedBytesCodec extends BaseCodec<Uint8Array> {
   }
 }
 
-/** Exactly `width` bytes; with `pad` (a byte) up to `width`, filled up with it and not ending with it. */
+/**
+ * Bytes of a fixed width. Without `pad` values have exactly `width` bytes; with `pad` (a byte), up to `width`, padded
+ * at the end. Padded values may not end with the padding byte.
+ */
 export function fixedBytes(width: number, pad?: number): ScalarCodec<Uint8Array> {
   if (!Number.isInteger(width) || width < 1 || width > 32767) {
     throw new SchemaError(
@@ -90,14 +93,14 @@ class FixedStringCodec extends BaseCodec<string> {
   }
 
   write(value: string, out: KeyWriter): void {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
+    if (typeof value !== 'string') throw badValue(this.name, value, 'a string');
     const end = out.length + this.fixedLength;
     this.writeText(value, out);
     if (value.endsWith(this.pad)) {
       throw badValue(
         this.name,
         value,
-        `a text that does not end with the padding ${JSON.stringify(this.pad)}`,
+        `a string that does not end with the padding ${JSON.stringify(this.pad)}`,
       );
     }
     out.ensure(end - out.length);
@@ -110,11 +113,19 @@ class FixedStringCodec extends BaseCodec<string> {
     writeUtf8(value, out, this.name);
     const length = out.length - start;
     if (length > this.fixedLength) {
-      throw badValue(this.name, value, `a text of at most ${this.fixedLength} bytes, and this has ${length}`);
+      throw badValue(
+        this.name,
+        value,
+        `a string of at most ${this.fixedLength} bytes of UTF-8 (it has ${length})`,
+      );
     }
     for (let i = start; i < out.length; i++) {
       if (out.buffer[i]! < this.padByte) {
-        throw badValue(this.name, value, 'without characters below the padding, which would sort wrongly');
+        throw badValue(
+          this.name,
+          value,
+          'a string without characters below the padding, which would sort wrongly',
+        );
       }
     }
   }
@@ -125,22 +136,22 @@ class FixedStringCodec extends BaseCodec<string> {
     while (last > start && bytes[last - 1] === this.padByte) last--;
     for (let i = start; i < last; i++) {
       if (bytes[i]! < this.padByte) {
-        throw badBytes(this.name, bytes, start, end, 'a byte below the padding stands in it');
+        throw badBytes(this.name, bytes, start, end, 'it has a byte below the padding');
       }
     }
     return readUtf8(bytes, start, last, this.name);
   }
 
   override writePrefix(value: unknown, out: KeyWriter): boolean {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
+    if (typeof value !== 'string') throw badValue(this.name, value, 'a string');
     this.writeText(value, out);
     return !value.endsWith(this.pad);
   }
 }
 
 /**
- * A text of at most `width` bytes of UTF-8, filled up with `pad` (one ASCII character, default a space). A longer
- * text, one that ends with the padding, or one with a character below it is an error.
+ * Text of at most `width` bytes of UTF-8, padded with `pad` (one ASCII character, default a space). Longer text, text
+ * that ends with the padding, and text with a character below it are refused.
  */
 export function fixedString(width: number, pad = ' '): ScalarCodec<string> {
   if (!Number.isInteger(width) || width < 1 || width > 32767) {
@@ -156,7 +167,7 @@ export function fixedString(width: number, pad = ' '): ScalarCodec<string> {
   return new FixedStringCodec(width, pad);
 }
 
-/** One byte: `no` or `yes`. */
+/** A boolean in one byte: `no` or `yes`. */
 export class BooleanCodec extends BaseCodec<boolean> {
   readonly fixedLength = 1;
 

@@ -62,7 +62,10 @@ class UuidCodec extends BaseCodec<string> {
   }
 }
 
-/** A UUID as text in lower case; 16 bytes in the order of the text. Split evenly, as random UUIDs are. */
+/**
+ * A UUID, a lower-case string in code: 16 bytes in the order of the strings. Tables are split evenly, as suits random
+ * UUIDs.
+ */
 export const uuid: ScalarCodec<string> = new UuidCodec();
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
@@ -103,12 +106,12 @@ class UlidCodec extends BaseCodec<string> {
         bits &= (1 << held) - 1;
       }
     }
-    if (text.length !== 26) throw badBytes(this.name, bytes, start, end, 'it is cut short');
+    if (text.length !== 26) throw badBytes(this.name, bytes, start, end, 'it is too short');
     return text;
   }
 }
 
-/** A ULID as text; 16 bytes in the order of the text, so in the order of time. */
+/** A ULID, a string in code: 16 bytes in the order of the strings, and so in the order of time. */
 export const ulid: ScalarCodec<string> = new UlidCodec();
 
 class EnumerationCodec<Name extends string> extends BaseCodec<Name> {
@@ -137,14 +140,15 @@ class EnumerationCodec<Name extends string> extends BaseCodec<Name> {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
     const id = getInteger(bytes, start, this.fixedLength);
     const name = this.names.get(id);
-    if (name === undefined) throw badBytes('enumeration', bytes, start, end, `no name has the id ${id}`);
+    if (name === undefined)
+      throw badBytes('enumeration', bytes, start, end, `its id is ${id}, which has no name`);
     return name;
   }
 }
 
 /**
- * One of some names, by ids that never change: `enumeration({ open: 1, shipped: 2 })`. One byte, or `bytes: 2` for ids
- * above 255. The order is that of the ids.
+ * One of several names, stored as ids that must never change: `enumeration({ open: 1, shipped: 2 })`. It takes one
+ * byte, or two with `bytes: 2` for ids above 255. The order is that of the ids.
  */
 export function enumeration<const Name extends string>(
   ids: Readonly<Record<Name, number>>,
@@ -152,15 +156,15 @@ export function enumeration<const Name extends string>(
 ): ScalarCodec<Name> {
   if (!isRecord(ids) || !isRecord(options)) {
     throw new SchemaError(
-      `enumeration() takes names and their ids, { open: 1, shipped: 2 }, not ${describe(ids)}.`,
+      `enumeration() takes an object that maps names to ids, { open: 1, shipped: 2 }, not ${describe(ids)}.`,
     );
   }
   const size: unknown = options['bytes'] ?? 1;
   if (size !== 1 && size !== 2) {
-    throw new SchemaError(`enumeration(): bytes is 1 or 2, not ${describe(size)}.`);
+    throw new SchemaError(`enumeration(): bytes must be 1 or 2, not ${describe(size)}.`);
   }
   const entries = Object.entries(ids) as [Name, number][];
-  if (entries.length === 0) throw new SchemaError('enumeration(): it has no names.');
+  if (entries.length === 0) throw new SchemaError('enumeration(): it needs at least one name.');
   for (const [name, id] of entries) {
     if (!Number.isInteger(id) || id < 0 || id >= 256 ** size) {
       throw new SchemaError(

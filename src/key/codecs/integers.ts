@@ -11,7 +11,7 @@ import {
 } from './base.js';
 import type { KeyWriter } from './writer.js';
 
-/** Whole numbers of fixed width, big-endian; signed ones with the sign bit flipped, so that bytes order as numbers. */
+/** Integers of fixed width, big-endian. Signed ones have the sign bit flipped, so that byte order is numeric order. */
 
 /** 1 to 8 bytes as a JavaScript number. */
 export class IntegerCodec extends BaseCodec<number> {
@@ -43,7 +43,7 @@ export class IntegerCodec extends BaseCodec<number> {
     if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
     const value = getInteger(bytes, start, this.fixedLength) - this.bias;
     if (value > this.max) {
-      throw badBytes(this.name, bytes, start, end, `it is ${value}, and the greatest is ${this.max}`);
+      throw badBytes(this.name, bytes, start, end, `it is ${value}, and the maximum is ${this.max}`);
     }
     return value;
   }
@@ -88,7 +88,7 @@ export function writeBigInt(value: bigint, flip: number, out: KeyWriter): void {
   out.length = length + 8;
 }
 
-/** 8 bytes, the first one XOR `flip`, to be read at once: the view is used again. */
+/** A view of 8 bytes, the first one XOR `flip`. Read it at once: the view is reused. */
 export function viewLong(bytes: Uint8Array, start: number, flip: number): DataView {
   for (let i = 0; i < 8; i++) scratch[i] = bytes[start + i]!;
   scratch[0] = scratch[0]! ^ flip;
@@ -139,12 +139,13 @@ class SafeIntegerCodec extends BaseCodec<number> {
   read(bytes: Uint8Array, start: number, end: number): number {
     if (end - start !== 8) throw wrongLength(this, bytes, start, end);
     const value = readSafe(bytes, start, SIGN);
-    if (!Number.isSafeInteger(value)) throw badBytes(this.name, bytes, start, end, 'it is beyond 2^53-1');
+    if (!Number.isSafeInteger(value))
+      throw badBytes(this.name, bytes, start, end, 'its absolute value is above 2^53-1');
     return value;
   }
 }
 
-/** The bytes of int64, as a number that must be a safe integer. */
+/** Same bytes as `int64`, as a number. Values must be safe integers. */
 export const int53: ScalarCodec<number> = new SafeIntegerCodec();
 
 /** 8 bytes as a bigint; the sign bit flipped where negative numbers are allowed. */
@@ -174,7 +175,7 @@ export class BigIntegerCodec extends BaseCodec<bigint> {
     if (this.flip !== 0) return view.getBigInt64(0);
     const value = view.getBigUint64(0);
     if (value > this.max) {
-      throw badBytes(this.name, bytes, start, end, `it is ${value}n, and the greatest is ${this.max}n`);
+      throw badBytes(this.name, bytes, start, end, `it is ${value}n, and the maximum is ${this.max}n`);
     }
     return value;
   }
@@ -211,7 +212,7 @@ export function writeBig(value: bigint, out: KeyWriter, codec: string): void {
   if (negative) out.invert(start);
 }
 
-/** Bytes of the number whose length byte is `head`. */
+/** The number of magnitude bytes, given the length byte `head`. */
 function sizeOf(head: number): number {
   return head >= 0x80 ? head - 0x80 : 0x7f - head;
 }
@@ -219,7 +220,7 @@ function sizeOf(head: number): number {
 export function readBig(bytes: Uint8Array, start: number, end: number, codec: string): bigint {
   const head = bytes[start];
   if (head === undefined || end - start !== 1 + sizeOf(head) || head === 0x7f) {
-    throw badBytes(codec, bytes, start, end, 'the length byte does not fit');
+    throw badBytes(codec, bytes, start, end, 'its length byte is wrong');
   }
   const flip = head < 0x80 ? 0xff : 0;
   let hex = '';
@@ -256,7 +257,7 @@ class BigIntCodec extends BigNumberCodec<bigint> {
 /** A whole number of up to 127 bytes (1016 bits). */
 export const bigint: ScalarCodec<bigint> = new BigIntCodec();
 
-/** The part of `range` below zero and the part from zero on: in two's complement each is ordered, both are not. */
+/** Splits `range` at zero: in two's complement, negative and other numbers are each ordered, but not together. */
 export function signedPieces<T extends number | bigint>(
   range: ValueRange,
   min: T,

@@ -5,8 +5,8 @@ import { BigNumberCodec, readBig, writeBig } from './integers.js';
 import type { KeyWriter } from './writer.js';
 
 /**
- * IEEE 754 numbers, big-endian, so that bytes order as numbers: the sign bit of positive ones flipped, all bits of
- * negative ones inverted. -0 is 0. NaN has no place in an order and is refused.
+ * IEEE 754 numbers, big-endian, with byte order equal to numeric order: positive numbers have the sign bit flipped,
+ * negative ones all bits inverted. -0 is stored as 0. NaN has no order and is refused.
  */
 
 const scratch = new Uint8Array(8);
@@ -16,7 +16,7 @@ class FloatCodec extends BaseCodec<number> {
   constructor(
     readonly name: string,
     readonly fixedLength: 4 | 8,
-    /** Whether a number is rounded to the nearest of 32 bits, or refused when it is none. */
+    /** Whether a number that 32 bits cannot hold exactly is rounded, instead of refused. */
     private readonly rounds: boolean,
   ) {
     super();
@@ -25,7 +25,7 @@ class FloatCodec extends BaseCodec<number> {
   write(value: number, out: KeyWriter): void {
     const size = this.fixedLength;
     if (typeof value !== 'number' || Number.isNaN(value))
-      throw badValue(this.name, value, 'a number and not NaN');
+      throw badValue(this.name, value, 'a number other than NaN');
     if (size === 8) {
       view.setFloat64(0, value === 0 ? 0 : value);
     } else {
@@ -63,11 +63,11 @@ class FloatCodec extends BaseCodec<number> {
 
 const SIGN = 0x80;
 
-/** Any number but NaN, in 8 bytes. */
+/** Any number except NaN, in 8 bytes. */
 export const float64: ScalarCodec<number> = new FloatCodec('float64', 8, false);
-/** A number that 32 bits hold exactly; any other is refused rather than changed. */
+/** A number that 32 bits hold exactly, in 4 bytes. Other numbers are refused rather than rounded. */
 export const float32: ScalarCodec<number> = new FloatCodec('float32', 4, false);
-/** As `float32`, rounding to the nearest number of 32 bits: for columns. */
+/** Like `float32`, but rounds to the nearest 32-bit number. For columns. */
 export const float: ScalarCodec<number> = new FloatCodec('float', 4, true);
 
 class DecimalCodec extends BigNumberCodec<string> {
@@ -89,7 +89,7 @@ class DecimalCodec extends BigNumberCodec<string> {
       throw badValue(
         this.name,
         value,
-        `a text of digits with at most ${this.scale} behind the point, like "-12.5" (nothing is rounded)`,
+        `a string of digits with at most ${this.scale} decimals, like "-12.5" (nothing is rounded)`,
       );
     }
     const magnitude = BigInt(match[2]! + fraction.padEnd(this.scale, '0'));
@@ -107,8 +107,8 @@ class DecimalCodec extends BigNumberCodec<string> {
 }
 
 /**
- * An exact decimal number as text, with `scale` (0..100) digits behind the point. It is given back with exactly that
- * many digits: "12.5" with `decimal(2)` becomes "12.50". More digits than that are an error, never rounded.
+ * An exact decimal number, a string in code, with `scale` (0..100) decimals. It is read back with exactly that many:
+ * "12.5" with `decimal(2)` becomes "12.50". More decimals are refused, never rounded.
  */
 export function decimal(scale: number): ScalarCodec<string> {
   if (!Number.isInteger(scale) || scale < 0 || scale > 100) {
@@ -131,20 +131,20 @@ export function writeDigits(digits: string, width: number, out: KeyWriter): void
   out.length = length + width;
 }
 
-/** The digits of `bytes[start..end)`. @throws RowanError `ERR_CODEC` when a byte is no digit. */
+/** The digits in `bytes[start..end)`. @throws RowanError `ERR_CODEC` when a byte is not a digit. */
 export function readDigits(bytes: Uint8Array, start: number, end: number, codec: BaseCodec<unknown>): string {
   if (end - start !== codec.fixedLength) throw wrongLength(codec, bytes, start, end);
   let text = '';
   for (let i = start; i < end; i++) {
     const byte = bytes[i]!;
     if (byte < 0x30 || byte > 0x39)
-      throw badBytes(codec.name, bytes, start, end, 'it has other bytes than digits');
+      throw badBytes(codec.name, bytes, start, end, 'not all of its bytes are digits');
     text += String.fromCharCode(byte);
   }
   return text;
 }
 
-/** The digits of a whole number that is not negative and has no more than `width` of them. */
+/** The decimal digits of a non-negative integer with at most `width` digits. */
 export function digitsOf(value: unknown, as: 'number' | 'bigint', width: number, codec: string): string {
   const right =
     as === 'number'
@@ -153,7 +153,7 @@ export function digitsOf(value: unknown, as: 'number' | 'bigint', width: number,
   const digits = right ? String(value) : '';
   if (!right || digits.length > width) {
     const type = as === 'number' ? 'whole number' : 'bigint';
-    throw badValue(codec, value, `a ${type} from 0 on with at most ${width} digits`);
+    throw badValue(codec, value, `a non-negative ${type} of at most ${width} digits`);
   }
   return digits;
 }
@@ -177,12 +177,12 @@ class TextNumberCodec<T extends number | bigint> extends BaseCodec<T> {
     const digits = readDigits(bytes, start, end, this);
     if (this.as === 'bigint') return BigInt(digits) as T;
     const value = Number(digits);
-    if (!Number.isSafeInteger(value)) throw badBytes(this.name, bytes, start, end, 'it is beyond 2^53-1');
+    if (!Number.isSafeInteger(value)) throw badBytes(this.name, bytes, start, end, 'it is above 2^53-1');
     return value as T;
   }
 }
 
-/** A whole number from 0 on as exactly `width` decimal digits: readable in the shell. */
+/** A non-negative integer as exactly `width` decimal digits, which are readable in the shell. */
 export function textNumber(width: number, as?: 'number'): ScalarCodec<number>;
 
 export function textNumber(width: number, as: 'bigint'): ScalarCodec<bigint>;

@@ -13,7 +13,7 @@ import {
 import { float32, float64 } from './numbers.js';
 import type { KeyWriter } from './writer.js';
 
-/** Two's complement as HBase's `Bytes.toBytes(short/int)`: negative numbers sort behind the others. */
+/** Two's complement, as HBase's `Bytes.toBytes(short/int)` writes it. Negative numbers sort after the others. */
 export class RawIntegerCodec extends BaseCodec<number> {
   override readonly ordered = false;
   private readonly limit: number;
@@ -52,7 +52,7 @@ export class RawIntegerCodec extends BaseCodec<number> {
   }
 }
 
-/** HBase's `Bytes.toBytes(long)`: two's complement, negative numbers sort behind the others. */
+/** HBase's `Bytes.toBytes(long)`: two's complement. Negative numbers sort after the others. */
 export class RawLongCodec extends BaseCodec<bigint> {
   readonly fixedLength = 8;
   override readonly ordered = false;
@@ -84,7 +84,10 @@ export class RawLongCodec extends BaseCodec<bigint> {
 
 const view = new DataView(new ArrayBuffer(8));
 
-/** `Bytes.toBytes(float/double)`: every number, NaN and -0 included. Negative numbers sort behind, in reverse. */
+/**
+ * HBase's `Bytes.toBytes(float/double)`: any number, including NaN and -0. Negative numbers sort after the others, in
+ * reverse.
+ */
 export class RawFloatCodec extends BaseCodec<number> {
   override readonly ordered = false;
 

@@ -3,7 +3,7 @@ import { SchemaError } from '../../errors.js';
 import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec } from './base.js';
 import type { KeyWriter } from './writer.js';
 
-/** Text as UTF-8 without losses: lone surrogates and malformed bytes are errors, nothing is replaced. */
+/** Lossless UTF-8: lone surrogates and malformed bytes are errors; nothing is replaced. */
 
 /** Appends `text` as UTF-8. @throws RowanError `ERR_CODEC` on a lone surrogate. */
 export function writeUtf8(text: string, out: KeyWriter, codec: string): void {
@@ -37,21 +37,21 @@ export function writeUtf8(text: string, out: KeyWriter, codec: string): void {
 }
 
 function loneSurrogate(text: string, codec: string): Error {
-  return badValue(codec, text, 'well-formed text, and this holds half of a surrogate pair');
+  return badValue(codec, text, 'well-formed text (it has a lone surrogate)');
 }
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-/** Longest text that is faster put together in JavaScript than in C++. */
+/** Up to this many bytes, building a string in JavaScript is faster than calling TextDecoder. */
 const SHORT = 24;
 
 /**
- * Short texts that were read lately, by a hash of their bytes. Columns hold the same few words over and over, and rows
- * that follow each other begin alike: most reads find their text here and make no string.
+ * A cache of short strings that were read recently, by a hash of their bytes. Columns repeat a few words, and
+ * neighboring rows begin alike, so most reads find their string here and allocate none.
  */
 const KNOWN = 2048;
 const knownTexts: string[] = new Array<string>(KNOWN).fill('');
 
-/** The text of `bytes[start..end)`. @throws RowanError `ERR_CODEC` when they are no UTF-8. */
+/** The text in `bytes[start..end)`. @throws RowanError `ERR_CODEC` when they are not valid UTF-8. */
 export function readUtf8(bytes: Uint8Array, start: number, end: number, codec: string): string {
   const length = end - start;
   if (length > SHORT) return decodeUtf8(bytes, start, end, codec);
@@ -75,7 +75,7 @@ export function readUtf8(bytes: Uint8Array, start: number, end: number, codec: s
   return text;
 }
 
-/** Eight characters in one call make a flat string; one by one they would make a chain. */
+/** Eight characters in one call give a flat string; appending one by one gives a chain of concatenations (a rope). */
 function asciiText(bytes: Uint8Array, start: number, end: number): string {
   let text = '';
   let i = start;
@@ -105,15 +105,15 @@ function decodeUtf8(bytes: Uint8Array, start: number, end: number, codec: string
 }
 
 /**
- * A text as the codec `text` has written it: where a key holds the same bytes they are copied, and no string is made of them.
- * One is filled again for each value.
+ * Text as stored by the codec `text`. A key that holds the same bytes copies them, without making a string. The object
+ * is reused for each value.
  */
 export class StoredText {
   private bytes: Uint8Array = EMPTY_BYTES;
   private start = 0;
   private end = 0;
 
-  /** Takes `bytes[start..end)`. False: they are not all ASCII, and may be no text. */
+  /** Refers to `bytes[start..end)`. Returns false if they are not all ASCII: they may then be invalid. */
   take(bytes: Uint8Array, start: number, end: number): boolean {
     let high = 0;
     for (let i = start; i < end; i++) high |= bytes[i]!;
@@ -134,7 +134,7 @@ export class StoredText {
   }
 }
 
-/** Any well-formed text, in the order of its UTF-8 bytes (which is the order of code points). */
+/** Any well-formed text, ordered by its UTF-8 bytes (which is the order of code points). */
 export class StringCodec extends BaseCodec<string> {
   readonly fixedLength = undefined;
   override readonly framing: Framing;
@@ -152,14 +152,14 @@ export class StringCodec extends BaseCodec<string> {
     this.framing = framing;
     this.separator = separator;
     this.endsLast = endsLast;
-    // A byte below the separator would sort before the end of a shorter text.
+    // With another separator, a longer text with a byte below it sorts before the end of a shorter one.
     this.ordered = separator === 0;
   }
 
   write(value: string, out: KeyWriter): void {
     if (typeof value === 'string') writeUtf8(value, out, this.name);
     else if ((value as unknown) instanceof StoredText) (value as StoredText).write(out);
-    else throw badValue(this.name, value, 'a text');
+    else throw badValue(this.name, value, 'a string');
   }
 
   read(bytes: Uint8Array, start: number, end: number): string {
@@ -178,7 +178,7 @@ export class StringCodec extends BaseCodec<string> {
 
 export const text: ScalarCodec<string> = new StringCodec('text');
 
-/** A text that `separator` (one ASCII character) ends where more follows; it must not hold it. */
+/** Text ended by `separator` (one ASCII character) where more bytes follow. The text may not contain it. */
 export function separatedString(name: string, separator: string): ScalarCodec<string> {
   if (separator.length !== 1 || separator.charCodeAt(0) > 0x7f) {
     throw new SchemaError(`${name}: the separator must be one ASCII character.`);

@@ -6,7 +6,7 @@ import { digitsOf, readDigits, writeDigits } from './numbers.js';
 import { readUtf8, text, writeUtf8 } from './text.js';
 import type { KeyWriter } from './writer.js';
 
-/** An id that a dictionary gave: whole numbers, whose order says nothing about the values they stand for. */
+/** A dictionary id: an integer whose order is unrelated to the value it stands for. */
 export class IdCodec extends IntegerCodec {
   override readonly ordered = false;
   override readonly hasRanges = false;
@@ -20,14 +20,14 @@ export class IdCodec extends IntegerCodec {
       throw badValue(
         this.name,
         value,
-        "the dictionary's id of the text; bind the layout to its dictionaries first",
+        "the dictionary's id of the text. To use texts, bind the layout to its dictionaries",
       );
     }
     super.write(value, out);
   }
 }
 
-/** The characters (code points) in reverse; twice gives the text again. */
+/** Reverses the characters (code points). Applied twice it gives the text again. */
 export function reverseText(text: string): string {
   let out = '';
   for (const character of text) out = character + out;
@@ -52,7 +52,7 @@ export class ReverseDigitsCodec<T extends number | bigint | string> extends Base
     const start = out.length;
     if (this.as === 'string') {
       if (typeof value !== 'string' || value.length !== width || /[^0-9]/.test(value)) {
-        throw badValue(this.name, value, `a text of exactly ${width} digits`);
+        throw badValue(this.name, value, `a string of exactly ${width} digits`);
       }
       writeDigits(value, width, out);
     } else {
@@ -66,14 +66,14 @@ export class ReverseDigitsCodec<T extends number | bigint | string> extends Base
     if (this.as === 'string') return digits as T;
     if (this.as === 'bigint') return BigInt(digits) as T;
     const value = Number(digits);
-    if (!Number.isSafeInteger(value)) throw badBytes(this.name, bytes, start, end, 'it is beyond 2^53-1');
+    if (!Number.isSafeInteger(value)) throw badBytes(this.name, bytes, start, end, 'it is above 2^53-1');
     return value as T;
   }
 
   override writeSuffix(value: unknown, out: KeyWriter): boolean | undefined {
     if (this.as !== 'string') return undefined;
     if (typeof value !== 'string' || value.length > this.fixedLength || /[^0-9]/.test(value)) {
-      throw badValue(this.name, value, `a text of at most ${this.fixedLength} digits`);
+      throw badValue(this.name, value, `a string of at most ${this.fixedLength} digits`);
     }
     writeDigits(reverseText(value), value.length, out);
     return true;
@@ -94,11 +94,11 @@ export abstract class TurnedTextCodec extends BaseCodec<string> {
   override readonly framing: Framing = 'escaped';
   override readonly ordered = false;
 
-  /** Its own inverse. */
+  /** Transforms a text; it is its own inverse. */
   protected abstract turn(text: string): string;
 
   write(value: string, out: KeyWriter): void {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
+    if (typeof value !== 'string') throw badValue(this.name, value, 'a string');
     writeUtf8(this.turn(value), out, this.name);
   }
 
@@ -107,7 +107,7 @@ export abstract class TurnedTextCodec extends BaseCodec<string> {
   }
 
   override writePrefix(value: unknown): boolean {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
+    if (typeof value !== 'string') throw badValue(this.name, value, 'a string');
     return value === '';
   }
 
@@ -123,9 +123,12 @@ export class ReverseDomainCodec extends TurnedTextCodec {
     return text.split('.').reverse().join('.');
   }
 
-  /** Of ".apache.org" the bytes of "org.apache."; what stands before the first point may be the end of a label. */
+  /**
+   * For ".apache.org", writes the bytes of "org.apache.". The text before the first dot may be the end of a label, so
+   * it is left out.
+   */
   override writeSuffix(value: unknown, out: KeyWriter): boolean {
-    if (typeof value !== 'string') throw badValue(this.name, value, 'a text');
+    if (typeof value !== 'string') throw badValue(this.name, value, 'a string');
     const labels = value.split('.');
     const partial = labels.shift()!;
     const known = labels.reverse().map((label) => `${label}.`);
@@ -135,7 +138,7 @@ export class ReverseDomainCodec extends TurnedTextCodec {
   }
 }
 
-/** Long.MAX_VALUE - ms: in unsigned arithmetic right before 1970 as well. */
+/** Long.MAX_VALUE - ms. In unsigned arithmetic this is also correct before 1970. */
 export class ReverseTimestampCodec<T extends Date | number> extends BaseCodec<T> {
   readonly name: string;
   readonly fixedLength: number;
@@ -161,7 +164,7 @@ export class ReverseTimestampCodec<T extends Date | number> extends BaseCodec<T>
         throw badValue(
           this.name,
           value,
-          'a time from 1970 on: as text the digits of earlier ones sort wrongly',
+          'a time not before 1970, since the digits of earlier ones sort wrongly as text',
         );
       writeDigits((LONG_MAX - BigInt(ms)).toString(), TEXT_WIDTH, out);
     } else {
@@ -204,7 +207,7 @@ export class ReverseCodec extends TurnedTextCodec {
   }
 }
 
-/** Codecs of parts that are kept changed about: reversed text, domains and digits, timestamps from the end of time. */
+/** Codecs of transformed parts: reversed text, domains and digits, and reversed timestamps. */
 
 /** The codec of a transformed part. */
 export function transformCodec(transform: PartTransform): BaseCodec<unknown> {

@@ -1,4 +1,7 @@
-/** A growing buffer that keys and values are written into. One is kept per layout or module: nothing here re-enters. */
+/**
+ * A growing buffer into which keys and values are written. There is one for each layout or module, because writing is
+ * never reentrant.
+ */
 export class KeyWriter {
   buffer: Uint8Array;
   /** Bytes written so far. */

@@ -15,18 +15,22 @@ import { BaseCodec, badValue, getInteger, putInteger } from '../codecs/base.js';
 import { text, uint64 } from '../codecs/index.js';
 import type { KeyWriter } from '../codecs/writer.js';
 
-/** Numeric ids in place of long texts (the numeric substitution of HBase's schema case studies; OpenTSDB's UIDs). */
+/** Numeric ids that stand for long texts (numeric substitution in HBase's schema case studies, UIDs in OpenTSDB). */
 
-/** Gives each text an id of its own, from 1 on. Ids never change and are never given twice. */
+/** Assigns each text an id of its own, from 1 on. Ids never change and are never assigned twice. */
 export interface KeyDictionary {
   readonly name: string;
-  /** The ids of texts, in their order; undefined for one that has none and gets none. With `create` each gets one. */
+  /**
+   * The ids of texts, in the same order; undefined for a text without one. With `create`, such a text is assigned one.
+   */
   ids(values: readonly string[], create: boolean): Promise<(number | undefined)[]>;
-  /** The texts of ids, in their order. @throws KeyError on an id that was never given. */
+  /** The texts of ids, in the same order. @throws KeyError on an id that was never assigned. */
   values(ids: readonly number[]): Promise<string[]>;
-  /** The id of a text that is at hand: one that these calls have met, or any where the table answers at once. */
+  /**
+   * The id of a text, without waiting: found if an earlier call has loaded it, or if the table answers synchronously.
+   */
   knownId(value: string): number | undefined;
-  /** The text of an id that is at hand, as that of `knownId`; undefined for any other. */
+  /** The text of an id, without waiting, like `knownId`; undefined otherwise. */
   knownText(id: number): string | undefined;
 }
 
@@ -35,25 +39,26 @@ const ID = Buffer.from('i', 'latin1');
 const TEXT = Buffer.from('t', 'latin1');
 const COUNTER = Buffer.from('c', 'latin1');
 
-/** The table that holds dictionaries; create it once. */
+/** The descriptor of the table that holds dictionaries. Create the table once. */
 export function dictionaryTableDescriptor(name = 'rowan_dictionaries'): TableDescriptor {
   return tableDescriptor(name, { [FAMILY]: {} });
 }
 
 /**
- * A dictionary in a table. Rows are the dictionary's name, 00, and `c` for the counter, `i` and an id (8 bytes) for the
- * text of an id, `t` and a text for its id.
+ * A dictionary in a table. Row keys are the dictionary's name, 00, then `c` for the counter, `i` and an id (8 bytes)
+ * for the id's text, or `t` and a text for its id.
  *
- * A new text takes the counter's next number, writes the row of the id, then the row of the text if it is still absent.
- * Whoever loses that race drops its id and takes the winner's; whoever dies between leaves an id that nobody uses.
+ * To add a text, the dictionary increments the counter, writes the id's row, then writes the text's row if it is still
+ * absent. If another process wrote the text first, the new id is dropped and the other is used. A crash in between
+ * leaves an id that nothing uses.
  */
 export class TableDictionary implements KeyDictionary {
   private readonly idOf = new Map<string, number>();
   private readonly textOf = new Map<number, string>();
-  /** New texts that are being given an id: whoever asks meanwhile waits for the same. */
+  /** Texts that are being assigned an id. Concurrent callers wait for the same promise. */
   private readonly assigning = new Map<string, Promise<number>>();
   private readonly prefix: Buffer;
-  /** The table, if it answers at once: keys are decoded inside of steps, where nothing can be awaited. */
+  /** The table, if it answers synchronously. Keys are decoded inside steps, where nothing can be awaited. */
   private readonly sync: SyncTable | undefined;
 
   constructor(
@@ -62,7 +67,7 @@ export class TableDictionary implements KeyDictionary {
   ) {
     if (typeof name !== 'string' || name === '' || name.includes('\0')) {
       throw new KeyError(
-        `${describe(name)} is no name of a dictionary: it is a text that is not empty and holds no NUL.`,
+        `${describe(name)} is not a valid name of a dictionary: it must be a non-empty string without NUL.`,
       );
     }
     this.prefix = Buffer.concat([text.encode(name), Buffer.of(0)]);
@@ -97,7 +102,7 @@ export class TableDictionary implements KeyDictionary {
       const text = this.textOf.get(id);
       if (text !== undefined) return text;
       throw new KeyError(
-        `The dictionary "${this.name}" never gave the id ${id}. The row was written with another dictionary, or its table was lost.`,
+        `The dictionary "${this.name}" never assigned the id ${id}. The row was written with another dictionary, or its table was lost.`,
         { details: { dictionary: this.name, id } },
       );
     });
@@ -138,7 +143,7 @@ export class TableDictionary implements KeyDictionary {
   private async assign(value: string): Promise<number> {
     const id = await this.nextId();
     if (id < 1n || id > BigInt(Number.MAX_SAFE_INTEGER)) {
-      throw new KeyError(`The counter of the dictionary "${this.name}" stands at ${id}, which is no id.`);
+      throw new KeyError(`The counter of the dictionary "${this.name}" is ${id}, which is not a valid id.`);
     }
     const idRow = this.row('i', uint64.encode(id));
     await this.table.put(new Put(idRow).addColumn(FAMILY, TEXT, text.encode(value)));
@@ -149,11 +154,13 @@ export class TableDictionary implements KeyDictionary {
     const winner = await this.table.get(this.get('t', text.encode(value), ID));
     const bytes = winner.getValue(FAMILY, ID);
     if (bytes === undefined)
-      throw new KeyError(`The dictionary "${this.name}" lost the id of a text while it was read.`);
+      throw new KeyError(
+        `The dictionary "${this.name}" has no id for a text that another process just added. Try again; if it persists, the table has lost rows.`,
+      );
     return Number(uint64.decode(bytes));
   }
 
-  /** An id that nobody else has. Where the value of an increment was lost with its server, that id is given to nobody. */
+  /** Returns an unused id. If the response to an increment is lost, that id stays unused. */
   private async nextId(): Promise<bigint> {
     for (;;) {
       const increment = new Increment(this.row('c')).addColumn(FAMILY, COUNTER, 1n);
@@ -171,7 +178,7 @@ export class TableDictionary implements KeyDictionary {
   }
 }
 
-/** A row holds an id whose text was not loaded; what reads rows loads it and decodes again. */
+/** A row holds an id whose text is not loaded. Readers catch this, load the text and decode again. */
 export class MissingTextError extends KeyError {
   constructor(
     readonly dictionary: KeyDictionary,
@@ -185,15 +192,18 @@ export class MissingTextError extends KeyError {
 }
 
 export function notMet(part: string, dictionary: string, what: string, wanted: string): string {
-  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not known here. Reads and writes load it; before explain() and encode() run the query once, or await database.dictionary('${dictionary}').ids([text], false).`;
+  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before explain() and encode(), run the query once, or call await database.dictionary('${dictionary}').ids([text], false).`;
 }
 
-/** A text that stands in keys as the id that a dictionary gave it. */
+/** A text stored in keys as the id that a dictionary assigned. */
 
-/** Stands for a text that has no id: no row has it. Its place in a key is the id 0, which is never given. */
+/** Stands for a text without an id, which no row has. It is encoded as the id 0, which is never assigned. */
 export const WITHOUT_ID: unique symbol = Symbol('a text without an id');
 
-/** Ids of `bytes` bytes, big-endian, in no order; they are looked up in what the dictionary has met. */
+/**
+ * Ids of `bytes` bytes, big-endian, without a meaningful order. They are resolved by the loaded entries of the
+ * dictionary.
+ */
 export class DictionaryCodec extends BaseCodec<string> {
   readonly name: string;
   override readonly ordered = false;
@@ -218,7 +228,7 @@ export class DictionaryCodec extends BaseCodec<string> {
 
   private idOf(text: unknown): number {
     const { part, dictionary } = this;
-    if (typeof text !== 'string') throw badValue('a dictionary', text, 'a text');
+    if (typeof text !== 'string') throw badValue('a dictionary', text, 'a string');
     const id = dictionary.knownId(text);
     if (id !== undefined) return id;
     throw new KeyError(notMet(part, dictionary.name, `the text ${JSON.stringify(text)}`, 'id'), {
@@ -237,11 +247,11 @@ export class DictionaryCodec extends BaseCodec<string> {
     return getInteger(bytes, start, this.fixedLength);
   }
 
-  /** The text that a value is. @throws KeyError on anything else. */
+  /** The value as a string. @throws KeyError on any other type. */
   textOf(value: unknown): string {
     if (typeof value === 'string') return value;
     throw new KeyError(
-      `Key part "${this.part}": ${describe(value)} is no text, and a dictionary holds only texts.`,
+      `Key part "${this.part}": ${describe(value)} is not a string. A dictionary holds only strings.`,
       { details: { property: this.part } },
     );
   }

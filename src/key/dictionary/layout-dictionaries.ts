@@ -1,4 +1,4 @@
-/** What a layout with `substitute` parts needs of its dictionaries before it encodes, plans and decodes. */
+/** Loads the dictionary entries that a layout with `substitute` parts needs before it encodes, plans and decodes. */
 
 import { KeyError } from '../../errors.js';
 import type { Step } from '../layout/step.js';
@@ -78,7 +78,7 @@ async function idsOf(
   for (const id of ids) {
     if (id !== undefined && id >= 256 ** bytes) {
       throw new KeyError(
-        `Key part "${part}": the dictionary "${dictionary.name}" has given ${id} ids, more than ${bytes} bytes hold. Declare substitute() with more bytes and write the rows anew.`,
+        `Key part "${part}": the dictionary "${dictionary.name}" has assigned ${id} ids, more than ${bytes} bytes can hold. Declare substitute() with more bytes and rewrite the rows.`,
         { details: { property: part, dictionary: dictionary.name } },
       );
     }
@@ -90,12 +90,12 @@ function textsOf(codec: DictionaryCodec, condition: PartCondition): string[] {
   if (condition.kind === 'eq') return [codec.textOf(condition.value)];
   if (condition.kind === 'in') return condition.values.map((value) => codec.textOf(value));
   throw new KeyError(
-    `Key part "${codec.part}" stands in the row key as an id of the dictionary "${codec.dictionary.name}", in no order: equality finds it, a range cannot.`,
+    `Key part "${codec.part}" is stored in the row key as an id of the dictionary "${codec.dictionary.name}", which has no order. Use equality instead of a range.`,
     { details: { property: codec.part } },
   );
 }
 
-/** A copy with another value; the rest, accessors of its class included, is read through to the original. */
+/** A copy with one value replaced. Other properties, including accessors of its class, are read from the original. */
 function withPart<V extends Values>(row: V, part: string, value: unknown): V {
   return Object.create(row, { [part]: { value, enumerable: true } }) as V;
 }

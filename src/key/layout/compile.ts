@@ -1,4 +1,4 @@
-/** Elements -> a checked, compiled layout. */
+/** Checks the elements of a key and compiles them into a layout. */
 
 import { toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
@@ -25,15 +25,18 @@ import { HashStep } from './steps/hash-step.js';
 import { BucketStep, SaltStep } from './steps/salt-step.js';
 import { TimeBucketStep } from './steps/time-bucket-step.js';
 
-/** The codec of a part that is declared without one. Throws (or returns undefined) when none can be told. */
+/** Gives the codec of a part that is declared without one. Throws, or returns undefined, if it cannot be determined. */
 export type CodecResolver = (part: string) => KeyCodec<unknown> | undefined;
 
 export interface LayoutOptions {
-  /** Numbers 0..1 (exclusive) for random salts. Default Math.random. */
+  /** Random numbers in [0, 1) for random salts. Default Math.random. */
   readonly random?: () => number;
-  /** Whose keys they are; stands in errors. */
+  /** The entity whose keys these are, for error messages. */
   readonly entity?: string;
-  /** Gives `substitute` parts their dictionaries: they take and give texts then, else the ids (numbers). */
+  /**
+   * The dictionaries of `substitute` parts, which then take and return texts; without it they take and return ids
+   * (numbers).
+   */
   readonly dictionary?: (name: string) => KeyDictionary;
 }
 
@@ -56,7 +59,7 @@ class LayoutCompiler {
   private readonly parts: KeyPart[] = [];
   private readonly substitutions: KeySubstitution[] = [];
   private readonly dictionaryCodecs = new Map<string, DictionaryCodec>();
-  /** Names of parts that stand in the key whole. */
+  /** The names of parts that the key holds whole. */
   private readonly exact: ReadonlySet<string>;
   private readonly elements: readonly KeyElement[];
 
@@ -80,7 +83,8 @@ class LayoutCompiler {
         this.problems.push(...error.problems);
       }
     });
-    if (this.parts.length === 0 && this.problems.length === 0) this.problems.push('The row key has no part.');
+    if (this.parts.length === 0 && this.problems.length === 0)
+      this.problems.push('The row key needs at least one part.');
     this.checkParts();
     if (this.problems.length > 0) {
       throw new SchemaError(`The row key is wrong: ${this.problems.join(' ')}`, this.problems);
@@ -100,7 +104,7 @@ class LayoutCompiler {
   private checkRecordType(): void {
     const { recordType } = this;
     const declared = this.elements.filter(({ kind }) => kind === 'recordType').length;
-    if (declared > 1) this.problems.push('recordType() stands in the row key more than once.');
+    if (declared > 1) this.problems.push('recordType() occurs in the row key more than once.');
     if (declared > 0 && recordType === undefined) {
       this.problems.push('The row key has recordType(), but the entity declares no record type.');
     }
@@ -120,7 +124,7 @@ class LayoutCompiler {
   private checkParts(): void {
     const seen = new Set<string>();
     for (const { name } of this.parts) {
-      if (seen.has(name)) this.problems.push(`Part "${name}" stands in the row key more than once.`);
+      if (seen.has(name)) this.problems.push(`Part "${name}" occurs in the row key more than once.`);
       seen.add(name);
     }
     for (const element of this.elements) {
@@ -128,7 +132,7 @@ class LayoutCompiler {
         element.kind === 'salt' ? (element.over ?? []) : element.kind === 'bucket' ? [element.of] : [];
       for (const name of named) {
         if (!seen.has(name))
-          this.problems.push(`${element.kind}() is over "${name}", which is no part of the row key.`);
+          this.problems.push(`${element.kind}() is over "${name}", which is not a part of the row key.`);
       }
     }
   }
@@ -157,7 +161,7 @@ class LayoutCompiler {
     }
   }
 
-  /** Of several buckets of one time that the key does not hold whole, the finest says what the others say. */
+  /** Among several buckets of a time that the key does not hold whole, the finest determines the others. */
   private timeBucketOf(element: TimeBucketElement): TimeBucketStep {
     const name = element.parts[0];
     const whole = this.elements.find((other) => other.kind === 'part' && other.parts[0] === name);
@@ -174,7 +178,7 @@ class LayoutCompiler {
     }
     if (element.width % finest.width !== 0) {
       throw new SchemaError(
-        `timeBucket("${name}"): a span of ${element.width} ms is no multiple of the ${finest.width} ms of the finest one. Choose multiples, or put the part itself into the key.`,
+        `timeBucket("${name}"): its width of ${element.width} ms is not a multiple of the finest one, ${finest.width} ms. Use multiples, or add the part itself to the key.`,
       );
     }
     return new TimeBucketStep(element, true, finest.descending);
@@ -199,8 +203,8 @@ class LayoutCompiler {
     const inner = declared.uninverted;
     const inverted = (inner !== declared) !== element.descending;
     if (inner.framing === 'rest' && (!last || inverted)) {
-      const mend = 'Put it last and ascending, or use a codec of fixed length or one with an end.';
-      throw new SchemaError(`Part "${name}" (${inner.name}) has no end of its own. ${mend}`);
+      const mend = 'Put it last and ascending, or use a codec with a fixed length or a terminator.';
+      throw new SchemaError(`Part "${name}" (${inner.name}) has no terminator. ${mend}`);
     }
     const field = new FieldStep(name, inner, inverted, last);
     this.parts.push({ name, codec: declared, descending: field.reversed, recoverable: true });
@@ -238,7 +242,7 @@ class LayoutCompiler {
     const codec = this.resolveCodec(name);
     if (codec === undefined) {
       throw new SchemaError(
-        `Part "${name}" has no codec, and its type does not tell one. Write it: part('${name}', text).`,
+        `Part "${name}" has no codec, and its type does not determine one. Give a codec: part('${name}', text).`,
       );
     }
     return baseCodec(codec);
@@ -248,7 +252,7 @@ class LayoutCompiler {
     const whole = element.parts.filter((name) => this.exact.has(name)).length;
     if (whole > 0 && whole < element.parts.length) {
       throw new SchemaError(
-        `hash() of ${element.parts.join(', ')}: either all or none of them may stand in the row key whole.`,
+        `hash() of ${element.parts.join(', ')}: the row key must hold either all or none of them whole.`,
       );
     }
     const sources = element.parts.map((name, at) => ({
@@ -263,7 +267,7 @@ class LayoutCompiler {
     return new HashStep(element, sources, whole > 0);
   }
 
-  /** What a digest is taken of: the part's own bytes, ascending, whatever its order in the key. */
+  /** The input of a digest: the part's own bytes in ascending order, whatever its order in the key. */
   private sourceCodec(name: string, declared: KeyCodec<unknown> | undefined): BaseCodec<unknown> {
     const part = this.elements.find(
       (other): other is PartElement => other.kind === 'part' && other.parts[0] === name,
@@ -277,7 +281,10 @@ class LayoutCompiler {
     return codec.uninverted;
   }
 
-  /** Which steps' bytes a salt hashes, as runs of neighbors; undefined for Phoenix's, which hashes all behind it. */
+  /**
+   * The steps whose bytes a salt hashes, as ranges of indexes; undefined for Phoenix's salt, which hashes all bytes
+   * after it.
+   */
   private saltRuns(salt: SaltElement, index: number): [number, number][] | undefined {
     if (salt.algorithm === 'phoenix') return undefined;
     const runs: [number, number][] = [];
@@ -288,12 +295,12 @@ class LayoutCompiler {
       else runs.push([i, i]);
     });
     if (runs.length === 0 && salt.over === undefined && salt.assign === 'hash') {
-      throw new SchemaError('salt(): no part stands behind it. Name the parts it is over, or put it first.');
+      throw new SchemaError('salt(): no part follows it. Name its parts with `over`, or put it first.');
     }
     return runs;
   }
 
-  /** Whether it is a part, or all that the key holds of one. */
+  /** Whether the element is a part, or the only trace of one in the key. */
   private saysPart(element: KeyElement): boolean {
     if (element.kind === 'part') return true;
     if (element.kind === 'timeBucket' && this.finestBucket(element.parts[0]) !== element) return false;
@@ -308,7 +315,7 @@ class LayoutCompiler {
   }
 }
 
-/** `hash(..., { keep: true })` is the digest and behind it the part, which are elements of their own from here on. */
+/** Expands `hash(..., { keep: true })` into the digest and the part after it, as separate elements. */
 function expandKept(element: KeyElement): readonly KeyElement[] {
   if (element.kind !== 'hash' || !element.exact) return [element];
   return [

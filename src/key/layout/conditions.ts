@@ -5,7 +5,7 @@ import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import type { KeyConditions, KeyPart, PartCondition } from '../types.js';
 
-/** Values of key parts: which there must be, and the errors that name the part. */
+/** Values of key parts: which are required, and errors that name the part. */
 
 /** Values of key parts by name. */
 export type KeyValues = Readonly<Record<string, unknown>>;
@@ -29,7 +29,7 @@ export function requirePresent(name: string, value: unknown): unknown {
 /** The KeyError of a part whose value a codec refused. */
 export function partError(name: string, value: unknown, cause: unknown): Error {
   if (cause instanceof RowanError && cause.code !== 'ERR_CODEC') return cause;
-  // What is not even to be looked into (a revoked proxy) makes codecs throw what they did not mean to.
+  // Codecs throw errors of their own for values that cannot be inspected, such as a revoked proxy.
   const why = cause instanceof RowanError ? cause.message : `it cannot hold ${describe(value)}.`;
   return new KeyError(`Key part "${name}": ${why}`, {
     cause,
@@ -37,30 +37,30 @@ export function partError(name: string, value: unknown, cause: unknown): Error {
   });
 }
 
-/** The KeyError of a row that does not have the layout; the layout adds the row and itself. */
+/** The KeyError for a row that does not have the layout. The layout adds the row and its own name. */
 export function rowError(why: string): KeyError {
   return new KeyError(why);
 }
 
-/** Conditions on key parts: their order checked, `in` lists multiplied out, and how a decoded row is held to them. */
+/** Conditions on key parts: checks their order, expands `in` lists, and tests decoded rows. */
 
 /** A condition that is neither equality nor `in`. */
 export type SpanCondition = Extract<PartCondition, { kind: 'range' | 'startsWith' | 'endsWith' }>;
 
-/** Conditions in the order of parts. */
+/** Conditions in the order of the key's parts. */
 export interface OrderedConditions {
   /** Values of the leading parts with equality (one) or `in` (any number), in the order of parts. */
   readonly fixed: ReadonlyMap<string, readonly unknown[]>;
-  /** The one part behind them with a range, if any. */
+  /** The part after them with a range condition, if any. */
   readonly span: { readonly name: string; readonly condition: SpanCondition } | undefined;
 }
 
-/** How many single ranges a plan may have. */
+/** The largest number of ranges in a plan. */
 export const MAX_RANGES = 65536;
 
 /**
- * Refuses what is no part of the key. This and `checkCondition` are the only places that say what single conditions must
- * be. `entity`: whose key it is, in messages.
+ * Refuses names that are not parts of the key. This and `checkCondition` are the only checks of single conditions.
+ * `entity` names the owner in messages.
  * @throws KeyError on any other name.
  */
 export function checkPartNames(
@@ -72,7 +72,10 @@ export function checkPartNames(
     if (!parts.some((part) => part.name === name)) throw unknownPart(parts, name, entity);
 }
 
-/** @throws KeyError on values that are undefined or null: neither ever means "all". */
+/**
+ * Checks the values of one condition.
+ * @throws KeyError on undefined or null, which never mean "all".
+ */
 export function checkCondition(name: string, condition: PartCondition, entity?: string): void {
   switch (condition.kind) {
     case 'eq':
@@ -108,12 +111,15 @@ function unknownPart(
 ): KeyError {
   return new KeyError(
     `${entity ?? 'The row key'} has no key part "${name}". Its parts are ${parts.map((part) => part.name).join(', ')}; ` +
-      'conditions on columns go into where().',
+      'put conditions on columns into where().',
     { details: { ...(entity === undefined ? {} : { entity }), property: name } },
   );
 }
 
-/** @throws KeyError as `checkPartNames` and `checkCondition`, on a hole, a part after a range, too long lists. */
+/**
+ * Checks and orders the conditions.
+ * @throws KeyError as `checkPartNames` and `checkCondition`, and on a gap, a part after a range, or too long lists.
+ */
 export function orderConditions(parts: readonly KeyPart[], conditions: KeyConditions): OrderedConditions {
   checkPartNames(parts, Object.keys(conditions));
   const fixed = new Map<string, readonly unknown[]>();
@@ -126,15 +132,12 @@ export function orderConditions(parts: readonly KeyPart[], conditions: KeyCondit
       continue;
     }
     if (missing !== undefined) {
-      throw queryError(
-        name,
-        `cannot be searched without "${missing}", which stands before it in the row key`,
-      );
+      throw queryError(name, `needs a condition on "${missing}", which precedes it in the row key`);
     }
     if (span !== undefined) {
       throw queryError(
         name,
-        `stands after a range on "${span.name}": only the last part of a prefix may be a range`,
+        `follows a range on "${span.name}": only the last part with a condition may have a range`,
       );
     }
     checkCondition(name, condition);
@@ -146,14 +149,14 @@ export function orderConditions(parts: readonly KeyPart[], conditions: KeyCondit
   return { fixed, span };
 }
 
-/** Whether a condition leaves out anything at all. */
+/** Whether the condition excludes anything. */
 function asksForLess(condition: SpanCondition): boolean {
   if (condition.kind === 'range') return condition.lower !== undefined || condition.upper !== undefined;
   const { value } = condition;
   return !(value === '' || (value instanceof Uint8Array && value.length === 0));
 }
 
-/** Every combination of the fixed values. @throws KeyError when they are more than a plan may have. */
+/** Every combination of the fixed values. @throws KeyError when there are more than a plan may have. */
 export function combinations(fixed: OrderedConditions['fixed']): Record<string, unknown>[] {
   let combos: Record<string, unknown>[] = [{}];
   for (const [name, values] of fixed) {
@@ -168,17 +171,17 @@ export function combinations(fixed: OrderedConditions['fixed']): Record<string, 
 }
 
 export function tooMany(name: string): KeyError {
-  return queryError(name, `makes more than ${MAX_RANGES} ranges. Ask in smaller batches`);
+  return queryError(name, `makes more than ${MAX_RANGES} ranges. Query in smaller batches`);
 }
 
 export function queryError(name: string, why: string): KeyError {
   return new KeyError(`Key part "${name}" ${why}.`, { details: { property: name } });
 }
 
-/** Whether a part's decoded value meets its conditions. */
+/** Whether a part's decoded value satisfies its conditions. */
 export type ValueTest = (value: unknown) => boolean;
 
-/** Tests by part name of everything that is asked; for rows that lie in the ranges but may not be meant. */
+/** Tests of all conditions by part name, for rows within the ranges that may not satisfy them. */
 export function valueTests(
   parts: readonly KeyPart[],
   { fixed, span }: OrderedConditions,

@@ -6,15 +6,18 @@ import { absoluteRange, EVERYTHING, fieldRanges, type KeyField } from './ranges.
 import type { Step } from './step.js';
 
 /**
- * The short way to the commonest plans: equality on leading parts, then at most one range, on keys of ordered parts that
- * stand in the key whole. It gives what walking through the layout gives, without the walk.
+ * A fast path for the most common plans: equality on leading parts, then at most one range, on keys whose parts are
+ * ordered and held whole. It gives the same result as the walk in `planner.ts`.
  */
 
-/** What is written into it is copied before anything else is written. */
+/** Scratch buffer; its content is copied out before the next use. */
 const out = new KeyWriter();
 const NONE: readonly string[] = Object.freeze([]);
 
-/** The fields of a layout that plans can be made for directly, and the bytes before them; undefined for another. */
+/**
+ * The parts of a layout for which plans can be made directly, and the constant bytes before them; undefined for other
+ * layouts.
+ */
 export interface DirectLayout {
   readonly lead: Uint8Array;
   readonly fields: readonly KeyField[];
@@ -33,7 +36,7 @@ export function directLayout(steps: readonly Step[]): DirectLayout | undefined {
 }
 
 /**
- * The plan of equality on leading parts alone, but not on all; undefined for other conditions, and for such as are none.
+ * The plan of equality on some leading parts, but not on all; undefined for other or invalid conditions.
  * @throws KeyError on values that the codecs refuse.
  */
 export function planEquality(layout: DirectLayout, conditions: KeyConditions): KeyPlan | undefined {
@@ -49,8 +52,8 @@ function countOf(conditions: KeyConditions): number {
 }
 
 /**
- * The bytes of equality on leading parts, on all of them those of the row; undefined for other conditions, and for such as
- * are none. @throws KeyError on values that the codecs refuse.
+ * The bytes of equality on leading parts; on all parts, the row key. Undefined for other or invalid conditions. @throws
+ * KeyError on values that the codecs refuse.
  */
 export function equalPrefix(
   { lead, fields }: DirectLayout,
@@ -70,7 +73,7 @@ export function equalPrefix(
   return out.copy();
 }
 
-/** The plan; undefined when an `in` list or another condition than a range takes the walk. @throws KeyError. */
+/** The plan; undefined if the conditions (an `in` list, or one other than a range) need the walk. @throws KeyError. */
 export function planDirectly(
   { lead, fields }: DirectLayout,
   { fixed, span }: OrderedConditions,
@@ -108,9 +111,9 @@ function planOf(lead: Uint8Array, kind: KeyPlan['kind'], ranges: KeyPlan['ranges
   });
 }
 
-/** A layout whose steps can be walked: what planning and checking need of it. */
+/** A layout with its steps, for planning and row checks. */
 export interface SteppedLayout extends KeyLayout {
   readonly steps: readonly Step[];
-  /** How plans are made without a walk, where they can be. */
+  /** How plans are made without a walk; undefined if they cannot be. */
   readonly direct: DirectLayout | undefined;
 }

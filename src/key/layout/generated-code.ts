@@ -4,14 +4,14 @@ import { type KeyValues, partError, requirePresent } from './conditions.js';
 import type { Step } from './step.js';
 
 /**
- * Writes keys by a function generated for the layout, as `decoder-code.ts` reads them: each part is taken from its own
- * property and written by its own codec.
+ * Generates a function for each layout that writes keys: it reads each part from its own property and calls its own
+ * codec.
  */
 
-/** Appends a key; `ends` takes where each step's bytes end. @throws KeyError naming the part. */
+/** Appends a key and stores the end of each step's bytes in `ends`. @throws KeyError naming the part. */
 export type StepsWriter = (values: KeyValues, out: KeyWriter, ends: Int32Array) => void;
 
-/** The generated writer of all steps of a layout. */
+/** Generates the writer of all steps of a layout. */
 export function generateStepsWriter(steps: readonly Step[]): StepsWriter {
   const locals = steps.map(
     ({ inline }, i) => `const s${i} = steps[${i}]${inline ? `, c${i} = s${i}.codec` : ''};`,
@@ -37,7 +37,7 @@ function plainWriter(steps: readonly Step[]): StepsWriter {
   };
 }
 
-/** A part that stands in the key as its codec writes it is written here, any other by its step. */
+/** Generated code writes a part that is stored as its codec writes it; other parts are written by their step. */
 function encodeSource({ inline }: Step, index: number): string {
   const end = `    ends[${index}] = out.length;`;
   if (!inline?.writable) return `    s${index}.encode(values, out);\n${end}`;
@@ -51,21 +51,21 @@ ${inline.framed ? `    s${index}.frame(start, out);\n` : ''}${end}`;
 }
 
 /**
- * Reads keys by a function generated for the layout: each part is read by its own codec and assigned to its own
- * property, so that the machine code of the hot path has no call that it cannot see through. Rows that follow each other
- * mostly have their first texts in common, so the last text of each part is kept with its bytes.
+ * Generates a function for each layout that reads keys: it calls each part's own codec and assigns to its own property,
+ * so that the JIT compiler can inline every call. Neighboring rows mostly share their first texts, so the last text of
+ * each part is kept with its bytes.
  */
 
-/** Reads a row from its start into `target`; gives the end of what it has read. @throws KeyError naming the part. */
+/** Reads a row from its start into `target`; returns the end of the bytes read. @throws KeyError naming the part. */
 export type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;
 
-/** The bytes of a part, its end included, that were read last, and the text that they are. */
+/** The bytes of a part that were read last, including the terminator, and their text. */
 class LastText {
   private readonly bytes = new Uint8Array(LONGEST_KEPT);
   length = 0;
   value = '';
 
-  /** Whether the row goes on with these bytes at `at`. */
+  /** Whether the row has these bytes at `at`. */
   isAt(row: Uint8Array, at: number): boolean {
     const { length, bytes } = this;
     if (length === 0 || at + length > row.length) return false;
@@ -114,7 +114,7 @@ function plainReader(steps: readonly Step[]): StepsReader {
   };
 }
 
-/** A part that stands in the key as its codec writes it is read here, any other by its step. */
+/** Generated code reads a part that is stored as its codec writes it; other parts are read by their step. */
 function decodeSource({ inline }: Step, index: number): string {
   const bySelf = `at = s${index}.decode(row, at, o);`;
   if (inline === undefined) return `    ${bySelf}`;

@@ -25,16 +25,17 @@ import { logicalBytes, planKeys } from './planner.js';
 import { quantiles } from './split-cuts.js';
 import type { Step } from './step.js';
 
-/** Whether rows of two layouts can be told apart: whether no row is of both. */
+/** Decides whether rows of two layouts can be distinguished, that is, whether no row matches both. */
 
-/** What a row holds at one place: one byte, always the same or any, or a value whose end is found by a rule. */
+/** The content of a row at one position: one byte, constant or arbitrary, or a value whose end is found by a rule. */
 type Piece =
   | { readonly kind: 'byte'; readonly always: number | undefined }
   | { readonly kind: 'value'; readonly ending: string; readonly least: number };
 
 /**
- * Whether the layouts say of every row at most one of the two. Proved by a byte that differs at a place that both find in
- * the same way, from the left or from the right, or by rows of other lengths; false means that there is no such proof.
+ * Whether it is certain that no row matches both layouts. The proof is a byte that differs at a position found the same
+ * way in both, counted from the left or the right, or a different row length. False means only that there is no such
+ * proof.
  */
 export function areApart(left: readonly Step[], right: readonly Step[]): boolean {
   const a = piecesOf(left);
@@ -67,7 +68,7 @@ function differ(
   return leastLength(a.slice(both)) + leastLength(b.slice(both)) > 0;
 }
 
-/** Whether both values end at the same byte, if they begin at the same. */
+/** Whether the two values end at the same byte if they begin at the same one. */
 function sameEnding(a: Piece, b: Piece): boolean {
   return a.kind === 'value' && b.kind === 'value' && a.ending === b.ending;
 }
@@ -76,7 +77,7 @@ function leastLength(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, piece) => sum + (piece.kind === 'byte' ? 1 : piece.least), 0);
 }
 
-/** Where to split a table: told by HBase's own algorithms, from samples, or from the layout of its keys. */
+/** Chooses split points: by HBase's own algorithms, from samples, or from the layout of the keys. */
 
 /** See `KeyLayout.splitPoints`. */
 export function splitPoints(steps: readonly Step[], regions: number, options: SplitOptions): Uint8Array[] {
@@ -94,16 +95,16 @@ export function splitPoints(steps: readonly Step[], regions: number, options: Sp
 function checkRegions(regions: number): void {
   if (Number.isInteger(regions) && regions >= 1) return;
   throw new InvalidArgumentError(
-    `The number of regions must be a whole number from 1 on, not ${String(regions)}.`,
+    `The number of regions must be a whole number of at least 1, not ${String(regions)}.`,
   );
 }
 
-/** A compiled row key: encoding and decoding. Searching is in `planner.ts`, splitting in `splits.ts`. */
+/** A compiled row key: encodes and decodes. Planning is in `planner.ts`. */
 
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
 
-/** What a layout has beside its steps. */
+/** What a layout consists of besides its steps. */
 export interface LayoutTraits {
   readonly entity: string | undefined;
   readonly substitutions: readonly KeySubstitution[];
@@ -121,7 +122,7 @@ export class CompiledLayout implements SteppedLayout {
   private readonly ends: Int32Array;
   private readonly readSteps: StepsReader;
   private readonly writeSteps: StepsWriter;
-  /** Salts, from right to left: one may be computed over another that stands behind it. */
+  /** Salts, from right to left, since one may be computed over another that follows it. */
   private readonly patched: readonly Step[];
 
   constructor(
@@ -162,12 +163,12 @@ export class CompiledLayout implements SteppedLayout {
   private lengthError(length: number): Error {
     const why =
       length === 0
-        ? 'The row key is empty, which no table takes: give its part a value that is not empty.'
-        : `The row key has ${length} bytes; a table takes at most ${MAX_ROW_LENGTH}. Shorten its parts or hash them.`;
+        ? 'The row key is empty, which no table accepts. Give its part a non-empty value.'
+        : `The row key has ${length} bytes; a table accepts at most ${MAX_ROW_LENGTH}. Shorten its parts or hash them.`;
     return this.named(new KeyError(why, { details: { layout: this.signature } }));
   }
 
-  /** The error with the entity whose keys these are. */
+  /** Adds to the error the entity whose keys these are. */
   private named<E>(error: E): E | KeyError {
     const { entity } = this.traits;
     if (entity === undefined || !(error instanceof KeyError) || error instanceof MissingTextError)
@@ -191,7 +192,7 @@ export class CompiledLayout implements SteppedLayout {
     } catch (error) {
       throw this.rowError(row, error instanceof Error ? error.message : String(error), error);
     }
-    if (at !== row.length) throw this.rowError(row, `${row.length - at} bytes stand behind its last part`);
+    if (at !== row.length) throw this.rowError(row, `${row.length - at} bytes follow its last part`);
   }
 
   decodeLast(row: Uint8Array): unknown {
@@ -205,7 +206,7 @@ export class CompiledLayout implements SteppedLayout {
     } catch (error) {
       throw this.rowError(row, error instanceof Error ? error.message : String(error), error);
     }
-    if (at !== row.length) throw this.rowError(row, 'the bytes of its parts are others');
+    if (at !== row.length) throw this.rowError(row, 'its parts encode to other bytes');
     return target[last.names[0]!];
   }
 
@@ -213,7 +214,7 @@ export class CompiledLayout implements SteppedLayout {
     if (cause instanceof MissingTextError) return cause;
     const keyHex = toHex(row);
     return new KeyError(
-      `The row ${keyHex} is not of the layout "${this.signature}": ${why}. It was written by another layout or program.`,
+      `The row ${keyHex} does not have the layout "${this.signature}": ${why}. It was written by another layout or program.`,
       { cause, details: { keyHex, layout: this.signature } },
     );
   }
@@ -228,8 +229,7 @@ export class CompiledLayout implements SteppedLayout {
       pieces.push({ element: step.signature, parts: step.names, start, end, derived: step.derived });
       start = end;
     }
-    if (start < row.length)
-      throw this.rowError(row, `${row.length - start} bytes stand behind its last part`);
+    if (start < row.length) throw this.rowError(row, `${row.length - start} bytes follow its last part`);
     return pieces;
   }
 
@@ -285,7 +285,10 @@ export class CompiledLayout implements SteppedLayout {
   }
 }
 
-/** Whether keys of the layout hold a part's text as columns do, so that `encode` takes a `StoredText` in its place. */
+/**
+ * Whether keys of the layout hold the part's text exactly as columns do, so that `encode` accepts a `StoredText` for
+ * it.
+ */
 export function takesStoredText(layout: KeyLayout, part: string): boolean {
   if (!(layout instanceof CompiledLayout)) return false;
   const steps = layout.steps.filter(({ names }) => names.includes(part));

@@ -23,7 +23,7 @@ import { planDirectly, planEquality, type SteppedLayout } from './direct-plan.js
 import { absoluteRange, EVERYTHING, type FieldRanges, type RelativeRange } from './ranges.js';
 import type { KeyBytes, StepTest, StepWalk } from './step.js';
 
-/** Holding rows to what the byte ranges could not decide. */
+/** Tests rows on what the byte ranges could not decide. */
 
 /** A check of whole rows: layout, record type and every condition. */
 export function rowCheck(layout: SteppedLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
@@ -48,22 +48,25 @@ function passes(layout: SteppedLayout, tests: readonly (StepTest | undefined)[],
   });
 }
 
-/** One combination of fixed values, and one range at most, walked through the steps of a layout: prefixes, then ranges. */
+/**
+ * Walks one combination of fixed values, and at most one range, through the steps of a layout: first prefixes, then
+ * ranges.
+ */
 
 type Span = NonNullable<OrderedConditions['span']>;
 
-/** The bytes that the keys of a range begin with. */
+/** The common leading bytes of the keys of a range. */
 export interface Lead {
   readonly bytes: Uint8Array;
-  /** The same without what is derived: in the order of the key's parts. */
+  /** The same without derived bytes: in the order of the key's parts. */
   readonly logical: Uint8Array;
-  /** Of leads with the same logical bytes that follow each other in the order of parts: their number, from 1 on. */
+  /** The position of the lead, from 1 on, among consecutive leads with the same logical bytes. */
   readonly serial: number;
-  /** What it was before the record type; undefined until that was passed. */
+  /** The lead before the record type was appended; undefined until then. */
   readonly beforeType: Lead | undefined;
 }
 
-/** A range and what its keys begin with. */
+/** A range with the lead of its keys. */
 export interface LedRange extends KeyRange {
   readonly lead: Lead;
 }
@@ -71,25 +74,25 @@ export interface LedRange extends KeyRange {
 const NO_LEAD: Lead = { bytes: EMPTY_BYTES, logical: EMPTY_BYTES, serial: 0, beforeType: undefined };
 const ALL: FieldRanges = { ranges: [EVERYTHING], exact: true, ordered: true, narrow: false };
 
-/** What is written into it is taken out before anything else is written. */
+/** Scratch buffer; its content is copied out before the next use. */
 const out = new KeyWriter();
 
 export class Walk implements StepWalk {
-  /** Whether all rows of the ranges meet every condition. */
+  /** Whether all rows of the ranges satisfy every condition. */
   exact = true;
-  /** Whether the rows of one lead come in the order of the key's parts. */
+  /** Whether the rows of one lead are in the order of the key's parts. */
   ordered = true;
-  /** Whether anything but the fan-out narrows the table. */
+  /** Whether anything besides the fan-out narrows the table. */
   narrowed = false;
   fanOut = 1;
-  /** The step at which it stopped, or the number of steps. */
+  /** The step at which the walk stopped, or the number of steps. */
   stopIndex = 0;
-  /** Where the record type begins in the keys; undefined until it was passed. */
+  /** The offset of the record type in the keys; undefined before the walk passes it. */
   typeOffset: number | undefined;
-  /** Where the last derived step that was passed ends. */
+  /** The end of the last derived step that the walk passed. */
   derivedEnd = 0;
   private leads: Lead[] = [NO_LEAD];
-  /** Set when the walk stopped before the last step: the rest is a range behind each lead. */
+  /** Set if the walk stopped before the last step: the ranges after each lead. */
   private stopped: readonly RelativeRange[] | undefined;
   private spanTaken = false;
   private readonly applied = new Set<string>();
@@ -104,16 +107,16 @@ export class Walk implements StepWalk {
     if (this.stopped !== undefined) this.finish();
   }
 
-  /** Whether every part was given: the ranges are whole keys. */
+  /** Whether every part has a value, so that the ranges are whole keys. */
   get isWhole(): boolean {
     return this.stopped === undefined;
   }
 
-  /** The rows, one interval a lead; points when the walk reached the end. */
+  /** The ranges of rows, one for each lead and stopped range; points if the walk reached the end. */
   ranges(): LedRange[] {
     const relative = this.stopped;
     if (relative === undefined) {
-      // No table takes an empty row.
+      // No table accepts an empty row.
       const rows = this.leads.filter((lead) => lead.bytes.length > 0);
       return rows.map((lead) => ({ start: lead.bytes, stop: keyAfter(lead.bytes), lead }));
     }
@@ -219,7 +222,7 @@ export class Walk implements StepWalk {
     return false;
   }
 
-  /** What the steps behind the stop leave open. */
+  /** Decides what the steps after the stop leave open. */
   private finish(): void {
     const rest = this.layout.steps.slice(this.stopIndex);
     const asked = [...Object.keys(this.values), ...(this.span === undefined ? [] : [this.span.name])];
@@ -243,8 +246,8 @@ function extended(lead: Lead, bytes: Uint8Array, logical: Uint8Array): Lead {
 }
 
 /**
- * Conditions -> byte ranges. Each combination of `in` values is walked through the layout by itself; here the ranges
- * are put together, and it is decided how their rows come in the order of the key's parts.
+ * Turns conditions into byte ranges. Each combination of `in` values is walked through the layout separately; this file
+ * joins their ranges and decides how to read the rows in the order of the key's parts.
  */
 
 /** @throws KeyError as `KeyLayout.plan`. */
@@ -281,7 +284,7 @@ function kindOf(walks: readonly Walk[], ranges: readonly LedRange[]): KeyPlan['k
   return ranges.length === 1 ? 'range' : 'ranges';
 }
 
-/** What stands before the record type, where each of the plan's ranges has a lead of its own there. */
+/** The bytes before the record type, if each of the plan's ranges has a lead of its own there. */
 function beforeType(
   layout: SteppedLayout,
   walks: readonly Walk[],
@@ -309,7 +312,7 @@ function isPlainFrom(layout: SteppedLayout, index: number): boolean {
   return layout.steps.slice(index).every((step) => !step.derived);
 }
 
-/** In byte order, without repetitions. */
+/** The ranges in byte order, without duplicates. */
 function distinct(ranges: readonly LedRange[]): LedRange[] {
   const sorted = [...ranges].sort((a, b) => compareBytes(a.start, b.start));
   return sorted.filter((range, i) => i === 0 || !equalBytes(range.start, sorted[i - 1]!.start));
@@ -327,14 +330,14 @@ function orderOf(
   return isSequence(ranges) ? 'sequence' : 'merge';
 }
 
-/** Whether an `in` list goes over a part whose bytes are not in the order of its values. */
+/** Whether an `in` list covers a part whose byte order is not the order of its values. */
 function variesUnordered(layout: SteppedLayout, { fixed }: OrderedConditions): boolean {
   return layout.steps.some(
     (step) => !step.derived && !step.ordered && step.names.some((name) => (fixed.get(name)?.length ?? 0) > 1),
   );
 }
 
-/** Whether ranges in byte order are in the order of parts: each holds rows that stand before those of the next. */
+/** Whether ranges in byte order are also in the order of parts: the rows of each precede those of the next. */
 function isSequence(ranges: readonly LedRange[]): boolean {
   for (let i = 1; i < ranges.length; i++) {
     const a = ranges[i - 1]!.lead;
@@ -347,7 +350,7 @@ function isSequence(ranges: readonly LedRange[]): boolean {
   return true;
 }
 
-/** From which byte on the rows of all ranges compare in the order of parts; undefined when there is no such byte. */
+/** The offset from which comparing the rows of all ranges gives the order of parts; undefined if there is none. */
 function mergeOffset(walks: readonly Walk[], ranges: readonly LedRange[]): number | undefined {
   const offset = walks[0]!.derivedEnd;
   if (walks.some((walk) => walk.derivedEnd !== offset)) return undefined;
@@ -361,7 +364,7 @@ function mergeOffset(walks: readonly Walk[], ranges: readonly LedRange[]): numbe
   return before === undefined ? 0 : offset;
 }
 
-/** Parts that the key keeps only as a digest or a bucket, and whose condition that does not decide. */
+/** Parts that the key holds only as a digest or a bucket that does not decide their condition. */
 function inexactParts(layout: SteppedLayout, { fixed, span }: OrderedConditions): string[] {
   const parts = layout.parts.filter(
     ({ name, recoverable }) => !recoverable && (fixed.has(name) || span?.name === name),
@@ -377,7 +380,7 @@ function inexactParts(layout: SteppedLayout, { fixed, span }: OrderedConditions)
     );
 }
 
-/** Constants behind the ranges' leads that stand at a fixed place: a filter can hold rows to them. */
+/** A filter on constants at a fixed offset after the ranges' leads; undefined if there are none. */
 function residualOf(layout: SteppedLayout, walks: readonly Walk[]): Filter | undefined {
   const from = Math.min(...walks.map((walk) => walk.stopIndex));
   const found: Filter[] = [];
@@ -392,7 +395,7 @@ function residualOf(layout: SteppedLayout, walks: readonly Walk[]): Filter | und
   return found.length > 1 ? filters.all(...found) : found[0];
 }
 
-/** A row without what is derived from other parts: such bytes compare in the order of the key's parts. */
+/** A row without bytes derived from other parts: such rows compare in the order of the key's parts. */
 export function logicalBytes(layout: SteppedLayout, row: Uint8Array): Uint8Array {
   if (layout.steps.every((step) => !step.derived)) return row;
   const bytes = new Uint8Array(row.length);

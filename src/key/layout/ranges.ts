@@ -4,7 +4,7 @@ import { KeyWriter } from '../codecs/index.js';
 import type { KeyRange } from '../types.js';
 import { queryError, type SpanCondition } from './conditions.js';
 
-/** A part that stands in the key whole: what ranges and plans need of its step. */
+/** A part that the key holds whole, as ranges and plans see its step. */
 export interface KeyField {
   readonly name: string;
   readonly codec: BaseCodec<unknown>;
@@ -22,34 +22,34 @@ export interface KeyField {
   bytesOf(value: unknown): Uint8Array;
 
   /**
-   * Appends what the bytes of all values that start (`suffix`: end) with `value` start with.
-   * @returns whether all such bytes are of such values; undefined when the codec has no such prefixes.
+   * Appends the common leading bytes of all values that start (`suffix`: end) with `value`.
+   * @returns whether all keys with these bytes have such values; undefined if the codec has no such prefixes.
    */
   writePrefix(value: unknown, suffix: boolean, out: KeyWriter): boolean | undefined;
 }
 
-/** The byte ranges of one part's range, behind a prefix of bytes. */
+/** The byte ranges of a range condition on one part, relative to a prefix. */
 
-/** A range relative to a prefix, as bytes that follow it. */
+/** A range relative to a prefix: the bytes that follow the prefix. */
 export interface RelativeRange {
-  /** Where it starts; undefined for the prefix itself. */
+  /** Start of the range; undefined for the prefix itself. */
   readonly start: Uint8Array | undefined;
   readonly startAt: Edge;
-  /** Where it stops; undefined for the prefix's end. */
+  /** End of the range; undefined for the end of the prefix. */
   readonly stop: Uint8Array | undefined;
   readonly stopAt: Edge;
 }
 
-/** Before the bytes, behind the row that they are, or behind all rows that begin with them. */
+/** A position: before the bytes, after the row with exactly these bytes, or after all rows that begin with them. */
 export type Edge = 'before' | 'behindRow' | 'behindPrefix';
 
 export interface FieldRanges {
   readonly ranges: readonly RelativeRange[];
-  /** Whether every row of the ranges meets the condition. */
+  /** Whether every row of the ranges satisfies the condition. */
   readonly exact: boolean;
-  /** Whether the ranges, in the order given, hold the rows in the order of the part. */
+  /** Whether the ranges, in the given order, hold the rows in the order of the part. */
   readonly ordered: boolean;
-  /** Whether they leave out anything at all. */
+  /** Whether the ranges exclude anything. */
   readonly narrow: boolean;
 }
 
@@ -62,7 +62,10 @@ export const EVERYTHING: RelativeRange = Object.freeze({
 const INEXACT: FieldRanges = { ranges: [EVERYTHING], exact: false, ordered: false, narrow: false };
 const scratch = new KeyWriter();
 
-/** @throws KeyError on a bad value or a condition that the part's type does not have. */
+/**
+ * Computes the byte ranges.
+ * @throws KeyError on a bad value, or a condition that the part's type does not support.
+ */
 export function fieldRanges(field: KeyField, condition: SpanCondition): FieldRanges {
   if (condition.kind === 'range')
     return boundedRanges(field, { lower: condition.lower, upper: condition.upper });
@@ -77,7 +80,10 @@ export function fieldRanges(field: KeyField, condition: SpanCondition): FieldRan
     ) {
       return { ...INEXACT, ordered: field.codec.ordered };
     }
-    throw queryError(field.name, `(${field.codec.name}) knows no ${condition.kind}. Use a range or equality`);
+    throw queryError(
+      field.name,
+      `(${field.codec.name}) does not support ${condition.kind}. Use a range or equality`,
+    );
   }
   if (scratch.length === 0)
     return exact ? { ...INEXACT, exact } : { ...INEXACT, ordered: field.codec.ordered };
@@ -90,7 +96,7 @@ function boundedRanges(field: KeyField, range: ValueRange): FieldRanges {
   if (field.codec.ordered) {
     return { ranges: [boundedRange(field, range)], exact: true, ordered: true, narrow: true };
   }
-  // The codec checks the bounds even where they do not narrow the bytes.
+  // The codec checks the bounds even if they do not narrow the bytes.
   if (range.lower !== undefined) field.bytesOf(range.lower.value);
   if (range.upper !== undefined) field.bytesOf(range.upper.value);
   const pieces = field.codec.pieces(range);
@@ -101,8 +107,8 @@ function boundedRanges(field: KeyField, range: ValueRange): FieldRanges {
 }
 
 /**
- * Text that a separator ends is not in order (`a#` stands behind `a!#`), but no text of the range stands before the
- * bare bytes of the lower bound, or behind those of the upper one up to its first byte below the separator.
+ * Text with a separator is not in byte order (`a#` follows `a!#`). Still, no text of the range precedes the bare bytes
+ * of the lower bound, or follows those of the upper one up to its first byte below the separator.
  */
 function separatedRange(field: KeyField, { lower, upper }: ValueRange): FieldRanges {
   if (field.inverted) return INEXACT;
@@ -121,7 +127,7 @@ function separatedRange(field: KeyField, { lower, upper }: ValueRange): FieldRan
 
 function boundedRange(field: KeyField, { lower, upper }: ValueRange): RelativeRange {
   const [first, last] = field.reversed ? [upper, lower] : [lower, upper];
-  // Behind the last part nothing follows; behind any other stand all keys that begin with its bytes.
+  // No bytes follow the last part; any other part is followed by all keys that begin with its bytes.
   const behind = field.last ? 'behindRow' : 'behindPrefix';
   return {
     start: first && field.bytesOf(first.value),
@@ -131,7 +137,7 @@ function boundedRange(field: KeyField, { lower, upper }: ValueRange): RelativeRa
   };
 }
 
-/** The rows that a relative range holds behind `prefix`; undefined when there are none. */
+/** The rows of a relative range after `prefix`; undefined if there are none. */
 export function absoluteRange(prefix: Uint8Array, range: RelativeRange): KeyRange | undefined {
   const start = range.start === undefined ? prefix : edge(concatBytes(prefix, range.start), range.startAt);
   if (start === undefined) return undefined;

@@ -1,13 +1,13 @@
-/** Cutting a space of bytes, digits or texts into equal shares. */
+/** Divides a space of bytes, digits or texts into equal shares. */
 
 import { compareBytes, concatBytes, fromLatin1 } from '../../bytes/index.js';
 import { KeyWriter } from '../codecs/writer.js';
 import type { SplitOptions } from '../types.js';
 
-/** Split keys of HBase's `UniformSplit` and its string splits have this many bytes. */
+/** The length in bytes of split keys from HBase's `UniformSplit` and its string splits. */
 export const UNIFORM_BYTES = 8;
 
-/** Equal steps over all byte strings, as HBase's `UniformSplit` (8 bytes) does; fewer bytes when there are only those. */
+/** Equal steps over all byte strings of 8 bytes, as HBase's `UniformSplit`, or of `width` bytes if that is less. */
 export function uniformSplits(width: number, regions: number): Uint8Array[] {
   const bytes = Math.min(width, UNIFORM_BYTES);
   return cuts(0n, 256n ** BigInt(bytes), regions).map((value) => bigBytes(value, 256, bytes));
@@ -21,7 +21,7 @@ export function textSplits(radix: number, width: number, regions: number): Uint8
   );
 }
 
-/** Digits that keys are written in: between two values of one alphabet all split keys are of it, too. */
+/** Alphabets in which keys are written. Split keys between two values of one alphabet use it too. */
 const ALPHABETS: readonly string[] = [
   '0123456789',
   '0123456789abcdef',
@@ -32,10 +32,10 @@ const ALPHABETS: readonly string[] = [
   '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz',
 ];
 
-/** At least this many digits tell keys of texts apart: two ends of one digit leave room for few cuts. */
+/** Text split keys have at least this many digits; fewer would leave room for few cuts. */
 const LEAST_DIGITS = 4;
 
-/** Equal steps between the first and the last value, where they are given. */
+/** Equal steps between the first and the last value, if both are given. */
 export function betweenSplits(
   prefix: Uint8Array,
   regions: number,
@@ -70,7 +70,7 @@ function alphabetSplits(alphabet: string, first: string, last: string, regions: 
   const radix = alphabet.length;
   const digits = (text: string, fill: number): number[] =>
     Array.from({ length: width }, (_, i) => (i < text.length ? alphabet.indexOf(text[i]!) : fill));
-  // The last value stands for all texts that begin with it.
+  // The last value includes all texts that begin with it.
   const from = bigOf(digits(low, 0), radix, width);
   const to = bigOf(digits(high, radix - 1), radix, width) + 1n;
   return cuts(from, to, regions).map((value) =>
@@ -91,7 +91,7 @@ function bigBytes(value: bigint, radix: number, width: number): Uint8Array {
   return out;
 }
 
-/** Values that cut [first, last) into `regions` equal pieces; fewer when there are fewer values than regions. */
+/** Values that divide [first, last) into `regions` equal shares; fewer if there are not enough values. */
 function cuts(first: bigint, last: bigint, regions: number): bigint[] {
   const span = last - first;
   const count = span < BigInt(regions) ? Number(span) : regions;
@@ -101,7 +101,7 @@ function cuts(first: bigint, last: bigint, regions: number): bigint[] {
   return values;
 }
 
-/** Rows of the sample that cut it into equal shares. */
+/** Rows of the sample that divide it into equal shares. */
 export function quantiles(samples: readonly Uint8Array[], regions: number): Uint8Array[] {
   const sorted = [...samples].sort(compareBytes);
   const keys: Uint8Array[] = [];

@@ -4,110 +4,119 @@ import type { KeyValues, OrderedConditions, SpanCondition } from './conditions.j
 import type { FieldRanges, KeyField } from './ranges.js';
 
 /**
- * The steps that a compiled layout is made of, left to right. Each writes, reads and skips its own bytes, and knows how a
- * search goes over them: nothing else asks what sort of step it is.
+ * The steps of a compiled layout, left to right. Each step writes, reads and skips its own bytes and takes part in
+ * planning; other code never depends on the kind of a step.
  */
 
-/** Whether the bytes of a step, from `start` to `end` of a row, meet what was asked. */
+/** Whether a step's bytes, from `start` to `end` of a row, satisfy the conditions. */
 export type StepTest = (row: Uint8Array, start: number, end: number) => boolean;
 
-/** A part whose bytes are its codec's: generated code reads and writes it without asking the step. */
+/** A part stored as its codec writes it: generated code reads and writes it without calling the step. */
 export interface InlinePart {
   readonly name: string;
   readonly codec: BaseCodec<unknown>;
-  /** Bytes that end the value. */
+  /** The number of bytes in the terminator. */
   readonly endLength: number;
-  /** Whether the codec's bytes are written as they are, but for what `frame` does. */
+  /** Whether the codec's bytes are stored unchanged, apart from `frame`. */
   readonly writable: boolean;
   readonly framed: boolean;
 }
 
-/** Splits of what stands behind a step. */
+/** The split points within the steps that follow. */
 export type SplitBehind = (prefix: Uint8Array, regions: number) => Uint8Array[];
 
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
 export abstract class Step {
-  /** Stands in the layout's signature. */
+  /** The step as it appears in the layout's signature. Frozen. */
   abstract readonly signature: string;
-  /** Bytes it takes in every key, or undefined when they differ. */
+  /** The number of bytes in every key, or undefined if it varies. */
   abstract readonly width: number | undefined;
-  /** Whether it says nothing that other steps do not say: it is computed from parts that stand elsewhere whole. */
+  /** Whether the step adds no information: it is computed from parts that the key holds whole elsewhere. */
   abstract readonly derived: boolean;
-  /** The parts that its bytes are made of. */
+  /** The parts from which the bytes are computed. */
   readonly names: readonly string[] = NO_NAMES;
-  /** Whether its bytes are in the order of its parts' values. */
+  /** Whether byte order is the order of its parts' values. */
   readonly ordered: boolean = true;
-  /** What stands there in every key, if it is always the same. */
+  /** The bytes, if they are the same in every key. */
   readonly constant: Uint8Array | undefined = undefined;
   readonly isRecordType: boolean = false;
-  /** Where `width` is undefined: how its end is found (steps with the same text find it alike), and its least bytes. */
+  /**
+   * If `width` is undefined: the rule that finds the end (steps with the same text use the same rule), and the least
+   * number of bytes.
+   */
   readonly ends: { readonly ending: string; readonly least: number } | undefined = undefined;
   /** False when equal values can get different bytes. */
   readonly deterministic: boolean = true;
   readonly inline: InlinePart | undefined = undefined;
-  /** The part that stands there whole, if one does. */
+  /** The part that the step holds whole, if any. */
   readonly field: KeyField | undefined = undefined;
-  /** Whether `encode` only makes room: `patch` fills it in when the rest of the key is there. */
+  /** Whether `encode` only reserves space that `patch` fills once the rest of the key is written. */
   readonly patches: boolean = false;
 
   /** Appends its bytes. @throws KeyError naming the part. */
   abstract encode(values: KeyValues, out: KeyWriter): void;
 
-  /** Of a step that `patches`: writes its bytes into a key that is there else; `ends` holds where each step ends. */
+  /** For a step that `patches`: writes its bytes into an otherwise complete key. `ends` holds the end of each step. */
   patch(_out: KeyWriter, _ends: Int32Array): void {}
 
-  /** Reads its bytes from `at` on into `target`; gives their end. @throws KeyError. */
+  /** Reads its bytes from `at` on into `target`; returns their end. @throws KeyError. */
   abstract decode(row: Uint8Array, at: number, target: Record<string, unknown>): number;
 
-  /** The end of its bytes, which begin at `at`, or -1 when there are none such. */
+  /** The end of its bytes, which begin at `at`, or -1 if they are invalid. */
   abstract skip(row: Uint8Array, at: number): number;
 
-  /** Goes over its bytes in a walk; false where the walk stops. @throws KeyError on what it cannot be asked. */
+  /**
+   * Takes the walk past this step's bytes; returns false if the walk stops. @throws KeyError on a condition that the
+   * step does not support.
+   */
   abstract pass(walk: StepWalk): boolean;
 
-  /** Whether rows whose bytes differ from here on are out of the order of their parts. `later` stand behind it. */
+  /**
+   * Whether rows whose bytes differ from here on are out of the order of their parts. `later` are the steps that
+   * follow.
+   */
   disorders(_later: readonly Step[], _isKnown: (name: string) => boolean): boolean {
     return false;
   }
 
-  /** Of a part that cannot be read back: whether its bytes alone decide the condition. */
+  /** For a part that cannot be decoded: whether its bytes alone decide the condition. */
   decides(_condition: SpanCondition): boolean {
     return false;
   }
 
-  /** A test of its bytes where decoding gives no value to test; undefined when there is nothing to be tested. */
+  /** A test of its bytes, for parts whose decoding gives no value to test; undefined if there is nothing to test. */
   testOf(_asked: OrderedConditions): StepTest | undefined {
     return undefined;
   }
 
-  /** The start in ms of the span of time that its bytes at `at` stand for; undefined of other steps. */
+  /** The start, in ms, of the time span stored at `at`; undefined for other steps. */
   spanStart(_row: Uint8Array, _at: number, _part: string, _width: number): number | undefined {
     return undefined;
   }
 
-  /** Where to cut the keys that begin with `prefix` into `regions` shares; the prefix itself is no cut. */
+  /** Points that split the keys which begin with `prefix` into `regions` shares, without the prefix itself. */
   splits(_prefix: Uint8Array, _regions: number, _behind: SplitBehind, _options: SplitOptions): Uint8Array[] {
     return [];
   }
 }
 
-/** Whether a derived step that is open stands before a part that is open, too. */
+/** Whether an undetermined derived step precedes an undetermined part. */
 export function precedesOpenPart(later: readonly Step[], isKnown: (name: string) => boolean): boolean {
   return later.some((step) => !step.derived && step.names.some((name) => !isKnown(name)));
 }
 
-/** What writes bytes for values: a step. */
+/** A step as a writer of bytes for given values. */
 export interface KeyBytes {
   encode(values: KeyValues, out: KeyWriter): void;
 }
 
 /**
- * A search as a step meets it: what is asked, and where the step says what follows for its bytes. Each method that goes
- * on or stops gives what `Step.pass` answers.
+ * The state of planning as a step sees it: the conditions, and methods that record the step's bytes. Methods that
+ * continue or stop the walk return the result for `Step.pass`.
  */
 export interface StepWalk {
-  /** The one part that is asked for with a range, if any. */
+  /** The one part with a range condition, if any. */
   readonly span: OrderedConditions['span'];
 
   /** Whether a part has a single value. */
@@ -116,36 +125,38 @@ export interface StepWalk {
   /** The bytes that a step has for the values. @throws KeyError. */
   bytesOf(step: KeyBytes): Uint8Array;
 
-  /** Appends the bytes of the step at `index` to `target`; false when a part of it is not given. */
+  /** Appends the bytes of the step at `index` to `target`; returns false if one of its parts has no value. */
   writeStep(index: number, target: KeyWriter): boolean;
 
-  /** `width` bytes of the whole key from here on; undefined unless every part is given. */
+  /** `width` bytes of the whole key from here on; undefined unless every part has a value. */
   bytesOfWholeKey(width: number): Uint8Array | undefined;
 
-  /** Whether every step from behind here to the range's own part has its value. */
+  /** Whether every part from the next step up to the range's part has a value. */
   leadsToSpan(): boolean;
 
-  /** Appends what every key has here. */
+  /** Appends bytes that are the same in every key. */
   append(bytes: Uint8Array): boolean;
 
-  /** As `append`, of the record type. */
+  /** Like `append`, for the record type. */
   appendType(bytes: Uint8Array): boolean;
 
-  /** Appends the bytes of parts that are given. */
+  /** Appends the bytes of parts that have values. */
   appendParts(names: readonly string[], bytes: Uint8Array): boolean;
 
-  /** Appends what follows from parts that are given. */
+  /** Appends bytes derived from parts that have values. */
   appendDerived(bytes: Uint8Array): boolean;
 
-  /** Goes on behind each of the choices, one of which every row has. @throws KeyError when there are too many ranges. */
+  /**
+   * Continues after each of the choices; every row has one of them. @throws KeyError when there are too many ranges.
+   */
   fanOutOver(choices: readonly Uint8Array[], signature: string): boolean;
 
-  /** Goes on behind each of the choices; the others hold no row that is meant. @throws KeyError as `fanOutOver`. */
+  /** Continues after each of the choices; rows with others do not match. @throws KeyError as `fanOutOver`. */
   appendEach(choices: readonly Uint8Array[], inOrder: boolean, signature: string): boolean;
 
-  /** Stops before a step of which nothing is known. */
+  /** Stops before a step about which nothing is known. */
   stop(): boolean;
 
-  /** Stops within a step, at ranges of its bytes that stand for conditions on these parts. */
+  /** Stops within a step, at ranges of its bytes for the conditions on these parts. */
   stopAt(names: readonly string[], found: FieldRanges): boolean;
 }

@@ -1,8 +1,8 @@
 /**
- * Codecs of KijiSchema's FORMATTED row keys (`FormattedEntityId`): text ends with 00, last or not, and holds no NUL;
- * numbers are big-endian with the sign bit flipped. The hash before them is
- * `hash([...], { bytes: hashSize })` over the leading parts; HASH PREFIXED and SUPPRESS FIELDS are its `keep`.
- * Null components are not supported: every part needs a value.
+ * Codecs of KijiSchema's FORMATTED row keys (`FormattedEntityId`). Text always ends with 00 and contains no NUL;
+ * numbers are big-endian with the sign bit flipped. The hash before them is `hash([...], { bytes: hashSize })` over the
+ * leading parts; HASH PREFIXED and SUPPRESS FIELDS correspond to its `keep`. Null components are not supported: every
+ * part needs a value.
  */
 
 import type { ScalarCodec } from '../codecs/base.js';

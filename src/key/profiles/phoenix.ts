@@ -7,7 +7,7 @@ import { float32, float64 } from '../codecs/numbers.js';
 import { StringCodec } from '../codecs/text.js';
 import type { KeyWriter } from '../codecs/writer.js';
 
-/** FLOAT and DOUBLE: Rowan's bytes plus one, which leaves 00.. for null. */
+/** FLOAT and DOUBLE: Rowan's bytes plus one, since Phoenix reserves 00.. for null. */
 export class PhoenixFloatCodec extends BaseCodec<number> {
   readonly fixedLength: number;
   private readonly inner: BaseCodec<number>;
@@ -43,7 +43,7 @@ function addOne(bytes: Uint8Array, start: number, end: number, delta: 1 | -1): v
   }
 }
 
-/** TIMESTAMP: ms as DATE has them, then 4 bytes of nanoseconds below the millisecond, which a Date has none of. */
+/** TIMESTAMP: ms as in DATE, then 4 bytes for the nanoseconds below the millisecond, always zero for a Date. */
 export class PhoenixTimestampCodec extends BaseCodec<Date> {
   readonly name = 'phoenix.timestamp';
   readonly fixedLength = 12;
@@ -73,7 +73,8 @@ export class UnsignedDateCodec extends DateCodec {
   override readonly ordered = true;
 
   override write(value: Date, out: KeyWriter): void {
-    if (value instanceof Date && value.getTime() < 0) throw badValue(this.name, value, 'a time from 1970 on');
+    if (value instanceof Date && value.getTime() < 0)
+      throw badValue(this.name, value, 'a time not before 1970');
     super.write(value, out);
   }
 
@@ -89,8 +90,9 @@ export class UnsignedDateCodec extends DateCodec {
 }
 
 /**
- * Codecs of the types of Apache Phoenix (`org.apache.phoenix.schema.types`), for tables that Phoenix wrote or reads.
- * `desc(...)` is Phoenix's DESC; `salt(n, { algorithm: 'phoenix' })` its SALT_BUCKETS. A null VARCHAR is the empty text.
+ * Codecs of the types of Apache Phoenix (`org.apache.phoenix.schema.types`), for tables shared with Phoenix.
+ * `desc(...)` is Phoenix's DESC; `salt(n, { algorithm: 'phoenix' })` is its SALT_BUCKETS. A null VARCHAR is the empty
+ * string.
  */
 
 /** Phoenix's type names, in lower camel case. */
@@ -106,15 +108,15 @@ export const phoenix = Object.freeze({
   float: new PhoenixFloatCodec('phoenix.float', float32) as ScalarCodec<number>,
   double: new PhoenixFloatCodec('phoenix.double', float64) as ScalarCodec<number>,
   boolean,
-  /** Ends with 00 (FF when descending) where it is not last, so it holds no NUL. */
+  /** Ended by 00 (FF if descending) unless it is last, so the text may not contain NUL. */
   varchar: new StringCodec('phoenix.varchar', 'separated') as ScalarCodec<string>,
-  /** `width` ASCII characters, filled up with spaces. */
+  /** `width` ASCII characters, padded with spaces. */
   char: (width: number): ScalarCodec<string> => fixedString(width),
-  /** `width` bytes, filled up with zeros. */
+  /** `width` bytes, padded with zeros. */
   binary: (width: number): ScalarCodec<Uint8Array> => fixedBytes(width, 0),
-  /** Any bytes, last in the key and ascending. */
+  /** Arbitrary bytes; only last in the key and ascending. */
   varbinary: new BytesCodec('phoenix.varbinary', 'rest') as ScalarCodec<Uint8Array>,
-  /** Any bytes anywhere: escaped as Rowan's own `bytes`. */
+  /** Arbitrary bytes at any position, escaped like Rowan's own `bytes`. */
   varbinaryEncoded: bytes,
   date,
   time: date,

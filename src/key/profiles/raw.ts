@@ -1,6 +1,6 @@
 /**
- * Codecs of tables that programs wrote with HBase's `Bytes.toBytes`: two's complement, IEEE 754, text without an end.
- * Where their byte order is not the order of values, ranges are still right: they are cut at zero, or rows checked.
+ * Codecs of tables written with HBase's `Bytes.toBytes`: two's complement, IEEE 754, text without a terminator. If byte
+ * order is not the order of values, ranges still give correct results: they are split at zero, or each row is tested.
  */
 
 import type { BaseCodec, ScalarCodec } from '../codecs/base.js';
@@ -10,7 +10,7 @@ import { int16, int32 } from '../codecs/integers.js';
 import { RawFloatCodec, RawIntegerCodec, RawLongCodec, RawSafeIntegerCodec } from '../codecs/raw-numbers.js';
 import { StringCodec, separatedString } from '../codecs/text.js';
 
-/** Codecs of `Bytes.toBytes`. `string` and `bytes` have no end, so they go last in a key. */
+/** Codecs of `Bytes.toBytes`. `string` and `bytes` have no terminator, so they must be last in a key. */
 export const raw = Object.freeze({
   /** `Bytes.toBytes(String)`. */
   string: new StringCodec('raw.string', 'rest') as ScalarCodec<string>,
@@ -27,7 +27,7 @@ export const raw = Object.freeze({
   boolean: new BooleanCodec('raw.boolean', 0xff) as ScalarCodec<boolean>,
   float32: new RawFloatCodec('raw.float32', 4) as ScalarCodec<number>,
   float64: new RawFloatCodec('raw.float64', 8) as ScalarCodec<number>,
-  /** Text that one ASCII character ends (`a#b`), which it must not hold. Nothing ends it at the end of a key. */
+  /** Text ended by one ASCII character (`a#b`), which it may not contain. The last part of a key has no terminator. */
   joined: (separator: string): ScalarCodec<string> =>
     separatedString(`raw.joined(${JSON.stringify(separator)})`, separator),
 });

@@ -7,15 +7,15 @@ import { fieldRanges, type KeyField } from '../ranges.js';
 import { betweenSplits, textSplits, UNIFORM_BYTES, uniformSplits } from '../split-cuts.js';
 import { type InlinePart, type SplitBehind, Step, type StepWalk } from '../step.js';
 
-/** A part that stands in the key whole: its codec's bytes, framed so that the next part can be found. */
+/** A part that the key holds whole: its codec's bytes, framed so that the next part can be found. */
 
-/** What is written into it is taken out before anything else is written. */
+/** Scratch buffer; its content is copied out before the next use. */
 const scratch = new KeyWriter(64);
 
 const ESCAPE = 0xff;
 const END = 0x01;
 
-/** How this field's end is found, here. */
+/** How the end of this field is found. */
 type Ending = 'length' | 'self' | 'escaped' | 'separated' | 'row';
 
 export class FieldStep extends Step implements KeyField {
@@ -31,7 +31,7 @@ export class FieldStep extends Step implements KeyField {
   private readonly ending: Ending;
   private readonly mask: number;
   private readonly scratch: KeyWriter | undefined;
-  /** Set by `endAt`: whether the bytes hold escapes. */
+  /** Set by `endAt`: whether the bytes contain escapes. */
   hasEscapes = false;
 
   constructor(
@@ -44,7 +44,7 @@ export class FieldStep extends Step implements KeyField {
     this.signature = `${name}:${inverted ? `desc(${codec.name})` : codec.name}`;
     this.reversed = inverted !== codec.descending;
     this.mask = inverted ? 0xff : 0;
-    // An inverted text that nothing ends would sort behind its own extensions, so it always has an end.
+    // Inverted text without a terminator would sort after its own extensions, so it always gets one.
     this.ending = endingOf(codec, last && !inverted);
     this.width = codec.fixedLength;
     this.ends = this.width === undefined ? endsOf(this.ending, codec, this.mask) : undefined;
@@ -78,7 +78,7 @@ export class FieldStep extends Step implements KeyField {
     if (this.mask !== 0) out.invert(start);
   }
 
-  /** Appends what ends the value that stands from `start` on, and the escapes that this asks for. */
+  /** Appends the terminator of the value that begins at `start`, and escapes its bytes if needed. */
   frame(start: number, out: KeyWriter): void {
     if (this.ending === 'escaped') {
       out.escape(start);
@@ -94,7 +94,7 @@ export class FieldStep extends Step implements KeyField {
     for (let i = start; i < out.length; i++) {
       if (out.buffer[i] === separator) {
         const shown = separator === 0 ? 'NUL' : JSON.stringify(String.fromCharCode(separator));
-        throw badValue(this.codec.name, value, `without ${shown}, which ends it in the key`);
+        throw badValue(this.codec.name, value, `a string without ${shown}, which terminates it in the key`);
       }
     }
   }
@@ -114,7 +114,7 @@ export class FieldStep extends Step implements KeyField {
 
   decode(row: Uint8Array, at: number, target: Record<string, unknown>): number {
     const end = this.endAt(row, at);
-    if (end < 0) throw rowError(`part "${this.name}" (${this.codec.name}) is cut short or has no end`);
+    if (end < 0) throw rowError(`part "${this.name}" (${this.codec.name}) is cut short or not terminated`);
     try {
       if (this.mask === 0 && !this.hasEscapes) {
         target[this.name] = this.codec.read(row, at, end);
@@ -140,7 +140,7 @@ export class FieldStep extends Step implements KeyField {
     }
   }
 
-  /** Bytes that end the value. */
+  /** The number of bytes in the terminator. */
   get endLength(): number {
     return this.ending === 'escaped' ? 2 : this.ending === 'separated' ? 1 : 0;
   }
@@ -150,7 +150,7 @@ export class FieldStep extends Step implements KeyField {
     return end < 0 ? -1 : end + this.endLength;
   }
 
-  /** Where the value's own bytes end, or -1. */
+  /** The end of the value's own bytes, or -1. */
   endAt(row: Uint8Array, at: number): number {
     this.hasEscapes = false;
     switch (this.ending) {
@@ -180,7 +180,10 @@ export class FieldStep extends Step implements KeyField {
     if (walk.has(name)) return walk.appendParts(this.names, walk.bytesOf(this));
     if (walk.span?.name !== name) return walk.stop();
     if (!this.codec.hasRanges) {
-      throw queryError(name, 'stands in the row key as an id in no order: equality finds it, a range cannot');
+      throw queryError(
+        name,
+        'is stored in the row key as an id, which has no order. Use equality instead of a range',
+      );
     }
     return walk.stopAt(this.names, fieldRanges(this, walk.span.condition));
   }
@@ -252,7 +255,7 @@ function endingOf(codec: BaseCodec<unknown>, endsWithRow: boolean): Ending {
   }
 }
 
-/** Bytes that stand in every key: literals and the record type. */
+/** Bytes that are the same in every key: literals and the record type. */
 export class ConstStep extends Step {
   readonly derived = false;
   readonly width: number;
@@ -274,7 +277,7 @@ export class ConstStep extends Step {
 
   decode(row: Uint8Array, at: number): number {
     const end = this.skip(row, at);
-    if (end < 0) throw rowError(`byte ${at} is not the beginning of ${this.signature}`);
+    if (end < 0) throw rowError(`it does not have ${this.signature} at byte ${at}`);
     return end;
   }
 

@@ -15,16 +15,16 @@ import { textSplits, uniformSplits } from '../split-cuts.js';
 import { type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js';
 import { modulo } from './salt-step.js';
 
-/** What a digest is taken of. */
+/** The input of a digest. */
 export interface HashSource {
   readonly name: string;
   readonly codec: BaseCodec<unknown>;
 }
 
 /**
- * A digest of parts. Where nothing but the digest of several stands in the key, each but the last that has no fixed length
- * is ended (00 as 00 FF, then 00 01) before it is hashed: `CT`, `UPEK` and `CTU`, `PEK` are different keys. Where the
- * parts stand whole behind it they tell keys apart themselves, and are hashed without ends, as Kiji does.
+ * A digest of parts. If the key holds only the digest of several parts, each but the last that has no fixed length is
+ * terminated (00 as 00 FF, then 00 01) before it is hashed, so that `CT`, `UPEK` and `CTU`, `PEK` have different keys.
+ * If the parts follow whole, they distinguish the keys themselves and are hashed without terminators, as Kiji does.
  */
 export class HashStep extends Step {
   readonly signature: string;
@@ -36,14 +36,14 @@ export class HashStep extends Step {
   constructor(
     private readonly element: HashElement,
     private readonly sources: readonly HashSource[],
-    /** Whether the parts stand in the key whole as well. */
+    /** Whether the key also holds the parts whole. */
     readonly derived: boolean,
   ) {
     super();
     const { algorithm, bytes, encoding, modulo: divisor } = element;
     this.width = encoding === 'hex' ? 2 * bytes : bytes;
     this.names = sources.map(({ name }) => name);
-    // What stands between several parts says whether they are ended.
+    // The signature states whether several parts are terminated.
     const options = [
       algorithm,
       String(bytes),
@@ -105,7 +105,7 @@ export class HashStep extends Step {
     if (!this.derived && walk.span !== undefined && this.names.includes(walk.span.name)) {
       throw queryError(
         walk.span.name,
-        'stands in the row key as a digest only: equality finds it, a range cannot',
+        'is stored in the row key only as a digest. Use equality instead of a range',
       );
     }
     return walk.stop();
@@ -115,7 +115,7 @@ export class HashStep extends Step {
     return !this.names.every(isKnown);
   }
 
-  /** Digests give no value back: their bytes are held to those of the values asked for. */
+  /** A digest cannot be decoded, so its bytes are compared with those of the requested values. */
   override testOf(asked: OrderedConditions): StepTest | undefined {
     return this.derived ? undefined : encodedTest(this, asked);
   }
@@ -127,7 +127,7 @@ export class HashStep extends Step {
   }
 }
 
-/** Whether a step's bytes are those of any of the values that are asked for; undefined when they are not all given. */
+/** Tests whether a step's bytes equal those of any requested value; undefined if the values are not all given. */
 export function encodedTest(step: Step, asked: OrderedConditions): StepTest | undefined {
   const fixed = step.names.map((name) => [name, asked.fixed.get(name)] as const);
   if (fixed.some(([, values]) => values === undefined)) return undefined;

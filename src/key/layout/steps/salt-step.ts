@@ -8,14 +8,14 @@ import type { SplitOptions } from '../../types.js';
 import { type KeyValues, requireValue, rowError } from '../conditions.js';
 import { precedesOpenPart, type SplitBehind, Step, type StepWalk } from '../step.js';
 
-/** Steps that take one of a known number of byte strings of one width: a query can ask for each. */
+/** A step whose bytes are one of a known set of strings of equal length. A query can cover each of them. */
 export abstract class SpreadStep extends Step {
   abstract override readonly width: number;
   readonly derived = true;
-  /** What can stand there, in byte order. */
+  /** The possible bytes, in byte order. */
   abstract readonly choices: readonly Uint8Array[];
 
-  /** The one choice that the values of a walk lead to, or undefined. */
+  /** The one choice that the values of a walk determine, or undefined. */
   protected abstract chosen(walk: StepWalk): Uint8Array | undefined;
 
   pass(walk: StepWalk): boolean {
@@ -27,7 +27,10 @@ export abstract class SpreadStep extends Step {
     return precedesOpenPart(later, isKnown);
   }
 
-  /** Between the choices, and within each when there are more regions than choices and what follows can be split. */
+  /**
+   * Splits between the choices, and also within each if there are more regions than choices and the following steps can
+   * be split.
+   */
   override splits(
     prefix: Uint8Array,
     regions: number,
@@ -53,7 +56,7 @@ export abstract class SpreadStep extends Step {
   }
 }
 
-/** A salt: computed over other parts of the key, or drawn at random. */
+/** A salt: computed from other parts of the key, or random. */
 export class SaltStep extends SpreadStep {
   readonly signature: string;
   readonly width: number;
@@ -67,7 +70,7 @@ export class SaltStep extends SpreadStep {
     private readonly element: SaltElement,
     /** The index of this step in the layout. */
     private readonly index: number,
-    /** First and last step of each run of bytes that is hashed; undefined for all bytes behind the salt. */
+    /** First and last step of each range of bytes that is hashed; undefined for all bytes after the salt. */
     private readonly runs: readonly (readonly [number, number])[] | undefined,
     private readonly random: () => number,
   ) {
@@ -135,7 +138,7 @@ export class SaltStep extends SpreadStep {
 
   decode(row: Uint8Array, at: number): number {
     const end = this.skip(row, at);
-    if (end < 0) throw rowError(`byte ${at} is none of the salts of ${this.signature}`);
+    if (end < 0) throw rowError(`it has no salt of ${this.signature} at byte ${at}`);
     return end;
   }
 
@@ -147,13 +150,13 @@ export class SaltStep extends SpreadStep {
   }
 }
 
-/** value mod n, 0..n-1, of a whole number, a bigint or the ms of a Date. @throws KeyError. */
+/** Computes `value mod n`, 0..n-1, of an integer, a bigint or the ms of a Date. @throws KeyError. */
 export function modulo(name: string, value: unknown, n: number): number | bigint {
   const number = value instanceof Date ? value.getTime() : value;
   if (typeof number === 'bigint') return ((number % BigInt(n)) + BigInt(n)) % BigInt(n);
   if (typeof number === 'number' && Number.isSafeInteger(number)) return ((number % n) + n) % n;
   throw new KeyError(
-    `Key part "${name}": ${describe(value)} has no modulo. Buckets go with whole numbers, bigints and Dates; spread others with salt().`,
+    `Key part "${name}": ${describe(value)} has no modulo. bucket() works with whole numbers, bigints and Dates; use salt() for others.`,
     { details: { property: name } },
   );
 }
@@ -181,7 +184,7 @@ export class BucketStep extends SpreadStep {
 
   decode(row: Uint8Array, at: number): number {
     const end = this.skip(row, at);
-    if (end < 0) throw rowError(`byte ${at} is no bucket of ${this.signature}`);
+    if (end < 0) throw rowError(`it has no bucket of ${this.signature} at byte ${at}`);
     return end;
   }
 

@@ -21,10 +21,10 @@ import { encodedTest } from './hash-step.js';
 
 type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;
 
-/** How many buckets of time a range is cut into before it is scanned as one. */
+/** A range of more time buckets than this is scanned as one range. */
 const MAX_BUCKETS = 1024;
 
-/** The start of the span of time that a part is in. */
+/** The start of the time span that contains a part's time. */
 export class TimeBucketStep extends Step {
   readonly signature: string;
   readonly width: number;
@@ -36,9 +36,9 @@ export class TimeBucketStep extends Step {
 
   constructor(
     element: TimeBucketElement,
-    /** Whether the part stands in the key whole as well, or in a finer bucket. */
+    /** Whether the key also holds the part whole, or in a finer bucket. */
     readonly derived: boolean,
-    /** Whether the part's own bytes fall as its values rise; undefined when it does not stand in the key whole. */
+    /** Whether the part's own bytes decrease as its values increase; undefined if the key does not hold it whole. */
     private readonly partReversed: boolean | undefined,
   ) {
     super();
@@ -55,7 +55,7 @@ export class TimeBucketStep extends Step {
     return Math.floor(ms / this.span) * this.span;
   }
 
-  /** Milliseconds of a value of the part. @throws KeyError. */
+  /** The ms of a value of the part. @throws KeyError. */
   private timeOf(value: unknown): number {
     const ms = value instanceof Date ? value.getTime() : Number.NaN;
     if (Number.isNaN(ms)) {
@@ -68,8 +68,8 @@ export class TimeBucketStep extends Step {
   }
 
   /**
-   * The starts of the first and the last span that hold times of a range; undefined where it is open. Of a range without
-   * a time, which two exclusive bounds can leave, the last is before the first.
+   * The starts of the first and last span with times of a range; undefined where the range is open. For a range without
+   * any time (two exclusive bounds), the last precedes the first.
    */
   private bucketsOf({ lower, upper }: RangeCondition): readonly [number | undefined, number | undefined] {
     const first = lower && this.timeOf(lower.value) + (lower.inclusive ? 0 : 1);
@@ -92,7 +92,7 @@ export class TimeBucketStep extends Step {
       const seconds = start / 1000;
       if (seconds < 0 || seconds > 0xffffffff) {
         throw new KeyError(
-          `Key part "${this.name}": ${new Date(start).toISOString()} is outside of the 4 bytes of seconds (1970 to 2106). Use unit "ms".`,
+          `Key part "${this.name}": ${new Date(start).toISOString()} is out of range for 4 bytes of seconds (1970 to 2106). Use unit "ms".`,
           { details: { property: this.name } },
         );
       }
@@ -141,7 +141,7 @@ export class TimeBucketStep extends Step {
     if (walk.span?.name !== name) return walk.stop();
     const { condition } = walk.span;
     if (condition.kind !== 'range') {
-      throw queryError(name, `is a time: it knows no ${condition.kind}. Use a range or equality`);
+      throw queryError(name, `is a time, which does not support ${condition.kind}. Use a range or equality`);
     }
     return this.passRange(walk, condition);
   }
@@ -174,7 +174,7 @@ export class TimeBucketStep extends Step {
     });
   }
 
-  /** Whether every time of the buckets that a range reaches is in it. */
+  /** Whether the range contains every time of the buckets that it touches. */
   isAligned({ lower, upper }: RangeCondition): boolean {
     const aligned = (ms: number) => ms % this.span === 0;
     return (
