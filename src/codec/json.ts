@@ -5,7 +5,7 @@ import { badBytes, badValue } from '../key/codecs/base.js';
 import { readUtf8 } from '../key/codecs/text.js';
 import type { ValueCodec } from './scalars.js';
 
-/** What JSON holds and gives back unchanged. */
+/** Values that JSON stores without loss. */
 export type JsonValue =
   | string
   | number
@@ -29,7 +29,7 @@ class JsonCodec<T> implements ValueCodec<T> {
       });
     }
     if (json === undefined)
-      throw badValue(this.name, value, 'an object, array, text, number, boolean or null');
+      throw badValue(this.name, value, 'an object, array, string, number, boolean or null');
     return encoder.encode(json);
   }
 
@@ -45,24 +45,21 @@ class JsonCodec<T> implements ValueCodec<T> {
 
 const encoder = new TextEncoder();
 
-/** What JSON would leave out, write as null or as something else without a word is an error here. */
+/** Throws on values that JSON would silently omit, store as null, or change. */
 function refuseLosses(this: unknown, key: string, value: unknown): unknown {
   const where = key === '' ? 'json' : `json at "${key}"`;
-  // `value` has been through toJSON; a Buffer or an invalid Date shows only in what it was before.
+  // `value` is the result of toJSON; a Buffer or an invalid Date is visible only before that.
   const given = (this as Record<string, unknown>)[key];
   if (typeof value === 'number' && !Number.isFinite(value)) throw badValue(where, value, 'a finite number');
-  if (typeof value === 'function' || typeof value === 'symbol')
-    throw badValue(where, value, 'a value of JSON');
-  if (value === undefined && Array.isArray(this))
-    throw badValue(where, value, 'a value: arrays have no holes');
+  if (typeof value === 'function' || typeof value === 'symbol') throw badValue(where, value, 'a JSON value');
+  if (value === undefined && Array.isArray(this)) throw badValue(where, value, 'an array without holes');
   if (value === null && given !== null) throw badValue(where, given, 'a valid Date');
-  if (isLost(given)) throw badValue(where, given, 'an object, array, text, number, boolean or null');
-  if (key === '__proto__')
-    throw badValue('json', given, 'without a key "__proto__", which objects cannot hold');
+  if (isLost(given)) throw badValue(where, given, 'an object, array, string, number, boolean or null');
+  if (key === '__proto__') throw badValue('json', given, 'an object without the key "__proto__"');
   return value;
 }
 
-/** Objects that JSON writes as `{}`, or as the value that they wrap. */
+/** Whether JSON writes the object as `{}`, or as the primitive value that it wraps. */
 export function isLost(value: unknown): boolean {
   return (
     value instanceof Map ||
@@ -79,7 +76,7 @@ export function isLost(value: unknown): boolean {
   );
 }
 
-/** Any value of JSON, as `JSON.stringify` writes it. Give it a type where the shape is known: `json<Settings>()`. */
+/** Any JSON value, as `JSON.stringify` writes it. Give it a type if the shape is known: `json<Settings>()`. */
 export function json<T = JsonValue>(): ValueCodec<T> {
   return new JsonCodec<T>();
 }

@@ -2,25 +2,33 @@ import { RowanError } from '../errors.js';
 import { badValue } from '../key/codecs/base.js';
 import { RawLongCodec } from '../key/codecs/raw-numbers.js';
 
-/** What a codec of column values is. */
+/** The interface of codecs of column values. */
 
-/** Encodes the values of columns. Stateless and immutable. */
+/** Encodes and decodes the values of a column. Stateless and immutable. */
 export interface ValueCodec<T> {
-  /** Stands in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Never renamed. */
+  /** The name in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Frozen: it is never renamed. */
   readonly name: string;
-  /** Byte order of encoded values is their logical order: comparisons can be pushed to the engine. */
+  /** Whether byte order is the order of values, so that the engine can evaluate comparisons. */
   readonly ordered: boolean;
-  /** @throws RowanError `ERR_CODEC` when the value is of a wrong type or out of range. */
+  /**
+   * Encodes a value.
+   * @throws RowanError `ERR_CODEC` when the value has a wrong type or is out of range.
+   */
   encode(value: T): Uint8Array;
-  /** @throws RowanError `ERR_CODEC` when the bytes are no such value. */
+  /**
+   * Decodes a value.
+   * @throws RowanError `ERR_CODEC` when the bytes are not a value of this codec.
+   */
   decode(bytes: Uint8Array): T;
-  /** The order of values where bytes are not in it; negative when `a` comes first. Default: that of the values themselves. */
+  /**
+   * The order of values, if it differs from the order of bytes; negative if `a` comes first. Default: JavaScript's `<`.
+   */
   compare?(a: T, b: T): number;
 }
 
 /**
- * The scalars of columns. All are the codecs of row keys, so a value has the same bytes in a key and in a column, and
- * byte order is logical order; but for counters, which are HBase's own.
+ * The scalar codecs of columns. All are key codecs, so a value has the same bytes in a key and in a column, and byte
+ * order is the order of values. The exception is the counter, which has HBase's own bytes.
  */
 
 export {
@@ -50,21 +58,21 @@ export {
   uuid,
 } from '../key/codecs/index.js';
 
-/** What increments add to: 8 bytes of two's complement, as HBase's `Increment` keeps them. */
+/** A value that increments add to: 8 bytes of two's complement, as HBase's `Increment` stores it. */
 export const counter: ValueCodec<bigint> = new RawLongCodec('counter');
 
-/** What the name of a codec says of the values that it takes. */
+/** A codec's kind and options, parsed from its name. */
 
 export interface CodecKind {
   /** "int32" of `int32`, "fixedString" of `fixedString(8)`. */
   readonly kind: string;
-  /** What stands in the parentheses. */
+  /** The text in the parentheses. */
   readonly inner: string;
-  /** The number that `inner` begins with; NaN when it does not. */
+  /** The number at the start of `inner`; NaN if there is none. */
   readonly count: number;
 }
 
-/** Undefined for a name that none of Rowan's codecs has. */
+/** Parses the name of a codec; undefined for a name that is not one of Rowan's codecs. */
 export function codecKind(name: string): CodecKind | undefined {
   const [, kind, inner = ''] = /^(\w+)(?:\((.*)\))?$/s.exec(name) ?? [];
   return kind === undefined ? undefined : { kind, inner, count: Number.parseInt(inner, 10) };
@@ -75,7 +83,7 @@ export function enumerationNames({ inner }: CodecKind): string[] {
   return [...inner.matchAll(/"(?:[^"\\]|\\.)*"(?==\d)/gs)].map(([name]) => JSON.parse(name) as string);
 }
 
-/** "-12.50" of -1250n and 2 digits. */
+/** Formats 1250n with 2 decimals as "12.50". */
 export function decimalText(unscaled: bigint, scale: number): string {
   const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, '0');
   const sign = unscaled < 0n ? '-' : '';
@@ -93,13 +101,13 @@ class RawDecimalCodec implements ValueCodec<string> {
 
   encode(value: string): Uint8Array {
     const match = typeof value === 'string' ? PATTERN.exec(value) : null;
-    if (match === null) throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+    if (match === null) throw badValue(this.name, value, 'a string of digits, like "-12.50"');
     const fraction = match[3] ?? '';
     if (value.length > MAX_LENGTH || fraction.length > MAX_SCALE) {
       throw badValue(
         this.name,
         value,
-        `of at most ${MAX_LENGTH} characters, ${MAX_SCALE} of them behind the point`,
+        `a string of at most ${MAX_LENGTH} characters, at most ${MAX_SCALE} of them decimals`,
       );
     }
     const magnitude = BigInt(match[2]! + fraction);
@@ -119,14 +127,14 @@ class RawDecimalCodec implements ValueCodec<string> {
 
   private checked(value: unknown): string {
     if (typeof value === 'string' && value.length <= 2 * MAX_LENGTH && PATTERN.test(value)) return value;
-    throw badValue(this.name, value, 'a text of digits, like "-12.50"');
+    throw badValue(this.name, value, 'a string of digits, like "-12.50"');
   }
 
   decode(bytes: Uint8Array): string {
     if (bytes.length < 5 || bytes.length > MAX_BYTES) {
       throw new RowanError(
         'ERR_CODEC',
-        `${bytes.length} bytes are no raw.decimal: it has 4 bytes of scale and a number of at most ${MAX_BYTES - 4} bytes.`,
+        `${bytes.length} bytes are not a valid raw.decimal, which has 4 bytes of scale and a number of at most ${MAX_BYTES - 4} bytes.`,
       );
     }
     const scale = new DataView(bytes.buffer, bytes.byteOffset).getInt32(0);
@@ -135,10 +143,10 @@ class RawDecimalCodec implements ValueCodec<string> {
     unscaled = BigInt.asIntN(8 * (bytes.length - 4), unscaled);
     const [first, second] = [bytes[4]!, bytes[5]];
     if (second !== undefined && first === (second >= 0x80 ? 0xff : 0)) {
-      throw new RowanError('ERR_CODEC', 'A raw.decimal whose number begins with a byte too many is damaged.');
+      throw new RowanError('ERR_CODEC', 'Damaged raw.decimal: its number has a superfluous leading byte.');
     }
     if (Math.abs(scale) > MAX_SCALE)
-      throw new RowanError('ERR_CODEC', `A raw.decimal of the scale ${scale} is damaged.`);
+      throw new RowanError('ERR_CODEC', `Damaged raw.decimal: its scale is ${scale}.`);
     const sign = unscaled < 0n ? '-' : '';
     const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
     if (scale <= 0) return sign + (unscaled === 0n ? digits : digits + '0'.repeat(-scale));
@@ -148,11 +156,11 @@ class RawDecimalCodec implements ValueCodec<string> {
 }
 
 const MAX_SCALE = 10_000;
-/** Digits beyond which a number costs more than a cell of numbers should: what encodes one is bounded as what decodes it. */
+/** The longest number that is encoded or decoded: parsing a longer one costs more than a cell should. */
 const MAX_LENGTH = 20_000;
 const MAX_BYTES = 4 + 8310;
 
-/** By value: 2 before 10, and 1.50 beside 1.5. */
+/** Compares by value: 2 before 10, and 1.50 equal to 1.5. */
 function compareDecimals(a: string, b: string): number {
   const scale = Math.max(fractionOf(a).length, fractionOf(b).length);
   const left = scaled(a, scale);
@@ -171,5 +179,8 @@ function scaled(value: string, scale: number): bigint {
   );
 }
 
-/** `Bytes.toBytes(BigDecimal)`: 4 bytes of scale and the unscaled number. The scale is kept: "1.50" stays "1.50". */
+/**
+ * Java's `Bytes.toBytes(BigDecimal)`: 4 bytes of scale, then the unscaled number. The scale is preserved: "1.50" stays
+ * "1.50".
+ */
 export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();

@@ -1,13 +1,13 @@
 /**
- * The one place where functions are made of source text. Hot paths (keys, objects, columns) are generated for each layout
- * and entity, so that every call and property access in them is monomorphic. Where a runtime forbids it (a content
- * security policy, `--disallow-code-generation-from-strings`) the plain form that stands beside each source is taken: the
- * same results, slower.
+ * The only place where functions are generated from source text. Hot paths (keys, objects, columns) are generated for
+ * each layout and entity, so that every call and property access in them is monomorphic. Where a runtime forbids code
+ * generation (a content security policy, `--disallow-code-generation-from-strings`), the plain implementation beside
+ * each generated one is used: same results, slower.
  */
 
 let allowed: boolean | undefined;
 
-/** Whether this runtime makes functions of text; tried once. */
+/** Whether this runtime allows code generation; tested once. */
 export function canGenerate(): boolean {
   allowed ??= tryGenerate();
   return allowed;
@@ -22,8 +22,9 @@ function tryGenerate(): boolean {
 }
 
 /**
- * What the body returns when it is run with the given names bound; where code may not be generated, what `plain` gives.
- * The body is strict code; it must hold nothing of a user's but through `JSON.stringify` or the given values.
+ * Runs the generated body with the given names bound and returns its result; where code generation is forbidden,
+ * returns the result of `plain`. The body is strict code. User data may enter it only through `JSON.stringify` or the
+ * given values.
  */
 export function generated<T>(given: Readonly<Record<string, unknown>>, body: string, plain: () => T): T {
   if (!canGenerate()) return plain();
@@ -31,7 +32,7 @@ export function generated<T>(given: Readonly<Record<string, unknown>>, body: str
   return make(...Object.values(given));
 }
 
-/** For tests: what is built in `run` is built in the plain form. */
+/** For tests: `run` with code generation off, so that it builds the plain implementations. */
 export function withoutGenerating<T>(run: () => T): T {
   const before = allowed;
   allowed = false;

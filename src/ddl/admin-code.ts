@@ -1,4 +1,4 @@
-/** Calls that create declared tables: of HBase's Java Admin, and of Rowan's. */
+/** Generates programs that create declared tables: with HBase's Java Admin, and with Rowan's. */
 
 import { toHex } from '../bytes/index.js';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../table/index.js';
 import type { CreatableTable } from './create-table.js';
 
-/** A Java class with a `create(Admin)` that makes the namespaces and tables. */
+/** Generates a Java class with a `create(Admin)` that creates the namespaces and tables. */
 export function javaSource(tables: readonly CreatableTable[], className = 'CreateTables'): string {
   const namespaces = namespacesOf(tables).map(
     (name) => `    admin.createNamespace(NamespaceDescriptor.create(${java(name)}).build());`,
@@ -94,7 +94,7 @@ function javaFamily(family: FamilyDescriptor): string {
           .build()`;
 }
 
-/** A module with a `createTables(admin)` over `rowan-orm/table`. */
+/** Generates a module with a `createTables(admin)` on `rowan-orm/table`. */
 export function typescriptSource(tables: readonly CreatableTable[]): string {
   const namespaces = namespacesOf(tables).map(
     (name) =>
@@ -129,7 +129,7 @@ function namespacesOf(tables: readonly CreatableTable[]): string[] {
   return [...names].sort();
 }
 
-/** A value as TypeScript; JSON is, but for two characters that end lines there. */
+/** A value as a TypeScript literal: JSON, with two characters escaped that end lines in TypeScript. */
 function literal(value: unknown): string {
   return ascii(JSON.stringify(value));
 }
@@ -138,7 +138,7 @@ function java(text: string): string {
   return ascii(JSON.stringify(text));
 }
 
-/** Escapes of code units, which Java and TypeScript share. */
+/** Escapes of UTF-16 code units, which Java and TypeScript have in common. */
 function ascii(json: string): string {
   return json.replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

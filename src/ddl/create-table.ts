@@ -14,8 +14,8 @@ import { stampedDescriptor } from './table-stamp.js';
 /** Ruby literals for the HBase shell (JRuby). */
 
 /**
- * A text as a Ruby string. Single quotes, in which only `\\` and `\'` are escapes; text with control characters goes
- * into double quotes, where a newline can be written without being one.
+ * A string as a Ruby literal. Single quotes, in which only `\\` and `\'` are escapes; text with control characters uses
+ * double quotes, where a newline can be escaped.
  */
 export function rubyString(text: string): string {
   if (!/\p{Cc}/u.test(text)) return `'${text.replace(/[\\']/g, '\\$&')}'`;
@@ -27,51 +27,53 @@ export function rubyString(text: string): string {
 }
 
 /**
- * Bytes for an option that the shell reads with `Bytes.toBytesBinary` (SPLITS). In single quotes Ruby leaves `\xHH`
- * alone; the digits are upper case, since toBytesBinary silently misreads lower-case ones.
+ * Bytes for an option that the shell parses with `Bytes.toBytesBinary` (SPLITS). Ruby leaves `\xHH` unchanged in single
+ * quotes. The hex digits are upper case, since toBytesBinary silently misreads lower-case ones.
  */
 export function rubyBinary(bytes: Uint8Array): string {
   return `'${toStringBinary(bytes).replaceAll("'", '\\x27')}'`;
 }
 
 /**
- * Bytes for an argument that the shell takes as they are in Ruby (`split`, rows): in double quotes, where Ruby reads the
- * escapes itself.
+ * Bytes for an argument that the shell takes as a Ruby string (`split`, rows): in double quotes, where Ruby interprets
+ * the escapes.
  */
 export function rubyBytes(bytes: Uint8Array): string {
   return `"${[...bytes].map((byte) => `\\x${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('')}"`;
 }
 
-/** A text, number or boolean. */
+/** A string, number or boolean as a Ruby literal. */
 export function rubyValue(value: string | number | boolean): string {
   return typeof value === 'string' ? rubyString(value) : String(value);
 }
 
-/** A hash of strings: `{'a' => 'b'}`; with `indent` each entry on a line of its own. */
+/** A hash of strings: `{'a' => 'b'}`; with `indent`, one entry a line. */
 export function rubyHash(entries: Readonly<Record<string, string>>, indent?: string): string {
   const pairs = Object.entries(entries).map(([key, value]) => `${rubyString(key)} => ${rubyString(value)}`);
   return `{${indent ?? ''}${pairs.join(indent === undefined ? ', ' : `,${indent}`)}}`;
 }
 
-/** HBase shell statements that create declared tables. */
+/** Generates HBase shell statements that create declared tables. */
 
-/** Columns at which a statement is broken. */
+/** The width at which statements are wrapped. */
 const LINE_WIDTH = 110;
 
-/** What `create` needs to know of a table. */
+/** The input of a `create` statement. */
 export interface CreatableTable {
   readonly descriptor: TableDescriptor;
   readonly splitKeys: readonly Uint8Array[];
 }
 
-/** `create_namespace` statements for the namespaces of the tables, without the default one. */
+/** Returns `create_namespace` statements for the namespaces of the tables, except the default one. */
 export function createNamespaceStatements(tables: readonly CreatableTable[]): string[] {
   const names = new Set(tables.map(({ descriptor }) => parseTableName(descriptor.name).namespace));
   names.delete(DEFAULT_NAMESPACE);
   return [...names].sort().map((name) => `create_namespace ${rubyString(name)}`);
 }
 
-/** One `create` statement with every option of the families, the table's options that are not the default, and SPLITS. */
+/**
+ * Returns one `create` statement with every family option, the table options that differ from the default, and SPLITS.
+ */
 export function createTableStatement({ descriptor, splitKeys }: CreatableTable): string {
   const clauses = descriptor.families.map(familyClause);
   const options = tableOptions(descriptor);
@@ -80,7 +82,7 @@ export function createTableStatement({ descriptor, splitKeys }: CreatableTable):
   return [`create ${rubyString(descriptor.name)}`, ...clauses].join(',\n  ');
 }
 
-/** The statements that create a schema's tables, with what they keep of the entities in their metadata. */
+/** Returns the statements that create a schema's tables, including the metadata about their entities. */
 export function schemaScript(
   tables: readonly TableSchema[],
   options: { readonly namespaces?: boolean } = {},
@@ -88,7 +90,7 @@ export function schemaScript(
   return createScript(creatableTables(tables, tables), options);
 }
 
-/** Tables as the DDL makes them, index tables with what they keep of the indexes of the `declared`. */
+/** The tables that the DDL creates. Index tables carry metadata about the indexes of the `declared` tables. */
 export function creatableTables(
   tables: readonly TableSchema[],
   declared: readonly TableSchema[],
@@ -103,7 +105,7 @@ export function creatableTables(
   });
 }
 
-/** The whole script: namespaces, then tables, in the order given. */
+/** Returns the whole script: namespaces, then tables, in the given order. */
 export function createScript(
   tables: readonly CreatableTable[],
   options: { readonly namespaces?: boolean } = {},
@@ -121,7 +123,7 @@ export function createScript(
   return lines.join('\n');
 }
 
-/** The shell's names of a family's options, in the order in which they are written. */
+/** The shell's names of family options, in the order in which they are written. */
 export const SHELL_FAMILY_OPTIONS = {
   versions: 'VERSIONS',
   minVersions: 'MIN_VERSIONS',
@@ -139,7 +141,7 @@ export const SHELL_FAMILY_OPTIONS = {
   prefetchBlocksOnOpen: 'PREFETCH_BLOCKS_ON_OPEN',
 } as const satisfies Record<keyof Omit<FamilyDescriptor, 'name' | 'configuration' | 'metadata'>, string>;
 
-/** The shell's names of a table's options. */
+/** The shell's names of table options. */
 export const SHELL_TABLE_OPTIONS = {
   maxFileSize: 'MAX_FILESIZE',
   memstoreFlushSize: 'MEMSTORE_FLUSHSIZE',
@@ -154,7 +156,9 @@ export const SHELL_TABLE_OPTIONS = {
   string
 >;
 
-/** Every option of the shell's `cfd` that a declaration can set, so that the script does not depend on defaults. */
+/**
+ * Writes every option of the shell's `cfd` that a declaration can set, so that the script does not depend on defaults.
+ */
 export function familyClause(family: FamilyDescriptor): string {
   const options = Object.entries(SHELL_FAMILY_OPTIONS).map(([option, name]) => {
     const value = family[option as keyof typeof SHELL_FAMILY_OPTIONS];
@@ -190,7 +194,7 @@ function settings(of: Pick<TableDescriptor, 'configuration' | 'metadata'>): stri
   return options;
 }
 
-/** Braces around options, broken into lines. */
+/** Options in braces, wrapped into lines. */
 function hash(options: readonly string[]): string {
   return `{${wrap(options, '   ')}}`;
 }

@@ -19,19 +19,19 @@ import {
   tableDifferences,
 } from './table-stamp.js';
 
-/** Brings an engine's tables in line with the declarations as far as that loses nothing, and refuses the rest. */
+/** Brings an engine's tables in line with the declarations where that loses no data, and refuses the rest. */
 
-/** What `ensureTables` did. */
+/** The result of `ensureTables`. */
 export interface EnsuredTables {
   /** Names of tables that were created. */
   readonly created: readonly string[];
-  /** Names of tables to whose metadata entities or columns were added. */
+  /** Names of tables whose metadata gained entities or columns. */
   readonly stamped: readonly string[];
-  /** Options that are not as declared, which nothing changes by itself. Tables just created have none. */
+  /** Options that differ from the declaration; they are not changed automatically. New tables have none. */
   readonly differences: readonly TableDifference[];
 }
 
-/** Tables as they are; those that are missing are left out. */
+/** Descriptors of the existing tables, by name. */
 export type LiveTables = ReadonlyMap<string, TableDescriptor>;
 
 /** Reads the descriptors of these tables. */
@@ -70,7 +70,7 @@ export async function ensureTables(
         created.push(name);
         continue;
       }
-      // Another program has made it meanwhile.
+      // Another program has created it in the meantime.
       live = await admin.getDescriptor(name);
     }
     checkTable(table, live);
@@ -84,9 +84,9 @@ export async function ensureTables(
 }
 
 /**
- * Checks that every table exists and fits, and changes nothing.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; SchemaError as {@link ensureTables}, and where an option that a declaration
- * gives itself and that decides what is kept (versions, time to live, deleted cells) is another one in the table.
+ * Checks that every table exists and matches; changes nothing.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; SchemaError as {@link ensureTables}, and if an option that decides which
+ * cells are kept (versions, time to live, deleted cells) is declared explicitly and differs in the table.
  */
 export function checkTables(tables: readonly TableSchema[], liveTables: LiveTables): EnsuredTables {
   const differences: TableDifference[] = [];
@@ -96,7 +96,7 @@ export function checkTables(tables: readonly TableSchema[], liveTables: LiveTabl
     if (live === undefined) {
       throw new RowanError(
         'ERR_TABLE_NOT_FOUND',
-        `There is no table "${name}". Create it with database.createTables(), or with the statements of \`rowan ddl\`.`,
+        `The table "${name}" does not exist. Create it with database.createTables(), or with the statements of \`rowan ddl\`.`,
         { details: { table: name } },
       );
     }
@@ -112,7 +112,7 @@ export function checkTables(tables: readonly TableSchema[], liveTables: LiveTabl
 }
 
 function changesMeaning(difference: TableDifference): string {
-  return `${describeDifference(difference)}, which decides what is kept. Alter the table, or correct the declaration.`;
+  return `${describeDifference(difference)}, which decides which cells are kept. Alter the table, or correct the declaration.`;
 }
 
 async function createNamespace(admin: Admin, table: string): Promise<void> {
@@ -131,7 +131,7 @@ function checkTable(table: TableSchema, live: TableDescriptor): void {
     .filter((family) => !stored.includes(family.name))
     .map(
       (family) =>
-        `The family "${family.name}" is declared but not there; the table has ${stored.join(', ')}. Add it with "rowan schema apply", or with schema.apply() of a database opened with tables: 'ignore'; or correct the declaration.`,
+        `The family "${family.name}" is declared, but the table has only ${stored.join(', ')}. Add it with "rowan schema apply", or with schema.apply() of a database opened with tables: 'ignore'; or correct the declaration.`,
     );
   refuse(name, [...problems, ...stampProblems(table, live)]);
 }
@@ -142,12 +142,12 @@ function refuse(name: string, problems: readonly string[]): void {
   throw new SchemaError(lines.join('\n'), lines, { details: { table: name } });
 }
 
-/** Tables that are made and dropped by several who do not wait for each other. */
+/** Creates and drops tables in the presence of other programs that do the same. */
 
 const TRIES = 8;
 const FIRST_WAIT_MS = 50;
 
-/** Makes the table if it is not there; another one may be making it at the same time. False: it was there, or another made it. */
+/** Creates the table unless it exists. Returns false if it existed or another program created it at the same time. */
 export async function ensureTable(
   admin: Admin,
   descriptor: TableDescriptor,
@@ -159,7 +159,7 @@ export async function ensureTable(
   );
 }
 
-/** Drops the table if it is there; another one may be dropping it at the same time. */
+/** Drops the table if it exists; another program may drop it at the same time. */
 export async function dropTable(admin: Admin, name: string): Promise<void> {
   await trying(
     async () => !(await admin.tableExists(name)),
@@ -170,7 +170,7 @@ export async function dropTable(admin: Admin, name: string): Promise<void> {
   );
 }
 
-/** What another one's doing the same looks like. */
+/** Errors that show that another program did the same at the same time. */
 const MEANWHILE: ReadonlySet<string> = new Set([
   'ERR_TABLE_EXISTS',
   'ERR_TABLE_NOT_FOUND',
@@ -179,7 +179,7 @@ const MEANWHILE: ReadonlySet<string> = new Set([
   'ERR_NAMESPACE_EXISTS',
 ]);
 
-/** Whether it was this one that did it. */
+/** Returns whether this call made the change. */
 async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>): Promise<boolean> {
   for (let tries = 1; !(await isDone()); tries++) {
     try {
@@ -194,11 +194,11 @@ async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>):
   return false;
 }
 
-/** Makes the Avro schemas of a program known to its database, and those of the database to the program. */
+/** Registers a program's Avro schemas in its database, and loads the database's schemas into the program. */
 
 /**
- * Holds the schema of each Avro column against all that the column was written with, then registers it. Nothing is
- * registered when one of them does not fit.
+ * Checks each Avro column's schema against all schemas that the column was written with, then registers it. If one is
+ * incompatible, none is registered.
  * @throws SchemaError with every incompatibility of every column.
  */
 export async function registerSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The stamp of one record type: how a table's metadata keeps what its rows were written with. docs/formats.md has it.
- * Format 2 is JSON; format 1, which the first releases wrote, was text: `key …; marker d:5f; d:6e column text`.
+ * The format of a stamp, which records in a table's metadata how the rows of one record type were written. See
+ * docs/formats.md. Format 2 is JSON; format 1, of the first releases, was text: `key …; marker d:5f; d:6e column text`.
  */
 
 import { fromHex, toHex, toStringBinary } from '../bytes/index.js';
@@ -9,45 +9,45 @@ import type { ColumnSchema, EntitySchema, FormerPlace } from '../schema/types.js
 const PREFIX = 'rowan.record';
 const FORMAT = 2;
 
-/** A column as the stamp has it. */
+/** A column in a stamp. */
 export interface StampedColumn {
   readonly family: string;
   /** In hex. */
   readonly qualifier: string;
   readonly kind: string;
   readonly codec: string;
-  /** Of a Map: the codec of its keys. */
+  /** For a Map: the codec of its keys. */
   readonly keyCodec?: string;
-  /** Unknown in format 1. */
+  /** Undefined in format 1. */
   readonly property?: string;
 }
 
 export interface RecordStamp {
-  /** Unknown in format 1. */
+  /** Undefined in format 1. */
   readonly entity: string | undefined;
   readonly key: string;
-  /** "family:qualifier in hex"; null: the entity has none. */
+  /** "family:qualifier in hex"; null if the entity has no marker. */
   readonly marker: string | null;
   readonly columns: readonly StampedColumn[];
-  /** The version that rows are written as. */
+  /** The schema version with which rows are written. */
   readonly version: number;
-  /** The oldest version that there may be rows of. */
+  /** The oldest version of which there may be rows. */
   readonly oldest: number;
-  /** Places whose values were moved, and nothing was declared at since -> where to. */
+  /** Former places whose values were moved, if nothing has been declared there since -> the new place. */
   readonly moved?: Readonly<Record<string, string>>;
 }
 
-/** The name in the metadata: of a record type, or of the only entity of a table without one. */
+/** The name of a stamp in the metadata: of a record type, or of the only entity of a table without one. */
 export function stampName(recordType: number | undefined): string {
   return recordType === undefined ? PREFIX : `${PREFIX}.${recordType}`;
 }
 
-/** The stamps in a table's metadata, by name, as they are written. */
+/** The stamps in a table's metadata, by name, as stored text. */
 export function stampTexts(metadata: Readonly<Record<string, string>>): [name: string, text: string][] {
   return Object.entries(metadata).filter(([name]) => name === PREFIX || name.startsWith(`${PREFIX}.`));
 }
 
-/** The stamp of an entity as it is declared. */
+/** The stamp of an entity's declaration. */
 export function stampOfEntity(entity: EntitySchema): RecordStamp {
   const { marker } = entity;
   return {
@@ -60,7 +60,7 @@ export function stampOfEntity(entity: EntitySchema): RecordStamp {
   };
 }
 
-/** A column as it is declared. */
+/** The stamp of a column's declaration. */
 export function stampOfColumn({
   family,
   qualifier,
@@ -79,7 +79,7 @@ export function stampOfColumn({
   };
 }
 
-/** A former place of a column as the stamp of the time had it. */
+/** The stamp that a former column had. */
 export function stampOfFormer(
   column: ColumnSchema,
   { family, qualifier, codec }: FormerPlace,
@@ -94,12 +94,12 @@ export function stampOfFormer(
   };
 }
 
-/** Where a column stands: what tells the columns of a stamp apart. */
+/** The place of a column, which identifies it in a stamp. */
 export function placeOf({ family, qualifier }: Pick<StampedColumn, 'family' | 'qualifier'>): string {
   return `${family}:${qualifier}`;
 }
 
-/** A place as declarations write it: `d:p` of `d:70`. */
+/** A place as in declarations: `d:p` for `d:70`. */
 export function shownPlace(place: string): string {
   const colon = place.indexOf(':');
   return `${place.slice(0, colon + 1)}${toStringBinary(fromHex(place.slice(colon + 1)))}`;
@@ -121,7 +121,7 @@ export function writeStamp({
   return JSON.stringify({ format: FORMAT, entity, key, marker, columns: sorted, ...versions, ...notes });
 }
 
-/** One text for one column, in whatever order its fields were read. */
+/** The column with its fields in a fixed order, so that equal columns have equal text. */
 function inOrder({ family, qualifier, kind, codec, keyCodec, property }: StampedColumn): StampedColumn {
   return {
     family,
@@ -133,11 +133,11 @@ function inOrder({ family, qualifier, kind, codec, keyCodec, property }: Stamped
   };
 }
 
-/** The stamp, or a sentence that says why it cannot be read. */
+/** Parses a stamp; if it cannot be read, returns a sentence that says why. */
 export function readStamp(text: string): RecordStamp | string {
   if (text.startsWith('key ')) return readText(text);
   const read = parseJson(text);
-  if (typeof read !== 'object' || read === null) return 'it is not one that Rowan writes';
+  if (typeof read !== 'object' || read === null) return 'it is not a stamp of Rowan';
   const {
     format,
     entity,
@@ -151,14 +151,14 @@ export function readStamp(text: string): RecordStamp | string {
     format?: unknown;
   };
   if (format !== FORMAT) {
-    return `its format is ${String(format)}, and this version of Rowan reads up to ${FORMAT}`;
+    return `its format is ${String(format)}, but this version of Rowan reads only up to ${FORMAT}`;
   }
   const whole =
     typeof key === 'string' &&
     (marker === null || typeof marker === 'string') &&
     [version, oldest].every((one) => Number.isInteger(one));
-  if (!whole || !Array.isArray(columns) || !columns.every(isColumn)) return 'it lacks what a stamp has';
-  if (!isPlaces(moved)) return 'what it notes of moved columns are no places';
+  if (!whole || !Array.isArray(columns) || !columns.every(isColumn)) return 'it lacks required fields';
+  if (!isPlaces(moved)) return 'its list of moved columns is invalid';
   const name = typeof entity === 'string' ? entity : undefined;
   return { entity: name, key, marker, columns, version, oldest, moved };
 }
@@ -183,7 +183,7 @@ function isColumn(value: unknown): value is StampedColumn {
   return [family, qualifier, kind, codec].every((item) => typeof item === 'string');
 }
 
-/** Format 1. Names in quotes (those of an enumeration) may hold the separator. */
+/** Parses format 1. Quoted names (of enumerations) may contain the separator. */
 function readText(text: string): RecordStamp {
   const items = text.match(/(?:"(?:[^"\\]|\\.)*"|(?!; ).)+/gsu) ?? [];
   const columns: StampedColumn[] = [];
@@ -198,7 +198,7 @@ function readText(text: string): RecordStamp {
   return { entity: undefined, key, marker, columns, version: 1, oldest: 1 };
 }
 
-/** `d:6e[uint32] columns text`. */
+/** Parses `d:6e[uint32] columns text`. */
 function readTextColumn(name: string, value: string): StampedColumn {
   const [, family = '', qualifier = '', keyCodec] = /^([^:]*):([0-9a-f]*)(?:\[(.*)\])?$/su.exec(name) ?? [];
   const space = value.indexOf(' ');
@@ -206,7 +206,7 @@ function readTextColumn(name: string, value: string): StampedColumn {
   return keyCodec === undefined ? column : { ...column, keyCodec };
 }
 
-/** The key codec `text` was called `string` when the first tables were stamped; its bytes are the same. */
+/** The key codec `text` was called `string` when the first tables were stamped; its bytes have not changed. */
 function withTextCodec(key: string): string {
   return key.replace(/(?<=[:(])string(?=[ )]|$)/g, 'text');
 }

@@ -19,11 +19,11 @@ import {
 } from './stamp-format.js';
 
 /**
- * Holds declarations against what a table's rows were written with, so that a program whose declarations read other
- * bytes is told so when it opens the table. What is kept, and how, is {@link import('./stamp-format.js')}'s.
+ * Compares declarations with the stamps of a table, so that a program whose declarations would misread stored bytes
+ * fails when it opens the table. The content of stamps is defined in {@link import('./stamp-format.js')}.
  */
 
-/** The descriptor of a new table, with its stamp. */
+/** The descriptor of a new table, including its stamps. */
 export function stampedDescriptor(table: TableSchema): TableDescriptor {
   const { descriptor } = table;
   return Object.freeze({
@@ -32,21 +32,21 @@ export function stampedDescriptor(table: TableSchema): TableDescriptor {
   });
 }
 
-/** The metadata that describes the table's entities. */
+/** The stamps of the table's entities, as metadata. */
 export function stampOf(table: TableSchema): Record<string, string> {
   return Object.fromEntries(
     table.entities.map((entity) => [stampName(entity.key.recordType), writeStamp(stampOfEntity(entity))]),
   );
 }
 
-/** The stamp of an entity in a live table; undefined when there is none that can be read. */
+/** The stamp of an entity in a live table; undefined if there is none or it cannot be read. */
 export function liveStamp(entity: EntitySchema, live: TableDescriptor): RecordStamp | undefined {
   const text = live.metadata[stampName(entity.key.recordType)];
   const stamp = text === undefined ? undefined : readStamp(text);
   return typeof stamp === 'string' ? undefined : stamp;
 }
 
-/** Where the markers of entities stand in tables that were written before they were declared as they are now. */
+/** The places of row markers, for entities whose tables were written under an earlier declaration. */
 export function storedMarkers(
   entities: readonly EntitySchema[],
   tables: ReadonlyMap<string, TableDescriptor>,
@@ -60,7 +60,7 @@ export function storedMarkers(
   return markers;
 }
 
-/** How declarations contradict what the table was written with; each a sentence. Columns may be added and left out. */
+/** Every way in which declarations contradict the stamps, each as a sentence. Columns may be added and removed. */
 export function stampProblems(table: TableSchema, live: TableDescriptor): string[] {
   return [...table.entities, ...table.retired].flatMap((entity) => {
     const mixed = mixedRecords(entity, live);
@@ -70,7 +70,7 @@ export function stampProblems(table: TableSchema, live: TableDescriptor): string
     const stamp = readStamp(text);
     if (typeof stamp === 'string') {
       return [
-        `${entity.name}: the stamp of what its rows were written with cannot be read: ${stamp}. Open the table with the version of Rowan that wrote it, or one that is newer.`,
+        `${entity.name}: the stamp in the table's metadata cannot be read: ${stamp}. Open the table with the version of Rowan that wrote it, or a newer one.`,
       ];
     }
     if (table.retired.includes(entity)) return retirementProblems(entity, stamp);
@@ -78,17 +78,17 @@ export function stampProblems(table: TableSchema, live: TableDescriptor): string
   });
 }
 
-/** Rows without a record type stand among those with one, and each is read as the other. */
+/** Checks that rows with and without a record type do not share a table, where each would be read as the other. */
 function mixedRecords(entity: EntitySchema, live: TableDescriptor): string | undefined {
   const { recordType } = entity.key;
   const untyped = stampName(undefined);
   const names = stampTexts(live.metadata).map(([name]) => name);
   if (recordType !== undefined && names.includes(untyped)) {
-    return `${entity.name}: it has the record type ${recordType}, but the table's rows were written without one${writer(live, untyped)}: neither would be told from the other. Leave out recordType(), or store the entity in a new table.`;
+    return `${entity.name}: it has the record type ${recordType}, but the table has rows without one${writer(live, untyped)}, and the two could not be distinguished. Leave out recordType(), or store the entity in a new table.`;
   }
   const typed = names.find((name) => name !== untyped);
   if (recordType === undefined && typed !== undefined) {
-    return `${entity.name}: it has no record type, but the table's rows were written with one${writer(live, typed)}: neither would be told from the other. Declare recordType, or store the entity in a new table.`;
+    return `${entity.name}: it has no record type, but the table has rows with one${writer(live, typed)}, and the two could not be distinguished. Declare recordType, or store the entity in a new table.`;
   }
   return undefined;
 }
@@ -103,12 +103,12 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   const add = (text: string): void => void problems.push(`${entity.name}: ${text}`);
   if (!isReadableKey(before.key, now.key)) {
     add(
-      `its row keys were written as [${before.key}] and are now declared as [${now.key}]; rows written before would not be found. Restore @RowKey, or copy the rows into a new table.`,
+      `its row keys were written as [${before.key}] and are now declared as [${now.key}]; existing rows would not be found. Restore @RowKey, or copy the rows into a new table.`,
     );
   }
   if (before.marker !== now.marker) {
     add(
-      `its marker was written as ${shownMarker(before)} and is now declared as ${shownMarker(now)}. Pin it where it was with @Entity({ marker }).`,
+      `its marker was written as ${shownMarker(before)} and is now declared as ${shownMarker(now)}. Keep it there with @Entity({ marker }).`,
     );
   }
   problems.push(...versionProblems(entity, before));
@@ -123,7 +123,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     const old = stored.get(place);
     if (old === undefined || readsOld(entity, before, old)) continue;
     add(
-      `an @Upgrade reads "${column.property}" at ${shownPlace(place)}, which was written as ${describe(old)} and is declared as ${describe(column)}. Give it the codec that it had.`,
+      `an @Upgrade reads "${column.property}" at ${shownPlace(place)}, which was written as ${describe(old)} and is declared as ${describe(column)}. Declare the codec that it had.`,
     );
   }
   for (const [place, column] of former) {
@@ -152,15 +152,15 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
     if (to !== undefined && !declared.has(to) && !read.has(to)) {
       const now = stored.get(to)?.property;
       add(
-        `"${column.property}" is declared at ${shownPlace(place)}, whose values were moved to ${shownPlace(to)}${now === undefined ? '' : ` ("${now}")`}: ` +
-          `they would not be read there, and moved back they would be hidden by the deletes of that move. Use the declarations of the program that moved them, or give the property a column of its own with \`was\`: ${shownPlace(to)}.`,
+        `"${column.property}" is declared at ${shownPlace(place)}, from which values were moved to ${shownPlace(to)}${now === undefined ? '' : ` ("${now}")`}: ` +
+          `they would not be read there, and if moved back they would be hidden by the delete markers of that move. Use the declarations of the program that moved them, or give the property a new column with \`was\`: ${shownPlace(to)}.`,
       );
       continue;
     }
     const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
     if (moved === undefined) continue;
     add(
-      `"${column.property}" was written to ${shownPlace(placeOf(moved))} and is now declared at ${shownPlace(place)}; values written before would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
+      `"${column.property}" was written to ${shownPlace(placeOf(moved))} and is now declared at ${shownPlace(place)}; existing values would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
     );
   }
   return problems;
@@ -170,7 +170,7 @@ function shownMarker({ marker }: RecordStamp): string {
   return marker === null ? 'none' : shownPlace(marker);
 }
 
-/** Where the values of a place stand since they were moved; undefined: they were not. */
+/** Where the values of a place were moved to; undefined if they were not moved. */
 function movedTo(place: string, { moved = {} }: RecordStamp): string | undefined {
   const passed = new Set([place]);
   let to: string | undefined;
@@ -181,40 +181,40 @@ function movedTo(place: string, { moved = {} }: RecordStamp): string | undefined
   return to;
 }
 
-/** What would make the rows that are to be removed others than those that are meant. */
+/** Reasons why removing a retired entity could remove the wrong rows. */
 function retirementProblems({ name, key }: EntitySchema, before: RecordStamp): string[] {
   if (before.entity !== undefined && before.entity !== name) {
     return [
-      `${name}: it is retired, and the rows of its record type were written by ${before.entity}. Declare that one as retired, or leave ${name} out.`,
+      `${name}: it is retired, but the rows of its record type were written by ${before.entity}. Declare that one as retired, or leave ${name} out.`,
     ];
   }
   if (isReadableKey(before.key, key.signature)) return [];
   return [
-    `${name}: it is retired, and its row keys were written as [${before.key}] and are declared as [${key.signature}]; rows would be told from others wrongly. Restore @RowKey.`,
+    `${name}: it is retired, but its row keys were written as [${before.key}] and are declared as [${key.signature}], so its rows could not be recognized reliably. Restore @RowKey.`,
   ];
 }
 
-/** The metadata without what it notes of an entity. */
+/** The metadata without the stamp of an entity. */
 export function metadataWithout(entity: EntitySchema, live: TableDescriptor): TableDescriptor['metadata'] {
   const { [stampName(entity.key.recordType)]: _, ...rest } = live.metadata;
   return rest;
 }
 
-/** Rows of a version that the declarations cannot read. */
+/** Problems with rows of schema versions that the declarations cannot read. */
 function versionProblems({ name, version, upgrades }: EntitySchema, before: RecordStamp): string[] {
   if (before.version > version) {
     return [
-      `${name}: its rows were written as version ${before.version}, and its schemaVersion is ${version}. Use the declarations of the program that wrote them.`,
+      `${name}: its rows were written as version ${before.version}, but its schemaVersion is ${version}. Use the declarations of the program that wrote them.`,
     ];
   }
   const first = upgrades[0]?.from ?? version;
   if (before.oldest >= first) return [];
   return [
-    `${name}: there may be rows of version ${before.oldest}, and its schemaVersion is ${version} without @Upgrade(${before.oldest}). Restore the upgrades from there on until rows have been upgraded (rowan schema apply), or declare what makes them rows of the next version.`,
+    `${name}: there may be rows of version ${before.oldest}, but its schemaVersion is ${version} without @Upgrade(${before.oldest}). Restore the upgrades from that version on until rows have been upgraded (rowan schema apply), or declare an upgrade for it.`,
   ];
 }
 
-/** Whether the codec that a place had is that of a column which an upgrade from a version that there are rows of reads. */
+/** Whether an upgrade from a version that still has rows reads the place with the codec that it had. */
 function readsOld({ upgrades }: EntitySchema, { oldest }: RecordStamp, old: StampedColumn): boolean {
   return upgrades.some(
     ({ from, old: columns }) =>
@@ -225,13 +225,13 @@ function readsOld({ upgrades }: EntitySchema, { oldest }: RecordStamp, old: Stam
   );
 }
 
-/** Where the entity's columns stood before, as they were stamped. */
+/** The former places of the entity's columns, with their stamps. */
 function formerPlaces({ columns }: EntitySchema): Map<string, StampedColumn> {
   const moved = columns.flatMap((column) => column.was.map((place) => stampOfFormer(column, place)));
   return new Map(moved.map((column) => [placeOf(column), column]));
 }
 
-/** What its upgrades read where none of its columns stands. */
+/** The places that the entity's upgrades read and where none of its columns is stored. */
 function readPlaces({ columns, upgrades }: EntitySchema): Map<string, StampedColumn> {
   const own = new Set(columns.map((column) => placeOf(stampOfColumn(column))));
   const read = upgrades.flatMap(({ old }) => old.map(stampOfColumn));
@@ -240,13 +240,13 @@ function readPlaces({ columns, upgrades }: EntitySchema): Map<string, StampedCol
   );
 }
 
-/** The moved columns of an entity whose values may still stand where they stood before, as the live stamp has it. */
+/** The moved columns of an entity whose values may still be at their former places, according to the live stamp. */
 export function unmovedColumns(entity: EntitySchema, live: TableDescriptor): StampedColumn[] {
   const former = formerPlaces(entity);
   return (liveStamp(entity, live)?.columns ?? []).filter((column) => former.has(placeOf(column)));
 }
 
-/** Whether there may be rows of an older version, as the live stamp has it. */
+/** The oldest version below the present one of which there may be rows, according to the live stamp. */
 export function unupgradedFrom(entity: EntitySchema, live: TableDescriptor): number | undefined {
   const oldest = liveStamp(entity, live)?.oldest;
   return oldest === undefined || oldest >= entity.version || entity.upgrades.length === 0
@@ -254,7 +254,7 @@ export function unupgradedFrom(entity: EntitySchema, live: TableDescriptor): num
     : oldest;
 }
 
-/** The metadata once nothing stands at the former places any more, and all rows are of the present version. */
+/** The metadata to store once the former places are empty and all rows have the present version. */
 export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<string, string> {
   const stamp = liveStamp(entity, live);
   if (stamp === undefined) return {};
@@ -270,8 +270,8 @@ export function movedStamp(entity: EntitySchema, live: TableDescriptor): Record<
 }
 
 /**
- * The columns that the live stamp lists and the entity does not declare, at no place: what stands there is read by nobody. Those of
- * families that are not declared go with the family.
+ * Columns in the live stamp that the entity does not declare at any place, so that nothing reads their values. Columns
+ * of undeclared families are omitted, since dropping the family drops them.
  */
 export function undeclaredColumns(entity: EntitySchema, live: TableDescriptor): StampedColumn[] {
   const own = new OwnCells(entity);
@@ -281,7 +281,7 @@ export function undeclaredColumns(entity: EntitySchema, live: TableDescriptor): 
   );
 }
 
-/** The metadata once nothing stands at a column's place any more: what was moved there is gone with it. */
+/** The metadata to store once a column's place is empty. Records of columns that were moved there are dropped too. */
 export function droppedStamp(
   entity: EntitySchema,
   live: TableDescriptor,
@@ -296,7 +296,7 @@ export function droppedStamp(
   return { [stampName(entity.key.recordType)]: text };
 }
 
-/** Whether what was written as `old` is read rightly by `now`. */
+/** Whether values written as `old` are read correctly as `now`. */
 function isReadable(old: StampedColumn, now: StampedColumn): boolean {
   if (old.kind !== now.kind || old.keyCodec !== now.keyCodec) return false;
   return old.codec === now.codec || isWiderEnumeration(old.codec, now.codec);
@@ -309,7 +309,7 @@ function isReadableKey(old: string, now: string): boolean {
 const ENUMERATION = /enumeration\((?:"(?:[^"\\]|\\.)*"=\d+,?)+(;2)?\)/gu;
 const ENUMERATED = /"(?:[^"\\]|\\.)*"=\d+/gu;
 
-/** Whether the names of codecs or layouts are the same but for enumerations that have gained names. */
+/** Whether two names of codecs or layouts are equal, apart from names added to enumerations. */
 function isWiderEnumeration(old: string, now: string): boolean {
   const frame = (text: string): string => text.replace(ENUMERATION, 'enumeration($1)');
   const before = old.match(ENUMERATION) ?? [];
@@ -327,7 +327,7 @@ function describe({ kind, codec, keyCodec }: StampedColumn): string {
   return `${kind}${keyCodec === undefined ? '' : `[${keyCodec}]`} ${codec}`;
 }
 
-/** What is to be added to the metadata so that later openings know of these entities; empty when nothing is. */
+/** The metadata to add so that later openings know these entities; empty if there is nothing to add. */
 export function stampChanges(table: TableSchema, live: TableDescriptor): Record<string, string> {
   const changes: Record<string, string> = {};
   for (const entity of table.entities) {
@@ -351,7 +351,7 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
   return changes;
 }
 
-/** Declarations as they are to be read over tables that were written before. */
+/** Adapts declarations to tables that were written under earlier ones. */
 
 /** The same schema, with markers in the families that they were written to. */
 export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDescriptor>): AdoptedSchema {
@@ -365,26 +365,26 @@ export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDe
   return AdoptedSchema.of(compileSchema(classes, markers, declared.subscribers));
 }
 
-/** How the options of a live table differ from those declared. */
+/** Compares the options of a live table with the declared ones. */
 
-/** One option of a table or family that is not as declared. */
+/** One option of a table or family that differs from the declaration. */
 export interface TableDifference {
   readonly table: string;
-  /** Undefined: an option of the table itself. */
+  /** Undefined for an option of the table itself. */
   readonly family: string | undefined;
-  /** As in `@Table`: `versions`, `ttl`, `compression`, …; of settings `configuration.hbase.x`. */
+  /** The name as in `@Table`: `versions`, `ttl`, `compression`, …; for settings `configuration.hbase.x`. */
   readonly option: string;
   readonly declared: unknown;
   readonly live: unknown;
   /**
-   * `meaning`: it decides what is kept and read (versions, time to live, deleted cells); `storage`: how it is stored.
+   * `meaning`: the option decides which cells are kept and read (versions, time to live, deleted cells). `storage`: it decides how they are stored.
    */
   readonly effect: 'meaning' | 'storage';
-  /** Whether the declaration says so itself; otherwise it has HBase's default. */
+  /** Whether the option is declared explicitly; otherwise the declared value is HBase's default. */
   readonly explicit: boolean;
 }
 
-/** What decides which cells there are. */
+/** The options that decide which cells exist. */
 const MEANING: ReadonlySet<string> = new Set([
   'versions',
   'minVersions',
@@ -423,7 +423,9 @@ const TABLE_OPTIONS = [
 
 type Options = Readonly<Record<string, unknown>>;
 
-/** Families that the live table lacks are left to the caller. Settings are compared where they are declared. */
+/**
+ * Compares options. Families missing in the live table are left to the caller. Settings are compared only if declared.
+ */
 export function tableDifferences(
   { descriptor, declaration }: Pick<TableSchema, 'descriptor' | 'declaration'>,
   live: TableDescriptor,
@@ -474,7 +476,7 @@ function settings(
   );
 }
 
-/** "d.versions is 1, declared 3". */
+/** Returns e.g. "d.versions is 1, declared 3". */
 export function describeDifference({ family, option, declared, live }: TableDifference): string {
   const place = family === undefined ? option : `${family}.${option}`;
   return `${place} is ${String(live)}, declared ${String(declared)}`;

@@ -1,27 +1,27 @@
-/** The rows of a split, given to its work in batches. */
+/** Reads the rows of a split and passes them to its work in batches. */
 
 import { RawRow, type Result, type ResultScanner, type Scan, type SyncTable } from '../table/index.js';
 import type { JobPhase, JobReadable, RawRowWork, RowWeight, SplitWork } from './types.js';
 
-/** Rows of a scan that answers at once that are worked before other events get their turn. */
+/** How many rows of a synchronous scan are processed before other events of the process get a turn. */
 const ROWS_OF_A_TURN = 4096;
 
-/** What was worked. */
+/** The result of one batch. */
 export interface Batch extends RowWeight {
-  /** Rows as they were read: each may stand for several. */
+  /** Rows read; each may represent several. */
   readonly given: number;
   /** The last of them. */
   readonly last: Uint8Array;
 }
 
 export interface Batches {
-  /** Reads and works so many rows, or those that are left. Undefined: there are none. */
+  /** Reads and processes up to this many rows. Undefined: none are left. */
   next(wanted: number): Promise<Batch | undefined>;
   close(): void | Promise<void>;
 }
 
 /**
- * Begins a scan for this work: by rows that are filled again and again where both the work and the table can.
+ * Opens a scan for this work. It reuses one raw row if both the work and the table support that.
  * `sync`: the table's engine answers in this thread.
  */
 export function openBatches(
@@ -40,10 +40,10 @@ export function openBatches(
   return new ResultBatches(table.scan(scan, { signal }), work, weigh);
 }
 
-/** A table that fills one row again and again. */
+/** A table whose scan reuses one raw row. */
 export type FillingTable = JobReadable & Pick<SyncTable, 'scanSync'>;
 
-/** Tables that cannot get a row so cannot scan so, either. */
+/** A table that cannot read a raw row by key cannot scan raw rows either. */
 export function fillsRows(table: JobReadable): table is FillingTable {
   return (table as Partial<SyncTable>).getRaw !== undefined;
 }
@@ -78,7 +78,7 @@ class ResultBatches implements Batches {
   }
 }
 
-/** No cell costs an object, and no row more than what is made of it. */
+/** Avoids an object for each cell, and reuses the row object. */
 class RawBatches implements Batches {
   private readonly scanner: ReturnType<SyncTable['scanSync']>;
   private readonly row = new RawRow();
@@ -117,10 +117,10 @@ class RawBatches implements Batches {
   }
 }
 
-/** Bytes of a cell besides its row, qualifier and value. */
+/** Fixed bytes of a cell besides its row, qualifier and value. */
 const CELL_BYTES = 12;
 
-/** Bytes of keys and values. */
+/** The bytes of keys and values of rows. */
 function sizeOf(rows: readonly Result[]): number {
   let bytes = 0;
   for (const { row, cells } of rows) {
@@ -129,7 +129,7 @@ function sizeOf(rows: readonly Result[]): number {
   return bytes;
 }
 
-/** The same of one. */
+/** The same for one raw row. */
 function rawSizeOf({ row, count, qualifiers, ends }: RawRow): number {
   if (count === 0) return 0;
   let bytes = count * (row.length + CELL_BYTES) + ends[count - 1]!;

@@ -7,18 +7,18 @@ import { toolJobName } from './table-pass.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
 
 /**
- * Looks at every row of an entity where one step is one row: what it is held against is read behind it, so what seems to be
- * off is looked at again, and is off when it is so twice.
+ * Checks every row of an entity on engines whose atomic step is one row. The data that a row is compared with is read
+ * after the row, so an apparent fault is checked again, and counts only if it is found twice.
  */
 
-/** How rows are read and mended there. */
+/** How rows are read and repaired on such engines. */
 export interface RemoteRows {
   readonly reading: StepReading;
-  /** Makes a row what it should be; how much was put right. */
+  /** Repairs a row; returns how much was repaired. */
   mend(row: Uint8Array): Promise<number>;
 }
 
-/** What is looked at. */
+/** A checked row. */
 interface LookedAt {
   readonly schema: EntitySchema;
   readonly mends: boolean;
@@ -27,9 +27,9 @@ interface LookedAt {
 
 type Counts = ReadonlyMap<string, number>;
 
-/** Looks at one row while others change it. */
+/** How often one row is checked while others change it. */
 const LOOKS = 8;
-/** Rows looked at together. */
+/** How many rows are checked together. */
 const TOGETHER = 32;
 
 export class RemoteEntityRowsWork implements SplitWork {
@@ -79,9 +79,9 @@ function sameCounts(a: Counts, b: Counts): boolean {
   return a.size === b.size && [...a].every(([what, by]) => b.get(what) === by);
 }
 
-/** Looks at every row of an entity in steps of writes, where there are such: what is counted is so at one moment for each row. */
+/** Checks every row of an entity in atomic steps, on engines that have them: what is counted of a row is consistent. */
 
-/** Rows of one step: writers wait for it. */
+/** Rows in one step, for which writers must wait. */
 const STEP_ROWS = 256;
 
 /** A job over the rows of an entity. */
@@ -89,16 +89,16 @@ export interface EntityRowsJob {
   readonly engine: Engine;
   readonly schema: EntitySchema;
   readonly name: string;
-  /** What decides on its outcome: a job that was cut off is gone on with only if it is the same. */
+  /** Identifies the work: an interrupted job is resumed only if its signature is the same. */
   readonly signature: string;
-  /** Whether it changes rows: then what was done is not done again. */
+  /** Whether it changes rows: work that is done is then not repeated. */
   readonly mends: boolean;
-  /** Where there are no steps over rows. */
+  /** Used on engines without multi-row steps. */
   readonly remote?: RemoteRows;
   work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
 }
 
-/** The counters of the job; `rows` those that were looked at. */
+/** Runs the job and returns its counters; `rows` is the number of rows checked. */
 export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {}): Promise<Counters> {
   const table = job.schema.table.descriptor.name;
   const { counters } = await runJob(
@@ -152,23 +152,23 @@ class EntityRowsWork implements SplitWork {
   }
 }
 
-/** Work on a split that reads the next batches while the disk takes those before. */
+/** Work on a split that reads the next batches while earlier ones are being written. */
 
-/** Batches that may be under way at once, where a work does not say otherwise. */
+/** Default for the number of batches in flight. */
 const AT_ONCE = 2;
 
-/** A checkpoint waits for all that is under way, so what is noted as done is on the disk. */
+/** A checkpoint waits for all batches in flight, so everything before it is durable. */
 export abstract class OverlappedWork implements SplitWork {
-  /** In the order of their rows, the oldest first. */
+  /** In row order, the oldest first. */
   private readonly underWay: Promise<void>[] = [];
 
-  /** `atOnce`: the most batches that are under way, of which each may hold what it was given in memory. */
+  /** `atOnce`: the largest number of batches in flight, each of which may hold its input in memory. */
   constructor(private readonly atOnce = AT_ONCE) {}
 
-  /** Resolves when there is room for the next batch. */
+  /** Resolves when the next batch may start. */
   async rows(rows: readonly Result[]): Promise<void> {
     const batch = this.batch(rows);
-    // Whoever asks for it next is told.
+    // The error is reported to whoever awaits the batch next.
     batch.catch(() => undefined);
     this.underWay.push(batch);
     if (this.underWay.length >= this.atOnce) await this.underWay.shift();
@@ -182,6 +182,6 @@ export abstract class OverlappedWork implements SplitWork {
     await Promise.allSettled(this.underWay);
   }
 
-  /** Resolves when the rows are done and on the disk. */
+  /** Resolves when the rows are processed and durable. */
   protected abstract batch(rows: readonly Result[]): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Where the state of a job stands: in a table, or where nothing can be written in this process alone. */
+/** Where the state of a job is stored: in a table, or, on read-only stores, in memory. */
 
 import { compareBytes, equalBytes, toHex } from '../bytes/index.js';
 import { Delete, Get, Scan, type Table } from '../table/index.js';
@@ -7,14 +7,14 @@ import { compareAndSet } from '../table/table.js';
 /** Rows of one family, each with one column. */
 export interface JobRows {
   get(row: Uint8Array, column: Uint8Array): Promise<Uint8Array | undefined>;
-  /** Whether the column was as it was thought to be, undefined for absent, and is changed. */
+  /** Compare-and-set of the column; `undefined` expects it to be absent. Returns whether it was changed. */
   compareAndSet(
     row: Uint8Array,
     column: Uint8Array,
     before: Uint8Array | undefined,
     after: Uint8Array,
   ): Promise<boolean>;
-  /** The rows from `start` on before `stop`, of this column alone if one is named. */
+  /** The rows in [start, stop), with only this column if one is named. */
   list(start: Uint8Array, stop: Uint8Array, column?: Uint8Array): Promise<JobRow[]>;
   delete(rows: readonly Uint8Array[]): Promise<void>;
 }
@@ -61,7 +61,7 @@ export class TableRows implements JobRows {
   }
 }
 
-/** Forgotten with the run: a job over a store that is only read begins anew each time. */
+/** Lost at the end of the run: a job over a read-only store starts anew each time. */
 export class MemoryRows implements JobRows {
   private readonly rows = new Map<string, JobRow & { readonly column: Uint8Array }>();
 

@@ -5,11 +5,14 @@ import { type Engine, type Table, type TableDescriptor, tableDescriptor } from '
 import { type JobRows, MemoryRows, TableRows } from './job-rows.js';
 import type { Counters, RowRange } from './types.js';
 
-/** What stands in `rowan_jobs` is looked at before it is believed: others can write there too. */
+/** Validates the content of `rowan_jobs` before it is used, since other programs can write there too. */
 
 const MOST_RUNS = 2 ** 32 - 1;
 
-/** @throws CorruptionError naming the row when the bytes are no JSON, or none that passes. */
+/**
+ * Parses a state.
+ * @throws CorruptionError naming the row when the bytes are not JSON or do not pass the check.
+ */
 export function readState<T>(row: Uint8Array, bytes: Uint8Array, passes: (value: unknown) => boolean): T {
   let value: unknown;
   try {
@@ -68,7 +71,7 @@ function isHex(value: unknown): boolean {
 function damaged(row: Uint8Array, cause?: unknown): CorruptionError {
   const name = toStringBinary(row);
   return new CorruptionError(
-    `The row ${name} of rowan_jobs is not what jobs write there. Give the job another name, or delete the rows that begin with its name.`,
+    `The row ${name} of rowan_jobs was not written by a job. Give the job another name, or delete the rows that begin with its name.`,
     { cause, details: { table: 'rowan_jobs', row: name } },
   );
 }
@@ -76,8 +79,8 @@ function damaged(row: Uint8Array, cause?: unknown): CorruptionError {
 /**
  * The state of jobs in the table `rowan_jobs` (docs/job-processes.md).
  *
- * Each state is one cell, and each change of it a checkAndMutate on the very bytes before: whoever lost a split to another
- * worker finds out at its next change, and a change whose answer was lost is recognized by reading it back.
+ * Each state is one cell, and each change of it a checkAndMutate on the exact bytes before. A worker that lost a split
+ * to another one learns it at its next change; if the response to a change is lost, the worker reads the cell back.
  */
 
 const FAMILY = 'j';
@@ -92,12 +95,12 @@ export function jobTableDescriptor(): TableDescriptor {
 
 export interface JobHeader {
   readonly signature: string;
-  /** Counts the times that the job was begun from its beginning, from 0: plans and splits are of one of them. */
+  /** How often the job was started from the beginning, from 0. Plans and splits belong to one run. */
   readonly run: number;
   readonly state: 'running' | 'done';
-  /** The phase being worked; with `done` the number of phases. */
+  /** The current phase; when `done`, the number of phases. */
   readonly phase: number;
-  /** Milliseconds since 1970, for people; nothing is decided by it. */
+  /** Milliseconds since 1970; for people only. */
   readonly created: number;
   readonly finished?: number;
 }
@@ -105,10 +108,10 @@ export interface JobHeader {
 export interface SplitState {
   readonly state: 'running' | 'waiting' | 'done';
   readonly owner: string;
-  /** Changes with every sign of life. */
+  /** Changes with every heartbeat. */
   readonly beat: number;
   readonly attempt: number;
-  /** The last row that is done, in hex. */
+  /** The last completed row, in hex. */
   readonly position?: string;
   readonly rows: number;
   readonly bytes: number;
@@ -118,15 +121,18 @@ export interface SplitState {
   readonly error?: string;
 }
 
-/** A state with the bytes that it stands in: what the next change is checked against. */
+/** A state with its stored bytes, against which the next change is checked. */
 export interface Stored<T> {
   readonly value: T;
   readonly bytes: Uint8Array;
 }
 
-/** The states of one job. What was forgotten is never written again, for a delete may hide what follows it at once. */
+/**
+ * The states of one job. A deleted row is never written again, since the delete marker could hide a put that follows it
+ * at once.
+ */
 export class JobStore {
-  /** The run that plans and splits are of. */
+  /** The run that plans and splits belong to. */
   run = 0;
 
   constructor(
@@ -135,7 +141,7 @@ export class JobStore {
     private readonly rows: JobRows = new TableRows(table, FAMILY),
   ) {}
 
-  /** The states of a job on an engine; of one that is only read they are of this object alone. */
+  /** The states of a job on an engine; on a read-only one, they exist only in this object. */
   static on(engine: Engine, job: string): JobStore {
     const { readOnly } = engine.capabilities;
     const table = engine.table(jobTableDescriptor().name);
@@ -146,7 +152,7 @@ export class JobStore {
     return this.read<JobHeader>(this.headerRow(), JOB, isHeader);
   }
 
-  /** Answers what stands there afterwards if it is the new header, undefined if another worker changed it. */
+  /** Returns the stored header if it is the new one, undefined if another worker changed it. */
   setHeader(
     before: Stored<JobHeader> | undefined,
     header: JobHeader,
@@ -154,7 +160,7 @@ export class JobStore {
     return this.change(this.headerRow(), JOB, before?.bytes, header);
   }
 
-  /** The splits of a phase as they were planned; planned now if nobody has. */
+  /** The planned splits of a phase; plans them if no worker has. */
   async plan(phase: number, make: () => Promise<readonly RowRange[]>): Promise<readonly RowRange[]> {
     const row = this.rowOf('p', phase);
     const planned = await this.read<readonly [string, string][]>(row, PLAN, isPlan);
@@ -165,7 +171,7 @@ export class JobStore {
     return written === undefined ? this.plan(phase, make) : splits;
   }
 
-  /** The states of a phase's splits by their numbers; those that nobody has begun are missing. */
+  /** The states of a phase's splits by number; splits that nobody has begun are missing. */
   async splits(phase: number): Promise<Map<number, Stored<SplitState>>> {
     const found = new Map<number, Stored<SplitState>>();
     const next = this.rowOf('s', phase + 1);
@@ -176,7 +182,7 @@ export class JobStore {
     return found;
   }
 
-  /** What the splits of a phase kept with their last checkpoints. */
+  /** The data that the splits of a phase stored with their last checkpoints. */
   async workOf(phase: number): Promise<Map<number, JsonValue>> {
     const kept = new Map<number, JsonValue>();
     for (const [split, { value }] of await this.splits(phase)) {
@@ -185,7 +191,7 @@ export class JobStore {
     return kept;
   }
 
-  /** As {@link setHeader}, of one split. */
+  /** Like {@link setHeader}, for one split. */
   setSplit(
     phase: number,
     split: number,
@@ -195,7 +201,7 @@ export class JobStore {
     return this.change(this.rowOf('s', phase, split), SPLIT, before?.bytes, state);
   }
 
-  /** Deletes the plans and splits of the runs before this one. */
+  /** Deletes the plans and splits of earlier runs. */
   async forgetEarlierRuns(): Promise<void> {
     for (const kind of ['p', 's'] as const) {
       const from = this.rowOf(kind).subarray(0, -4);
@@ -228,7 +234,7 @@ export class JobStore {
     return Buffer.concat([Buffer.from(this.job), Buffer.from('\0h', 'latin1')]);
   }
 
-  /** A row of this run, or what all rows of the phase or of the run begin with. */
+  /** A row of this run, or the prefix of all rows of a phase or of the run. */
   private rowOf(kind: 'p' | 's', phase?: number, split?: number): Uint8Array {
     const parts = [Buffer.from(this.job), Buffer.from(`\0${kind}`, 'latin1'), uint32(this.run)];
     if (phase !== undefined) parts.push(Buffer.of(phase));

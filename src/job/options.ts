@@ -2,7 +2,7 @@ import { InvalidArgumentError } from '../errors.js';
 import { describe, timerDelay } from '../table/checks.js';
 import type { Counters, JobRunOptions } from './types.js';
 
-/** Options with their defaults. */
+/** The options of a run, with defaults applied. */
 export interface RunSettings {
   readonly parallel: number;
   readonly batchRows: number;
@@ -26,7 +26,7 @@ const DEFAULTS = {
   splitBytes: 256 << 20,
 } as const;
 
-/** No timer runs longer, in milliseconds. */
+/** The longest delay that Node's timers support, in ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 
 const KNOWN: ReadonlySet<string> = new Set([
@@ -39,10 +39,13 @@ const KNOWN: ReadonlySet<string> = new Set([
   'onProgress',
 ]);
 
-/** @throws InvalidArgumentError for an option that is unknown or can never be right. */
+/**
+ * Validates options and applies defaults.
+ * @throws InvalidArgumentError for an unknown option or an invalid value.
+ */
 export function runSettings(options: JobRunOptions): RunSettings {
   if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError(`Options of a job are an object, not ${describe(options)}.`);
+    throw new InvalidArgumentError(`Options of a job must be an object, not ${describe(options)}.`);
   }
   for (const name of Object.keys(options)) {
     if (!KNOWN.has(name)) {
@@ -53,7 +56,7 @@ export function runSettings(options: JobRunOptions): RunSettings {
   }
   const whole = (name: keyof typeof DEFAULTS): number => {
     const value = options[name] ?? DEFAULTS[name];
-    if (!Number.isSafeInteger(value) || value < 1) throw wrong(name, 'a whole number from 1', value);
+    if (!Number.isSafeInteger(value) || value < 1) throw wrong(name, 'a whole number of at least 1', value);
     return value;
   };
   const rate = (name: 'rowsPerSecond' | 'bytesPerSecond'): number | undefined => {
@@ -85,15 +88,15 @@ function shardOf(shard: JobRunOptions['shard']): { index: number; count: number 
   if (shard === undefined) return { index: 0, count: 1 };
   const { index, count } = typeof shard === 'object' && shard !== null ? shard : { index: -1, count: 0 };
   const fits = Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count;
-  if (!fits) throw wrong('shard', 'an index from 0 below a count', shard);
+  if (!fits) throw wrong('shard', '{ index, count } with an index from 0 to count - 1', shard);
   return { index, count };
 }
 
 function wrong(name: string, wanted: string, value: unknown): InvalidArgumentError {
-  return new InvalidArgumentError(`The option ${name} of a job is ${wanted}, not ${describe(value)}.`);
+  return new InvalidArgumentError(`The option ${name} of a job must be ${wanted}, not ${describe(value)}.`);
 }
 
-/** Sums by name, being counted. */
+/** Accumulates named sums. */
 export class CounterSet {
   private readonly sums: Map<string, number>;
 
@@ -119,9 +122,9 @@ export class CounterSet {
   }
 }
 
-/** Holds work back to a rate, shared by all splits of a process: a bucket that fills with time and may go into debt. */
+/** Limits the rate of work of all splits of a process: a token bucket that may go into debt. */
 
-/** Unused rate is saved up for at most this long, so that a pause is not followed by a rush. */
+/** Unused rate is saved for at most this long, so that a burst cannot follow a pause. */
 const SAVED_MS = 250;
 
 export class Throttle {
@@ -129,7 +132,7 @@ export class Throttle {
   private available = 0;
   private filledAt: number;
 
-  /** `perSecond` undefined: no limit. `now` in milliseconds, monotonic. */
+  /** `perSecond` undefined: no limit. `now` returns monotonic milliseconds. */
   constructor(
     perSecond: number | undefined,
     private readonly now: () => number = () => performance.now(),
@@ -138,7 +141,7 @@ export class Throttle {
     this.filledAt = this.now();
   }
 
-  /** Notes that `amount` was done; answers the milliseconds to wait before more is. */
+  /** Records that `amount` was done; returns the milliseconds to wait before more is done. */
   take(amount: number): number {
     if (this.perMs === Number.POSITIVE_INFINITY) return 0;
     const now = this.now();
@@ -149,7 +152,7 @@ export class Throttle {
   }
 }
 
-/** Waits, or less long when the signal is aborted; who waits looks at the signal then. */
+/** Waits, or returns early when the signal is aborted; callers check the signal then. */
 export async function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
   await new Promise<void>((done) => {

@@ -1,4 +1,4 @@
-/** How far a phase is, at which rate, and when it may end. */
+/** Measures the progress and rate of a phase, and estimates its end. */
 
 import { fromHex } from '../bytes/index.js';
 import type { SplitState } from './job-store.js';
@@ -7,7 +7,7 @@ import { fractionOf } from './split-plan.js';
 import type { JobProgress, RowRange } from './types.js';
 
 const REPORT_EVERY_MS = 250;
-/** Rates are taken over this long: shorter ones jump, longer ones lag behind. */
+/** The window over which rates are averaged: a shorter one fluctuates, a longer one lags behind. */
 const WINDOW_MS = 10_000;
 
 interface Sample {
@@ -16,7 +16,7 @@ interface Sample {
   readonly fraction: number;
 }
 
-/** What is known of one split. */
+/** The known progress of one split. */
 interface SplitProgress {
   rows: number;
   bytes: number;
@@ -41,7 +41,7 @@ export class ProgressMeter {
     this.samples.push({ at: this.now(), rows: 0, fraction: 0 });
   }
 
-  /** This process worked rows of a split, up to `position`. */
+  /** Records that this process has processed rows of a split, up to `position`. */
   worked(split: number, rows: number, bytes: number, position: Uint8Array): void {
     const progress = this.splits[split]!;
     progress.rows += rows;
@@ -51,7 +51,7 @@ export class ProgressMeter {
     this.report(false);
   }
 
-  /** A state of a split is in the table: of this process or of another. */
+  /** Records a state of a split that is in the table, written by this process or another. */
   committed(split: number, state: SplitState): void {
     const { position } = state;
     const done = state.state === 'done';
@@ -66,7 +66,7 @@ export class ProgressMeter {
     this.report(false);
   }
 
-  /** Calls the listener, unless it was called a moment ago. */
+  /** Calls the listener, unless it was called very recently. */
   report(last: boolean): void {
     const { onProgress } = this;
     const at = this.now();

@@ -1,4 +1,4 @@
-/** Cells with their times -> the change that writes them as they are. */
+/** Converts cells with their timestamps into the mutations that write them unchanged. */
 
 import {
   type Cell,
@@ -11,7 +11,7 @@ import {
   RowMutations,
 } from '../table/index.js';
 
-/** Undefined when there are none. Each keeps its time and what is left of its life. */
+/** Returns undefined if there are no cells. Each keeps its timestamp and remaining time to live. */
 export function copyOf(
   row: Uint8Array,
   cells: readonly Cell[],
@@ -22,7 +22,7 @@ export function copyOf(
   return new RowMutations(row).add(...mutations);
 }
 
-/** The same, each by itself: a put for each length of life, and a delete with all markers. */
+/** The same as separate mutations: one put for each time to live, and one delete with all markers. */
 export function mutationsOf(
   row: Uint8Array,
   cells: readonly Cell[],
@@ -46,7 +46,8 @@ export function mutationsOf(
       }
       put.cells.push({ family, qualifier, timestamp, type, value });
     } else {
-      // Not by its methods: they drop markers of a family for one of all of it.
+      // Adds the cell directly, since the methods of Delete drop a family's other markers once the whole family is
+      // deleted.
       del ??= new Delete(row).setDurability(durability);
       del.cells.push({ family, qualifier, timestamp, type, value });
     }

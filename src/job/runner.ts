@@ -10,12 +10,12 @@ import { planSplits } from './split-plan.js';
 import { type SplitEnvironment, SplitRun } from './split-run.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 
-/** Wakes lanes of this process that wait for splits of one job when another of its lanes has ended one. */
+/** Wakes lanes of this process that wait for a split of a job when another lane has finished one. */
 
 const waiting = new Map<string, Set<AbortController>>();
 
-/** Waits until the job's bell rings, but no longer than so long, nor after the signal is aborted. */
-export async function sleepUntilRung(job: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+/** Waits until the job's notifier fires, the time has passed, or the signal is aborted. */
+export async function waitForSplitEnd(job: string, milliseconds: number, signal: AbortSignal): Promise<void> {
   const rung = new AbortController();
   const lanes = waiting.get(job) ?? new Set();
   waiting.set(job, lanes.add(rung));
@@ -27,30 +27,31 @@ export async function sleepUntilRung(job: string, milliseconds: number, signal: 
   }
 }
 
-export function ring(job: string): void {
+export function notifySplitEnd(job: string): void {
   for (const lane of waiting.get(job) ?? []) lane.abort();
 }
 
 /**
- * Runs jobs. Any number of workers, in one process or many, may run the same job at once; what they know of each other
- * stands in `rowan_jobs`.
+ * Runs jobs. Any number of workers, in one or many processes, may run the same job at once; they coordinate only
+ * through `rowan_jobs`.
  *
- * 1. A phase begins when every split of the one before is done.
- * 2. A split is worked by who claimed it last; a claim is a change of its state that only one worker can make.
- * 3. A split of a living owner is left alone: its owner is dead when its state stays the same for `leaseMs` of this
- *    worker's clock, or at once where only one process can have the store and this one knows no such owner.
+ * 1. A phase begins when every split of the phase before is done.
+ * 2. A split is processed by the worker that claimed it last; a claim is a change of its state that only one worker can
+ *    make.
+ * 3. A split of a live owner is left alone. An owner counts as dead when the state has not changed for `leaseMs` by
+ *    this worker's clock, or at once if only one process can open the store and this one does not know the owner.
  */
 
-/** How often a split whose error may pass is begun again by one worker. */
+/** How often one worker retries a split after a transient error. */
 const ATTEMPTS = 5;
 const FIRST_RETRY_MS = 200;
 
-/** Runs that are under way in this process. */
+/** Runs of this process that are in progress. */
 const living = new Set<string>();
 
 /**
- * Runs a job to its end, or goes on with it where it stood.
- * @throws RowanError `ERR_JOB` when an unfinished job of this name does something else; `ERR_ABORTED`; what the work threw.
+ * Runs a job to its end, resuming it if it was interrupted.
+ * @throws RowanError `ERR_JOB` when an unfinished job of this name does other work; `ERR_ABORTED`; errors of the work.
  */
 export async function runJob(
   engine: Engine,
@@ -185,7 +186,7 @@ class JobRun {
     else await work.run(stop);
     if (!over) meter.report(true);
     const progress = meter.progress();
-    // The rows of a job are those of its source; what is sorted in between is its own business.
+    // The row count of a job is that of its source, not of intermediate data.
     if (number === 0) this.rows = progress.rows;
     if (number === 0) this.bytes = progress.bytes;
     this.splits += ranges.length;
@@ -193,10 +194,10 @@ class JobRun {
   }
 }
 
-/** One worker's share of one phase. */
+/** One worker's part in one phase. */
 class PhaseRun {
   private states = new Map<number, Stored<SplitState>>();
-  /** When the state of a split was first seen as it is. */
+  /** When each split's present state was first seen. */
   private readonly seen = new Map<number, { readonly bytes: Uint8Array; readonly at: number }>();
   private readonly mine = new Set<number>();
   private readonly tries = new Map<number, number>();
@@ -219,20 +220,20 @@ class PhaseRun {
     );
     const ended = await Promise.allSettled(lanes);
     const failures = ended.flatMap((lane) => (lane.status === 'rejected' ? [lane.reason as unknown] : []));
-    // The first failure stops the other lanes, whose own ends then say no more than that.
+    // The first failure aborts the other lanes, whose own errors then only say that they were aborted.
     if (failures.length > 0) throw failures.find((error) => !isAbort(error)) ?? failures[0];
-    // Splits that were lost on the way count as those left them that ended them.
+    // Splits taken over by other workers count with the state in which those finished them.
     await this.refresh();
   }
 
-  /** Takes the states from the table. */
+  /** Reads the states from the table. */
   async refresh(): Promise<void> {
     const { store, phaseNumber, meter } = this.environment;
     const states = await store.splits(phaseNumber);
     const now = performance.now();
     for (const [split, stored] of states) {
       if (this.mine.has(split)) continue;
-      // This worker may have ended the split after the scan had read it.
+      // This worker may have finished the split after the scan had read it.
       const known = this.states.get(split);
       if (known !== undefined && known.value.beat > stored.value.beat) {
         states.set(split, known);
@@ -258,7 +259,7 @@ class PhaseRun {
       }
       if (split !== undefined) await this.workSplit(split);
       else if (this.isDone()) return;
-      else await sleepUntilRung(store.job, Math.min(1000, settings.leaseMs / 8), signal);
+      else await waitForSplitEnd(store.job, Math.min(1000, settings.leaseMs / 8), signal);
     }
   }
 
@@ -266,7 +267,7 @@ class PhaseRun {
     return this.ranges.every((_, split) => this.states.get(split)?.value.state === 'done');
   }
 
-  /** A split to work: first those of this shard, then those that nobody works. */
+  /** Chooses a split: first one of this shard, then one that nobody processes. */
   private choose(): number | undefined {
     const { index, count } = this.environment.settings.shard;
     let other: number | undefined;
@@ -286,7 +287,7 @@ class PhaseRun {
       return ours || this.unchangedFor(split) >= this.environment.settings.leaseMs;
     }
     if (stored.value.state === 'done') return false;
-    // Only one process can have such a store.
+    // Only one process can open such a store.
     if (this.environment.sync) return !living.has(stored.value.owner);
     return this.unchangedFor(split) >= this.environment.settings.leaseMs;
   }
@@ -308,15 +309,15 @@ class PhaseRun {
       }
     } catch (error) {
       lost = run?.isLost === true;
-      // Another worker has the split then; this one goes on with others.
+      // If another worker has the split, this one goes on with others.
       if (!lost) await this.retryOrThrow(split, error);
     } finally {
-      // What this worker knows of a split that another one has is old: it would claim it by that for ever.
+      // The cached state of a split that another worker owns is out of date: claims based on it would fail forever.
       if (lost) this.states.delete(split);
       else if (run !== undefined) this.states.set(split, run.state);
       this.seen.delete(split);
       this.mine.delete(split);
-      ring(this.environment.store.job);
+      notifySplitEnd(this.environment.store.job);
     }
     if (lost) await this.refresh();
   }
@@ -348,10 +349,10 @@ function otherWork(name: string, before: string, now: string): RowanError {
   const files = otherFiles(before, now);
   const what =
     files === undefined
-      ? `Job "${name}" was begun with other work (${before}; now ${now}). Choose another name, or run it`
-      : `The files that job "${name}" reads are not what they were when it was begun: ${files.before} then, ${files.now} now. ` +
-        'One that is still written to is read when it is whole. Choose another name, or run the job';
-  return new RowanError('ERR_JOB', `${what} with { restart: true }, which forgets what was done.`, {
+      ? `Job "${name}" was started with other work (${before}; now ${now}). Choose another name, or run it`
+      : `The files that job "${name}" reads have changed since it was started: ${files.before} then, ${files.now} now. ` +
+        'Wait until the files are complete. Choose another name, or run the job';
+  return new RowanError('ERR_JOB', `${what} with { restart: true }, which discards its progress.`, {
     details: { job: name },
   });
 }

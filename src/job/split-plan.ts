@@ -2,12 +2,12 @@ import { compareBytes, EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { type Admin, filters, type RegionInfo, Scan, type Table } from '../table/index.js';
 import type { RowRange } from './types.js';
 
-/** Byte strings as numbers: how far a row lies between two others, and the rows in between. */
+/** Treats byte strings as numbers, to find how far a row lies between two others and to find rows in between. */
 
-/** Bytes behind the common prefix that are looked at: as many as a number holds exactly. */
+/** How many bytes after the common prefix count: as many as a number holds exactly. */
 const DIGITS = 6;
 
-/** What `start` and `stop` begin with, both of them; an open end begins with nothing. */
+/** The common prefix of `start` and `stop`; empty if an end is open. */
 function commonPrefix(start: Uint8Array, stop: Uint8Array): number {
   const most = Math.min(start.length, stop.length);
   let length = 0;
@@ -21,10 +21,10 @@ function numberAt(row: Uint8Array, from: number): number {
   return value;
 }
 
-/** The number of an open upper end. */
+/** The number that stands for an open upper end. */
 const TOP = 256 ** DIGITS;
 
-/** How far `row` lies between the ends of the range, 0..1. */
+/** The position of `row` within the range, 0..1. */
 export function fractionOf(row: Uint8Array, { start, stop }: RowRange): number {
   const prefix = commonPrefix(start, stop);
   const low = numberAt(start, prefix);
@@ -33,7 +33,7 @@ export function fractionOf(row: Uint8Array, { start, stop }: RowRange): number {
   return Math.min(1, Math.max(0, (numberAt(row, prefix) - low) / (high - low)));
 }
 
-/** A byte string in the middle of the range as {@link fractionOf} sees it; undefined where the ends are too near. */
+/** A byte string in the middle of the range by {@link fractionOf}; undefined if the ends are too close. */
 export function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
   const prefix = commonPrefix(start, stop);
   const low = numberAt(start, prefix);
@@ -53,14 +53,14 @@ export function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
 export const WHOLE_TABLE: RowRange = Object.freeze({ start: EMPTY_BYTES, stop: EMPTY_BYTES });
 
 /**
- * Cuts a pass into splits: one for each region, as MapReduce's `TableInputFormat` does, and several for a region that is
- * larger than a split should be.
+ * Divides a pass into splits: one for each region, like MapReduce's `TableInputFormat`, and several for a region larger
+ * than the split size.
  */
 
-/** A region is cut into no more splits than this. */
+/** The largest number of splits in a region. */
 const MOST_PIECES = 256;
 
-/** The splits of `ranges`, in the order of the ranges and of the keys within each. */
+/** Plans the splits of `ranges`, in the order of the ranges and of the keys within each. */
 export async function planSplits(
   admin: Admin,
   table: Table,
@@ -85,7 +85,7 @@ function piecesOf({ storeFileSize, memstoreSize }: RegionInfo, splitBytes: numbe
   return Math.min(MOST_PIECES, Math.max(1, Math.ceil((storeFileSize + memstoreSize) / splitBytes)));
 }
 
-/** What both ranges have; undefined when they have nothing in common. */
+/** The intersection of two ranges; undefined if it is empty. */
 export function intersection(a: RowRange, b: RowRange): RowRange | undefined {
   const start = compareBytes(a.start, b.start) >= 0 ? a.start : b.start;
   const stop =
@@ -93,7 +93,7 @@ export function intersection(a: RowRange, b: RowRange): RowRange | undefined {
   return stop.length > 0 && compareBytes(start, stop) >= 0 ? undefined : { start, stop };
 }
 
-/** Cuts at rows that there are, so that no split but the last can be empty. */
+/** Cuts at existing rows, so that only the last split can be empty. */
 async function cut(table: Table, range: RowRange, pieces: number): Promise<RowRange[]> {
   const first = await nearestRow(table, range, false);
   const last = first && (await nearestRow(table, range, true));
@@ -104,8 +104,8 @@ async function cut(table: Table, range: RowRange, pieces: number): Promise<RowRa
 }
 
 /**
- * Halves the rows from `first` to `last` at the row after their middle, and the halves again: their middles are reckoned
- * from what the rows of each have in common, so that digits and texts are cut as evenly as bytes.
+ * Halves the rows from `first` to `last` at the row after their middle, recursively. Each middle is computed after the
+ * common prefix, so that digits and texts are divided as evenly as bytes.
  */
 async function halve(
   table: Table,

@@ -8,12 +8,12 @@ import { CounterSet, type RunSettings, sleep, type Throttle } from './options.js
 import type { ProgressMeter } from './progress.js';
 import type { JobPhase, JobReadable, RowRange, SplitContext, SplitWork } from './types.js';
 
-/** Works one split: reads its rows in batches, hands them on, checkpoints, and gives signs of life meanwhile. */
+/** Processes one split: reads its rows in batches, passes them on, writes checkpoints, and sends heartbeats. */
 
-/** Rows of the first batch, before it is known how large rows are. */
+/** Rows of the first batch, while the size of rows is unknown. */
 const FIRST_BATCH = 64;
 
-/** What all splits of a run share. */
+/** The context that all splits of a run share. */
 export interface SplitEnvironment {
   readonly store: JobStore;
   readonly table: JobReadable;
@@ -29,7 +29,7 @@ export interface SplitEnvironment {
   readonly signal: AbortSignal;
 }
 
-/** One attempt at one split, which this worker has claimed. */
+/** One attempt at one split that this worker has claimed. */
 export class SplitRun {
   private readonly counters: CounterSet;
   private rows: number;
@@ -39,7 +39,7 @@ export class SplitRun {
   private pendingRows = 0;
   private checkpointAt: number;
   private readonly alive: AbortController = new AbortController();
-  /** Changes of the state, one after another: signs of life and checkpoints. */
+  /** Serializes changes of the state: heartbeats and checkpoints. */
   private changing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -56,17 +56,20 @@ export class SplitRun {
     this.checkpointAt = performance.now() + environment.settings.checkpointMs;
   }
 
-  /** The state as this worker wrote it last. */
+  /** The state as this worker last wrote it. */
   get state(): Stored<SplitState> {
     return this.stored;
   }
 
-  /** Whether another worker has the split now. */
+  /** Whether another worker now owns the split. */
   get isLost(): boolean {
     return this.alive.signal.aborted;
   }
 
-  /** Works to the end. @throws what the work throws; the state then says so and the split can be claimed again. */
+  /**
+   * Processes the split to its end. @throws errors of the work; the state then records the error, and the split can be
+   * claimed again.
+   */
   async run(): Promise<void> {
     const { settings } = this.environment;
     const heart = setInterval(() => void this.beat(), settings.leaseMs / 4);
@@ -75,7 +78,7 @@ export class SplitRun {
       await this.work();
     } catch (error) {
       await this.leave(error);
-      // What the work threw is then only how it was stopped.
+      // An error of the work is then only a consequence of its being stopped.
       if (this.isLost) throw this.lost();
       throw error;
     } finally {
@@ -103,7 +106,7 @@ export class SplitRun {
       await work.finish?.();
       await this.checkpoint(work, 'done');
     } catch (error) {
-      // What closing says then is only what came of it.
+      // An error of closing is then only a consequence.
       await closed(work).catch(() => undefined);
       throw error;
     }
@@ -177,12 +180,12 @@ export class SplitRun {
     this.environment.meter.committed(this.split, this.stored.value);
   }
 
-  /** A sign of life. One that does not get through is made up for by the next, or by the next checkpoint's failing. */
+  /** Sends a heartbeat. A failed one is compensated by the next one, or noticed when the next checkpoint fails. */
   private async beat(): Promise<void> {
     await this.change((before) => ({ ...before, beat: before.beat + 1 })).catch(() => undefined);
   }
 
-  /** Says in the state that nobody works the split any more, if it still can. */
+  /** Records that nobody processes the split any more, if this worker still owns it. */
   private async leave(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     await this.change((before) => ({ ...before, state: 'waiting', error: message.slice(0, 500) })).catch(
@@ -208,8 +211,8 @@ export class SplitRun {
   private lost(): RowanError {
     return new RowanError(
       'ERR_JOB',
-      `Split ${this.split} of job "${this.environment.store.job}" was taken over by another worker: this one gave no sign of ` +
-        `life for ${this.environment.settings.leaseMs} ms, or the job was restarted. Nothing is lost; raise leaseMs if it happens again.`,
+      `Split ${this.split} of job "${this.environment.store.job}" was taken over by another worker: this one sent no heartbeat ` +
+        `for ${this.environment.settings.leaseMs} ms, or the job was restarted. Nothing is lost; raise leaseMs if it happens again.`,
       { details: { job: this.environment.store.job, split: this.split } },
     );
   }
@@ -219,14 +222,14 @@ async function closed(work: SplitWork): Promise<void> {
   await work.close?.();
 }
 
-/** Lets other work of this thread go on, and waits if there is a time to. @throws RowanError `ERR_ABORTED`. */
+/** Yields to other work of this thread, and waits the given time. @throws RowanError `ERR_ABORTED`. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   if (milliseconds >= 1) await sleep(milliseconds, signal);
   else await new Promise<void>((done) => setImmediate(done));
   throwIfAborted(signal);
 }
 
-/** Work of a job that reads nothing: done once, and kept with its state. */
+/** Job phases that read nothing: they run once, and their result is stored with the job's state. */
 
 const NOTHING: JobReadable = {
   name: 'nothing',
@@ -239,8 +242,8 @@ const NOTHING: JobReadable = {
 };
 
 /**
- * A phase of one split that does `work` and keeps what it answers. It is done again when it did not come to its end, and by one
- * worker at a time.
+ * A phase with one split that runs `work` and stores its result. Only one worker runs it at a time; it runs again if it
+ * was interrupted.
  */
 export function onePhase(work: (context: SplitContext) => Promise<JsonValue> | JsonValue): JobPhase {
   return {

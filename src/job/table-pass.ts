@@ -1,4 +1,4 @@
-/** Which cells of a table a tool is about. */
+/** Selects the cells of a table that a tool reads. */
 
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../errors.js';
@@ -7,33 +7,33 @@ import { runJob } from './runner.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 
 export interface CellSelection {
-  /** Families; default: all. */
+  /** Families to read; default: all. */
   readonly families?: readonly string[];
   /** Timestamps in [from, to), in milliseconds. */
   readonly timeRange?: { readonly from: number; readonly to: number };
   /** Newest versions of each column; default: all that are kept. */
   readonly versions?: number;
-  /** Puts and delete markers as they are stored, nothing masked. Default: what the tool says. */
+  /** Whether to read puts and delete markers as stored, nothing hidden. The default depends on the tool. */
   readonly raw?: boolean;
   /** Rows [start, stop). */
   readonly range?: RowRange;
 }
 
-/** Options of every tool: what it reads, and how its job is run. */
+/** Options of every tool: what it reads, and how its job runs. */
 export interface ToolOptions extends CellSelection {
-  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  /** The job's name, by which it can be resumed; default: the tool and the table. */
   readonly name?: string;
-  /** How the job is run; it begins anew (`restart: 'done'`) unless it stands unfinished. */
+  /** How the job runs. It starts anew (`restart: 'done'`) unless an unfinished run exists. */
   readonly run?: JobRunOptions;
 }
 
-/** A tool that passes over a table once. */
+/** A tool that reads a table once. */
 export interface TablePass {
   readonly tool: string;
   readonly table: string;
-  /** What it is about beside the table, for the job's name. */
+  /** Its other arguments, for the job's name. */
   readonly about?: readonly string[];
-  /** What it does beside reading the selection, for the job's signature. */
+  /** What it does with the rows, for the job's signature. */
   readonly does?: string;
   readonly prepare?: JobPhase['prepare'];
   readonly scan: JobPhase['scan'];
@@ -41,7 +41,7 @@ export interface TablePass {
   readonly finish?: JobDefinition['finish'];
 }
 
-/** Runs a pass as a job of the engine that has the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
+/** Runs a pass as a job on the engine of the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
 export async function runPass(engine: Engine, options: ToolOptions, pass: TablePass): Promise<JobOutcome> {
   const { tool, table, about = [], does = '', prepare, scan, open, finish } = pass;
   await checkSelection(engine, table, options);
@@ -59,7 +59,7 @@ export async function runPass(engine: Engine, options: ToolOptions, pass: TableP
   );
 }
 
-/** An unfinished run is gone on with, a finished one is done again. */
+/** Resumes an unfinished run, and repeats a finished one. */
 export function toolRun(run: JobRunOptions | undefined): JobRunOptions {
   return { restart: 'done', ...run };
 }
@@ -74,7 +74,7 @@ export function scanOf(selection: CellSelection, raw: boolean): Scan {
   return scan;
 }
 
-/** A text of what is read, for signatures. */
+/** Describes what is read, for signatures. */
 export function describeSelection({ families, timeRange, versions, raw, range }: CellSelection): string {
   const rows = range && [Buffer.from(range.start).toString('hex'), Buffer.from(range.stop).toString('hex')];
   return JSON.stringify({ families, timeRange, versions, raw, rows });
@@ -84,7 +84,10 @@ export function rangesOf({ range }: CellSelection): readonly RowRange[] {
   return range === undefined ? [] : [range];
 }
 
-/** @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError naming a family that the table does not have. */
+/**
+ * Checks that the table and its families exist.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError naming a family that the table does not have.
+ */
 export async function checkSelection(engine: Engine, table: string, selection: CellSelection): Promise<void> {
   const descriptor = await engine.admin.getDescriptor(table);
   const known = descriptor.families.map(({ name }) => name);
@@ -97,11 +100,14 @@ export async function checkSelection(engine: Engine, table: string, selection: C
   }
 }
 
-/** Characters of a job's name, and of those the hash that a name ends with which says only a part. */
+/** The longest name of a job, and the length of the hash at the end of a shortened name. */
 const LONGEST_NAME = 100;
 const HASH_DIGITS = 8;
 
-/** A job's name of the tool and of what it is about: as it is, or, where letters had to be left out, with a hash of all of it. */
+/**
+ * The name of a tool's job, from the tool and its arguments; if characters had to be replaced or cut, with a hash of
+ * the full text.
+ */
 export function toolJobName(tool: string, ...about: readonly string[]): string {
   const whole = [tool, ...about].join('-');
   const name = whole.replace(/[^\w.-]/g, '_').slice(0, LONGEST_NAME);

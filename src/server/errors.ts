@@ -1,11 +1,11 @@
-/** What a client is told when a call fails: HBase's clients go by the Java class of the exception. */
+/** Translates errors to the exceptions that HBase's clients expect: they decide by the Java class name. */
 
 import { type ErrorCode, RowanError } from '../errors.js';
 import { AnswerTooLargeError, ProtocolError } from '../hbase/rpc/errors.js';
 
 const HBASE = 'org.apache.hadoop.hbase.';
 
-/** The exceptions that clients tell apart, by their whole names. */
+/** The exceptions that clients distinguish, by full class name. */
 export const JavaClass = {
   DoNotRetry: `${HBASE}DoNotRetryIOException`,
   NotServingRegion: `${HBASE}NotServingRegionException`,
@@ -44,38 +44,38 @@ export const JavaClass = {
 } as const;
 export type JavaClass = (typeof JavaClass)[keyof typeof JavaClass];
 
-/** An exception as a client of HBase is told of it. */
+/** An exception as sent to HBase clients. */
 export class ServerException extends Error {
   override readonly name = 'ServerException';
 
   constructor(
     readonly javaClass: JavaClass,
     message: string,
-    /** Whether the same call fails again, wherever it is made. */
+    /** Whether the same call fails again on any server. */
     readonly doNotRetry = true,
   ) {
     super(message);
   }
 
-  /** Whether the server has too much to do: clients wait longer before they ask again. */
+  /** Whether the server is overloaded: clients then wait longer before they retry. */
   get isOverload(): boolean {
     return this.javaClass === JavaClass.CallQueueTooBig;
   }
 
-  /** As a Java server prints it: clients take the message from there. */
+  /** The stack trace as a Java server prints it; clients take the message from there. */
   get trace(): string {
     return `${this.javaClass}: ${this.message}\n\tat rowan.serve`;
   }
 }
 
-/** The refusal of a call that this server can never answer, which says why. */
+/** The refusal of a call that this server cannot execute, with the reason. */
 export function refused(message: string): ServerException {
   return new ServerException(JavaClass.DoNotRetry, message);
 }
 
-/** The refusal of what HBase has and this server has not. */
+/** The refusal of an HBase feature that this server lacks. */
 export function notOffered(what: string): ServerException {
-  return refused(`${what} is not offered by rowan serve. docs/server.md says what is.`);
+  return refused(`${what} is not supported by rowan serve. See docs/server.md for what is.`);
 }
 
 interface Meaning {
@@ -101,7 +101,8 @@ const MEANINGS: Readonly<Partial<Record<ErrorCode, Meaning>>> = {
 };
 
 /**
- * HBase's own words where clients take something out of them: its shell a name, this package's client what was wrong. Else the store's.
+ * HBase's own wording where clients extract data from it (its shell a name, this package's client the cause), else the
+ * store's message.
  */
 function wordsOf({ code, message, details }: RowanError): string {
   const { table, family, namespace, counterBytes } = details as Readonly<Record<string, unknown>>;
@@ -128,7 +129,7 @@ function wordsOf({ code, message, details }: RowanError): string {
   }
 }
 
-/** What a client is told of an error, whatever it is. */
+/** The exception for any error. */
 export function exceptionOf(error: unknown): ServerException {
   if (error instanceof ServerException) return error;
   if (error instanceof ProtocolError) return refused(`The request cannot be read: ${error.reason}`);

@@ -2,17 +2,17 @@ import type { Server } from 'node:net';
 import { RowanError } from '../errors.js';
 import type { Address } from './options.js';
 
-/** Connections that may wait to be taken: clients come in crowds when a server is there again. */
+/** The length of the accept queue: after a restart many clients reconnect at once. */
 const BACKLOG = 4096;
 
-/** Listens; answers the address with the port that it was given. */
+/** Starts to listen; returns the address with the actual port. */
 export function listening(server: Server, { host, port }: Address): Promise<Address> {
   return new Promise((resolve, reject) => {
     const refused = (cause: NodeJS.ErrnoException): void => {
       reject(
         new RowanError(
           'ERR_IO',
-          `The server cannot listen at ${host}:${port}: ${cause.message}. Stop what is there, or choose another port (0: a free one).`,
+          `The server cannot listen at ${host}:${port}: ${cause.message}. Stop the program that uses the port, or choose another one (0: a free port).`,
           { cause },
         ),
       );

@@ -1,4 +1,4 @@
-/** What a server can be told. */
+/** The options of a server. */
 
 import { InvalidArgumentError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
@@ -6,51 +6,54 @@ import type { ConnectionLimits } from './rpc/load.js';
 import { type ServedUsers, Users } from './security/users.js';
 import type { ServiceSettings } from './services/parts.js';
 
-/** How a store is served. Times are in milliseconds. */
+/** Options of `serve`. Times are in milliseconds. */
 export interface ServeOptions {
-  /** `host:port` to listen at; port 0 takes a free one. Default `127.0.0.1:16020`. */
+  /** Address to listen at, `host:port`; port 0 chooses a free one. Default `127.0.0.1:16020`. */
   readonly listen?: string;
-  /** `host:port` at which ZooKeeper's questions are answered; false: nowhere. Default false. */
+  /** Address, `host:port`, at which clients' ZooKeeper requests are answered; false: nowhere. Default false. */
   readonly zookeeper?: string | false;
-  /** `host` or `host:port` by which clients are told to come, when it is another than they can be listened for at. */
+  /** `host` or `host:port` that clients are told to connect to, if it differs from the listening address. */
   readonly announce?: string;
-  /** Refuse every write. Default false. */
+  /** Whether to refuse every write. Default false. */
   readonly readOnly?: boolean;
-  /** Speak TLS, as HBase 2.6 does (`hbase.client.netty.tls.enabled`), and nothing else. Default: no TLS. */
+  /**
+   * Enables TLS, as in HBase 2.6 (`hbase.client.netty.tls.enabled`); other connections are then refused. Default: no
+   * TLS.
+   */
   readonly tls?: ServeTls;
   /**
-   * Who may come, and what they may do. They show that they know their secrets by SASL DIGEST-MD5, as HBase's tokens are shown.
-   * Default: anybody, everything.
+   * The users who may connect, and their permissions. They prove knowledge of their secret by SASL DIGEST-MD5, like
+   * HBase's tokens. Default: everyone may do everything.
    */
   readonly users?: ServedUsers;
   /**
-   * Listen at an address that other machines reach without `tls` and `users`, though anybody there may then read and write everything: there is no
-   * authentication. Default false.
+   * Allows to listen at an address reachable from other machines without `tls` and `users`, so that anyone there can
+   * read and write everything without authentication. Default false.
    */
   readonly insecure?: boolean;
-  /** A scanner that is not asked for this long is closed (`hbase.client.scanner.timeout.period`); default 60,000. */
+  /** A scanner without calls for this long is closed (`hbase.client.scanner.timeout.period`); default 60,000. */
   readonly scannerLease?: number;
-  /** Scanners open at once; default 10,000. */
+  /** The largest number of open scanners; default 10,000. */
   readonly maxScanners?: number;
-  /** Bytes after which an answer is cut; default 2 MiB. */
+  /** Bytes after which a response is cut; default 2 MiB. */
   readonly maxAnswerSize?: number;
-  /** Bytes of the largest request; default 64 MiB. */
+  /** The largest request in bytes; default 64 MiB. */
   readonly maxRequestSize?: number;
-  /** Cells of the largest request; default 500,000. */
+  /** The largest number of cells in a request; default 500,000. */
   readonly maxRequestCells?: number;
-  /** Connections at once; default 10,000. */
+  /** The largest number of connections; default 10,000. */
   readonly maxConnections?: number;
-  /** Calls under way at once, of all connections; further ones are told to come again. Default 10,000. */
+  /** The largest number of calls in progress over all connections; clients must retry further ones. Default 10,000. */
   readonly maxCalls?: number;
-  /** Calls under way of one connection; further ones wait at the client. Default 1,000. */
+  /** The largest number of calls in progress on one connection; further ones wait at the client. Default 1,000. */
   readonly maxCallsPerConnection?: number;
-  /** Bytes of requests and answers that are held at once; default 128 MiB. */
+  /** The largest number of buffered bytes of requests and responses; default 128 MiB. */
   readonly maxQueuedBytes?: number;
-  /** Bytes of answers that a connection has not read above which none of its calls is begun; default 4 MiB. */
+  /** No call of a connection starts while it has more unread response bytes than this; default 4 MiB. */
   readonly maxUnreadBytes?: number;
-  /** A connection that reads nothing for this long, though answers wait for it, is closed; default 60,000. */
+  /** A connection that reads nothing for this long although responses wait is closed; default 60,000. */
   readonly slowReaderTimeout?: number;
-  /** A connection says who it is within this time, or is closed; default 10,000. */
+  /** A connection that does not complete its handshake within this time is closed; default 10,000. */
   readonly helloTimeout?: number;
   /** A connection without calls for this long is closed; default 600,000. */
   readonly idleTimeout?: number;
@@ -60,7 +63,7 @@ export interface ServeOptions {
 export interface ServeTls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
-  /** Clients show a certificate that one of these has signed (`hbase.server.netty.tls.client.auth.mode` NEED). */
+  /** Requires a client certificate signed by one of these (`hbase.server.netty.tls.client.auth.mode` NEED). */
   readonly ca?: string | Buffer;
 }
 
@@ -69,13 +72,13 @@ export interface Address {
   readonly port: number;
 }
 
-/** The options with every default filled in. */
+/** The options with defaults applied. */
 export interface ServerSettings extends ConnectionLimits, ServiceSettings {
   readonly listen: Address;
   readonly tls: ServeTls | undefined;
   readonly users: Users | undefined;
   readonly zookeeper: Address | undefined;
-  /** Undefined: where it listens. */
+  /** Undefined: the listening address. */
   readonly announce: { readonly host: string; readonly port: number | undefined } | undefined;
 }
 
@@ -119,11 +122,14 @@ const NUMBERS = {
   helloTimeout: 10_000,
 } as const;
 
-/** As HBase's region servers. */
+/** The port of HBase's region servers. */
 const DEFAULT_PORT = 16020;
 const ZOOKEEPER_PORT = 2181;
 
-/** @throws InvalidArgumentError naming the option, what it was given and what it takes. */
+/**
+ * Checks the options and applies defaults.
+ * @throws InvalidArgumentError naming the option, the given value and the allowed ones.
+ */
 export function serverSettings(options: ServeOptions = {}): ServerSettings {
   checkOptions('serve', options, KNOWN);
   const { listen = `127.0.0.1:${DEFAULT_PORT}`, zookeeper = false } = options;
@@ -132,7 +138,7 @@ export function serverSettings(options: ServeOptions = {}): ServerSettings {
     const value = options[name];
     if (value === undefined) continue;
     if (!Number.isSafeInteger(value) || value < 1)
-      throw new InvalidArgumentError(`${name} is a positive integer, not ${describe(value)}.`);
+      throw new InvalidArgumentError(`${name} must be a positive integer, not ${describe(value)}.`);
     numbers[name] = value;
   }
   const settings: ServerSettings = {
@@ -145,7 +151,7 @@ export function serverSettings(options: ServeOptions = {}): ServerSettings {
     announce: options.announce === undefined ? undefined : announced(options.announce),
   };
   if (options.insecure === true) return settings;
-  // What ZooKeeper is asked has neither TLS nor secrets.
+  // ZooKeeper requests have neither TLS nor authentication.
   const isSecured = settings.tls !== undefined && settings.users !== undefined;
   checkLoopback([isSecured ? undefined : settings.listen, settings.zookeeper]);
   return settings;
@@ -156,13 +162,13 @@ function announced(text: string): { readonly host: string; readonly port: number
   return { host, port: port === 0 ? undefined : port };
 }
 
-/** Takes `host`, `host:port` or `[address]:port` apart. */
+/** Parses `host`, `host:port` or `[address]:port`. */
 function addressOf(option: string, text: string, defaultPort: number): Address {
   const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/.exec(text);
   const port = match?.[3] === undefined ? defaultPort : Number(match[3]);
   if (match === null || port > 65535)
     throw new InvalidArgumentError(
-      `${option} is "host:port", "127.0.0.1:16020" for example, not ${describe(text)}.`,
+      `${option} must be "host:port", for example "127.0.0.1:16020", not ${describe(text)}.`,
     );
   return { host: match[1] ?? match[2]!, port };
 }
@@ -171,9 +177,9 @@ function checkLoopback(addresses: readonly (Address | undefined)[]): void {
   for (const address of addresses) {
     if (address === undefined || isLoopback(address.host)) continue;
     throw new InvalidArgumentError(
-      `${address.host} can be reached by other machines, and the server asks nobody who they are: whoever reaches it reads ` +
-        'and writes everything. Give tls and users (--tls-cert, --tls-key, --users; ZooKeeper has neither), listen at 127.0.0.1 and let a tunnel lead ' +
-        'there, or give insecure (--insecure) if the network itself keeps others out.',
+      `${address.host} can be reached from other machines, and the server does not authenticate clients: anyone there could read ` +
+        'and write everything. Set tls and users (--tls-cert, --tls-key, --users; not available for ZooKeeper), listen at 127.0.0.1 and connect ' +
+        'through a tunnel, or set insecure (--insecure) if the network itself is protected.',
     );
   }
 }

@@ -1,5 +1,6 @@
 /**
- * An embedded store behind HBase's own protocol: registry, master and region server in one process, for whatever talks to HBase.
+ * Serves an embedded store by HBase's own protocol: registry, master and region server in one process, for any HBase
+ * client.
  */
 
 import { createHash } from 'node:crypto';
@@ -32,10 +33,10 @@ import { RegionService } from './services/region-service.js';
 import { registryService } from './services/registry-service.js';
 import { ZooKeeperAnswers } from './zookeeper.js';
 
-/** What `serve` takes: an embedded store, or a database on one. */
+/** The argument of `serve`: an embedded store, or a database on one. */
 export type Servable = EmbeddedEngine | { readonly engine: EmbeddedEngine };
 
-/** How many, and how much: what a server is doing. */
+/** The present load of a server. */
 export interface ServerLoad {
   readonly connections: number;
   readonly calls: number;
@@ -44,17 +45,17 @@ export interface ServerLoad {
   readonly scanners: number;
 }
 
-/** A store that is served. */
+/** A running server. */
 export interface StoreServer extends AsyncDisposable {
-  /** `host:port`, as clients are given it (`masters`, `hbase.client.bootstrap.servers`). */
+  /** `host:port` for clients (`masters`, `hbase.client.bootstrap.servers`). */
   readonly endpoint: string;
-  /** `host:port` of what answers ZooKeeper's questions (`hbase.zookeeper.quorum`); undefined: nothing does. */
+  /** `host:port` for clients' ZooKeeper requests (`hbase.zookeeper.quorum`); undefined if not enabled. */
   readonly zookeeperEndpoint: string | undefined;
-  /** What it is doing now. */
+  /** The present load. */
   stats(): ServerLoad;
   /**
-   * Takes no further connections and calls, waits until those under way are answered, at most `patience` milliseconds (default
-   * 10,000), and ends scanners and connections. The store stays open. Calling it twice is allowed.
+   * Refuses new connections and calls, waits until those in progress are answered, but at most `patience` milliseconds
+   * (default 10,000), then closes scanners and connections. The store stays open. May be called more than once.
    */
   close(options?: { readonly patience?: number }): Promise<void>;
 }
@@ -75,7 +76,10 @@ function servicesOf(parts: ServerParts): ServicesOfUser {
   return { region, services };
 }
 
-/** @throws InvalidArgumentError for a certificate or key that is none. */
+/**
+ * Creates the listener.
+ * @throws InvalidArgumentError for an invalid certificate or key.
+ */
 function listenerOf({ tls, helloTimeout }: ServerSettings): Server {
   if (tls === undefined) return createServer({ noDelay: true });
   const { cert, key, ca } = tls;
@@ -98,10 +102,10 @@ function listenerOf({ tls, helloTimeout }: ServerSettings): Server {
   }
 }
 
-/** The server's parts, put together. */
+/** Connects the parts of the server. */
 class ServingProcess implements StoreServer, ConnectionHost {
   private readonly connections = new Set<Connection>();
-  /** By the names of users; without users there is one, for all. */
+  /** Services by user name; without `users` there is one entry for everyone. */
   private readonly served = new Map<string, ServicesOfUser>();
   private ending: Promise<void> | undefined;
   stopped: ServerException | undefined;
@@ -110,7 +114,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
     private readonly listener: Server,
     private readonly parts: ServerParts,
     readonly load: Load,
-    /** Where it listens. */
+    /** The listening address. */
     private readonly address: Address,
     private readonly zookeeper: ZooKeeperAnswers | undefined,
     private readonly engine: EmbeddedEngine,
@@ -121,7 +125,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
     );
   }
 
-  /** Starts to serve; resolves when it can be reached. Used by {@link serve}. */
+  /** Starts the server; resolves when it accepts connections. Used by {@link serve}. */
   static async start(engine: EmbeddedEngine, settings: ServerSettings): Promise<ServingProcess> {
     const listener = listenerOf(settings);
     listener.maxConnections = settings.maxConnections;
@@ -166,7 +170,10 @@ class ServingProcess implements StoreServer, ConnectionHost {
     await this.close();
   }
 
-  /** Each user has services of his own, of what he may see: nobody comes to the scanners of others. */
+  /**
+   * Each user has separate services, restricted by the user's permissions, so that no user can access another's
+   * scanners.
+   */
   service(name: string, user: KnownUser | undefined): Service | undefined {
     const key = user?.name ?? '';
     let served = this.served.get(key);
@@ -197,7 +204,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
   }
 
   private async end(patience: number): Promise<void> {
-    this.stopped = new ServerException(JavaClass.ServerStopped, 'The server is being stopped.', false);
+    this.stopped = new ServerException(JavaClass.ServerStopped, 'The server is stopping.', false);
     const closed = new Promise<void>((resolve) => this.listener.close(() => resolve()));
     const quiet = Promise.all([...this.connections].map((connection) => connection.quiet()));
     let timer: NodeJS.Timeout | undefined;
@@ -214,9 +221,9 @@ class ServingProcess implements StoreServer, ConnectionHost {
 }
 
 /**
- * Serves an embedded store to HBase's clients. The store stays the caller's: whoever opened it closes it, after the server.
- * @throws InvalidArgumentError for wrong options, an address that others reach without `insecure` among them; RowanError `ERR_IO`
- * when the address is taken.
+ * Serves an embedded store to HBase clients. The caller keeps ownership of the store, and closes it after the server.
+ * @throws InvalidArgumentError for wrong options, including an address reachable from other machines without
+ * `insecure`; RowanError `ERR_IO` when the address is in use.
  *
  * @example
  * ```ts
@@ -241,7 +248,7 @@ async function partsOf(
 ): Promise<{ parts: ServerParts; load: Load }> {
   const store = new ServedStore(engine);
   const nonces = new Nonces(engine, store);
-  // A store that is not to be written has an id that comes from its place.
+  // A read-only store has an id derived from its path.
   const clusterId = settings.readOnly
     ? createHash('md5').update(engine.place).digest('hex')
     : await nonces.prepare().then(() => nonces.clusterId());

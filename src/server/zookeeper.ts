@@ -31,21 +31,21 @@ const Operation = {
 } as const;
 
 const ZkError = { Ok: 0, Unimplemented: -6, NoNode: -101, ReadOnly: -119 } as const;
-/** Operations that write: create, delete, setData, setACL, multi, and their kin. */
+/** Operations that write: create, delete, setData, setACL, multi and similar ones. */
 const WRITES = new Set([1, 2, 5, 7, 14, 15, 19, 20, 21]);
 
 const PARENT = '/hbase';
-/** Requests name a path, and have a few bytes beside it. */
+/** Requests contain a path and a few more bytes. */
 const MAX_REQUEST = 65536;
 const MAX_CONNECTIONS = 1000;
-/** A client that says nothing for longer than the longest session is gone. */
+/** A client that is silent for longer than the longest session is disconnected. */
 const IDLE = 120_000;
 const LEAST_TIMEOUT = 2000;
 const LONGEST_TIMEOUT = 90_000;
 /** The state of meta's region: open. */
 const OPEN = 3;
 
-/** What a node holds, as HBase writes it: ff, an id behind its length, PBUF, the message. */
+/** The content of a node in HBase's format: ff, a length-prefixed id, PBUF, the message. */
 function node(message: Uint8Array): Buffer {
   return Buffer.concat([Buffer.of(0xff), ints(5), Buffer.from('rowanPBUF'), message]);
 }
@@ -106,7 +106,7 @@ export class ZooKeeperAnswers {
     socket.on('data', (chunk: Buffer) => {
       try {
         frames.push(chunk);
-        // Whoever does not read is not waited for.
+        // A client that does not read is disconnected.
         if (socket.writableLength > MAX_REQUEST) socket.destroy();
       } catch {
         socket.destroy();
@@ -114,7 +114,7 @@ export class ZooKeeperAnswers {
     });
   }
 
-  /** Undefined: it is no request. */
+  /** Undefined for an invalid request. */
   private reply(request: Buffer): Buffer | undefined {
     if (request.length < 8) return undefined;
     const [xid, operation] = [request.readInt32BE(0), request.readInt32BE(4)];
@@ -162,7 +162,7 @@ function replied(xid: number, error: number, ...body: readonly Uint8Array[]): Bu
   return Buffer.concat([ints(xid, 0, 1, error), ...body]);
 }
 
-/** int32 length | path; undefined when it does not fit. */
+/** Reads int32 length | path; undefined if it does not fit. */
 function pathOf(request: Buffer): string | undefined {
   if (request.length < 12) return undefined;
   const length = request.readInt32BE(8);

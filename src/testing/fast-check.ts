@@ -1,6 +1,5 @@
 /**
- * `rowan-orm/testing/fast-check`: arbitraries of entities, made from their declarations. An entry of its own, for
- * fast-check is an optional peer.
+ * `rowan-orm/testing/fast-check`: arbitraries of entities, derived from their declarations. A separate entry point, since fast-check is an optional peer dependency.
  */
 
 import fc from 'fast-check';
@@ -11,22 +10,21 @@ import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 
-/** What is used of a codec of keys or columns. */
+/** The part of a codec that is used. */
 interface AnyCodec {
   readonly name: string;
   encode(value: unknown): Uint8Array;
   decode(bytes: Uint8Array): unknown;
 }
 
-/** Arbitraries of one's own, by property; of an embedded object, for the whole of it. */
+/** Custom arbitraries, by property; for an embedded object, of the whole object. */
 export type Overrides<C extends KeyedClass> = { readonly [P in keyof Input<C>]?: fc.Arbitrary<Input<C>[P]> };
 
 /**
- * An arbitrary of entities that can be put: each key part and column has a value that its codec takes. Left out are
- * counters, histories (`@Versions`), packed columns, and what Rowan sets itself; give an override where one is wanted.
- *
- * @param target The entity class.
- * @param overrides Arbitraries for the properties that mean something to the program.
+ * Creates an arbitrary of entities that can be put: each key part and column has a value that its codec accepts.
+ * Counters, histories (`@Versions`), packed columns and properties that Rowan sets are omitted; give an override to
+ * include them. ⏎@param target The entity class. ⏎@param overrides Arbitraries for properties with a meaning to the
+ * program.
  * @throws SchemaError on wrong declarations, and on a column whose codec is not one of Rowan's and has no override.
  * @example
  * ```ts
@@ -50,7 +48,7 @@ export function entities<C extends KeyedClass>(
   return fc.record(properties, { noNullPrototype: true }) as unknown as fc.Arbitrary<Input<C>>;
 }
 
-/** The arbitrary of what stands at a path: a column, or an embedded object of columns. */
+/** The arbitrary at a path: of a column, or of an embedded object. */
 function objectOrValue(
   schema: EntitySchema,
   columns: readonly ColumnSchema[],
@@ -79,7 +77,7 @@ function columnValue(schema: EntitySchema, column: ColumnSchema): fc.Arbitrary<u
     .map((entries) => new Map(entries));
 }
 
-/** Values that the codec takes; texts and bytes of keys are not empty, for an empty row is none. */
+/** Filters out values that the codec refuses, and empty texts and bytes in keys, since a row key must not be empty. */
 function valid(
   schema: EntitySchema,
   property: string,
@@ -89,7 +87,7 @@ function valid(
   const known = valuesOf(codec);
   if (known === undefined) {
     throw new SchemaError(
-      `entities(${schema.name}): no values are known for ${property}, whose codec is ${codec.name}. Give an override: entities(${schema.name}, { ${property}: fc.… }).`,
+      `entities(${schema.name}): no values can be generated for ${property}, whose codec is ${codec.name}. Pass an override: entities(${schema.name}, { ${property}: fc.… }).`,
     );
   }
   return known.filter((value) => {
@@ -119,21 +117,21 @@ const WHOLE: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   int64: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   uint64: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
   bigint: fc.bigInt({ min: -(2n ** 100n), max: 2n ** 100n }),
-  // -0 is stored as 0: one that is put and got again would not be the same.
+  // -0 is stored as 0, so it would not be read back unchanged.
   float64: fc.double({ noNaN: true }).map((value) => value + 0),
   float32: fc.float({ noNaN: true }).map((value) => value + 0),
   float: fc.float({ noNaN: true }).map((value) => value + 0),
   uuid: fc.uuid(),
   ulid: fc.ulid(),
-  // JSON columns refuse a key "__proto__", which fast-check likes to give.
-  // As its text is read again: -0 is not written as such.
+  // JSON columns refuse the key "__proto__", which fast-check generates often. The value is parsed from its text, since
+  // JSON does not preserve -0.
   json: fc
     .jsonValue()
     .filter((value) => value !== null && !JSON.stringify(value).includes('"__proto__"'))
     .map((value) => JSON.parse(JSON.stringify(value)) as unknown),
 };
 
-/** Values for a codec by its name, which says its parameters too. Undefined for a codec of somebody else. */
+/** Values for a codec, by its name with parameters. Undefined for a codec that is not one of Rowan's. */
 function valuesOf(codec: AnyCodec): fc.Arbitrary<unknown> | undefined {
   const known = codecKind(codec.name);
   if (known === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Backups of whole tables in a folder: full ones, and what changed since the last one. */
+/** Backups of whole tables in a folder: full ones, and incremental ones since the previous backup. */
 
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,22 +10,22 @@ import { canonicalTableName, type Engine, Scan } from '../table/index.js';
 import { exportTable } from './export.js';
 import { importTable } from './import.js';
 
-/** The file that names the backups of a folder. */
+/** The file that lists the backups of a folder. */
 export const BACKUP_FILE = 'backup.json';
 
-/** Servers whose clocks differ by no more lose nothing between two backups. */
+/** Incremental backups overlap by this much, so that clock differences between servers lose no cells. */
 const OVERLAP_MS = 60_000;
 
 export interface BackupEntry {
-  /** Also the folder that it is in. */
+  /** Also the name of its folder. */
   readonly name: string;
   readonly kind: 'full' | 'incremental';
-  /** Cells from this timestamp on, in milliseconds; 0 of a full one. */
+  /** The lowest timestamp of its cells, in ms; 0 for a full backup. */
   readonly from: number;
-  /** When it was begun: the next one goes on there. */
+  /** When it started. The next incremental backup continues from here. */
   readonly begun: number;
   readonly tables: readonly string[];
-  /** False while it is being written, and of one that was left so. */
+  /** False while it is being written, and if it was interrupted. */
   readonly complete: boolean;
 }
 
@@ -36,20 +36,20 @@ interface BackupManifest {
 }
 
 export interface BackupOptions {
-  /** Default: every table but Rowan's own of jobs. */
+  /** Default: every table except Rowan's own job tables. */
   readonly tables?: readonly string[];
-  /** Only what has a timestamp since the last backup of the folder. Default false. */
+  /** Whether to copy only cells with a timestamp since the last backup of the folder. Default false. */
   readonly incremental?: boolean;
   /**
-   * Where cells are read, if not where the tables are: an open checkpoint, so that all tables are of one moment. Default: the
-   * engine itself, whose tables are read one after the other while they are written to.
+   * The engine that cells are read from: with an open checkpoint, all tables are consistent with each other. Default:
+   * the engine itself, whose tables are read one after the other while they are being written.
    */
   readonly readFrom?: Engine;
-  /** How the export of each table is run. */
+  /** How the export jobs run. */
   readonly run?: JobRunOptions;
 }
 
-/** What a backup came to. */
+/** The result of a backup. */
 export interface BackupOutcome {
   readonly backup: BackupEntry;
   readonly rows: number;
@@ -57,10 +57,11 @@ export interface BackupOutcome {
 }
 
 /**
- * Adds a backup to a folder; one that was left unfinished is finished instead. An incremental one has every cell and delete
- * marker whose timestamp is not before the backup before it was begun, less a minute: what is written with an older timestamp
- * of the writer's own is in the next full one only, and so is a deletion whose marker a major compaction has dropped.
- * @throws InvalidArgumentError when there is no full backup to go on from; RowanError `ERR_TABLE_NOT_FOUND`.
+ * Adds a backup to a folder, or finishes an interrupted one. An incremental backup has every cell and delete marker
+ * with a timestamp since the previous backup started, minus one minute. Two kinds of changes appear only in the next
+ * full backup: cells written with an older, explicit timestamp, and deletions whose marker a major compaction has
+ * already dropped.
+ * @throws InvalidArgumentError when there is no full backup to continue from; RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function backupTables(
   engine: Engine,
@@ -99,7 +100,7 @@ async function nextEntry(
   const last = done.at(-1);
   const incremental = options.incremental === true;
   if (incremental && last === undefined) {
-    throw new InvalidArgumentError('The folder holds no backup to go on from. Make a full one first.');
+    throw new InvalidArgumentError('The folder has no backup to continue from. Make a full one first.');
   }
   const own = jobTableDescriptor().name;
   const tables =
@@ -109,7 +110,7 @@ async function nextEntry(
   const added = incremental ? tables.filter((table) => !last!.tables.includes(table)) : [];
   if (added.length > 0) {
     throw new InvalidArgumentError(
-      `The last backup has no table "${added.join('", "')}" to go on from. Make a full one, or name the tables.`,
+      `The last backup has no table "${added.join('", "')}" to continue from. Make a full one, or name the tables to back up.`,
     );
   }
   const number = String(done.length + 1).padStart(4, '0');
@@ -126,16 +127,16 @@ async function nextEntry(
 export interface RestoreOptions {
   /** The name of the backup whose state is restored; default: the last one. */
   readonly to?: string;
-  /** Default: every table of it. */
+  /** Default: every table of the backup. */
   readonly tables?: readonly string[];
-  /** How the import of each part is run. */
+  /** How the import jobs run. */
   readonly run?: JobRunOptions;
 }
 
 /**
- * Puts the tables of a backup into an engine: the full one, then each incremental one up to it. Tables are made when they are not
- * there; one that has rows is refused.
- * @throws InvalidArgumentError when the folder holds no such backup, or a table has rows.
+ * Restores the tables of a backup into an engine: the full backup, then each incremental one up to it. Missing tables
+ * are created; tables with rows are refused.
+ * @throws InvalidArgumentError when the folder has no such backup, or a table has rows.
  */
 export async function restoreTables(
   engine: Engine,
@@ -170,32 +171,35 @@ export async function restoreTables(
   return { backup, rows, cells };
 }
 
-/** The complete backups of a folder, oldest first. @throws InvalidArgumentError when it holds none. */
+/** The complete backups of a folder, oldest first. @throws InvalidArgumentError when there is none. */
 export async function listBackups(folder: string): Promise<readonly BackupEntry[]> {
   const backups = await readBackups(folder);
   if (backups !== undefined) return backups.filter(({ complete }) => complete);
-  throw new InvalidArgumentError(`${folder} holds no backup: there is no ${BACKUP_FILE} in it.`);
+  throw new InvalidArgumentError(`${folder} has no backup: it does not contain ${BACKUP_FILE}.`);
 }
 
-/** The last full backup before the wanted one, and all after it. */
+/** The last full backup before the requested one, and all backups after it. */
 async function chainTo(folder: string, wanted: string | undefined): Promise<readonly BackupEntry[]> {
   const backups = await listBackups(folder);
   const last = wanted === undefined ? backups.length - 1 : backups.findIndex(({ name }) => name === wanted);
   if (last < 0) {
     throw new InvalidArgumentError(
-      `${folder} holds no complete backup ${wanted ?? ''}. It has: ${backups.map(({ name }) => name).join(', ') || 'none'}.`,
+      `${folder} has no complete backup ${wanted ?? ''}. It has: ${backups.map(({ name }) => name).join(', ') || 'none'}.`,
     );
   }
   const upTo = backups.slice(0, last + 1);
   return upTo.slice(upTo.findLastIndex(({ kind }) => kind === 'full'));
 }
 
-/** The job that imports one part of a restore. Begins with what sets it apart, for long names are cut. */
+/**
+ * The name of the job that imports one part of a restore. The distinguishing part comes first, since long names are
+ * cut.
+ */
 function restoreJob(backup: BackupEntry, part: string, table: string): string {
   return toolJobName('restore', backup.name, part, table);
 }
 
-/** Whether a restore of this chain to this table was begun and did not end. */
+/** Whether a restore of these backups to this table was started and not finished. */
 async function isUnderWay(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
   const jobs = jobTableDescriptor().name;
   if (!(await engine.admin.tableExists(jobs))) return false;
@@ -207,7 +211,7 @@ async function isUnderWay(engine: Engine, chain: readonly BackupEntry[], table: 
   return states.some((state) => state !== undefined) && states.some((state) => state !== 'done');
 }
 
-/** Anything in a table would be mixed with the backup. */
+/** Refuses a table with rows, which would be mixed with the backup. */
 async function requireEmpty(engine: Engine, table: string): Promise<void> {
   if (!(await engine.admin.tableExists(table))) return;
   const scanner = engine.table(table).scan(new Scan().setLimit(1).setRaw(true));
@@ -217,11 +221,11 @@ async function requireEmpty(engine: Engine, table: string): Promise<void> {
     await scanner.close();
   }
   throw new InvalidArgumentError(
-    `Table "${table}" has rows, and a backup is restored to empty tables only. Drop or truncate it first.`,
+    `Table "${table}" has rows, but a backup can only be restored into empty tables. Drop or truncate it first.`,
   );
 }
 
-/** A table's name as that of a folder. */
+/** The folder name for a table. */
 function folderOf(table: string): string {
   return encodeURIComponent(table);
 }
@@ -239,12 +243,14 @@ async function readBackups(folder: string): Promise<readonly BackupEntry[] | und
     const { format, version, backups } = JSON.parse(text) as BackupManifest;
     if (format === 'rowan-backup' && version === 1 && backups.every(isEntry)) return backups;
   } catch (cause) {
-    throw new InvalidArgumentError(`${path} is no list of backups: ${(cause as Error).message}.`, { cause });
+    throw new InvalidArgumentError(`${path} is not a list of backups: ${(cause as Error).message}.`, {
+      cause,
+    });
   }
-  throw new InvalidArgumentError(`${path} is no list of backups, or one of a newer version.`);
+  throw new InvalidArgumentError(`${path} is not a list of backups, or was written by a newer version.`);
 }
 
-/** A name that leads out of the folder is not believed. */
+/** Whether the entry is valid. A name that leads out of the folder is not. */
 function isEntry(entry: BackupEntry): boolean {
   return (
     /^\d{4,}-(?:full|incremental)$/.test(entry.name) &&

@@ -19,24 +19,24 @@ import { checkFamilies, rowOfLine, TsvLayout, TsvLines, type TsvOptions } from '
 import { type ItemColumns, ItemRows, namedColumns, positionedColumns } from './item-columns.js';
 import { exportIdentity, readExportManifest } from './manifest.js';
 
-/** What a bulk load reads: files of each format as rows of cells. */
+/** The input of a bulk load: files of each format as rows of cells. */
 
 /**
- * `rowan`: folders of `exportTable`; `hbase`: sequence files of HBase's Export; `hfile`: HFiles; `tsv`: delimited text; `csv`: records of
- * CSV; `ndjson`: objects of JSON, one a line. With entities `ndjson`, `csv`, `avro` and `parquet`, as `exportEntities` writes them.
+ * `rowan`: folders written by `exportTable`; `hbase`: sequence files of HBase's Export; `hfile`: HFiles; `tsv`: delimited text; `csv`: CSV records; `ndjson`: JSON objects, one per line. For entities `ndjson`, `csv`, `avro` and `parquet`, as `exportEntities` writes them.
  */
 export type BulkFormat = 'rowan' | 'hbase' | 'hfile' | 'tsv' | FileFormatName;
 
-/** How the records of CSV and the objects of NDJSON become cells. */
+/** How CSV records and NDJSON objects become cells. */
 export interface BulkItemOptions extends Omit<TsvOptions, 'columns'> {
   /**
-   * Of CSV: one for each field, as those of `tsv`; default: the first record of each file has them. Of NDJSON: `property=column`, or the
-   * column alone where the property has its name; default: each property has the name of its column.
+   * For CSV: one column for each field, as for `tsv`; default: the first record of each file. For NDJSON:
+   * `property=column`, or only the column if the property has its name; default: each property has the name of its
+   * column.
    */
   readonly columns?: readonly string[];
 }
 
-/** What has the mutations that storing entities makes: a repository. */
+/** Gives the mutations that storing entities would make: a repository. */
 export interface MutationMaker {
   readonly entityName: string;
   mutationsOf(entities: readonly object[]): Promise<readonly (readonly (Put | Delete)[])[]>;
@@ -44,29 +44,32 @@ export interface MutationMaker {
 
 export interface BulkReadOptions {
   readonly format: BulkFormat;
-  /** Of `tsv`, which has to be given them: what its columns are. */
+  /** Required for `tsv`: what its columns are. */
   readonly tsv?: TsvOptions;
-  /** Of `csv` and `ndjson`. */
+  /** For `csv` and `ndjson`. */
   readonly items?: BulkItemOptions;
   /**
-   * The files hold entities; hooks that follow a put do not run, and such as have more than their own cells are refused with
-   * `ERR_UNSUPPORTED`. Of `items` only `separator`, `timestamp`, `skipBadLines` and `onBadLine` are used.
+   * Set if the files hold entities. Hooks after a put do not run, and entities that need more than their own cells are
+   * refused with `ERR_UNSUPPORTED`. Of `items` only `separator`, `timestamp`, `skipBadLines` and `onBadLine` apply.
    */
   readonly entities?: { readonly target: MutationMaker; readonly schema: EntitySchema };
-  /** Of text: makes the table, with the families of the columns, when it is not there. Default false. */
+  /** For text formats: whether to create a missing table with the families of the columns. Default false. */
   readonly create?: boolean;
 }
 
-/** What is read, and what is to be known before. */
+/** An opened input. */
 export interface BulkReading extends Pick<JobPhase, 'ranges'> {
   readonly signature: string;
   readonly table: JobReadable | string;
   readonly before: readonly JobPhase[];
-  /** What makes rows of cells out of the rows of the readable, in one split. */
+  /** Creates, for one split, the function that converts rows of the source to rows of cells. */
   rowsIn(context: SplitContext): Promise<(rows: readonly Result[]) => Promise<readonly Result[]>>;
 }
 
-/** @throws InvalidArgumentError for a format that is none, or columns that cannot be; as those who read the files. */
+/**
+ * Opens the input.
+ * @throws InvalidArgumentError for an unknown format or invalid columns; errors of the file readers.
+ */
 export function bulkReading(
   engine: Engine,
   table: string,
@@ -88,7 +91,7 @@ export function bulkReading(
       return cellFilesSource(paths, format).then(readingCells);
     case 'avro':
     case 'parquet':
-      throw new InvalidArgumentError(`A bulk load reads ${format} of entities: name the entity.`);
+      throw new InvalidArgumentError(`A bulk load reads ${format} only for entities: name the entity.`);
     default:
       throw new InvalidArgumentError(
         `A bulk load reads rowan, hbase, hfile, tsv, csv, ndjson, avro or parquet, not ${describe(format)}.`,
@@ -123,7 +126,8 @@ async function readLines(
   paths: readonly string[],
   { tsv, create }: BulkReadOptions,
 ): Promise<BulkReading> {
-  if (tsv === undefined) throw new InvalidArgumentError('A bulk load of delimited text needs its columns.');
+  if (tsv === undefined)
+    throw new InvalidArgumentError('A bulk load of delimited text needs the columns of the text.');
   const { columns, separator, timestamp, skipEmptyColumns } = tsv;
   const layout = new TsvLayout(columns, separator, skipEmptyColumns === true);
   const lines = await LineFiles.open(paths);
@@ -154,7 +158,7 @@ async function readItems(
     columns && (format === 'csv' ? positionedColumns(columns) : namedColumns(columns));
   if (create === true) {
     if (given === undefined) {
-      throw new InvalidArgumentError('To make the table its families have to be known: name the columns.');
+      throw new InvalidArgumentError('Creating the table requires its families: name the columns.');
     }
     await makeTable(engine, table, given.families);
   }
@@ -182,9 +186,9 @@ async function readEntities(
   { target, schema }: NonNullable<BulkReadOptions['entities']>,
 ): Promise<BulkReading> {
   const { separator, timestamp, skipBadLines = true, onBadLine } = items;
-  // What is no format of entities is said so there.
+  // Throws if the format is not one of entities.
   const read = entityFormat(format as FileFormatName, schema, separator);
-  // Entities that cannot be loaded are refused before anything is read.
+  // Entities that cannot be bulk loaded are refused before anything is read.
   await target.mutationsOf([]);
   const settle = columnMigratorOf(engine, schema);
   const source = await fileItems(
@@ -203,7 +207,7 @@ async function readEntities(
         const found = rows.flatMap((row) => entityOf(row, source, read, schema.name, context, told));
         const loaded: Result[] = [];
         const changes = await target.mutationsOf(found);
-        // What is loaded says that its row is as it is declared.
+        // Records that the loaded rows have the declared layout.
         await settle?.(changes.flatMap(([first]) => first?.row ?? []));
         for (const mutations of changes) {
           for (const mutation of mutations) {
@@ -223,29 +227,29 @@ async function makeTable(engine: Engine, table: string, families: readonly strin
   await ensureTable(engine.admin, tableDescriptor(table, declared));
 }
 
-/** The timestamp of what says none: the same of every worker and every attempt. */
+/** The timestamp of cells without one: the same for all workers and attempts. */
 async function beginningOf(context: SplitContext): Promise<number> {
   const [began] = (await context.workOf(0)).values();
   return began as number;
 }
 
-/** Loads files into a table past log and memory (HBase `importtsv.bulk.output`, `completebulkload`). */
+/** Loads files into a table, bypassing WAL and memstore (HBase `importtsv.bulk.output`, `completebulkload`). */
 
 export interface BulkLoadToolOptions extends BulkFolder, BulkReadOptions {
-  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  /** The job's name, by which it can be resumed; default: the tool and the table. */
   readonly name?: string;
   readonly run?: JobRunOptions;
 }
 
-/** Each checkpoint ends a run of what is sorted: they are made long. */
+/** Each checkpoint ends a sorted run, so checkpoints are rare. */
 const LONG_RUNS: JobRunOptions = { checkpointRows: 500_000, checkpointMs: 60_000 };
 
 /**
- * Reads files, sorts their cells through `options.folder`, and loads them at once; the table is seen unchanged until then. Of cells of
- * the same place the last of the last file is loaded. A resumed job reads again what it had not sorted yet, and loads once.
- * Counters: `rows`, `lines` or `entities`, `cells`, `files`, `file bytes`.
- * @throws InvalidArgumentError for files or columns that cannot be; CorruptionError, UnsupportedError naming a file that cannot be read;
- * RowanError `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_FAMILY`: nothing is loaded then.
+ * Reads files, sorts their cells in `options.folder`, and loads them at once; until then the table is unchanged. Of
+ * several cells at the same place the last one of the last file is loaded. A resumed job repeats only what it had not
+ * sorted yet, and loads once. Counters: `rows`, `lines` or `entities`, `cells`, `files`, `file bytes`.
+ * @throws InvalidArgumentError for invalid files or columns; CorruptionError, UnsupportedError naming a file that
+ * cannot be read; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_FAMILY`. Nothing is loaded then.
  */
 export async function bulkLoadFiles(
   engine: Engine,

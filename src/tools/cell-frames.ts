@@ -9,14 +9,14 @@ import type { JobReadable, RowRange, SplitContext } from '../job/types.js';
 import { Cell, CellType, CellWithTtl, Result, type ResultScanner, type Scan } from '../table/index.js';
 import type { ExportedFile } from './manifest.js';
 
-/** Rows of cells out of files, whatever their format: what import and bulkload read. */
+/** Reads rows of cells from files of any format, for import and bulkload. */
 
 export interface CellSource {
   /** Part of the job's signature. */
   readonly signature: string;
   readonly table: JobReadable;
   readonly ranges: readonly RowRange[];
-  /** The rows that one row of the readable stands for. */
+  /** Returns the rows that one row of the source stands for. */
   rows(row: Result, context: SplitContext): readonly Result[] | Promise<readonly Result[]>;
 }
 
@@ -32,15 +32,15 @@ export async function cellFilesSource(paths: readonly string[], format: CellFile
 }
 
 /**
- * Files of cells, as `rowan export` writes them (docs/tools.md):
+ * The files that `rowan export` writes (docs/tools.md):
  *
  *     head    "ROWAN-CELLS" 00 | version (4) = 1
  *     frame   bytes of the payload (4) | crc32 of the payload (4) | payload, deflated
  *     end     00 00 00 00 | crc32 of the next 8 bytes (4) | number of rows (8)
  *
- * Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length varint |
- * family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and where the type has the bit 40 (hex)
- * the time to live, a varint of milliseconds. FROZEN.
+ * Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length
+ * varint | family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and, if the type
+ * has the bit 40 (hex), the time to live as a varint of milliseconds. FROZEN.
  */
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
@@ -52,16 +52,16 @@ const inflate = promisify(inflateRaw) as (
 export const HEAD = Buffer.from('ROWAN-CELLS\0\0\0\0\u0001', 'latin1');
 export const FRAME_HEAD_BYTES = 8;
 export const END_BYTES = 16;
-/** No frame is written larger than this by much, and none far beyond it is believed. */
+/** The approximate largest size of a frame. Much larger ones are refused as damaged. */
 export const FRAME_BYTES = 1 << 20;
 export const LARGEST_FRAME = 1 << 30;
 
 const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 const VARINT_BYTES = 8;
-/** The bit of types whose cells have a time to live of their own. */
+/** The type bit of cells with a time to live of their own. */
 const LIVES = 0x40;
 
-/** Builds the payload of one frame at a time. */
+/** Builds the payloads of frames, one at a time. */
 export class FrameBuilder {
   private buffer = Buffer.alloc(FRAME_BYTES * 2);
   private readonly families = new Map<string, Uint8Array>();
@@ -83,7 +83,7 @@ export class FrameBuilder {
     }
   }
 
-  /** Everything added since the last frame; of use until something is added. */
+  /** The payload since the last frame; valid until more is added. */
   payload(): Buffer {
     return this.buffer.subarray(0, this.length);
   }
@@ -92,7 +92,7 @@ export class FrameBuilder {
     this.length = 0;
   }
 
-  /** The frame of everything added since the last one. */
+  /** Returns the frame of everything added since the last one. */
   async take(): Promise<Buffer> {
     const payload = await deflate(this.payload(), { level: 1 });
     this.clear();
@@ -131,7 +131,7 @@ export class FrameBuilder {
   }
 }
 
-/** What stands at the end of a file of so many rows. */
+/** The end of a file with this many rows. */
 export function endOfFile(rows: number): Buffer {
   const end = Buffer.alloc(END_BYTES);
   end.writeBigUInt64BE(BigInt(rows), 8);
@@ -139,7 +139,7 @@ export function endOfFile(rows: number): Buffer {
   return end;
 }
 
-/** The rows of a payload. @throws CorruptionError naming file and offset when it is not what was written. */
+/** Decodes the rows of a payload. @throws CorruptionError naming file and offset when it is damaged. */
 export async function rowsOfFrame(payload: Uint8Array, file: string, offset: number): Promise<Result[]> {
   const damaged = (why: string, cause?: unknown): CorruptionError =>
     new CorruptionError(`${file} is damaged at byte ${offset}: ${why}. Export the table again.`, {
@@ -159,10 +159,13 @@ export async function rowsOfFrame(payload: Uint8Array, file: string, offset: num
   }
 }
 
-/** Cells of a row whose qualifiers are looked for in the row before. */
+/** How many cells of the row before are compared for an equal qualifier. */
 const MOST_KNOWN = 256;
 
-/** Rows of one payload. Most cells have the family of the one before, and the qualifier of the same cell of the row before. */
+/**
+ * Decodes the rows of one payload. Most cells have the family of the cell before, and the qualifier of the same cell in
+ * the row before.
+ */
 class RowDecoder {
   private readonly reader = new VarintReader();
   private familyBytes: Uint8Array = EMPTY_BYTES;
@@ -183,9 +186,9 @@ class RowDecoder {
     const { reader, bytes } = this;
     const row = this.take();
     const count = reader.read();
-    // Each cell has five bytes at the least.
+    // Each cell has at least five bytes.
     if (count > (bytes.length - reader.position) / 5) {
-      throw new CorruptionError('a row has more cells than its frame has room for');
+      throw new CorruptionError('a row announces more cells than fit into its frame');
     }
     const cells: Cell[] = [];
     for (let i = 0; i < count; i++) {
@@ -194,7 +197,7 @@ class RowDecoder {
       const timestamp = reader.read();
       const type = bytes[reader.position++];
       if (type === undefined || !TYPES.has(type & ~LIVES))
-        throw new CorruptionError(`${type} is no type of a cell`);
+        throw new CorruptionError(`${type} is not a cell type`);
       const kind = (type & ~LIVES) as CellType;
       const value = this.take();
       cells.push(
@@ -238,7 +241,7 @@ class RowDecoder {
   private lengthHere(): number {
     const length = this.reader.read();
     if (length > this.bytes.length - this.reader.position) {
-      throw new CorruptionError('a length reaches beyond its frame');
+      throw new CorruptionError('a length extends beyond its frame');
     }
     return length;
   }
@@ -250,9 +253,12 @@ class RowDecoder {
   }
 }
 
-/** What `exportTable` wrote, as rows of a table, so that a job reads it as any other. */
+/** Presents files of `exportTable` as rows of a table, so that a job reads them like any other source. */
 
-/** The cells of a folder whose manifest has these files; each is one split. `identity`: what sets this export apart from others in the folder. */
+/**
+ * The cells of a folder with these files; each is one split. `identity` distinguishes this export from others in the
+ * same folder.
+ */
 export function framesSource(folder: string, files: readonly ExportedFile[], identity: string): CellSource {
   return {
     signature: `${folder} (${identity})`,
@@ -265,7 +271,7 @@ export function framesSource(folder: string, files: readonly ExportedFile[], ide
   };
 }
 
-/** The frames of exported files as rows of a table, so that a job reads them as any other. */
+/** Presents the frames of exported files as rows of a table, so that a job reads them like any other source. */
 class FrameTable implements JobReadable {
   readonly name = 'exported files';
 
@@ -319,7 +325,7 @@ class FrameScanner extends FileScanner {
       if (!head.equals(HEAD)) throw this.damaged(0);
       this.offset = HEAD.length;
     } else if (!this.inclusive) {
-      // The frame at the offset is done.
+      // The frame at the offset is already done.
       this.offset += FRAME_HEAD_BYTES + (await this.read(this.offset, FRAME_HEAD_BYTES)).readUInt32BE(0);
     }
   }
@@ -336,7 +342,7 @@ class FrameScanner extends FileScanner {
 
   private damaged(offset: number): CorruptionError {
     return new CorruptionError(
-      `${this.path} is damaged at byte ${offset}: it is not what was exported. Export the table again, or copy the file again.`,
+      `${this.path} is damaged at byte ${offset}: its bytes are not what was exported. Copy the file again, or export the table again.`,
       { details: { file: this.path, offset } },
     );
   }

@@ -11,19 +11,19 @@ import { ChunkHasher, chunkOf, HASHES_FOLDER, type HashedChunk, type HashesManif
 import { readManifest } from './manifest.js';
 import { type OtherRows, RawRowReader, RowReader, sameCells, sameRawRows } from './row-reader.js';
 
-/** The rows of one range of two tables, held against each other cell by cell. */
+/** Compares the rows of one range of two tables, cell by cell. */
 
-/** A row that is not the same in both tables, with its cells in each. */
+/** A row that differs between the tables, with its cells in each. */
 export type Difference = { readonly row: Uint8Array } & (
   | { readonly kind: 'missing'; readonly wanted: Result; readonly found?: undefined }
   | { readonly kind: 'extra'; readonly wanted?: undefined; readonly found: Result }
   | { readonly kind: 'different'; readonly wanted: Result; readonly found: Result }
 );
 
-/** Takes differences, in the order of their rows. */
+/** Receives differences, in row order. */
 export type DifferenceSink = (differences: readonly Difference[]) => Promise<void>;
 
-/** Differences that are handed on at once. */
+/** How many differences are passed on together. */
 const DIFFERENCES_AT_ONCE = 500;
 
 export class RangeComparison {
@@ -31,22 +31,25 @@ export class RangeComparison {
   private last: Uint8Array | undefined;
   private lastRaw: RawRow | undefined;
 
-  /** `others`: the second table's rows. It closes them. */
+  /** `others`: the second table's rows. The comparison closes them. */
   constructor(
     private readonly others: OtherRows,
     private readonly sink: DifferenceSink,
   ) {}
 
-  /** The first table's last row that was looked at. */
+  /** The last row of the first table that was compared. */
   get lastRow(): Uint8Array | undefined {
     return this.last;
   }
 
-  /** The next rows of the first table; answers how many are equal. What differs is with the sink before it does. */
+  /**
+   * Compares the next rows of the first table; returns how many are equal. The sink has received the differences when
+   * it resolves.
+   */
   async rows(rows: readonly Result[]): Promise<number> {
     let equal = 0;
     for (const row of rows) {
-      // Rows that are equal, nearly all, cost no turn of the event loop.
+      // Equal rows, which are nearly all, are compared without a turn of the event loop.
       const next = this.others.buffered ?? (await this.others.peek());
       if (next !== undefined && compareBytes(next.row, row.row) === 0 && sameCells(row.cells, next.cells)) {
         this.others.take();
@@ -59,8 +62,8 @@ export class RangeComparison {
   }
 
   /**
-   * The next row of the first table, which is filled again for the one behind it; answers whether it is equal. `handOn` belongs behind
-   * the last of several.
+   * Compares the next row of the first table, a raw row that is reused; returns whether it is equal. Call `handOn`
+   * after the last of several.
    */
   rawRow(row: RawRow): boolean | Promise<boolean> {
     this.lastRaw = row;
@@ -75,7 +78,7 @@ export class RangeComparison {
     return this.compare(row.toResult());
   }
 
-  /** After the last row of the first table. */
+  /** Called after the last row of the first table. */
   async finish(): Promise<void> {
     await this.extrasBefore(undefined);
     await this.handOn();
@@ -113,7 +116,7 @@ export class RangeComparison {
     if (this.differences.length >= DIFFERENCES_AT_ONCE) await this.handOn();
   }
 
-  /** What differs up to here is with the sink when this has ended. */
+  /** Resolves when the sink has received all differences so far. */
   async handOn(): Promise<void> {
     if (this.lastRaw !== undefined) this.last = this.lastRaw.row.slice();
     const { differences } = this;
@@ -128,14 +131,14 @@ export function rangeOf(rows: readonly { readonly row: Uint8Array }[]): RowRange
   return { start: rows[0]!.row, stop: keyAfter(rows.at(-1)!.row) };
 }
 
-/** Compares a table with the hashes of another, and the rows of both where the hashes differ. */
+/** Compares a table with the hashes of another, and compares the rows of both where hashes differ. */
 
-/** Chunks that are compared between two looks at throttle and checkpoint. */
+/** How many chunks are compared between two checks of throttle and checkpoint. */
 const CHUNKS_AT_ONCE = 16;
 
 export interface HashComparison {
   readonly tool: string;
-  /** For the job's signature. */
+  /** Part of the job's signature. */
   readonly does: string;
   readonly first: TableOf;
   readonly second: TableOf;
@@ -144,7 +147,10 @@ export interface HashComparison {
   readonly sinkOf: (context: SplitContext, selection: CellSelection) => DifferenceSink;
 }
 
-/** @throws InvalidArgumentError when the folder has no hashes of the first table; CorruptionError naming file and byte. */
+/**
+ * Runs the comparison.
+ * @throws InvalidArgumentError when the folder has no hashes of the first table; CorruptionError naming file and byte.
+ */
 export async function compareWithHashes(comparison: HashComparison): Promise<JobOutcome> {
   const { tool, does, first, second, folder, options } = comparison;
   const manifest = await readManifest<HashesManifest>(folder, HASHES_FOLDER);
@@ -186,7 +192,7 @@ function selectionOf({ selection }: HashesManifest, options: ToolOptions): CellS
   );
   if (given !== undefined) {
     throw new InvalidArgumentError(
-      `With hashes what is compared is what was hashed: leave ${given} out, or give it to the tool that hashes.`,
+      `With hashes, the hashed cells are compared: leave out ${given}, or use it when hashing.`,
     );
   }
   const { families, from, to, versions, raw } = selection ?? {};
@@ -209,7 +215,7 @@ function selectionOf({ selection }: HashesManifest, options: ToolOptions): CellS
 
 class ChunkComparison implements SplitWork {
   private readonly hasher = new ChunkHasher();
-  /** The second table's rows, as far as chunks follow each other. */
+  /** The second table's rows, as long as the chunks are contiguous. */
   private others: RowReader | undefined;
   private next: Uint8Array | undefined;
 
@@ -277,7 +283,7 @@ class ChunkComparison implements SplitWork {
 }
 
 const NO_STOP = new Uint8Array(0);
-/** Rows of a chunk whose hashes differ that are read at once. */
+/** How many rows of a differing chunk are read at a time. */
 const ROWS_AT_ONCE = 500;
 
 function readChunk({ path, offset, read }: FileItem): HashedChunk {
@@ -285,7 +291,7 @@ function readChunk({ path, offset, read }: FileItem): HashedChunk {
   try {
     line = read();
   } catch (cause) {
-    throw new CorruptionError(`${path} is damaged at byte ${offset}: it is no JSON.`, {
+    throw new CorruptionError(`${path} is damaged at byte ${offset}: it is not JSON.`, {
       cause,
       details: { file: path, offset },
     });

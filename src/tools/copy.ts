@@ -20,19 +20,19 @@ import {
 } from '../table/index.js';
 
 export interface CopyOptions extends ToolOptions {
-  /** Names of families in the target, by those in the source; default: the same. */
+  /** Maps family names of the source to those of the target; default: the same names. */
   readonly familyNames?: Readonly<Record<string, string>>;
-  /** Makes the target with the source's families and regions when it is not there. Default false. */
+  /** Whether to create a missing target with the source's families and regions. Default false. */
   readonly create?: boolean;
 }
 
-/** One of two tables. */
+/** A table on an engine. */
 export interface TableOf {
   readonly engine: Engine;
   readonly table: string;
 }
 
-/** A table for signatures: what was begun with another one is not gone on with. */
+/** Identifies a table in signatures, so that a job is not resumed with another one. */
 export function placeOf({ engine, table }: TableOf): string {
   return [engine.name, ...(engine.place === undefined ? [] : [engine.place]), canonicalTableName(table)].join(
     ' ',
@@ -40,9 +40,9 @@ export function placeOf({ engine, table }: TableOf): string {
 }
 
 /**
- * Copies every version and delete marker with its timestamp; a copy of a copy is the same. The job's state is kept by the source's
- * engine. Counters: `rows`, `cells`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when a table is to be copied onto itself.
+ * Copies every version and delete marker with its timestamp. Repeating a copy changes nothing. The state of the job is
+ * stored on the source's engine. Counters: `rows`, `cells`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when source and target are the same table.
  */
 export async function copyTable(
   source: TableOf,
@@ -54,7 +54,7 @@ export async function copyTable(
     canonicalTableName(source.table) === canonicalTableName(target.table)
   ) {
     throw new InvalidArgumentError(
-      `Table "${source.table}" is to be copied onto itself. Name another target.`,
+      `Table "${source.table}" cannot be copied to itself. Name another target.`,
     );
   }
   await checkSelection(source.engine, source.table, options);
@@ -93,10 +93,10 @@ async function makeLike(source: TableOf, target: TableOf, options: CopyOptions):
 }
 
 /**
- * Writes rows as they are, under the new names of their families. On the embedded engine each row changes as one. On HBase its delete
- * markers follow its puts: a server writes at once what a request brings of a region, but one after the other, with a wait for the log
- * each, rows that are to change as one. All have times of their own, and a marker is never older than a put that it is to hide, which
- * tables with `NEW_VERSION_BEHAVIOR` ask for.
+ * Writes rows unchanged, under the new names of their families. On the embedded engine each row is written atomically.
+ * On HBase, a row's delete markers follow its puts: a region server executes the separate mutations of a request
+ * together, but atomic changes of rows one after the other, with a WAL sync for each. All cells have explicit
+ * timestamps, and a marker is never older than a put that it hides, as tables with `NEW_VERSION_BEHAVIOR` require.
  * @throws the first failure.
  */
 export async function writeRows(

@@ -1,4 +1,4 @@
-/** Counting: rows (HBase RowCounter), and what they consist of (CellCounter). */
+/** Counts rows (HBase RowCounter), and rows with their cells by family and column (CellCounter). */
 
 import { toStringBinary } from '../bytes/index.js';
 import { runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
@@ -18,12 +18,12 @@ export function countRows(engine: Engine, table: string, options: ToolOptions = 
   });
 }
 
-/** Distinct columns that are counted each by itself; cells of further ones count as `(other)`. */
+/** How many distinct columns are counted separately; cells of further ones count as `(other)`. */
 const MOST_COLUMNS = 1000;
 
 /**
- * What CellCounter counts: `rows`, `cells`, `bytes`; `family:f rows`, `family:f cells`; `column:f:q cells`, `column:f:q rows` for
- * the first 1,000 columns of each split.
+ * Counts what HBase's CellCounter counts: `rows`, `cells`, `bytes`; `family:f rows`, `family:f cells`; `column:f:q
+ * cells`, `column:f:q rows` for the first 1,000 columns of each split.
  */
 export function countCells(engine: Engine, table: string, options: ToolOptions = {}): Promise<JobOutcome> {
   return runPass(engine, options, {

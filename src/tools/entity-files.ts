@@ -1,4 +1,4 @@
-/** Entities in files of NDJSON, CSV, Avro or Parquet: out of a query into a folder, and out of files into a repository. */
+/** Exports entities of a query to files of NDJSON, CSV, Avro or Parquet, and imports such files into a repository. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { JobBuilder } from '../job/pipeline/pipeline.js';
@@ -18,19 +18,21 @@ import type { Engine, Result } from '../table/index.js';
 import { type EntityFormat, entityFormat } from './entity-formats.js';
 
 export interface EntityExportOptions {
-  /** The job's name, under which it can be resumed; default: the tool and the entity. */
+  /** The job's name, by which it can be resumed; default: the tool and the entity. */
   readonly name?: string;
   /** Default `ndjson`. */
   readonly format?: FileFormatName;
-  /** Of CSV: one character between fields. Default `,`. */
+  /** For CSV: the separator, one character. Default `,`. */
   readonly separator?: string;
   readonly run?: JobRunOptions;
 }
 
 export interface EntityImportOptions extends EntityExportOptions {
-  /** What is no entity is counted (`bad lines`) and passed over; false: the first ends the job. Default false. */
+  /**
+   * Whether invalid items are counted (`bad lines`) and skipped; if false, the first one ends the job. Default false.
+   */
   readonly skipBadLines?: boolean;
-  /** Called for each such line; those behind the last checkpoint come again when a job is resumed. */
+  /** Called for each invalid item. When a job is resumed, items after the last checkpoint are reported again. */
   readonly onBadLine?: (bad: {
     readonly file: string;
     readonly offset: number;
@@ -39,9 +41,10 @@ export interface EntityImportOptions extends EntityExportOptions {
 }
 
 /**
- * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON as `toPlain` has it, a record of CSV, a
- * value of Avro, or a row of Parquet. Each stands there once, whatever was interrupted. Counter: `entities`.
- * @throws InvalidArgumentError, SchemaError when the format is none or has no names for the properties.
+ * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON (as by `toPlain`), a CSV
+ * record, an Avro value, or a Parquet row. Each is written exactly once, even after interruptions. Counter: `entities`.
+ * @throws InvalidArgumentError, SchemaError for an unknown format, or one that cannot represent the names of the
+ * properties.
  */
 export async function exportEntities(
   engine: Engine,
@@ -62,9 +65,9 @@ export async function exportEntities(
 }
 
 /**
- * Puts an entity for each line, record, value or row of the files; of a folder that `exportEntities` wrote, all of its files. Putting one
- * twice is putting it once. Counters: `entities`, `bad lines`.
- * @throws InvalidArgumentError naming file and byte of what is no entity, unless such lines are skipped; CorruptionError.
+ * Puts one entity for each line, record, value or row of the files; for a folder that `exportEntities` wrote, of all of
+ * its files. Repeated puts change nothing. Counters: `entities`, `bad lines`.
+ * @throws InvalidArgumentError naming file and byte of an invalid item, unless they are skipped; CorruptionError.
  */
 export async function importEntities(
   engine: Engine,
@@ -100,7 +103,7 @@ export async function importEntities(
   );
 }
 
-/** The entity of an item; none of an empty line, nor of a bad one that is passed over. */
+/** The entity of an item; undefined for an empty line, and for an invalid one that is skipped. */
 export function entityOf(
   row: Result,
   source: JobSource<FileItem>,
@@ -118,7 +121,7 @@ export function entityOf(
     const { path, offset, place } = item;
     if (options.skipBadLines !== true) {
       throw new InvalidArgumentError(
-        `What begins at ${place} of ${path} is no ${name}: ${error.message} Mend it, or let bad lines be skipped.`,
+        `The item at ${place} of ${path} is not a valid ${name}: ${error.message} Correct it, or skip bad lines.`,
         { cause: error, details: { file: path, offset } },
       );
     }

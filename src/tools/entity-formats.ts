@@ -1,4 +1,7 @@
-/** Entities as what files of each format hold, and back. Nothing is lost on the way but the difference of null and undefined. */
+/**
+ * Converts entities to the items of each file format and back. The only loss is the difference between null and
+ * undefined.
+ */
 
 import type { AvroSchema, JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, SchemaError } from '../errors.js';
@@ -14,13 +17,16 @@ type Properties = Readonly<Record<string, unknown>>;
 
 export interface EntityFormat {
   sink(folder: string): Sink<never>;
-  /** What the sink takes. */
+  /** Converts an entity for the sink. */
   toItem(entity: Properties): unknown;
-  /** The entity of what a file holds. @throws RowanError, SyntaxError when it is none. */
+  /** Converts an item of a file to an entity. @throws RowanError, SyntaxError when it is invalid. */
   fromItem(item: unknown): object;
 }
 
-/** @throws InvalidArgumentError for a format that is none; SchemaError for properties that it cannot name. */
+/**
+ * Creates the conversion of a format.
+ * @throws InvalidArgumentError for an unknown format; SchemaError for property names that the format cannot represent.
+ */
 export function entityFormat(
   format: FileFormatName,
   entity: EntitySchema,
@@ -37,7 +43,7 @@ export function entityFormat(
       return new ParquetEntities(entity);
     default:
       throw new InvalidArgumentError(
-        `"${String(format)}" is no format of entities' files. There are ndjson, csv, avro and parquet.`,
+        `"${String(format)}" is not a file format of entities. Use ndjson, csv, avro or parquet.`,
       );
   }
 }
@@ -59,8 +65,8 @@ class NdjsonEntities implements EntityFormat {
 }
 
 /**
- * A field holds the text of a property that is a text in JSON, and else its JSON. A text that would be read as other JSON which the
- * property takes too stands in quotes of JSON.
+ * A field holds a property's string, if its JSON is a string, else its JSON. A string that the property would also
+ * accept as other JSON is written in JSON quotes.
  */
 class CsvEntities implements EntityFormat {
   private readonly columns: readonly string[];
@@ -111,7 +117,7 @@ class CsvEntities implements EntityFormat {
 
 const BIG_LONG: AvroSchema = { type: 'long', jsType: 'bigint' };
 
-/** The types of Avro for the codecs whose values it has; all else is JSON as text. */
+/** The Avro types for codecs with the same values. Other values are JSON strings. */
 const AVRO_TYPES: ReadonlyMap<string, AvroSchema> = new Map<string, AvroSchema>([
   ['text', 'string'],
   ['boolean', 'boolean'],
@@ -124,7 +130,7 @@ const AVRO_TYPES: ReadonlyMap<string, AvroSchema> = new Map<string, AvroSchema>(
   ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, AvroSchema] => [name, 'int']),
 ]);
 
-/** The types of Parquet, likewise. */
+/** The Parquet types, likewise. */
 const PARQUET_TYPES: ReadonlyMap<string, ParquetType> = new Map<string, ParquetType>([
   ['text', 'text'],
   ['boolean', 'boolean'],
@@ -137,14 +143,14 @@ const PARQUET_TYPES: ReadonlyMap<string, ParquetType> = new Map<string, ParquetT
   ...['int8', 'int16', 'int32', 'uint8', 'uint16'].map((name): [string, ParquetType] => [name, 'int32']),
 ]);
 
-/** Files whose columns have types: a property without one is JSON as text. */
+/** Files with typed columns. A property without a type is a JSON string. */
 abstract class TypedEntities<T> implements EntityFormat {
   protected readonly types: ReadonlyMap<string, T | undefined>;
 
   constructor(
     protected readonly entity: EntitySchema,
     known: ReadonlyMap<string, T>,
-    /** Of whole numbers of 64 bits, which are texts in JSON. */
+    /** The type of 64-bit integers, which are strings in JSON. */
     private readonly long: T,
   ) {
     this.types = new Map(propertiesOf(entity).map((name) => [name, known.get(codecNameOf(entity, name))]));
@@ -169,7 +175,7 @@ abstract class TypedEntities<T> implements EntityFormat {
       if (value === null || value === undefined) continue;
       const type = this.types.get(name);
       const isJson = this.types.has(name) && type === undefined && typeof value === 'string';
-      // Other programs' files do not say that longs are bigints.
+      // Files of other programs do not mark longs as bigints.
       const isLong = type === this.long && Number.isInteger(value);
       plain[name] = isJson ? (jsonOf(value) ?? value) : isLong ? String(value as number) : plainOf(value);
     }
@@ -186,7 +192,7 @@ class AvroEntities extends TypedEntities<AvroSchema> {
     const unnamed = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
     if (unnamed !== undefined) {
       throw new SchemaError(
-        `Avro cannot name a field "${unnamed}" of ${entity.name}: its names are of letters, digits and "_". Export it as ndjson, csv or parquet.`,
+        `Avro cannot name a field "${unnamed}" of ${entity.name}: Avro names consist of letters, digits and "_". Export it as ndjson, csv or parquet.`,
       );
     }
     this.schema = {
@@ -220,7 +226,7 @@ function plainOf(value: unknown): JsonValue {
   return typeof value === 'bigint' ? String(value) : (value as JsonValue);
 }
 
-/** The codec of a property that is one column or part of the key; else none. */
+/** The codec of a property that is one column or key part; empty for others. */
 function codecNameOf(entity: EntitySchema, name: string): string {
   const column = entity.columnsByProperty.get(name);
   const part = entity.key.parts.find((each) => each.name === name);
@@ -228,7 +234,7 @@ function codecNameOf(entity: EntitySchema, name: string): string {
   return (column ?? part)?.codec.name ?? '';
 }
 
-/** What entities hold, as `toPlain` names it: the key's parts, then columns in the order of their declaration. */
+/** The properties of entities, as named by `toPlain`: the key parts, then columns in the order of declaration. */
 export function propertiesOf({ key, columns }: EntitySchema): string[] {
   const windows = new Set(columns.map(({ window }) => window?.part));
   const parts = key.parts.filter(({ recoverable, name }) => recoverable || windows.has(name));
@@ -236,7 +242,7 @@ export function propertiesOf({ key, columns }: EntitySchema): string[] {
   return [...new Set([...parts.map(({ name }) => name), ...declared.map(({ path }) => path[0]!)])];
 }
 
-/** Undefined for a text that is no JSON. */
+/** Undefined if the text is not valid JSON. */
 function jsonOf(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue;
@@ -247,5 +253,5 @@ function jsonOf(text: string): JsonValue | undefined {
 
 function objectOf(value: unknown): Plain {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Plain;
-  throw new InvalidArgumentError('It is no object of JSON.');
+  throw new InvalidArgumentError('It is not a JSON object.');
 }

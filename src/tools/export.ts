@@ -1,4 +1,4 @@
-/** Writes a table into a folder of files, every version and marker with its timestamp (HBase Export). */
+/** Exports a table into a folder of files, with every version and delete marker and their timestamps (HBase Export). */
 
 import { type FileHandle, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -20,17 +20,17 @@ import {
 } from './manifest.js';
 
 export interface ExportOptions extends ToolOptions {
-  /** `rowan` (default): files of `importTable`. `hbase`: sequence files that HBase's Import reads too. */
+  /** `rowan` (default): files for `importTable`. `hbase`: sequence files that HBase's Import reads too. */
   readonly format?: 'rowan' | 'hbase';
 }
 
-/** What a split keeps with its checkpoint. */
+/** The data that a split stores with its checkpoint. */
 type FileState = ExportedFile & { readonly [name: string]: JsonValue };
 
 /**
- * Exports a table, one file for each split; a job that is resumed cuts its files back to their checkpoints. Counters: `rows`,
- * `cells`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; what the file system says.
+ * Exports a table, one file for each split. When a job is resumed, its files are truncated to their checkpoints.
+ * Counters: `rows`, `cells`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; errors of the file system.
  */
 export async function exportTable(
   engine: Engine,
@@ -48,7 +48,7 @@ export async function exportTable(
     tool: 'export',
     table,
     does: `to ${resolve(folder)}`,
-    // While files of an earlier export are written over, the folder is none.
+    // While files of an earlier export are overwritten, the folder must not count as an export.
     prepare: () => removeManifest(folder, EXPORT_FOLDER),
     scan: () => scanOf(options, true),
     open: (context) => FileExport.open(folder, context),
@@ -67,7 +67,7 @@ export async function exportTable(
   });
 }
 
-/** Says in Hadoop that a folder is whole. */
+/** The file that marks a folder as complete in Hadoop. */
 const WHOLE = '_SUCCESS';
 
 async function exportSequenceFiles(
@@ -95,7 +95,7 @@ async function exportSequenceFiles(
       };
     },
     async finish(_run, workOf) {
-      // What an earlier export into the folder left would be read as part of this one.
+      // Files left by an earlier export would be read as part of this one.
       const written = new Set([...(await workOf(0)).keys()].map((split) => partName(split, 'seq')));
       for (const name of await readdir(folder)) {
         if (/^part-\d+\.seq$/.test(name) && !written.has(name)) await rm(join(folder, name));
@@ -108,7 +108,7 @@ async function exportSequenceFiles(
 /** The file of one split. */
 class FileExport implements SplitWork {
   private frame = new FrameBuilder();
-  /** Takes the next rows while the frame before them is packed and written. */
+  /** Receives the next rows while the frame before them is compressed and written. */
   private spare = new FrameBuilder();
   private writing: Promise<void> = Promise.resolve();
 
@@ -145,14 +145,14 @@ class FileExport implements SplitWork {
     this.state = { ...this.state, rows: this.state.rows + rows.length, cells: this.state.cells + cells };
   }
 
-  /** Waits for the frame before only, so that there are never more than two. */
+  /** Waits for the previous frame, so that at most two exist. */
   private async writeFrame(): Promise<void> {
     await this.writing;
     const { frame, spare } = this;
     this.frame = spare;
     this.spare = frame;
     this.writing = frame.take().then((bytes) => this.append(bytes));
-    // Whoever waits for it next is told; until then it is nobody's.
+    // The error is reported to whoever awaits the write next.
     this.writing.catch(() => undefined);
   }
 

@@ -14,20 +14,20 @@ import { canonicalTableName, type Engine, type Result } from '../table/index.js'
 import { FrameBuilder } from './cell-frames.js';
 import { type FolderKind, type FolderManifest, removeManifest, writeManifest } from './manifest.js';
 
-/** Hashes of chunks of rows: whoever has the same hash has the same cells. */
+/** Hashes of chunks of rows: equal hashes mean equal cells. */
 
-/** Digits of the SHA-256 that stand for a chunk. */
+/** How many hex digits of the SHA-256 are kept. */
 const HEX_DIGITS = 32;
 export const HASH_PATTERN = /^[0-9a-f]{32}$/;
 
-/** A chunk larger than this is hashed in parts, at the same rows whoever hashes it. */
+/** A larger chunk is hashed in parts, which end at the same rows in every run. */
 const PART_BYTES = 1 << 20;
 
 export class ChunkHasher {
   private readonly cells = new FrameBuilder();
   private digest = '';
 
-  /** Bytes of the rows of the chunk. */
+  /** Bytes of the chunk's rows. */
   bytes = 0;
   rows = 0;
 
@@ -39,7 +39,7 @@ export class ChunkHasher {
     if (this.cells.length >= PART_BYTES) this.fold();
   }
 
-  /** The hash of what was added, in hex; the next chunk begins. */
+  /** Returns the hash of the rows added, in hex, and starts the next chunk. */
   take(): string {
     this.fold();
     const { digest } = this;
@@ -55,9 +55,9 @@ export class ChunkHasher {
   }
 }
 
-/** Hashes of a table's rows, chunk by chunk, in a folder (HBase HashTable). */
+/** Writes the hashes of a table's rows, chunk by chunk, into a folder (HBase HashTable). */
 
-/** A folder that hashes are in. */
+/** The kind of a folder with hashes. */
 export const HASHES_FOLDER: FolderKind = {
   file: 'hashes.json',
   format: 'rowan-hashes',
@@ -66,7 +66,7 @@ export const HASHES_FOLDER: FolderKind = {
   tool: 'hash',
 };
 
-/** What stands in its manifest. */
+/** The content of its manifest. */
 export interface HashesManifest extends FolderManifest {
   readonly table: string;
   readonly selection: {
@@ -76,22 +76,22 @@ export interface HashesManifest extends FolderManifest {
     readonly versions: number | null;
     readonly raw: boolean;
   };
-  /** When it ended, milliseconds since 1970: no two have the same. */
+  /** When it ended, in ms since 1970; unique. */
   readonly ended: number;
 }
 
 export interface HashTableOptions extends ToolOptions {
-  /** Bytes of cells that a chunk has at least, but for the last of a split. Default 64 KiB. */
+  /** The least number of cell bytes in a chunk, except the last one of a split. Default 64 KiB. */
   readonly chunkBytes?: number;
 }
 
-/** Rows [start, stop) and what they hash to; chunks follow each other without gaps. */
+/** Rows [start, stop) and their hash. Chunks are contiguous. */
 export interface HashedChunk extends RowRange {
   readonly rows: number;
   readonly hash: string;
 }
 
-/** What a split keeps with its checkpoint: how far its file goes, and where the next chunk begins. */
+/** The data that a split stores with its checkpoint: the length of its file, and the start of the next chunk. */
 interface FileState {
   readonly [name: string]: JsonValue;
   readonly file: number;
@@ -101,9 +101,9 @@ interface FileState {
 const DEFAULT_CHUNK_BYTES = 64 << 10;
 
 /**
- * Writes the hash of each chunk of a table, so that what another table has is compared without reading this one again. Counters:
- * `rows`, `chunks`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; what the file system says.
+ * Writes the hash of each chunk of a table, so that another table can be compared without reading this one again.
+ * Counters: `rows`, `chunks`.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; errors of the file system.
  */
 export async function hashTable(
   engine: Engine,
@@ -115,7 +115,9 @@ export async function hashTable(
   if (typeof folder !== 'string' || folder === '')
     throw new InvalidArgumentError('hash needs a folder to write to.');
   if (!Number.isSafeInteger(chunkBytes) || chunkBytes < 1) {
-    throw new InvalidArgumentError(`chunkBytes is a whole number from 1, not ${describe(chunkBytes)}.`);
+    throw new InvalidArgumentError(
+      `chunkBytes must be a whole number of at least 1, not ${describe(chunkBytes)}.`,
+    );
   }
   await checkSelection(engine, table, options);
   await mkdir(folder, { recursive: true });
@@ -153,7 +155,7 @@ export async function hashTable(
   });
 }
 
-/** The chunks of one split. One ends at each checkpoint, so that no row stands in none or in two. */
+/** The chunks of one split. A chunk ends at each checkpoint, so that each row is in exactly one chunk. */
 class ChunkFile implements SplitWork {
   private readonly hasher = new ChunkHasher();
   private lines: JsonValue[] = [];
@@ -210,14 +212,14 @@ class ChunkFile implements SplitWork {
   }
 }
 
-/** A chunk of a line. @throws CorruptionError naming file and byte. */
+/** Parses a chunk. @throws CorruptionError naming file and byte. */
 export function chunkOf(line: unknown, path: string, offset: number): HashedChunk {
   const { start, stop, rows, hash } = (line ?? {}) as Readonly<Record<string, unknown>>;
   const isChunk =
     isHex(start) && isHex(stop) && Number.isSafeInteger(rows) && (rows as number) >= 0 && isHash(hash);
   if (isChunk) return { start: fromHex(start), stop: fromHex(stop), rows: rows as number, hash };
   throw new CorruptionError(
-    `${path} is damaged at byte ${offset}: it has no hash of a chunk there. Hash the table again, or copy the file again.`,
+    `${path} is damaged at byte ${offset}: there is no valid chunk. Copy the file again, or hash the table again.`,
     { details: { file: path, offset } },
   );
 }

@@ -20,15 +20,15 @@ import {
   tableDescriptor,
 } from '../table/index.js';
 
-/** What the columns of a delimited text mean, and how a line of it is read. */
+/** The columns of delimited text, and the parsing of its lines. */
 
 const ROW_KEY = 'HBASE_ROW_KEY';
 const TIMESTAMP = 'HBASE_TS_KEY';
 const TTL = 'HBASE_CELL_TTL';
-/** Known to HBase, without meaning here. */
+/** Columns that HBase supports and Rowan does not. */
 const REFUSED = ['HBASE_CELL_VISIBILITY', 'HBASE_ATTRIBUTES_KEY'];
 
-/** A line cannot be read; the message says why. */
+/** Thrown when a line cannot be read; the message says why. */
 export class BadLine extends Error {}
 
 export interface TsvCell {
@@ -39,25 +39,28 @@ export interface TsvCell {
 
 export interface TsvLine {
   readonly row: Uint8Array;
-  /** Undefined where the columns have none. */
+  /** Undefined if there is no timestamp column. */
   readonly timestamp: number | undefined;
-  /** Milliseconds; undefined where the columns have none. */
+  /** Milliseconds; undefined if there is no TTL column. */
   readonly ttl: number | undefined;
   readonly cells: readonly TsvCell[];
 }
 
-/** What a column of the text is. */
+/** The kind of a column of the text. */
 export type TsvColumn =
   | { readonly kind: 'row' | 'timestamp' | 'ttl' }
   | { readonly kind: 'cell'; readonly family: string; readonly qualifier: Uint8Array };
 
 export class TsvLayout {
-  /** Of the columns, each once. */
+  /** The families of the columns, without duplicates. */
   readonly families: readonly string[];
   private readonly columns: readonly TsvColumn[];
   private readonly separator: number;
 
-  /** @throws InvalidArgumentError for columns and separators that cannot be. */
+  /**
+   * Checks columns and separator.
+   * @throws InvalidArgumentError for invalid ones.
+   */
   constructor(
     columns: readonly string[],
     separator = '\t',
@@ -69,13 +72,16 @@ export class TsvLayout {
     const bytes = Buffer.from(typeof separator === 'string' ? separator : '');
     if (bytes.length !== 1 || separator === '\n' || separator === '\r') {
       throw new InvalidArgumentError(
-        `A separator is one character of ASCII that ends no line, not ${JSON.stringify(separator)}.`,
+        `The separator must be one ASCII character other than a line end, not ${JSON.stringify(separator)}.`,
       );
     }
     this.separator = bytes[0]!;
   }
 
-  /** @throws BadLine */
+  /**
+   * Parses a line.
+   * @throws BadLine
+   */
   parse(line: Uint8Array): TsvLine {
     const { columns, separator } = this;
     const special: TsvSpecial = {};
@@ -100,23 +106,27 @@ export class TsvLayout {
   }
 }
 
-/** What a line says beside its cells, as it stands there. */
+/** The values of special columns, unparsed. */
 export interface TsvSpecial {
   row?: Uint8Array;
   timestamp?: Uint8Array;
   ttl?: Uint8Array;
 }
 
-/** @throws BadLine when it has no row, or a number that is none. */
+/**
+ * Checks and parses the special columns of a line.
+ * @throws BadLine without a row, or on an invalid number.
+ */
 export function tsvLine({ row, timestamp, ttl }: TsvSpecial, cells: readonly TsvCell[]): TsvLine {
   const at = timestamp && numberOf(timestamp, 'timestamp', LATEST_TIMESTAMP - 1);
   const life = ttl && ttl.length > 0 ? numberOf(ttl, 'time to live', Number.MAX_SAFE_INTEGER) : 0;
   if (row === undefined || row.length === 0) throw new BadLine('No row');
-  if (row.length > MAX_ROW_LENGTH) throw new BadLine(`A row of ${row.length} bytes`);
+  if (row.length > MAX_ROW_LENGTH)
+    throw new BadLine(`The row has ${row.length} bytes, more than ${MAX_ROW_LENGTH}`);
   return { row, timestamp: at, ttl: life === 0 ? undefined : life, cells };
 }
 
-/** The columns that texts name, and their families, each once. @throws InvalidArgumentError for columns that cannot be. */
+/** Parses the names of columns, and collects their families. @throws InvalidArgumentError for invalid columns. */
 export function tsvColumns(names: readonly string[]): {
   readonly columns: readonly TsvColumn[];
   readonly families: readonly string[];
@@ -128,8 +138,7 @@ export function tsvColumns(names: readonly string[]): {
     [TIMESTAMP, 'timestamp'],
     [TTL, 'ttl'],
   ]) {
-    if (columns.filter((column) => column.kind === kind).length > 1)
-      throw wrong(`${name} stands there twice`);
+    if (columns.filter((column) => column.kind === kind).length > 1) throw wrong(`${name} occurs twice`);
   }
   if (!columns.some(({ kind }) => kind === 'row')) throw wrong(`${ROW_KEY} is missing`);
   const families = [...new Set(columns.flatMap((column) => (column.kind === 'cell' ? [column.family] : [])))];
@@ -137,9 +146,9 @@ export function tsvColumns(names: readonly string[]): {
   return { columns, families };
 }
 
-/** The column that a text names. @throws InvalidArgumentError for one that cannot be. */
+/** Parses the name of a column. @throws InvalidArgumentError for an invalid one. */
 export function tsvColumn(text: string): TsvColumn {
-  if (typeof text !== 'string') throw wrong(`${describe(text)} is no text`);
+  if (typeof text !== 'string') throw wrong(`${describe(text)} is not a string`);
   if (text === ROW_KEY) return { kind: 'row' };
   if (text === TIMESTAMP) return { kind: 'timestamp' };
   if (text === TTL) return { kind: 'ttl' };
@@ -153,31 +162,33 @@ function numberOf(field: Uint8Array, what: string, most: number): number {
   const text = Buffer.from(field).toString('latin1');
   const value = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value <= most) return value;
-  throw new BadLine(`"${text.slice(0, 40)}" is no ${what}`);
+  throw new BadLine(`"${text.slice(0, 40)}" is not a valid ${what}`);
 }
 
 function wrong(why: string): InvalidArgumentError {
   return new InvalidArgumentError(
-    `The columns of importtsv cannot be: ${why}. Write ${ROW_KEY} and family:qualifier, with commas between, one for each ` +
+    `Invalid columns for importtsv: ${why}. Write ${ROW_KEY} and family:qualifier, separated by commas, one for each ` +
       'column of the text.',
   );
 }
 
-/** Reads delimited text into a table (HBase ImportTsv), with HBase's options. */
+/** Imports delimited text into a table (HBase ImportTsv), with HBase's options. */
 
-/** What the lines are made into. */
+/** How lines become cells. */
 export interface TsvOptions {
   /** One for each column of the text: `HBASE_ROW_KEY`, `family:qualifier`, `HBASE_TS_KEY`, `HBASE_CELL_TTL`. */
   readonly columns: readonly string[];
-  /** One character; default: tab. */
+  /** The separator, one character; default: tab. */
   readonly separator?: string;
-  /** Of all cells of lines without `HBASE_TS_KEY`, in milliseconds; default: when the job was begun. */
+  /** The timestamp in ms of all cells in lines without `HBASE_TS_KEY`; default: the start of the job. */
   readonly timestamp?: number;
-  /** Lines that cannot be read are counted (`bad lines`) and passed over; false: the first ends the job. Default true. */
+  /**
+   * Whether invalid lines are counted (`bad lines`) and skipped; if false, the first one ends the job. Default true.
+   */
   readonly skipBadLines?: boolean;
-  /** An empty column writes no cell; false: a cell without bytes. Default false. */
+  /** Whether empty columns write no cell, instead of a cell with an empty value. Default false. */
   readonly skipEmptyColumns?: boolean;
-  /** Called for each line that cannot be read; those behind the last checkpoint come again when a job is resumed. */
+  /** Called for each invalid line. When a job is resumed, lines after the last checkpoint are reported again. */
   readonly onBadLine?: (bad: {
     readonly file: string;
     readonly offset: number;
@@ -186,18 +197,18 @@ export interface TsvOptions {
 }
 
 export interface ImportTsvOptions extends TsvOptions {
-  /** Only counts what would be written. Default false. */
+  /** Whether to only count what would be written. Default false. */
   readonly dryRun?: boolean;
-  /** Makes the table, with the families of the columns, when it is not there. Default false. */
+  /** Whether to create a missing table with the families of the columns. Default false. */
   readonly create?: boolean;
-  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  /** The job's name, by which it can be resumed; default: the tool and the table. */
   readonly name?: string;
   readonly run?: JobRunOptions;
 }
 
 /**
  * Imports the lines of text files. Counters: `lines`, `cells`, `bad lines`.
- * @throws InvalidArgumentError for columns that cannot be, files that cannot be read, and a bad line unless they are skipped;
+ * @throws InvalidArgumentError for invalid columns, unreadable files, and an invalid line unless they are skipped;
  * RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function importTsv(
@@ -207,7 +218,7 @@ export async function importTsv(
   options: ImportTsvOptions,
 ): Promise<JobOutcome> {
   const layout = new TsvLayout(options?.columns, options?.separator, options?.skipEmptyColumns === true);
-  // Before a job is begun that could never end.
+  // Checked here, so that no job is started that could never finish.
   if (options.timestamp !== undefined) checkTimestamp(options.timestamp);
   if (!Array.isArray(files) || files.length === 0)
     throw new InvalidArgumentError('importtsv needs a file to read.');
@@ -224,7 +235,7 @@ export async function importTsv(
       name: options.name ?? toolJobName('importtsv', table),
       signature: `importtsv ${table} ${JSON.stringify([files, columns, separator, timestamp, skipEmptyColumns, dryRun])} of ${await filesIdentity(files)}`,
       phases: [
-        // Every worker and every attempt gives cells the same timestamp.
+        // Every worker and attempt gives cells the same timestamp.
         onePhase(() => options.timestamp ?? engine.now()),
         {
           table: lines,
@@ -249,7 +260,10 @@ export async function importTsv(
   );
 }
 
-/** @throws InvalidArgumentError naming families that the table does not have. */
+/**
+ * Checks that the table has these families.
+ * @throws InvalidArgumentError naming the missing ones.
+ */
 export async function checkFamilies(
   engine: Engine,
   table: string,
@@ -263,7 +277,7 @@ export async function checkFamilies(
   );
 }
 
-/** The lines that can be read of rows that are lines. Counters: `lines`, `cells`, `bad lines`. */
+/** Parses rows that are lines, and skips or reports invalid ones. Counters: `lines`, `cells`, `bad lines`. */
 export class TsvLines {
   constructor(
     private readonly layout: TsvLayout,
@@ -272,7 +286,7 @@ export class TsvLines {
     private readonly options: TsvOptions,
   ) {}
 
-  /** Those that write something. */
+  /** Returns the lines that write cells. */
   read(rows: readonly Result[]): TsvLine[] {
     const lines: TsvLine[] = [];
     let cells = 0;
@@ -296,7 +310,7 @@ export class TsvLines {
       const path = this.files[file]!;
       if (this.options.skipBadLines === false) {
         throw new InvalidArgumentError(
-          `The line at byte ${offset} of ${path} cannot be read: ${error.message}. Mend it, or let bad lines be skipped.`,
+          `The line at byte ${offset} of ${path} cannot be read: ${error.message}. Correct it, or skip bad lines.`,
           { details: { file: path, offset } },
         );
       }
@@ -307,14 +321,14 @@ export class TsvLines {
   }
 }
 
-/** A line as a put; of `timestamp` where it says none. */
+/** A line as a put, with `timestamp` if it has none. */
 function putOfLine(line: TsvLine, timestamp: number): Put {
   const put = new Put(line.row, line.timestamp ?? timestamp);
   for (const { family, qualifier, value } of line.cells) put.addColumn(family, qualifier, value);
   return put.setTtl(line.ttl);
 }
 
-/** A line as a row of cells, likewise. */
+/** A line as a row of cells, with `otherwise` as timestamp if it has none. */
 export function rowOfLine(line: TsvLine, otherwise: number): Result {
   const { row, ttl, timestamp = otherwise } = line;
   const cells = line.cells.map(({ family, qualifier, value }) =>

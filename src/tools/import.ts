@@ -9,11 +9,11 @@ import { type CellSource, cellFilesSource, framesSource } from './cell-frames.js
 import { writeRows } from './copy.js';
 import { exportIdentity, readExportManifest } from './manifest.js';
 
-/** Writes that go on while the next rows are read. */
+/** Concurrent writes that continue while the next rows are read. */
 
 /**
- * Bounds how many there are at once. For writes whose order does not matter; `settle` belongs before each checkpoint, `close` at the
- * end of the attempt, so that none of it goes on beside the next.
+ * Limits the number of concurrent writes. Their order must not matter. Call `settle` before each checkpoint, and
+ * `close` at the end of the attempt, so that no write overlaps the next attempt.
  */
 export class InFlight {
   private readonly running = new Set<Promise<void>>();
@@ -21,7 +21,7 @@ export class InFlight {
 
   constructor(private readonly most: number) {}
 
-  /** Begins a write as soon as there is room. @throws what an earlier one threw. */
+  /** Starts a write as soon as one may start. @throws the error of an earlier write. */
   async add(write: () => Promise<void>): Promise<void> {
     while (this.running.size >= this.most) await Promise.race(this.running);
     this.throwIfFailed();
@@ -31,13 +31,13 @@ export class InFlight {
     this.running.add(running);
   }
 
-  /** Waits for all. @throws what one of them threw. */
+  /** Waits for all writes. @throws the error of any of them. */
   async settle(): Promise<void> {
     await this.close();
     this.throwIfFailed();
   }
 
-  /** Waits for all, whatever their ends. */
+  /** Waits for all writes and ignores their errors. */
   async close(): Promise<void> {
     await Promise.all(this.running);
   }
@@ -47,30 +47,34 @@ export class InFlight {
   }
 }
 
-/** Reads what `exportTable` wrote, or HBase's Export, into a table (HBase Import). */
+/** Imports files of `exportTable`, or of HBase's Export, into a table (HBase Import). */
 
 export interface ImportOptions {
-  /** The table to write to; default: the one that was exported. Of sequence files it has to be given. */
+  /** The table to write; default: the table that was exported. Required for sequence files. */
   readonly table?: string;
-  /** `rowan` (default): a folder of `exportTable`. `hbase`: sequence files of HBase's Export, one or a folder of them. */
+  /**
+   * `rowan` (default): a folder written by `exportTable`. `hbase`: sequence files of HBase's Export, or a folder of them.
+   */
   readonly format?: 'rowan' | 'hbase';
-  /** Makes the table with the exported families and regions when it is not there. Default false; not of sequence files. */
+  /**
+   * Whether to create a missing table with the exported families and regions. Default false; not for sequence files.
+   */
   readonly create?: boolean;
-  /** The job's name, under which it can be resumed; default: the tool and the table. */
+  /** The job's name, by which it can be resumed; default: the tool and the table. */
   readonly name?: string;
   readonly run?: JobRunOptions;
 }
 
-/** Rows that are written in one call. */
+/** How many rows are written in one call. */
 const ROWS_AT_ONCE = 1000;
-/** Writes of one split that wait for the disk or the network while the next rows are unpacked. */
+/** How many writes of one split may be in progress while the next rows are decompressed. */
 const WRITES_AT_ONCE = 4;
 
 /**
- * Imports every cell as it was. What is imported twice is there once, so a resumed job changes nothing that was done. Counters:
+ * Imports every cell unchanged. Importing is idempotent, so a resumed job only repeats writes without effect. Counters:
  * `rows`, `cells`.
- * @throws CorruptionError when a file is not what was written; InvalidArgumentError when the folder holds no whole export;
- * UnsupportedError for sequence files of other things; RowanError `ERR_TABLE_NOT_FOUND`.
+ * @throws CorruptionError for a damaged file; InvalidArgumentError when the folder has no complete export;
+ * UnsupportedError for sequence files with other content; RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function importTable(
   engine: Engine,
@@ -117,7 +121,7 @@ export async function importTable(
   );
 }
 
-/** What is to be imported, and into what; the table is made if it is to be. */
+/** Opens the input and determines the table, which is created if requested. */
 export async function exportedCells(
   engine: Engine,
   folder: string,
@@ -126,7 +130,7 @@ export async function exportedCells(
   if (options.format === 'hbase') {
     if (options.table === undefined || options.create === true) {
       throw new InvalidArgumentError(
-        "Files of HBase's Export do not say of which table they are: make it with its families, and name it.",
+        "Files of HBase's Export do not name their table: create it with its families, and name it.",
       );
     }
     return { table: options.table, source: await cellFilesSource([folder], 'hbase') };

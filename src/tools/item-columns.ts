@@ -1,4 +1,4 @@
-/** Records of CSV and objects of JSON as rows of cells: which property is which column. */
+/** Converts CSV records and JSON objects to rows of cells, by the columns of their properties. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { FileItem, JobSource } from '../job/pipeline/source.js';
@@ -18,18 +18,18 @@ import {
   tsvLine,
 } from './import-tsv.js';
 
-/** The columns of properties, and their families, each once. */
+/** The columns of properties, and their families without duplicates. */
 export interface ItemColumns {
   readonly families: readonly string[];
   readonly byProperty: ReadonlyMap<string, TsvColumn>;
 }
 
-/** Of CSV, whose fields have the names of their columns. @throws InvalidArgumentError for columns that cannot be. */
+/** For CSV, where fields have the names of their columns. @throws InvalidArgumentError for invalid columns. */
 export function positionedColumns(columns: readonly string[]): ItemColumns {
   return itemColumns(columns.map((column) => [column, column]));
 }
 
-/** Of objects: `property=column`, or the column alone. @throws InvalidArgumentError for columns that cannot be. */
+/** For objects: `property=column`, or only the column. @throws InvalidArgumentError for invalid columns. */
 export function namedColumns(columns: readonly string[]): ItemColumns {
   return itemColumns(
     columns.map((given) => {
@@ -43,10 +43,10 @@ function itemColumns(pairs: readonly (readonly [property: string, column: string
   const { columns, families } = tsvColumns(pairs.map(([, column]) => column));
   const byProperty = new Map(pairs.map(([property], at) => [property, columns[at]!]));
   if (byProperty.size === pairs.length) return { families, byProperty };
-  throw new InvalidArgumentError('A property stands in the columns twice. Name each once.');
+  throw new InvalidArgumentError('A property occurs twice in the columns. Name each once.');
 }
 
-/** Items as rows, of one timestamp where they say none. Counters: `lines`, `cells`, `bad lines`. */
+/** Items as rows, with the given timestamp if they have none. Counters: `lines`, `cells`, `bad lines`. */
 export class ItemRows {
   private readonly known: Map<string, TsvColumn>;
 
@@ -85,7 +85,7 @@ export class ItemRows {
       const { skipBadLines, onBadLine } = this.options;
       if (skipBadLines === false) {
         throw new InvalidArgumentError(
-          `What begins at ${place} of ${path} cannot be read: ${error.message}. Mend it, or let bad lines be skipped.`,
+          `The item at ${place} of ${path} cannot be read: ${error.message}. Correct it, or skip bad lines.`,
           { cause: error, details: { file: path, offset } },
         );
       }
@@ -95,7 +95,10 @@ export class ItemRows {
     }
   }
 
-  /** @throws BadLine */
+  /**
+   * Converts an item.
+   * @throws BadLine
+   */
   private lineOf(item: unknown): TsvLine {
     if (typeof item !== 'object' || item === null || Array.isArray(item)) throw new BadLine('No object');
     const special: TsvSpecial = {};
@@ -113,7 +116,7 @@ export class ItemRows {
     return tsvLine(special, cells);
   }
 
-  /** Undefined: the property is left out. @throws BadLine for a column that cannot be. */
+  /** Undefined: the property is ignored. @throws BadLine for an invalid column. */
   private columnOf(property: string): TsvColumn | undefined {
     const known = this.known.get(property);
     if (known !== undefined || this.given !== undefined) return known;
@@ -121,7 +124,7 @@ export class ItemRows {
     if (column.kind === 'cell' && !this.families.has(column.family)) {
       throw new BadLine(`The table has no family for ${JSON.stringify(property)}`);
     }
-    // What objects have is not bounded, unlike what is kept of it.
+    // The cache is bounded, because the number of property names is not.
     if (this.known.size < 10_000) this.known.set(property, column);
     return column;
   }

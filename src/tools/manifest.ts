@@ -4,28 +4,31 @@ import { join } from 'node:path';
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 
-/** The file that says what a folder of a tool's files holds. It is written last, so a folder without it is not whole. */
+/**
+ * The manifest: the file that describes a folder of a tool's files. It is written last, so a folder without it is
+ * incomplete.
+ */
 
-/** What every such file says. */
+/** The fields of every manifest. */
 export interface FolderManifest {
   readonly format: string;
   readonly version: number;
   readonly files: readonly { readonly name: string; readonly bytes: number }[];
 }
 
-/** What a kind of folder is recognized by. */
+/** Describes a kind of folder. */
 export interface FolderKind {
-  /** Name of the manifest's file. */
+  /** File name of the manifest. */
   readonly file: string;
   readonly format: string;
   readonly version: number;
-  /** What the names of its files are like. */
+  /** Pattern of its other file names. */
   readonly names: RegExp;
-  /** The tool that writes it, for messages. */
+  /** The tool that writes such folders, for messages. */
   readonly tool: string;
 }
 
-/** Writes a manifest so that it is there whole, or not at all; several workers may do so at the same time. */
+/** Writes a manifest atomically. Several workers may do so at the same time. */
 export async function writeManifest(
   folder: string,
   kind: FolderKind,
@@ -37,12 +40,15 @@ export async function writeManifest(
   await rename(partial, path);
 }
 
-/** Before files that it may name are written over. */
+/** Called before files that the manifest names are overwritten. */
 export async function removeManifest(folder: string, kind: FolderKind): Promise<void> {
   await rm(join(folder, kind.file), { force: true });
 }
 
-/** @throws InvalidArgumentError when there is no such folder, or one that is not as its manifest says. */
+/**
+ * Reads and checks a manifest.
+ * @throws InvalidArgumentError when there is no such folder, or its files do not match its manifest.
+ */
 export async function readManifest<M extends FolderManifest>(folder: string, kind: FolderKind): Promise<M> {
   const path = join(folder, kind.file);
   let manifest: M;
@@ -50,7 +56,7 @@ export async function readManifest<M extends FolderManifest>(folder: string, kin
     manifest = JSON.parse(await readFile(path, 'utf8')) as M;
   } catch (cause) {
     throw new InvalidArgumentError(
-      `${path} cannot be read: the folder is none of \`rowan ${kind.tool}\`, or it did not end. Run it again; it goes on where it stood.`,
+      `${path} cannot be read: the folder was not written by \`rowan ${kind.tool}\`, or that did not finish. Run it again to resume it.`,
       { cause },
     );
   }
@@ -58,7 +64,9 @@ export async function readManifest<M extends FolderManifest>(folder: string, kin
   const { files } = manifest ?? {};
   const listed = Array.isArray(files) && files.every((file) => typeof file === 'object' && file !== null);
   if (!known || !listed) {
-    throw new InvalidArgumentError(`${path} is none of \`rowan ${kind.tool}\`, or of a newer version.`);
+    throw new InvalidArgumentError(
+      `${path} was not written by \`rowan ${kind.tool}\`, or by a newer version of it.`,
+    );
   }
   for (const file of manifest.files) await checkFile(folder, path, kind, file);
   return manifest;
@@ -79,13 +87,13 @@ async function checkFile(
     : undefined;
   if (size === bytes) return;
   throw new InvalidArgumentError(
-    `${path} names ${JSON.stringify(name)} with ${bytes} bytes, and there are ${size ?? 'none'}. Copy the whole folder.`,
+    `${path} names ${JSON.stringify(name)} with ${bytes} bytes, but the file has ${size ?? 'none'}. Copy the whole folder.`,
   );
 }
 
-/** What stands in the folder of an export beside its files. */
+/** The manifest of an export. */
 
-/** A folder that an export is in. */
+/** The kind of a folder with an export. */
 export const EXPORT_FOLDER: FolderKind = {
   file: 'export.json',
   format: 'rowan-cells',
@@ -94,14 +102,14 @@ export const EXPORT_FOLDER: FolderKind = {
   tool: 'export',
 };
 
-/** What stands in its manifest. */
+/** The content of its manifest. */
 export interface ExportManifest extends FolderManifest {
-  /** HBase's attributes of the table and its families, as `TableDescriptor` has them. */
+  /** Attributes of the table and its families in HBase's form, as in `TableDescriptor`. */
   readonly table: JsonValue;
-  /** Where the regions began, in hex. */
+  /** The start keys of the regions, in hex. */
   readonly splits: readonly string[];
   readonly files: readonly ExportedFile[];
-  /** When it ended, milliseconds since 1970; exports of older versions do not say. */
+  /** When it ended, in ms since 1970; missing in exports of older versions. */
   readonly ended?: number;
 }
 
@@ -112,7 +120,10 @@ export interface ExportedFile {
   readonly cells: number;
 }
 
-/** @throws InvalidArgumentError when the folder holds no whole export, or one whose manifest does not say what it has to. */
+/**
+ * Reads the manifest of an export.
+ * @throws InvalidArgumentError when the folder has no complete export, or the manifest lacks required fields.
+ */
 export async function readExportManifest(folder: string): Promise<ExportManifest> {
   const manifest = await readManifest<ExportManifest>(folder, EXPORT_FOLDER);
   const { table, splits, files } = manifest;
@@ -138,7 +149,7 @@ function isTable(table: unknown): boolean {
   );
 }
 
-/** A text that only this export has: a job that was begun with another one in the same folder is not gone on with. */
+/** Identifies this export, so that a job is not resumed after the folder was replaced. */
 export function exportIdentity(manifest: ExportManifest): string {
   return createHash('sha256').update(JSON.stringify(manifest)).digest('hex').slice(0, 16);
 }

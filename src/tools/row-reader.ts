@@ -11,19 +11,19 @@ import {
   type Table,
 } from '../table/index.js';
 
-/** Rows of a range of a table, a batch ahead. */
+/** Reads rows of a range of a table, one batch ahead. */
 
-/** Rows that are held against those of another table, one after the other. */
+/** Rows to compare with those of another table, one after the other. */
 export interface OtherRows {
-  /** The next row where it is read already. */
+  /** The next row, if it has been read already. */
   readonly buffered: Result | undefined;
-  /** The next row, which stays the next until it is taken; undefined at the end. */
+  /** The next row, without consuming it; undefined at the end. */
   peek(): Promise<Result | undefined>;
   take(): void;
   close(): Promise<void>;
 }
 
-/** Rows that are read ahead. */
+/** How many rows are read ahead. */
 const ROWS_AHEAD = 500;
 
 export class RowReader implements OtherRows {
@@ -60,10 +60,10 @@ export class RowReader implements OtherRows {
   }
 }
 
-/** Rows of a range of a table that fills one row again and again, one ahead. */
+/** Reads raw rows of a range, one row ahead; the row object is reused. */
 
 export class RawRowReader implements OtherRows {
-  /** Of no meaning here: rows that are looked at as results are made so one by one. */
+  /** Always undefined: Results are created only on demand here. */
   readonly buffered = undefined;
   private readonly scanner: SyncResultScanner;
   private readonly row = new RawRow();
@@ -73,7 +73,7 @@ export class RawRowReader implements OtherRows {
     this.scanner = table.scanSync(scanOf(selection, false).withStartRow(start).withStopRow(stop));
   }
 
-  /** The next row; of use until it is taken. */
+  /** The next row; valid until it is consumed. */
   get next(): RawRow | undefined {
     if (!this.isAhead) this.isAhead = this.scanner.nextRaw!(this.row);
     return this.isAhead ? this.row : undefined;
@@ -92,7 +92,7 @@ export class RawRowReader implements OtherRows {
   }
 }
 
-/** Whether cells of two tables are the same. */
+/** Compares the cells of two rows. */
 
 export function sameCells(a: readonly Cell[], b: readonly Cell[]): boolean {
   if (a.length !== b.length) return false;
@@ -100,12 +100,12 @@ export function sameCells(a: readonly Cell[], b: readonly Cell[]): boolean {
   return true;
 }
 
-/** Whether two rows have the same key and the same cells, all of which are puts. */
+/** Whether two rows have the same key and the same cells, all of them puts. */
 export function sameRawRows(a: RawRow, b: RawRow): boolean {
   const { count } = a;
   if (b.count !== count || compareBytes(a.row, b.row) !== 0) return false;
   for (let at = 0; at < count; at++) {
-    // Values stand one behind the other.
+    // Values are contiguous, so equal ends mean equal lengths.
     if (a.ends[at] !== b.ends[at] || a.timestamps[at] !== b.timestamps[at]) return false;
     if (a.families[at] !== b.families[at] || compareBytes(a.qualifiers[at]!, b.qualifiers[at]!) !== 0)
       return false;
@@ -124,7 +124,7 @@ function sameCell(a: Cell, b: Cell): boolean {
   );
 }
 
-/** Cells of a row by where they stand: the later of two in one place takes that of the other. */
+/** Cells of a row by place; of two cells at one place the later one replaces the other. */
 export class CellPlaces {
   private readonly cells = new Map<string, Cell[]>();
 
@@ -137,7 +137,7 @@ export class CellPlaces {
     }
   }
 
-  /** Whether one of them stands in the cell's place. */
+  /** Whether there is a cell at the same place. */
   hasPlaceOf(cell: Cell): boolean {
     return this.cells.has(placeOf(cell));
   }

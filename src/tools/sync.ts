@@ -7,24 +7,25 @@ import { type TableOf, writeRows } from './copy.js';
 import { CellPlaces, RowReader, sameCells } from './row-reader.js';
 import { compareTables, type VerifyOptions } from './verify.js';
 
-/** Makes rows of the second table like those of the first. */
+/** Changes rows of the second table to match the first. */
 
 export interface RepairOptions {
-  /** Writes cells that the second table does not have. Default true. */
+  /** Whether to write cells that the second table lacks. Default true. */
   readonly puts?: boolean;
-  /** Deletes cells that the first table does not have. Default true. */
+  /** Whether to delete cells that the first table lacks. Default true. */
   readonly deletes?: boolean;
 }
 
 /**
- * A version that is deleted may bring an older one to light, which is to be deleted too. A row that others write to all the while
- * is given up after so many times.
+ * Deleting a version may uncover an older one that must be deleted too. A row that others keep writing to is given up
+ * after this many rounds.
  */
 const MOST_ROUNDS = 100;
 
 /**
- * Writes what lacks and deletes what is too much of each row, and looks again: answers how many rows are now the same. The others
- * are as they may be (`puts`, `deletes`), or a delete marker of the second table hides what was written.
+ * Writes missing cells and deletes extra ones of each row, and compares again; returns how many rows are now equal.
+ * Others differ because of the options (`puts`, `deletes`), or because a delete marker of the second table hides what
+ * was written.
  */
 export async function repairRows(
   table: Table,
@@ -56,7 +57,7 @@ export async function repairRows(
   return repaired;
 }
 
-/** The cells that are written: puts and markers that lack, and markers of versions that are too much. */
+/** The cells to write: missing puts and delete markers, and a marker for each extra version. */
 function changesOf({ row, wanted, found }: Difference, { puts, deletes }: RepairOptions): Cell[] {
   const here = new CellPlaces(wanted?.cells ?? []);
   const there = new CellPlaces(found?.cells ?? []);
@@ -80,7 +81,7 @@ function differenceOf(before: Difference, found: Result | undefined): Difference
   return found === undefined ? { kind: 'missing', row, wanted } : { kind: 'different', row, wanted, found };
 }
 
-/** These rows as they are now; undefined for one that is not there. */
+/** The present state of these rows; undefined for a missing one. */
 async function readAgain(
   table: Table,
   rows: readonly Difference[],
@@ -103,15 +104,15 @@ async function readAgain(
   }
 }
 
-/** Makes a table like another, where they differ (HBase SyncTable). */
+/** Makes a table equal to another (HBase SyncTable). */
 
 export interface SyncOptions extends VerifyOptions, RepairOptions {}
 
 /**
- * Makes the second table like the first: writes versions that it lacks, and deletes those that the first does not have, each with a
- * marker of exactly that version. Counters: those of `verifyTables`, and `repaired`: rows that differed and are now the same, looked
- * at again after they were written. A row that stays different is hidden by a delete marker of the second table (a major
- * compaction there makes it visible to the next run), or is written to by others.
+ * Makes the second table equal to the first: writes missing versions, and deletes extra ones, each with a marker of
+ * exactly that version. Counters: those of `verifyTables`, and `repaired`: rows that differed and are now equal,
+ * compared again after the write. A row that still differs is hidden by a delete marker of the second table (a major
+ * compaction there makes it visible to the next run), or is being written to.
  * @throws as `verifyTables`.
  */
 export function syncTables(first: TableOf, second: TableOf, options: SyncOptions = {}): Promise<JobOutcome> {

@@ -1,16 +1,16 @@
-/** Values for made-up rows: the n-th value of each codec, and which n a row gets. */
+/** Generates values for synthetic rows: the n-th value of each codec, and which n a row gets. */
 
 import { hash } from 'node:crypto';
 import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
 import { murmur3 } from '../key/digest.js';
 
-/** The values of a codec in an order of their own. */
+/** The values of a codec, numbered. */
 export interface ValueSpace {
-  /** How many there are, or can be told apart. */
+  /** How many values there are, or can be distinguished. */
   readonly size: number;
-  /** Of how many a property is that nothing is said about. */
+  /** How many distinct values a property has by default. */
   readonly usual: number;
-  /** The n-th, from 0; properties of the same codec have the same. */
+  /** The n-th value, from 0; the same for all properties with this codec. */
   at(n: number): unknown;
 }
 
@@ -22,7 +22,7 @@ const WORDS =
     ' ',
   );
 
-/** Undefined for a codec that is none of Rowan's. */
+/** Undefined for a codec that is not one of Rowan's. */
 export function valueSpace(codecName: string): ValueSpace | undefined {
   const known = codecKind(codecName);
   if (known === undefined) return undefined;
@@ -59,7 +59,7 @@ function space(size: number, at: (n: number) => unknown, usual = 1_000_000): Val
 }
 
 const same = (n: number): number => n;
-/** 0 to 127, then from -1 down. */
+/** 0 to 127, then down from -1. */
 const signed = (bits: number): ValueSpace =>
   space(2 ** bits, (n) => (n < 2 ** (bits - 1) ? n : 2 ** (bits - 1) - 1 - n));
 const dates = space(100_000 * DAY, (n) => new Date(FIRST_DATE + n), 365 * DAY);
@@ -80,7 +80,7 @@ const WHOLE: Readonly<Record<string, ValueSpace>> = {
   int64: space(MOST, BigInt),
   uint64: space(MOST, BigInt),
   bigint: space(MOST, BigInt),
-  // Hundredths and quarters are told apart by either width.
+  // Hundredths (and quarters) are distinct at either width.
   float64: space(MOST, (n) => n / 100),
   float: space(2 ** 20, (n) => n / 4),
   float32: space(2 ** 20, (n) => n / 4),
@@ -93,7 +93,7 @@ function digest(n: number): string {
   return hash('sha256', String(n));
 }
 
-/** Big-endian: the n-th is above the one before it. */
+/** Big-endian, so that values ascend. */
 function bytesOf(n: number, count: number): Uint8Array {
   const bytes = Buffer.alloc(count);
   for (let i = count - 1, rest = n; i >= 0 && rest > 0; i--, rest = Math.floor(rest / 256))
@@ -108,7 +108,7 @@ function uuidOf(n: number): string {
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** Ten digits of time, a millisecond for each, and sixteen of chance. */
+/** Ten digits of time, one millisecond for each value, and sixteen pseudorandom ones. */
 function ulidOf(n: number): string {
   let time = FIRST_DATE + n;
   let head = '';
@@ -117,13 +117,13 @@ function ulidOf(n: number): string {
   return head + tail.join('');
 }
 
-/** Some words, for texts that nobody looks for. */
+/** Some words, for texts that are not searched. */
 export function sentence(random: () => number): string {
   const length = 1 + Math.floor(random() * 12);
   return Array.from({ length }, () => WORDS[Math.floor(random() * WORDS.length)]!).join(' ');
 }
 
-/** Numbers in [0, 1) that depend on nothing but the seed, the row's number and the name. */
+/** Pseudorandom numbers in [0, 1), determined by the seed, the row's number and the name. */
 export function randomOf(seed: number, row: number, name: number): () => number {
   const place = Buffer.alloc(12);
   place.writeBigUInt64BE(BigInt(row));
@@ -141,8 +141,8 @@ export function randomOf(seed: number, row: number, name: number): () => number 
 }
 
 /**
- * Which of `count` values: all alike with skew 0, else the earlier the more often. Value k (from 1) has the share of the integral of
- * x^-skew from k to k + 1, which is near to Zipf's law.
+ * Chooses one of `count` values: uniformly with skew 0, else lower ones more often. Value k (from 1) has the share of
+ * the integral of x^-skew from k to k + 1, which approximates Zipf's law.
  */
 export function draw(random: number, count: number, skew: number): number {
   const end = count + 1;

@@ -10,7 +10,7 @@ import { describe } from '../table/checks.js';
 import { Cell, CellType, type Engine, Result, type ResultScanner, Scan } from '../table/index.js';
 import { draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-values.js';
 
-/** The numbers from 0 to below a count, as rows of a table that a job can read. */
+/** The numbers from 0 up to a count, as rows of a table that a job can read. */
 
 const LEAST_ROWS_OF_A_SPLIT = 20_000;
 const MOST_SPLITS = 1000;
@@ -76,43 +76,52 @@ export function numberOfRow(row: Uint8Array): number {
   return Number(Buffer.from(row.buffer, row.byteOffset, row.length).readBigUInt64BE());
 }
 
-/** Rows that are made up from declarations, with the skew that real ones have. */
+/** Generates synthetic entities from declarations, with realistic skew. */
 
-/** What is said of a property's values. */
+/** How to generate a property's values. */
 export interface SynthValues {
-  /** How many different ones there are. Default: as many as its type has, at most about a million. */
+  /** The number of distinct values. Default: all that the type has, but at most about a million. */
   readonly values?: number;
-  /** 0: each as often as the others; 1 is Zipf's law, where the first of 1,000 has about every tenth row. Default 0. */
+  /**
+   * The skew of their frequencies. 0: uniform. 1: Zipf's law, where the first of 1,000 values occurs in about every
+   * tenth row. Default 0.
+   */
   readonly skew?: number;
-  /** Each row has the one after that of the row before. Default: of the last part of the key, if its type has enough values. */
+  /**
+   * Whether each row has the value after that of the row before. Default: true for the last part of the key, if its
+   * type has enough values.
+   */
   readonly serial?: boolean;
-  /** Share of the rows that do not have it, 0 to 1. Default 0. */
+  /** The share of rows without a value, 0 to 1. Default 0. */
   readonly absent?: number;
 }
 
-/** The value of a row, by its number from 0; `random` gives numbers in [0, 1), the same for the same seed. */
+/**
+ * Returns the value for a row number (from 0); `random` returns numbers in [0, 1) that depend only on the seed, the row
+ * and the property.
+ */
 export type SynthFunction = (row: number, random: () => number) => unknown;
 
 export interface SynthOptions {
-  /** How many rows are made; those with the same key are one. */
+  /** How many rows to generate. Rows with the same key coincide. */
   readonly rows: number;
-  /** Rows of the same seed are the same, 0 to 2^32 - 1. Default 0. */
+  /** The seed, 0 to 2^32 - 1: equal seeds give equal rows. Default 0. */
   readonly seed?: number;
-  /** By property, of embedded objects with dots. */
+  /** By property; properties of embedded objects with dots. */
   readonly properties?: Readonly<Record<string, SynthValues | SynthFunction>>;
-  /** The job's name, under which it can be resumed; default: the tool and the entity. */
+  /** The job's name, by which it can be resumed; default: the tool and the entity. */
   readonly name?: string;
   readonly run?: JobRunOptions;
 }
 
-/** Entities of a Map of columns have at most so many. */
+/** The largest number of entries in a Map of columns. */
 const MOST_ENTRIES = 5;
 
 /**
- * Puts made-up entities through a repository, with indexes, copies and hooks. The n-th value of a type is the same in every
- * entity, so that what names another entity finds it where both have as many values. Counter: `entities`. Counters, histories, packed
- * columns, copies and what Rowan sets itself are left out.
- * @throws InvalidArgumentError for options that can never be right; SchemaError for a property whose codec is not one of Rowan's and
+ * Puts generated entities through a repository, with indexes, copies and hooks. The n-th value of a type is the same in
+ * every entity, so references resolve if both properties have the same number of values. Counter: `entities`. Counters,
+ * histories, packed columns, copies and properties that Rowan sets are omitted.
+ * @throws InvalidArgumentError for invalid options; SchemaError for a property whose codec is not one of Rowan's and
  * that has no function.
  */
 export async function synthesize(
@@ -152,7 +161,7 @@ export async function synthesize(
 
 interface Maker {
   readonly path: readonly string[];
-  /** Undefined: the row does not have it. `more` draws again for the same row. */
+  /** Undefined: the row has no value. Another `more` gives another value for the same row. */
   value(row: number, more?: number): unknown;
 }
 
@@ -184,7 +193,7 @@ function makersOf(
   for (const name of Object.keys(properties)) {
     if (!known.includes(name)) {
       throw new InvalidArgumentError(
-        `${entity.name} has no property "${name}" that could be made up. It has ${known.join(', ')}.`,
+        `${entity.name} has no property "${name}" for which values can be generated. It has ${known.join(', ')}.`,
       );
     }
   }
@@ -193,7 +202,7 @@ function makersOf(
     const given = properties[name];
     if (typeof given === 'object' && given.absent !== undefined && given.absent !== 0) {
       throw new InvalidArgumentError(
-        `${name} is a part of the key of ${entity.name}: no row can be without it.`,
+        `${name} is a part of the key of ${entity.name}, so "absent" is not possible.`,
       );
     }
     const isLast = at === entity.key.parts.length - 1;
@@ -225,7 +234,7 @@ function columnMaker(
       const first = value(row);
       if (first === undefined) return undefined;
       const count = Math.floor(randomOf(seed, row, random)() * (MOST_ENTRIES + 1));
-      // Entries are drawn as those of rows behind the last would be.
+      // The entries are generated like those of rows after the last one.
       return new Map(
         Array.from({ length: count }, (_, at) => [key(row * MOST_ENTRIES + at), value(row, at + 1)]),
       );
@@ -233,7 +242,7 @@ function columnMaker(
   };
 }
 
-/** Gives the values of one property. */
+/** Creates the generator of one property's values. */
 function sourceOf(
   entity: EntitySchema,
   property: string,
@@ -247,7 +256,7 @@ function sourceOf(
   const space = valueSpace(codecName);
   if (space === undefined) {
     throw new SchemaError(
-      `No values are known for ${property} of ${entity.name}, whose codec is ${codecName}. Give a function: { ${JSON.stringify(property)}: (row, random) => … }.`,
+      `No values can be generated for ${property} of ${entity.name}, whose codec is ${codecName}. Pass a function: { ${JSON.stringify(property)}: (row, random) => … }.`,
     );
   }
   const { values, skew = 0, serial = false, absent = 0 } = checked(property, given ?? usual(space), space);
@@ -272,7 +281,7 @@ function nameOf(property: string): number {
 function checked(property: string, given: SynthValues, { size }: ValueSpace): SynthValues {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new InvalidArgumentError(
-      `What is said of ${property} is an object or a function, not ${describe(given)}.`,
+      `The options of ${property} must be an object or a function, not ${describe(given)}.`,
     );
   }
   const { values, skew, serial, absent, ...rest } = given;
@@ -284,7 +293,7 @@ function checked(property: string, given: SynthValues, { size }: ValueSpace): Sy
   }
   if (values !== undefined) checkWhole(`values of ${property}`, values, 1, size);
   if (serial !== undefined && typeof serial !== 'boolean') {
-    throw new InvalidArgumentError(`serial of ${property} is true or false, not ${describe(serial)}.`);
+    throw new InvalidArgumentError(`serial of ${property} must be true or false, not ${describe(serial)}.`);
   }
   checkNumber(`skew of ${property}`, skew, 0, 10);
   checkNumber(`absent of ${property}`, absent, 0, 1);
@@ -294,11 +303,13 @@ function checked(property: string, given: SynthValues, { size }: ValueSpace): Sy
 function checkWhole(what: string, value: number, least: number, most: number): void {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return;
   throw new InvalidArgumentError(
-    `The ${what} is a whole number from ${least} to ${most}, not ${describe(value)}.`,
+    `The ${what} must be a whole number from ${least} to ${most}, not ${describe(value)}.`,
   );
 }
 
 function checkNumber(what: string, value: number | undefined, least: number, most: number): void {
   if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return;
-  throw new InvalidArgumentError(`The ${what} is a number from ${least} to ${most}, not ${describe(value)}.`);
+  throw new InvalidArgumentError(
+    `The ${what} must be a number from ${least} to ${most}, not ${describe(value)}.`,
+  );
 }

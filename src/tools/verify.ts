@@ -1,4 +1,4 @@
-/** Holds two tables against each other, cell by cell (HBase VerifyReplication). */
+/** Compares two tables cell by cell (HBase VerifyReplication). */
 
 import { fromHex, keyAfter, toHex } from '../bytes/index.js';
 import { fillsRows } from '../job/batches.js';
@@ -9,27 +9,31 @@ import { compareWithHashes, type Difference, type DifferenceSink, RangeCompariso
 import { placeOf, type TableOf } from './copy.js';
 import { RawRowReader, RowReader } from './row-reader.js';
 
-/** A row that is not the same in both tables. */
+/** A row that differs between the tables. */
 export interface RowDifference {
   readonly row: Uint8Array;
-  /** `missing`: not in the second table; `extra`: in the second only; `different`: other cells. */
+  /** `missing`: not in the second table; `extra`: only in the second; `different`: other cells. */
   readonly kind: 'missing' | 'extra' | 'different';
 }
 
 export interface VerifyOptions extends ToolOptions {
-  /** Called for each difference, at least once: those behind the last checkpoint come again when a job is resumed. */
+  /**
+   * Called at least once for each difference. When a job is resumed, those after the last checkpoint are reported
+   * again.
+   */
   readonly onDifference?: (difference: RowDifference) => void;
   /**
-   * The folder that `hashTable` wrote of the first table: its rows are then read only where the hashes of the second table's are
-   * others. What is read of both is what was hashed, so that `families`, `timeRange`, `versions`, `raw` and `range` are not to be given.
+   * A folder that `hashTable` wrote for the first table. Its rows are then read only where the hashes of the second
+   * table differ. The selection of cells is that of the hashes, so `families`, `timeRange`, `versions`, `raw` and
+   * `range` must be omitted.
    */
   readonly hashes?: string;
 }
 
 /**
  * Compares every version, value and timestamp. Counters: `rows` (of the first table), `equal`, `missing`, `extra` and
- * `different`; with hashes `chunks` and `chunks read` too. With `raw: true` delete markers are compared as well.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when there are no hashes in the folder.
+ * `different`; with hashes also `chunks` and `chunks read`. With `raw: true` delete markers are compared too.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when the folder has no hashes.
  */
 export function verifyTables(
   first: TableOf,
@@ -39,14 +43,14 @@ export function verifyTables(
   return compareTables('verify', '', first, second, options);
 }
 
-/** What becomes of differences in one split, after they were counted and told. */
+/** Processes the differences of one split, after they were counted and reported. */
 export type DifferenceWork = (
   differences: readonly Difference[],
   context: SplitContext,
   selection: CellSelection,
 ) => Promise<void>;
 
-/** The pass that verifying and repairing share. `work`: what is done with differences; without, rows need not be kept. */
+/** The pass shared by verify and sync. `work` processes the differences; without it, rows need not be kept. */
 export async function compareTables(
   tool: string,
   does: string,
@@ -69,7 +73,7 @@ export async function compareTables(
     return compareWithHashes({ tool, does, first, second, folder: options.hashes, options, sinkOf });
   }
   const other = second.engine.table(second.table);
-  // Rows that are filled again have no delete markers, and no lives of cells, which repairs write.
+  // Raw rows have neither delete markers nor TTLs of cells, both of which repairs need.
   const isRaw = work === undefined && options.raw !== true && first.engine.capabilities.sync;
   const raw = isRaw && fillsRows(other) ? other : undefined;
   return runPass(first.engine, options, {
@@ -93,7 +97,7 @@ export async function compareTables(
   });
 }
 
-/** The rows of one split of the first table, walked along with those of the second. */
+/** Compares one split of the first table with the rows of the second. */
 class SplitComparison implements SplitWork {
   readonly raw: RawRowWork | undefined;
 

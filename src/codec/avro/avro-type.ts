@@ -4,20 +4,20 @@ import { SchemaError, UnsupportedError } from '../../errors.js';
 import { avroLibrary } from './avsc.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';
 
-/** Avro's logical types as JavaScript values: exact, and refusing what they cannot hold. */
+/** Avro's logical types as JavaScript values. Conversions are exact and refuse values that they cannot represent. */
 
 type Underlying = Parameters<typeof avsc.Type.forSchema>[0];
 
-/** The values of one logical type. */
+/** Converts the values of one logical type. */
 interface Conversion {
   fromValue(value: unknown): unknown;
-  /** Undefined for a value that is none; avsc then reports it with its place. */
+  /** Undefined for an invalid value; avsc then reports it with its path. */
   toValue(value: unknown): unknown;
 }
 
 const DAY = 86_400_000;
 
-/** `date`: days since 1970 as a Date at midnight UTC; any other time of day is refused. */
+/** Avro `date`: days since 1970 as a Date at midnight UTC; any other time of day is refused. */
 class DateType implements Conversion {
   fromValue(value: unknown): Date {
     return new Date((value as number) * DAY);
@@ -30,11 +30,11 @@ class DateType implements Conversion {
   }
 }
 
-/** `timestamp-millis`: ms since 1970 as a Date. */
+/** Avro `timestamp-millis`: ms since 1970 as a Date. */
 class TimestampMillisType implements Conversion {
   fromValue(value: unknown): Date {
     const date = new Date(Number(value));
-    if (Number.isNaN(date.getTime())) throw new Error(`the time ${value} ms is beyond what a Date can hold`);
+    if (Number.isNaN(date.getTime())) throw new Error(`the time ${value} ms is out of the range of a Date`);
     return date;
   }
 
@@ -45,7 +45,7 @@ class TimestampMillisType implements Conversion {
 
 const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 
-/** `uuid` as text; over fixed(16) in lower case. */
+/** Avro `uuid` as a string; over fixed(16) in lower case. */
 class UuidType implements Conversion {
   private readonly binary: boolean;
 
@@ -72,12 +72,12 @@ interface DecimalSchema {
   readonly size?: number;
 }
 
-/** `decimal` over bytes or fixed: exact text with `scale` digits behind the point. */
+/** Avro `decimal` over bytes or fixed: an exact number as a string with `scale` decimals. */
 class DecimalType implements Conversion {
   private readonly precision: number;
   private readonly scale: number;
   private readonly size: number | undefined;
-  /** A sign byte more than the digits need: other programs pad. */
+  /** One byte more than the digits need, since other programs pad with a sign byte. */
   private readonly maxBytes: number;
 
   constructor(schema: Underlying) {
@@ -90,7 +90,7 @@ class DecimalType implements Conversion {
       scale > precision
     ) {
       throw new Error(
-        `decimal needs a precision from 1 on and a scale from 0 to it, not ${precision} and ${scale}`,
+        `decimal needs a precision of at least 1 and a scale between 0 and the precision, not ${precision} and ${scale}`,
       );
     }
     this.precision = precision;
@@ -125,7 +125,7 @@ class DecimalType implements Conversion {
   }
 }
 
-/** Big-endian two's complement in as few bytes as hold it, or in `size` bytes; undefined when it does not fit. */
+/** Big-endian two's complement in the fewest bytes, or in `size` bytes; undefined if the value does not fit. */
 function twosComplement(value: bigint, size: number | undefined): Buffer | undefined {
   let length = 1;
   while (BigInt.asIntN(8 * length, value) !== value) length++;
@@ -139,7 +139,7 @@ function twosComplement(value: bigint, size: number | undefined): Buffer | undef
   );
 }
 
-/** Bytes and fixed as Uint8Array, in place of avsc's Buffer. */
+/** Gives bytes and fixed as Uint8Array instead of avsc's Buffer. */
 class ByteArrayType implements Conversion {
   fromValue(value: unknown): Uint8Array {
     return Uint8Array.from(value as Buffer);
@@ -152,10 +152,10 @@ class ByteArrayType implements Conversion {
   }
 }
 
-/** Marks bytes and fixed that have no logical type of their own, inside of this module's callers only. */
+/** The logical type that this module adds to bytes and fixed that have none. */
 export const BYTE_ARRAY = 'rowan-bytes';
 
-/** Conversions by the names of logical types; a name that is not here leaves the value as it is under it. */
+/** Conversions by the name of the logical type. Values with other logical types are not converted. */
 const CONVERSIONS: Readonly<Record<string, new (schema: Underlying) => Conversion>> = {
   date: DateType,
   'timestamp-millis': TimestampMillisType,
@@ -164,7 +164,7 @@ const CONVERSIONS: Readonly<Record<string, new (schema: Underlying) => Conversio
   [BYTE_ARRAY]: ByteArrayType,
 };
 
-/** {@link CONVERSIONS} as avsc's classes, which are there when the library is. */
+/** {@link CONVERSIONS} as avsc classes; created when the library is loaded. */
 function logicalTypes(): Readonly<Record<string, unknown>> {
   madeLogicalTypes ??= Object.fromEntries(
     Object.entries(CONVERSIONS).map(([name, conversion]) => [name, logicalType(conversion)]),
@@ -191,7 +191,7 @@ function logicalType(conversion: new (schema: Underlying) => Conversion): unknow
       return this.conversion.toValue(value);
     }
 
-    /** Reads what another schema wrote by way of the type under this one. */
+    /** Reads values of another schema through the underlying type. */
     protected override _resolve(writer: avsc.Type): (value: unknown) => unknown {
       const { underlyingType } = this;
       const resolver = underlyingType.createResolver(writer);
@@ -201,7 +201,7 @@ function logicalType(conversion: new (schema: Underlying) => Conversion): unknow
   };
 }
 
-/** A long as a bigint: all 64 bits. Made when it is first asked for, since avsc makes a function of text for it. */
+/** A long as a bigint, with all 64 bits. Created on first use, since avsc generates code for it. */
 export function bigLong(): avsc.Type {
   madeBigLong ??= avroLibrary().builtins.LongType.__with({
     fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
@@ -220,14 +220,14 @@ export function bigLong(): avsc.Type {
 
 let madeBigLong: avsc.Type | undefined;
 
-/** Schemas as avsc's types, with Rowan's values in place of avsc's own. */
+/** Turns schemas into avsc types that use Rowan's values instead of avsc's own. */
 
-/** Classes by the names of records: decoded records become their instances, without their constructors being called. */
+/** Classes by record name. Decoded records become their instances, without a constructor call. */
 export type RecordClasses = Readonly<Record<string, abstract new (...args: never[]) => object>>;
 
 /**
- * The type that encodes and decodes values of a schema. Records become plain objects or instances of `classes`.
- * @throws SchemaError when it is no Avro schema.
+ * Creates the type that encodes and decodes values of a schema. Records become plain objects or instances of `classes`.
+ * @throws SchemaError when the schema is invalid.
  */
 export function readerType(schema: AvroSchema, classes: RecordClasses = {}): avsc.Type {
   parseAvroSchema(schema);
@@ -250,13 +250,13 @@ export function readerType(schema: AvroSchema, classes: RecordClasses = {}): avs
   const unused = Object.keys(classes).filter((name) => !used.has(name));
   if (unused.length > 0) {
     throw new SchemaError(
-      `The Avro schema has no record named ${unused.join(', ')}, for which a class is given.`,
+      `The Avro schema has no record named ${unused.join(', ')}, for which "classes" has an entry.`,
     );
   }
   return type;
 }
 
-/** The type of a schema that another program or version wrote with: only ever read through a reader's type. */
+/** Creates the type of a writer's schema, whose values are only read through a reader's type. */
 export function writerType(schema: AvroSchema): avsc.Type {
   return build(schema, { logicalTypes: {}, registry: {}, omitRecordMethods: true });
 }
@@ -270,18 +270,21 @@ function build(schema: AvroSchema, options: Partial<avsc.ForSchemaOptions>): avs
   }
 }
 
-/** @throws UnsupportedError where functions of text are forbidden: avsc makes some for every type. */
+/**
+ * Checks that code generation is allowed, which avsc needs for every type.
+ * @throws UnsupportedError where it is forbidden.
+ */
 function checkGenerating(): void {
   if (canGenerate()) return;
   throw new UnsupportedError(
-    'Avro columns need functions made of text, which this runtime forbids (a content security policy, or ' +
-      '--disallow-code-generation-from-strings). Keep the value as json(), or allow it.',
+    'Avro columns need code generation, which this runtime forbids (a content security policy, or ' +
+      '--disallow-code-generation-from-strings). Store the value as json(), or allow code generation.',
   );
 }
 
 const BIG_LONG_NAME = 'rowan.bigLong';
 
-/** Puts Rowan's own types in place of bytes, fixed and longs that are bigints. */
+/** Replaces bytes, fixed and bigint longs by Rowan's own types. */
 function adapt(schema: AvroSchema): AvroSchema {
   if (schema === 'bytes') return { type: 'bytes', logicalType: BYTE_ARRAY };
   if (typeof schema === 'string') return schema;

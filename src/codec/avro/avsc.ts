@@ -1,6 +1,6 @@
 /**
- * The part of avsc that Rowan uses, loaded with the first schema. Its main module makes types while it loads, and with them
- * functions of text, so that where these are forbidden not even programs without Avro could load it.
+ * Loads the part of avsc that Rowan uses, with the first schema. avsc's main module generates code while it loads, so
+ * where code generation is forbidden even programs without Avro columns would fail to load it.
  */
 
 import * as nodeModule from 'node:module';
@@ -14,7 +14,8 @@ export interface AvroLibrary {
 let library: AvroLibrary | undefined;
 
 export function avroLibrary(): AvroLibrary {
-  // Codecs are made at once, and so cannot wait for an import. The published package has the library in it (packaging/).
+  // Codecs are created synchronously and cannot await an import. The published package bundles the library
+  // (packaging/).
   library ??= nodeModule.createRequire(import.meta.url)('avsc/lib/types.js') as AvroLibrary;
   return library;
 }

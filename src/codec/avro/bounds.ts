@@ -1,14 +1,14 @@
 /**
- * Looks through the bytes of a value before Avro's library reads them. The library believes what the bytes announce: 15
- * bytes that say "an array of 2^31 items" keep it busy for a minute or end the process.
+ * Validates the lengths and counts in a value's bytes before avsc reads them, since avsc trusts them: 15 bytes that
+ * announce "an array of 2^31 items" would keep it busy for a minute or exhaust the memory.
  */
 
 import type avsc from 'avsc';
 import { avroLibrary } from './avsc.js';
 
-/** Items that take no bytes (nulls, empty records) which one value may have: nothing else bounds them. */
+/** How many items without bytes (nulls, empty records) one value may have; their size does not limit their number. */
 const MAX_EMPTY_ITEMS = 65_536;
-/** How deep values of types that hold themselves may be put into each other. */
+/** The largest nesting depth of recursive types. */
 const MAX_DEPTH = 256;
 
 class Cursor {
@@ -29,7 +29,7 @@ class Cursor {
     this.at += count;
   }
 
-  /** A zigzag number; beyond 2^53 it is not exact, and beyond any length or count. */
+  /** A zigzag number. Above 2^53 it is not exact, but then also above any valid length or count. */
   long(): number {
     let value = 0;
     let scale = 1;
@@ -40,16 +40,16 @@ class Cursor {
       if (byte < 0x80) return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
       scale *= 128;
     }
-    throw new Error(`the number at byte ${this.at - 10} has no end`);
+    throw new Error(`the number at byte ${this.at - 10} is longer than 10 bytes`);
   }
 }
 
 type Look = (cursor: Cursor) => void;
 
-/** Looks through values of the type, one unless told; throws an Error that says what is wrong. */
+/** Validates `values` values of the type (default one); throws an Error that says what is wrong. */
 export type BoundsCheck = (bytes: Uint8Array, values?: number) => void;
 
-/** The check of a type's values; undefined for types whose bytes announce no counts. */
+/** Creates the check of a type's values; undefined for types whose bytes contain no counts. */
 export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
   const looks = new Map<avsc.Type, Look>();
   const look = lookOf(type, looks);
@@ -57,7 +57,7 @@ export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
   return (bytes, values = 1) => {
     const cursor = new Cursor(bytes);
     for (let value = 0; value < values; value++) look(cursor);
-    if (cursor.left > 0) throw new Error(`${cursor.left} bytes stand behind it`);
+    if (cursor.left > 0) throw new Error(`${cursor.left} bytes follow it`);
   };
 }
 
@@ -92,7 +92,7 @@ function lookOf(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
   const known = looks.get(type);
   if (known !== undefined) return known;
   let made: Look | undefined;
-  // Types that hold themselves meet their own check before it is made.
+  // Recursive types refer to their own check before it is complete.
   looks.set(type, (cursor) => made!(cursor));
   made = makeLook(under(type), looks);
   return looks.get(type)!;
@@ -162,7 +162,7 @@ function blocks(item: Look): Look {
         count = -count;
         const size = cursor.long();
         if (size > cursor.left)
-          throw new Error(`it announces ${size} bytes of items, where ${cursor.left} are left`);
+          throw new Error(`it announces ${size} bytes of items, but ${cursor.left} are left`);
       }
       lookAtItems(cursor, count, item);
     }
@@ -186,25 +186,25 @@ function lookAtKey(cursor: Cursor): void {
   const start = cursor.at;
   cursor.skip(length);
   if (length === PROTOTYPE.length && PROTOTYPE.equals(cursor.bytes.subarray(start, cursor.at))) {
-    throw new Error('a map has the key "__proto__", which no object can hold');
+    throw new Error('a map has the key "__proto__", which is not allowed');
   }
 }
 
 /**
- * Why a value's texts or keys would not come back as they are; undefined when they would. Halves of surrogate pairs have
- * no UTF-8, and a key `__proto__` sets the prototype of the object that is read.
+ * Why strings or keys in a value would not be read back unchanged; undefined if they would. Lone surrogates have no
+ * UTF-8, and a key `__proto__` would set the prototype of the decoded object.
  */
 export function lossIn(value: unknown, depth = 0): string | undefined {
   if (typeof value === 'string') {
-    return LONE_SURROGATE.test(value) ? 'a text holds half a surrogate pair, which UTF-8 cannot' : undefined;
+    return LONE_SURROGATE.test(value) ? 'a string has a lone surrogate, which UTF-8 cannot store' : undefined;
   }
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || value instanceof Date) {
     return undefined;
   }
   if (depth > MAX_DEPTH) return `it is more than ${MAX_DEPTH} levels deep`;
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') return 'a key is "__proto__", which no object that is read can hold';
-    if (LONE_SURROGATE.test(key)) return 'a key holds half a surrogate pair, which UTF-8 cannot';
+    if (key === '__proto__') return 'it has the key "__proto__", which is not allowed';
+    if (LONE_SURROGATE.test(key)) return 'a key has a lone surrogate, which UTF-8 cannot store';
     const loss = lossIn((value as Readonly<Record<string, unknown>>)[key], depth + 1);
     if (loss !== undefined) return loss;
   }

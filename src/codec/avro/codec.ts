@@ -10,23 +10,26 @@ import { canonicalForm, fingerprintOf, knownSchema, learnSchema, UnknownSchemaEr
 import type { AvroSchema } from './schema.js';
 import type { CompatibilityLevel } from './schema-store.js';
 
-/** Values of one schema that stand one behind the other, as in container files. */
+/** Reads consecutive values of one schema, as in Avro container files. */
 
-/** Values that take no bytes (nulls, empty records) of one block: nothing else bounds them. */
+/** How many values without bytes (nulls, empty records) one block may have; their size does not limit their number. */
 const MAX_EMPTY_VALUES = 65_536;
 
-/** Reads values as {@link AvroCodec} gives them. */
+/** Reads values with the same conversions as {@link AvroCodec}. */
 export class AvroValues {
   private readonly type: avsc.Type;
   private readonly bounds: BoundsCheck | undefined;
 
-  /** @throws SchemaError when it is no Avro schema. */
+  /**
+   * Creates a reader.
+   * @throws SchemaError when the schema is invalid.
+   */
   constructor(schema: AvroSchema) {
     this.type = readerType(schema);
     this.bounds = boundsCheck(this.type);
   }
 
-  /** To be called before the values are read. @throws Error when the bytes are not so many values and nothing else. */
+  /** Must be called before the values are read. @throws Error when the bytes are not exactly `values` values. */
   check(bytes: Uint8Array, values: number): void {
     if (values > bytes.length + MAX_EMPTY_VALUES) {
       throw new CorruptionError(`${bytes.length} bytes cannot be ${values} values`);
@@ -34,38 +37,41 @@ export class AvroValues {
     this.bounds?.(bytes, values);
   }
 
-  /** @throws Error when the bytes end within the value. */
+  /**
+   * Reads one value.
+   * @throws Error when the bytes end within the value.
+   */
   read(bytes: Buffer, at: number): { readonly value: unknown; readonly end: number } {
     const { value, offset } = this.type.decode(bytes, at);
-    if (offset < 0 || offset > bytes.length) throw new CorruptionError('a value reaches beyond its block');
+    if (offset < 0 || offset > bytes.length) throw new CorruptionError('a value extends beyond its block');
     return { value, end: offset };
   }
 }
 
-/** Columns that hold Avro: each value says by its fingerprint which schema wrote it. */
+/** Avro columns. Each value carries the fingerprint of the schema that wrote it. */
 
 /** C3 01 and the 8 bytes of the fingerprint (Avro specification, "Single-object encoding"). */
 const HEADER = 10;
 
 export interface AvroCodecOptions {
-  /** Classes by the names of records; decoded records become instances. Default plain objects. */
+  /** Classes by record name; decoded records become instances. Default: plain objects. */
   readonly classes?: RecordClasses;
-  /** What is demanded of a changed schema when a database registers it. Default `backward`. */
+  /** The compatibility required of a changed schema when a database registers it. Default `backward`. */
   readonly compatibility?: CompatibilityLevel;
 }
 
 /**
- * A codec of Avro values in single-object encoding: C3 01, the CRC-64-AVRO of the writer's schema, the value.
- * Values that another schema wrote are read by Avro's schema resolution; that schema must be known
- * (`learnSchema`, or an `AvroRegistry`), else `decode` throws an {@link UnknownSchemaError} with its fingerprint.
+ * A codec of Avro values in single-object encoding: C3 01, the CRC-64-AVRO of the writer's schema, the value. Values of
+ * other schemas are read by Avro's schema resolution. The writer's schema must be known (by `learnSchema`, or an
+ * `AvroRegistry`), else `decode` throws an {@link UnknownSchemaError} with its fingerprint.
  */
 export class AvroCodec<T> implements ValueCodec<T> {
-  /** With the name of the schema, not its fingerprint: it stays when the schema evolves. */
+  /** Contains the name of the schema, not its fingerprint, so that it stays the same when the schema evolves. */
   readonly name: string;
   readonly ordered = false;
   readonly schema: AvroSchema;
   readonly compatibility: CompatibilityLevel;
-  /** Of the schema that this codec writes, in hex as it stands in the bytes. */
+  /** Fingerprint of the schema that this codec writes, in hex, in the byte order of stored values. */
   readonly fingerprint: string;
   private readonly type: avsc.Type;
   private readonly bounds: BoundsCheck | undefined;
@@ -182,7 +188,7 @@ export class AvroCodec<T> implements ValueCodec<T> {
   }
 }
 
-/** What reads the values of another schema. */
+/** Reads the values of another schema. */
 interface Writer {
   readonly resolver: avsc.Resolver;
   readonly bounds: BoundsCheck | undefined;
@@ -192,10 +198,10 @@ const LEVELS: readonly CompatibilityLevel[] = ['none', 'backward', 'forward', 'f
 
 function checkLevel(level: CompatibilityLevel): CompatibilityLevel {
   if (LEVELS.includes(level)) return level;
-  throw new SchemaError(`"${String(level)}" is no compatibility level. Write one of ${LEVELS.join(', ')}.`);
+  throw new SchemaError(`"${String(level)}" is not a compatibility level. Use one of ${LEVELS.join(', ')}.`);
 }
 
-/** Fields that the schema does not have would be lost. */
+/** Otherwise fields that the schema does not have would be lost silently. */
 const STRICT = { noUndeclaredFields: true };
 
 function problemAt(path: readonly string[], part: unknown, type: avsc.Type): string {
@@ -206,15 +212,15 @@ function problemAt(path: readonly string[], part: unknown, type: avsc.Type): str
     const extra = Object.keys(part).filter((name) => !fields.includes(name));
     if (extra.length > 0) return `${where} has ${extra.join(', ')}, which ${wanted} does not declare`;
   }
-  return `${where} is ${describe(part)}, which is no ${wanted}`;
+  return `${where} is ${describe(part)}, which is not of type ${wanted}`;
 }
 
-/** Whether two schemas read each other's bytes alike: their canonical forms are the same. */
+/** Whether two schemas have the same canonical form, and so read the same bytes in the same way. */
 export function sameAvroSchema(a: AvroSchema, b: AvroSchema): boolean {
   return canonicalForm(a) === canonicalForm(b);
 }
 
-/** A codec of an Avro type made with `avro`, or of a schema given as JSON. */
+/** Creates a codec of an Avro type made with `avro`, or of a schema given as JSON. */
 export function avroCodec<A extends AvroType<unknown>>(
   type: A,
   options?: AvroCodecOptions,
@@ -234,20 +240,20 @@ export function avroCodec(
   return new AvroCodec(schema as AvroSchema, options);
 }
 
-/** Avro types by functions, with the TypeScript type of their values: what `avroSchemaOf` makes records of. */
+/** Functions that make Avro types with the TypeScript type of their values. `avroSchemaOf` makes records of them. */
 
-/** A schema and, in types only, what its values are. */
+/** A schema and, in types only, the type of its values. */
 export interface AvroType<T> {
   readonly schema: AvroSchema;
-  /** What an older value without the field is read as; undefined when there is none. */
+  /** The value to read from an older value without the field; undefined if there is none. */
   readonly default: unknown;
   readonly $value?: T;
 }
 
-/** The type of an Avro type's values. */
+/** The TypeScript type of an Avro type's values. */
 export type AvroValue<A> = A extends { readonly $value?: infer T } ? Exclude<T, undefined> : never;
 
-/** Fields of a record by name; a name with an AvroType, or with another field's old names as well. */
+/** Fields of a record by name: an AvroType, or one with the former names of the field. */
 export type AvroFields = Readonly<Record<string, AvroType<unknown>>>;
 
 /** The type of a record of these fields. */
@@ -257,7 +263,7 @@ function type<T>(schema: AvroSchema): AvroType<T> {
   return Object.freeze({ schema, default: undefined });
 }
 
-/** Keeps the type and gives it a default in the schema's own JSON. */
+/** Returns the type with a default, given in the schema's own JSON. */
 function defaulted<T>(of: AvroType<T>, value: unknown): AvroType<T> {
   return Object.freeze({ ...of, default: value });
 }
@@ -268,7 +274,7 @@ export const avro = Object.freeze({
   string: type<string>('string'),
   boolean: type<boolean>('boolean'),
   int: type<number>('int'),
-  /** A whole number within 2^53-2; one beyond it is an error, when written and when read. */
+  /** An integer whose absolute value is at most 2^53-2. Others are errors, in writes and reads. */
   long: type<number>('long'),
   /** All 64 bits, as a bigint. */
   bigLong: type<bigint>({ type: 'long', jsType: 'bigint' }),
@@ -280,7 +286,7 @@ export const avro = Object.freeze({
   date: type<Date>({ type: 'int', logicalType: 'date' }),
   timestampMillis: type<Date>({ type: 'long', logicalType: 'timestamp-millis' }),
   uuid: type<string>({ type: 'string', logicalType: 'uuid' }),
-  /** An exact number as text, `precision` digits of which `scale` stand behind the point. */
+  /** An exact number as a string of at most `precision` digits, with `scale` decimals. */
   decimal: (precision: number, scale = 0): AvroType<string> =>
     type({ type: 'bytes', logicalType: 'decimal', precision, scale }),
   fixed: (name: string, size: number): AvroType<Uint8Array> => type({ type: 'fixed', name, size }),
@@ -288,38 +294,38 @@ export const avro = Object.freeze({
     type({ type: 'enum', name, symbols }),
   array: <T>(items: AvroType<T>): AvroType<T[]> => type({ type: 'array', items: items.schema }),
   map: <T>(values: AvroType<T>): AvroType<Record<string, T>> => type({ type: 'map', values: values.schema }),
-  /** Null or a value; null is the default, so that older values without the field can be read. */
+  /** Null or a value. Null is the default, so that older values without the field can be read. */
   optional: <T>(of: AvroType<T>): AvroType<T | null> => defaulted<T | null>(type(['null', of.schema]), null),
-  /** Gives a field a default, as Avro's JSON has it (bytes as latin1 text, dates as numbers). */
+  /** Gives a field a default, in Avro's JSON (bytes as latin1 text, dates as numbers). */
   withDefault: <T>(
     of: AvroType<T>,
     value: string | number | boolean | null | readonly unknown[] | object,
   ): AvroType<T> => defaulted(of, value),
   record: <const F extends AvroFields>(name: string, fields: F): AvroType<AvroRecordOf<F>> =>
     type(avroSchemaOf(name, fields)),
-  /** A record, enum or fixed that is defined elsewhere in the same schema, by its name. */
+  /** A reference by name to a record, enum or fixed defined elsewhere in the same schema. */
   named: <T>(name: string): AvroType<T> => type(name),
 });
 
 /** Options of a record's schema. */
 export interface RecordOptions {
-  /** Java's package. */
+  /** The namespace, which is the package in Java. */
   readonly namespace?: string | undefined;
   /** Earlier names of the record. */
   readonly aliases?: readonly string[] | undefined;
-  /** Earlier names of fields: a renamed field is read from values that have an earlier name. */
+  /** Earlier names of fields: values stored under an earlier name are read into the field. */
   readonly fieldAliases?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
 /**
- * The schema of a record of `fields`, in their order: what a class with declared fields becomes.
+ * Creates the schema of a record with `fields`, in their order, as `@AvroRecord` does for a class.
  * @throws SchemaError on a name that Avro does not allow.
  */
 export function avroSchemaOf(name: string, fields: AvroFields, options: RecordOptions = {}): AvroSchema {
   for (const one of [name, ...Object.keys(fields)]) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(one)) {
       throw new SchemaError(
-        `"${one}" is no name that Avro allows: letters, digits and _, not beginning with a digit.`,
+        `"${one}" is not a valid Avro name. Use letters, digits and _, and do not begin with a digit.`,
       );
     }
   }

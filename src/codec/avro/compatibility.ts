@@ -1,4 +1,7 @@
-/** Whether values of one schema can be read by another (Avro specification, "Schema Resolution"): every problem at once. */
+/**
+ * Decides whether values of one schema can be read by another (Avro specification, "Schema Resolution"), and reports
+ * every problem at once.
+ */
 
 import type {
   EnumNode,
@@ -13,7 +16,7 @@ import type {
 } from './schema.js';
 import { type AvroSchema, parseAvroSchema } from './schema.js';
 
-/** One reason why a reader cannot read what a writer wrote. */
+/** One reason why the reader cannot read values of the writer. */
 export interface Incompatibility {
   /** The place in the reader's schema, e.g. "Order.lines[].price". */
   readonly path: string;
@@ -21,9 +24,9 @@ export interface Incompatibility {
 }
 
 /**
- * What keeps `reader` from reading values that `writer` wrote; empty when nothing does. Stricter than Avro's own rules in
- * one thing: decimals of another precision or scale would be read as other numbers.
- * @throws SchemaError when one of them is no Avro schema.
+ * Every reason why `reader` cannot read values of `writer`; empty if it can. In one case it is stricter than Avro's
+ * rules: decimals of another precision or scale would be read as other numbers.
+ * @throws SchemaError when one of the schemas is invalid.
  */
 export function incompatibilities(reader: AvroSchema, writer: AvroSchema): Incompatibility[] {
   const comparison = new Comparison();
@@ -32,7 +35,7 @@ export function incompatibilities(reader: AvroSchema, writer: AvroSchema): Incom
   return comparison.problems;
 }
 
-/** Which primitives a reader takes for another. */
+/** The primitive types that a reader accepts besides its own. */
 const PROMOTIONS: Readonly<Partial<Record<PrimitiveName, readonly PrimitiveName[]>>> = {
   long: ['int'],
   float: ['int', 'long'],
@@ -43,10 +46,10 @@ const PROMOTIONS: Readonly<Partial<Record<PrimitiveName, readonly PrimitiveName[
 
 class Comparison {
   readonly problems: Incompatibility[] = [];
-  /** Pairs of records that are being compared: records may hold themselves. */
+  /** Pairs of records under comparison; needed for recursive records. */
   private readonly open = new Map<RecordNode, Set<RecordNode>>();
 
-  /** Takes the pairs of another comparison for compared. */
+  /** Treats the pairs of another comparison as already compared. */
   assume(pairs: ReadonlyMap<RecordNode, ReadonlySet<RecordNode>>): void {
     for (const [reader, writers] of pairs) this.open.set(reader, new Set(writers));
   }
@@ -57,13 +60,13 @@ class Comparison {
     } else if (reader.kind === 'union') {
       this.compareWithUnion(reader, writer, path);
     } else if (reader.kind !== writer.kind) {
-      this.fail(path, `${describe(writer)} was written, and the reader has ${describe(reader)}`);
+      this.fail(path, `${describe(writer)} was written, but the reader has ${describe(reader)}`);
     } else {
       this.compareAlike(reader, writer, path);
     }
   }
 
-  /** Where only one branch could be meant its own problems say more than that none fits. */
+  /** If only one branch can be meant, its own problems are more helpful than "no branch matches". */
   private compareWithUnion(reader: UnionNode, writer: SchemaNode, path: string): void {
     if (reader.branches.some((branch) => reads(branch, writer, this.open))) return;
     const alike = reader.branches.filter((branch) => branch.kind === writer.kind);
@@ -71,7 +74,7 @@ class Comparison {
       this.compare(alike[0]!, writer, path);
     } else {
       const branches = reader.branches.map(describe).join(', ');
-      this.fail(path, `${describe(writer)} was written, and the reader has only ${branches}`);
+      this.fail(path, `${describe(writer)} was written, but the reader has only ${branches}`);
     }
   }
 
@@ -100,7 +103,7 @@ class Comparison {
 
   private comparePrimitives(reader: PrimitiveNode, writer: PrimitiveNode, path: string): void {
     if (reader.type !== writer.type && !PROMOTIONS[reader.type]?.includes(writer.type)) {
-      this.fail(path, `${describe(writer)} was written, and the reader has ${describe(reader)}`);
+      this.fail(path, `${describe(writer)} was written, but the reader has ${describe(reader)}`);
     } else {
       this.compareDecimals(reader, writer, path);
     }
@@ -123,7 +126,7 @@ class Comparison {
     if (unknown.length > 0 && !reader.hasDefault) {
       this.fail(
         path,
-        `the symbols ${unknown.join(', ')} were written, which the reader lacks without having a default`,
+        `the symbols ${unknown.join(', ')} were written, but the reader has neither these nor a default`,
       );
     }
   }
@@ -131,7 +134,7 @@ class Comparison {
   private compareFixed(reader: FixedNode, writer: FixedNode, path: string): void {
     this.compareNames(reader, writer, path);
     if (reader.size !== writer.size) {
-      this.fail(path, `${writer.size} bytes were written, and the reader has ${reader.size}`);
+      this.fail(path, `${writer.size} bytes were written, but the reader has ${reader.size}`);
     }
     this.compareDecimals(reader, writer, path);
   }
@@ -145,14 +148,14 @@ class Comparison {
       const written = matchingField(field, writer);
       if (written !== undefined) this.compare(field.type, written.type, `${path}.${field.name}`);
       else if (!field.hasDefault) {
-        this.fail(`${path}.${field.name}`, 'it was not written, and the reader has no default for it');
+        this.fail(`${path}.${field.name}`, 'it was not written, but the reader has no default for it');
       }
     }
   }
 
   private compareNames(reader: Named, writer: Named, path: string): void {
     if (!namesMatch(reader, writer)) {
-      this.fail(path, `"${writer.name}" was written, and the reader has "${reader.name}" without that alias`);
+      this.fail(path, `"${writer.name}" was written, but the reader has "${reader.name}" without that alias`);
     }
   }
 
@@ -163,7 +166,7 @@ class Comparison {
   }
 }
 
-/** Whether a branch reads the writer: tried apart, so that its problems do not show. */
+/** Whether a branch can read the writer. Tried in a separate comparison, whose problems are dropped. */
 function reads(
   branch: SchemaNode,
   writer: SchemaNode,
@@ -185,7 +188,7 @@ function simpleName(name: string): string {
   return name.slice(name.lastIndexOf('.') + 1);
 }
 
-/** Avro compares names without their namespaces, and the reader's aliases. */
+/** Avro compares names without their namespaces, including the reader's aliases. */
 function namesMatch(reader: Named, writer: Named): boolean {
   return simpleName(reader.name) === simpleName(writer.name) || reader.aliases.includes(writer.name);
 }

@@ -5,8 +5,8 @@ import { type AvroSchema, parseAvroSchema, type SchemaNode } from './schema.js';
 /** The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints"). */
 
 /**
- * The schema without what does not change how bytes are read: one text for all schemas that mean the same.
- * @throws SchemaError when it is no Avro schema.
+ * The schema without attributes that do not affect how bytes are read: the same text for all equivalent schemas.
+ * @throws SchemaError when the schema is invalid.
  */
 export function canonicalForm(schema: AvroSchema): string {
   return canonical(parseAvroSchema(schema), new Set());
@@ -52,7 +52,7 @@ export function crc64Avro(bytes: Uint8Array): bigint {
   return value;
 }
 
-/** The fingerprint of a schema as its 8 bytes stand in front of a value: little-endian. */
+/** The fingerprint of a schema as the 8 bytes before a value, little-endian. */
 export function fingerprintOf(schema: AvroSchema): Uint8Array {
   const out = new Uint8Array(8);
   new DataView(out.buffer).setBigUint64(0, crc64Avro(new TextEncoder().encode(canonicalForm(schema))), true);
@@ -60,16 +60,16 @@ export function fingerprintOf(schema: AvroSchema): Uint8Array {
 }
 
 /**
- * Schemas that values were written with, by fingerprint. One table for the process: a fingerprint is a digest of the
- * schema, so it means the same in every database.
+ * The schemas that values were written with, by fingerprint. There is one registry for the process: a fingerprint is a
+ * digest of the schema, so it means the same in every database.
  */
 
 const schemas = new Map<string, AvroSchema>();
 
 /**
- * Makes a schema known to every Avro codec.
+ * Registers a schema for every Avro codec of the process.
  * @returns its fingerprint in hex.
- * @throws SchemaError when it is no Avro schema.
+ * @throws SchemaError when the schema is invalid.
  */
 export function learnSchema(schema: AvroSchema): string {
   const fingerprint = toHex(fingerprintOf(schema));
@@ -77,14 +77,14 @@ export function learnSchema(schema: AvroSchema): string {
   return fingerprint;
 }
 
-/** The schema of a fingerprint (hex), or undefined when none is known. */
+/** The schema with a fingerprint (hex), or undefined if it is not known. */
 export function knownSchema(fingerprint: string): AvroSchema | undefined {
   return schemas.get(fingerprint);
 }
 
 /**
- * A value was written with a schema that this process has not met. Retryable: `AvroRegistry.load(fingerprint)` fetches
- * the schema from the database's store, and then the same call succeeds.
+ * Thrown when a value was written with a schema that this process does not know. Retryable:
+ * `AvroRegistry.load(fingerprint)` loads the schema from the database's store; then the same call succeeds.
  */
 export class UnknownSchemaError extends RowanError {
   constructor(

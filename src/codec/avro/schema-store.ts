@@ -13,30 +13,32 @@ import { incompatibilities } from './compatibility.js';
 import { fingerprintOf, knownSchema, learnSchema, UnknownSchemaError } from './fingerprint.js';
 import type { AvroSchema } from './schema.js';
 
-/** Where the schemas of Avro columns are kept, and what a new one is held against before anything is written with it. */
+/**
+ * Stores the schemas of Avro columns, and checks that a new schema is compatible before anything is written with it.
+ */
 
-/** Keeps schemas by fingerprint (16 hex digits), and which of them a subject (a column) was written with. */
+/** Stores schemas by fingerprint (16 hex digits), and the fingerprints that a subject (a column) was written with. */
 export interface SchemaStore {
   /** The schema as JSON text, or undefined. */
   get(fingerprint: string): Promise<string | undefined>;
   /** The fingerprints of a subject, oldest first. */
   versions(subject: string): Promise<readonly string[]>;
-  /** Adds a schema to a subject; nothing changes when it is there already. */
+  /** Adds a schema to a subject; does nothing if it is there already. */
   add(subject: string, fingerprint: string, schema: string): Promise<void>;
 }
 
 /**
- * What a changed schema must be able to do with those that a column was written with:
- * `backward` - read all their values; `forward` - be read by programs that still have one of them; `full` - both.
+ * The compatibility required of a changed schema with the schemas that a column was written with: `backward` - it can
+ * read all their values; `forward` - programs with one of those schemas can read its values; `full` - both.
  */
 export type CompatibilityLevel = 'none' | 'backward' | 'forward' | 'full';
 
-/** One reason against a changed schema. */
+/** One reason to refuse a changed schema. */
 export interface EvolutionProblem {
   readonly subject: string;
-  /** The stored schema it concerns, by fingerprint. */
+  /** The fingerprint of the stored schema concerned. */
   readonly fingerprint: string;
-  /** `backward`: the new schema cannot read the stored one's values; `forward`: the other way about. */
+  /** `backward`: the new schema cannot read values of the stored one; `forward`: the reverse. */
   readonly direction: 'backward' | 'forward';
   readonly path: string;
   readonly message: string;
@@ -44,14 +46,14 @@ export interface EvolutionProblem {
 
 /** The schemas of one database. */
 export class AvroRegistry {
-  /** Subjects and schemas that are known to be stored. */
+  /** Subjects and schemas known to be stored. */
   private readonly stored = new Set<string>();
   private readonly loading = new Map<string, Promise<void>>();
 
   constructor(private readonly store: SchemaStore) {}
 
   /**
-   * Makes the schema of a fingerprint known to every codec.
+   * Loads the schema of a fingerprint for every codec of the process.
    * @throws SchemaError when the store does not have it either.
    */
   load(fingerprint: string): Promise<void> {
@@ -61,7 +63,7 @@ export class AvroRegistry {
     return running.finally(() => this.loading.delete(fingerprint));
   }
 
-  /** Loads the schema that a decoding lacked; undefined when the error, or what caused it, is another. */
+  /** If decoding failed because of an unknown schema, loads that schema; undefined for any other error. */
   recover(error: unknown): Promise<void> | undefined {
     for (let cause = error; cause instanceof Error; cause = cause.cause) {
       if (cause instanceof UnknownSchemaError) return this.load(cause.fingerprint);
@@ -78,7 +80,7 @@ export class AvroRegistry {
     }
   }
 
-  /** As it is stored: a known schema of the same fingerprint may differ in the scale of decimals. */
+  /** The stored text is needed: a known schema of the same fingerprint may differ in the scale of decimals. */
   private async schemaOf(fingerprint: string): Promise<AvroSchema | undefined> {
     const text = await this.store.get(fingerprint);
     if (text === undefined) return undefined;
@@ -92,7 +94,9 @@ export class AvroRegistry {
     return schema;
   }
 
-  /** Everything that `level` has against writing `subject` with `schema`; empty when it may be. Makes old ones known. */
+  /**
+   * Every reason why `level` forbids writing `subject` with `schema`; empty if it is allowed. Loads the stored schemas.
+   */
   async problems(
     subject: string,
     schema: AvroSchema,
@@ -119,13 +123,13 @@ export class AvroRegistry {
     return problems;
   }
 
-  /** Whether a subject was registered with this very schema. */
+  /** Whether the subject is registered with exactly this schema. */
   async has(subject: string, schema: AvroSchema): Promise<boolean> {
     return (await this.store.versions(subject)).includes(toHex(fingerprintOf(schema)));
   }
 
   /**
-   * Registers the schema that a subject is written with from now on.
+   * Registers the schema with which a subject is written from now on.
    * @throws SchemaError with every incompatibility that `level` (default `backward`) does not allow.
    */
   async register(subject: string, schema: AvroSchema, level: CompatibilityLevel = 'backward'): Promise<void> {
@@ -148,7 +152,7 @@ export class AvroRegistry {
   }
 }
 
-/** A store in memory, for tests and for tables that keep their schemas elsewhere. */
+/** A store in memory, for tests and for programs that keep their schemas elsewhere. */
 export class MemorySchemaStore implements SchemaStore {
   private readonly schemas = new Map<string, string>();
   private readonly subjects = new Map<string, string[]>();
@@ -168,20 +172,20 @@ export class MemorySchemaStore implements SchemaStore {
   }
 }
 
-/** Avro schemas in a table of the database that they describe. */
+/** Stores Avro schemas in a table of the same database. */
 
 const FAMILY = 's';
 const JSON_COLUMN = Buffer.from('json', 'latin1');
 const EMPTY = new Uint8Array(0);
 
-/** The table that holds schemas; create it once. */
+/** The descriptor of the table that holds schemas. Create the table once. */
 export function schemaTableDescriptor(name = 'rowan_schemas'): TableDescriptor {
   return tableDescriptor(name, { [FAMILY]: {} });
 }
 
 /**
- * Row `f` and the 8 bytes of a fingerprint: column `s:json`, the schema. Row `v` and a subject: a column for each
- * fingerprint, whose timestamp says when the subject was first written with it.
+ * Row `f` + the 8 bytes of a fingerprint: column `s:json`, the schema. Row `v` + a subject: one column for each
+ * fingerprint, whose timestamp is the time when the subject was first written with it.
  */
 export class TableSchemaStore implements SchemaStore {
   constructor(private readonly table: Table) {}
@@ -199,7 +203,7 @@ export class TableSchemaStore implements SchemaStore {
       .map(({ qualifier }) => toHex(qualifier));
   }
 
-  /** The schema is there before any subject names it: a reader never finds a name without a schema. */
+  /** Stores the schema before a subject refers to it, so that readers never find a reference without a schema. */
   async add(subject: string, fingerprint: string, schema: string): Promise<void> {
     await this.putOnce(schemaRow(fingerprint), JSON_COLUMN, text.encode(schema));
     await this.putOnce(subjectRow(subject), fromHex(fingerprint), EMPTY);

@@ -1,4 +1,6 @@
-/** Avro schemas (specification 1.11 and 1.12): as JSON, and read into a graph in which every name is resolved. */
+/**
+ * Avro schemas (specification 1.11 and 1.12) as JSON, and their parsing into a graph in which every name is resolved.
+ */
 
 import { SchemaError } from '../../errors.js';
 
@@ -13,7 +15,7 @@ export interface AvroSchemaObject {
 const PRIMITIVES = ['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'] as const;
 export type PrimitiveName = (typeof PRIMITIVES)[number];
 
-/** Decimals are compared by these when schemas are held against each other. */
+/** The properties of decimals that compatibility checks compare. */
 export interface LogicalMark {
   readonly logicalType: string | undefined;
   readonly precision: number | undefined;
@@ -34,10 +36,10 @@ export interface FieldNode {
 
 export interface RecordNode {
   readonly kind: 'record';
-  /** With its namespace. */
+  /** Includes the namespace. */
   readonly name: string;
   readonly aliases: readonly string[];
-  /** Filled in after the node is registered, since records may hold themselves. */
+  /** Set after the node is registered, since records may be recursive. */
   fields: readonly FieldNode[];
 }
 
@@ -74,8 +76,8 @@ export interface UnionNode {
 export type SchemaNode = PrimitiveNode | RecordNode | EnumNode | FixedNode | ArrayNode | MapNode | UnionNode;
 
 /**
- * Reads a schema.
- * @throws SchemaError naming the place of the first thing that is no Avro schema.
+ * Parses a schema.
+ * @throws SchemaError naming the path of the first error.
  */
 export function parseAvroSchema(schema: AvroSchema): SchemaNode {
   return new SchemaReader().read(schema, '', 'schema');
@@ -109,7 +111,7 @@ class SchemaReader {
     }
   }
 
-  /** `{ "type": "long", "logicalType": ... }`, or an object around any other schema. */
+  /** Reads `{ "type": "long", "logicalType": ... }`, or an object around any other schema. */
   private annotated(object: AvroSchemaObject, namespace: string, path: string): SchemaNode {
     const inner = this.read(object.type, namespace, path);
     return inner.kind === 'primitive' ? { ...inner, ...logicalMark(object) } : inner;
@@ -118,19 +120,19 @@ class SchemaReader {
   private reference(name: string, namespace: string, path: string): SchemaNode {
     if (isPrimitive(name)) return { kind: 'primitive', type: name, ...logicalMark({}) };
     const found = this.named.get(fullName(name, namespace)) ?? this.named.get(name);
-    if (found === undefined) throw fail(path, `refers to "${name}", which is defined nowhere before`);
+    if (found === undefined) throw fail(path, `refers to "${name}", which is not defined before it`);
     return found;
   }
 
   private union(schemas: readonly unknown[], namespace: string, path: string): UnionNode {
     const branches = schemas.map((schema, i) => this.read(schema, namespace, `${path}|${i}`));
     const keys = branches.map((branch) => {
-      if (branch.kind === 'union') throw fail(path, 'is a union that holds a union');
+      if (branch.kind === 'union') throw fail(path, 'is a union within a union');
       return branch.kind === 'primitive' ? branch.type : 'name' in branch ? branch.name : branch.kind;
     });
-    if (keys.length === 0) throw fail(path, 'is a union of nothing');
+    if (keys.length === 0) throw fail(path, 'is an empty union');
     const repeated = keys.find((key, i) => keys.indexOf(key) !== i);
-    if (repeated !== undefined) throw fail(path, `is a union that holds ${repeated} twice`);
+    if (repeated !== undefined) throw fail(path, `is a union with ${repeated} twice`);
     return { kind: 'union', branches };
   }
 
@@ -144,8 +146,8 @@ class SchemaReader {
     node.fields = fields.map((field: unknown, i) => {
       const { name: fieldName, type, aliases: others } = (field ?? {}) as Record<string, unknown>;
       if (typeof fieldName !== 'string' || !NAME.test(fieldName))
-        throw fail(`${name} field ${i}`, 'has no name that Avro allows');
-      if (seen.has(fieldName)) throw fail(`${name}.${fieldName}`, 'stands there twice');
+        throw fail(`${name} field ${i}`, 'has no valid Avro name');
+      if (seen.has(fieldName)) throw fail(`${name}.${fieldName}`, 'occurs twice');
       seen.add(fieldName);
       return {
         name: fieldName,
@@ -186,7 +188,7 @@ class SchemaReader {
   private naming(object: AvroSchemaObject, namespace: string, path: string) {
     const { name, namespace: given } = object;
     if (typeof name !== 'string' || !name.split('.').every((label) => NAME.test(label))) {
-      throw fail(path, `has no name that Avro allows (${JSON.stringify(name)})`);
+      throw fail(path, `has no valid Avro name (${JSON.stringify(name)})`);
     }
     const full = fullName(name, typeof given === 'string' ? given : namespace);
     const own = full.includes('.') ? full.slice(0, full.lastIndexOf('.')) : '';

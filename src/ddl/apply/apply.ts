@@ -10,34 +10,37 @@ import type { StampedColumn } from '../stamp-format.js';
 import { ControlTable, controlTableDescriptor, SchemaLock } from './control-table.js';
 import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
 
-/** Does the steps of a plan to an engine's tables. */
+/** Applies the steps of a plan to an engine's tables. */
 
-/** What steps are done with. */
+/** The operations that steps need. */
 export interface StepTools {
   readonly admin: Admin;
   /** Registers the Avro schema of a subject. */
   readonly register: (subject: string) => Promise<void>;
-  /** Moves the columns of an entity of a table to where they are declared. */
+  /** Moves the values of an entity's columns to the declared places. */
   readonly moveColumns: (table: string, entity: string) => Promise<void>;
-  /** Writes the rows of an entity of a table as its present version. */
+  /** Rewrites the rows of an entity as its present schema version. */
   readonly upgradeRows: (table: string, entity: string) => Promise<void>;
-  /** Removes what stands in a column that an entity of a table does not declare, and what the table notes of it. */
+  /** Deletes the cells of a column that an entity does not declare, and the column's entry in the stamp. */
   readonly dropColumn: (table: string, entity: string, column: StampedColumn) => Promise<void>;
-  /** Removes the rows of a retired entity of a table, and what the table notes of it. */
+  /** Deletes the rows of a retired entity, and its stamp. */
   readonly retire: (table: string, entity: string) => Promise<void>;
   /** Builds an index of a table's entity: `Entity.index`. */
   readonly buildIndex: (table: string, index: string) => Promise<void>;
   /** Removes an index that is not declared, by its id in hex. */
   readonly dropIndex: (table: string, id: string) => Promise<void>;
-  /** Called before each change: throws when it must not be made any more (the lock was lost). */
+  /** Called before each change; throws if the change must not be made any more (the lock was lost). */
   readonly guard: () => Promise<void>;
-  /** Called for each step that is done. */
+  /** Called after each step. */
   readonly done: (step: SchemaStep) => Promise<void>;
 }
 
 const ALTERS: ReadonlySet<string> = new Set(['add-family', 'drop-family', 'set', 'stamp']);
 
-/** In the order of the plan; the steps that alter one table are one change, made where the first of them stands. */
+/**
+ * Applies the steps in the order of the plan. All steps that alter one table are one change, made at the position of
+ * the first of them.
+ */
 export async function applySteps(steps: readonly SchemaStep[], tools: StepTools): Promise<void> {
   const altered = new Set<string>();
   for (const step of steps) {
@@ -96,11 +99,14 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
       await admin.majorCompact(table, family);
       return;
     default:
-      throw new SchemaError(`The step ${step.id} is not one that is applied.`);
+      throw new SchemaError(`The step ${step.id} is not a step that can be applied.`);
   }
 }
 
-/** What the table is by then is altered: who has lost the lock while it was disabled, which may take long, sets nothing back. */
+/**
+ * Alters the table as it is at that moment. A process that lost the lock while the table was disabled, which may take
+ * long, therefore does not revert changes of others.
+ */
 async function alter(
   table: string,
   steps: readonly SchemaStep[],
@@ -108,7 +114,7 @@ async function alter(
 ): Promise<void> {
   const changed = async (): Promise<TableDescriptor> =>
     changedDescriptor(await admin.getDescriptor(table), steps);
-  // What cannot be is refused before the table is disabled.
+  // Refuses impossible changes before the table is disabled.
   const target = await changed();
   const offline = steps.some((step) => step.class === 'offline') && (await admin.isTableEnabled(table));
   if (!offline) return admin.modifyTable(target);
@@ -121,22 +127,22 @@ async function alter(
   }
 }
 
-/** Plans and applies under the lock, and keeps the history. */
+/** Plans and applies changes under the schema lock, and records them in the history. */
 
 export interface ApplyOptions extends PlanOptions {
-  /** Steps that are done only when they are allowed: `meaning`, `offline`, `data-loss:` and the id of a step. */
+  /** Steps that are applied only if allowed: `meaning`, `offline`, `data-loss:` and the id of a step. */
   readonly allow?: readonly Allowance[];
-  /** The checksum of the plan that was looked at: another plan is not applied. */
+  /** The checksum of the plan that was reviewed: a different plan is not applied. */
   readonly expect?: string;
-  /** Whether families are compacted whose files are to be rewritten. Default true. */
+  /** Whether to run major compactions on families whose files must be rewritten. Default true. */
   readonly compact?: boolean;
-  /** Milliseconds without a sign of life after which another one's lock is taken over. Default 30,000. */
+  /** How long, in ms, the lock of another process is respected without a heartbeat. Default 30,000. */
   readonly leaseMs?: number;
-  /** Milliseconds that another one's lock is waited for. Default 60,000. */
+  /** How long to wait for another process's lock, in ms. Default 60,000. */
   readonly lockWaitMs?: number;
-  /** Who applies, for the history. Default: user@host. */
+  /** Who applies the plan, for the history. Default: user@host. */
   readonly by?: string;
-  /** Called for each step when it is done. */
+  /** Called after each step. */
   readonly onStep?: (step: SchemaStep) => void;
 }
 
@@ -149,7 +155,7 @@ export interface AppliedPlan {
   readonly entry: PlanRecord | undefined;
 }
 
-/** What is applied, and how it is planned: made anew once the lock is held. */
+/** The target of a plan. The plan is computed again once the lock is held. */
 export interface Applicable
   extends Pick<
     StepTools,
@@ -173,10 +179,10 @@ const APPLY_OPTIONS: Readonly<Record<keyof ApplyOptions, true>> = {
 const SHORTEST_LEASE_MS = 100;
 
 /**
- * Applies what is allowed of the plan.
- * @throws SchemaError when there are contradictions: nothing was done; InvalidArgumentError on an allowance that names
- * nothing; ConflictError when the plan is another than the expected one; RowanError `ERR_LOCKED`. When a step fails its
- * error is thrown, the steps before it stand, and the history says so.
+ * Applies the allowed steps of the plan.
+ * @throws SchemaError when there are contradictions (nothing is applied); InvalidArgumentError on an unknown allowance;
+ * ConflictError when the plan differs from the expected one; RowanError `ERR_LOCKED`. If a step fails, its error is
+ * thrown, the steps before it remain applied, and the history records it.
  */
 export async function applySchema(target: Applicable, options: ApplyOptions = {}): Promise<AppliedPlan> {
   checkOptions('apply', options, APPLY_OPTIONS);
@@ -211,7 +217,8 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
         },
       });
     } catch (error) {
-      // Who cannot write it either has lost the lock or the engine: the next one finds the entry `running`.
+      // If this write fails too, the lock or the engine is lost. The next process finds the entry `running` and marks
+      // it as abandoned.
       await writer.end('failed', Date.now(), error).catch(() => undefined);
       throw error;
     }
@@ -221,7 +228,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
   }
 }
 
-/** The plans that were applied, oldest first; none where nothing was ever applied. */
+/** The applied plans, oldest first; empty if none was ever applied. */
 export async function schemaHistory(engine: Engine): Promise<ReadPlanRecord[]> {
   const { name } = controlTableDescriptor();
   if (!(await engine.admin.tableExists(name))) return [];
@@ -235,7 +242,7 @@ function refuse({ contradictions, checksum }: SchemaPlan, expected: string | und
   }
   if (expected !== undefined && expected !== checksum) {
     throw new ConflictError(
-      `The plan is ${checksum} by now, not ${expected}: tables or declarations have changed. Look at the plan again.`,
+      `The plan is now ${checksum}, not ${expected}: tables or declarations have changed. Review the new plan.`,
       { details: { plan: checksum, expected } },
     );
   }
@@ -244,7 +251,7 @@ function refuse({ contradictions, checksum }: SchemaPlan, expected: string | und
 function milliseconds(name: string, value: number, least: number): number {
   if (Number.isSafeInteger(value) && value >= least && value < 2 ** 31) return value;
   throw new InvalidArgumentError(
-    `apply: ${name} is ${String(value)}; it is a whole number of milliseconds from ${least} on.`,
+    `apply: ${name} is ${String(value)}; it must be a whole number of milliseconds, at least ${least}.`,
   );
 }
 
@@ -252,7 +259,7 @@ function whoami(): string {
   try {
     return `${userInfo().username}@${hostname()}`;
   } catch {
-    // Containers run processes of users that have no name.
+    // In containers, processes may run as a user without a name.
     return `${process.getuid?.() ?? 'somebody'}@${hostname()}`;
   }
 }

@@ -5,11 +5,11 @@ import { Get, Scan, type Table, type TableDescriptor, tableDescriptor } from '..
 import { compareAndSet } from '../../table/table.js';
 
 /**
- * The table `rowan_schema`: the lock of those who change schemas, and the plans that were applied (docs/formats.md).
+ * The table `rowan_schema`: the lock for schema changes, and the plans that were applied (docs/formats.md).
  *
- * Row `l`: the lock. Row `p` and four bytes, big endian: an applied plan, numbered from 1. Row `r` and the names of two entities
- * with a zero byte between: a change of keys (docs/rekey.md). Each is one cell of JSON, `c:v`,
- * and each change of it a checkAndMutate on the bytes before.
+ * Row `l`: the lock. Row `p` + four bytes, big-endian: an applied plan, numbered from 1. Row `r` + the names of two
+ * entities with a zero byte between: a re-keying (docs/rekey.md). Each row is one cell of JSON, `c:v`, and each change
+ * of it is a checkAndMutate on the bytes before.
  */
 
 const FAMILY = 'c';
@@ -23,13 +23,13 @@ export function controlTableDescriptor(): TableDescriptor {
   return tableDescriptor('rowan_schema', { [FAMILY]: {} });
 }
 
-/** A value with the bytes it stands in: what the next change is checked against. */
+/** A value with its stored bytes, against which the next change is checked. */
 export interface Kept<T> {
   readonly value: T;
   readonly bytes: Uint8Array;
 }
 
-/** Cells of JSON that are changed by compare and set. */
+/** Cells of JSON that are changed by compare-and-set. */
 export class ControlTable {
   constructor(private readonly table: Table) {}
 
@@ -38,7 +38,7 @@ export class ControlTable {
     return bytes === undefined ? undefined : keptOf<T>(bytes);
   }
 
-  /** Undefined when another one was faster. An answer that was lost is found by reading what stands there. */
+  /** Returns undefined if another process was faster. If a response is lost, it reads the cell to find out. */
   async change<T>(
     row: Uint8Array,
     before: Kept<unknown> | undefined,
@@ -49,7 +49,7 @@ export class ControlTable {
     return (await compareAndSet(this.table, place, before?.bytes, bytes)) ? { value, bytes } : undefined;
   }
 
-  /** When a value was changed last, by the clock of whoever keeps it; 0: never. */
+  /** The time of a value's last change, by the clock of the engine; 0 if it was never changed. */
   async changedAt(row: Uint8Array): Promise<number> {
     const found = await this.table.get(new Get(row).addColumn(FAMILY, VALUE));
     return found.getLatest(FAMILY, VALUE)?.timestamp ?? 0;
@@ -60,7 +60,7 @@ export class ControlTable {
     return this.under(ENTRY);
   }
 
-  /** The changes of keys, in the order of their names. */
+  /** The re-keyings, in the order of their names. */
   rekeys<T>(): Promise<Kept<T>[]> {
     return this.under(REKEY);
   }
@@ -81,7 +81,7 @@ export function entryRow(number: number): Uint8Array {
   return row;
 }
 
-/** The row of a change of keys: r, the entity's name, a zero byte, the other's name. */
+/** The row of a re-keying: r, the entity's name, a zero byte, the other's name. */
 export function rekeyRow(from: string, to: string): Uint8Array {
   return Buffer.concat([REKEY, Buffer.from(`${from}\0${to}`)]);
 }
@@ -91,29 +91,33 @@ function keptOf<T>(bytes: Uint8Array): Kept<T> {
   try {
     return { value: JSON.parse(Buffer.from(copy).toString()) as T, bytes: copy };
   } catch (cause) {
-    throw new RowanError('ERR_CORRUPTION', 'The table "rowan_schema" holds what Rowan did not write there.', {
-      cause,
-      details: { table: 'rowan_schema' },
-    });
+    throw new RowanError(
+      'ERR_CORRUPTION',
+      'The table "rowan_schema" contains data that Rowan did not write.',
+      {
+        cause,
+        details: { table: 'rowan_schema' },
+      },
+    );
   }
 }
 
 /**
- * The lock of those who change schemas: a row with an owner and a sign of life. Whoever wants it takes it over when it has
- * seen the same bytes for a whole lease, by its own clock, so that no two clocks need to agree.
+ * The lock for schema changes: a row with an owner and a heartbeat. A process takes the lock over when it has seen the
+ * same bytes for a whole lease by its own clock, so no two clocks need to agree.
  */
 
 interface LockState {
-  /** Undefined: nobody has it. */
+  /** Undefined if the lock is free. */
   readonly owner?: string;
-  /** Changes with every sign of life. */
+  /** Changes with every heartbeat. */
   readonly beat: number;
 }
 
 export interface LockOptions {
-  /** Milliseconds without a sign of life after which the lock may be taken over. Default 30,000. */
+  /** How long, in ms, the lock is respected without a heartbeat. Default 30,000. */
   readonly leaseMs: number;
-  /** Milliseconds that are waited for it. Default 60,000. */
+  /** How long to wait for the lock, in ms. Default 60,000. */
   readonly waitMs: number;
 }
 
@@ -137,7 +141,10 @@ export class SchemaLock {
     this.timer.unref();
   }
 
-  /** @throws RowanError `ERR_LOCKED`, retryable, naming who has it. */
+  /**
+   * Acquires the lock.
+   * @throws RowanError `ERR_LOCKED`, retryable, naming the owner.
+   */
   static async acquire(
     control: ControlTable,
     owner: string,
@@ -161,7 +168,7 @@ export class SchemaLock {
       if (time - began >= waitMs) {
         throw new RowanError(
           'ERR_LOCKED',
-          `Another one is changing schemas: ${now.value.owner}. Try again when it is done; if it is dead, the lock is free ${leaseMs / 1000} s after its last sign of life, and can be waited for with lockWaitMs.`,
+          `Another process is changing schemas: ${now.value.owner}. Try again when it is done. If it has crashed, the lock becomes free ${leaseMs / 1000} s after its last heartbeat; lockWaitMs sets how long to wait for it.`,
           { retryable: true, details: { owner: now.value.owner } },
         );
       }
@@ -170,8 +177,9 @@ export class SchemaLock {
   }
 
   /**
-   * Called before each change. Where the last sign of life is old one is given now: it succeeds if nobody took the lock.
-   * @throws RowanError `ERR_LOCKED` when another one has it by now.
+   * Called before each change. If the last heartbeat is old, writes one now, which succeeds only if nobody took the
+   * lock.
+   * @throws RowanError `ERR_LOCKED` when another process has taken it.
    */
   async check(): Promise<void> {
     if (performance.now() - this.renewedAt >= this.leaseMs / 2) {
@@ -181,7 +189,7 @@ export class SchemaLock {
     if (this.lost === undefined && performance.now() - this.renewedAt < this.leaseMs) return;
     throw new RowanError(
       'ERR_LOCKED',
-      'The lock of the schema was lost: no sign of life could be given for the length of its lease. What was done so far stands; plan and apply again.',
+      'The lock of the schema was lost: no heartbeat succeeded within its lease. Steps done so far remain applied; plan and apply again.',
       { retryable: true, cause: this.lost },
     );
   }
@@ -190,7 +198,7 @@ export class SchemaLock {
     clearInterval(this.timer);
     await this.beating;
     const { beat } = this.held.value;
-    // Where this fails the lease runs out.
+    // If this fails, the lease expires by itself.
     if (this.lost === undefined) {
       await this.control.change<LockState>(LOCK_ROW, this.held, { beat: beat + 1 }).catch(() => undefined);
     }
@@ -206,13 +214,13 @@ export class SchemaLock {
         beat: beat + 1,
       });
       if (held === undefined) {
-        this.lost = new Error('It was taken over.');
+        this.lost = new Error('Another process took it over.');
         return;
       }
       this.held = held;
       this.renewedAt = time;
     } catch (error) {
-      // Tried again at the next beat; `check` tells when that takes too long. Closed engines do not come back.
+      // The next heartbeat tries again; `check` reports if that takes too long. A closed engine does not come back.
       if (error instanceof RowanError && error.code === 'ERR_CLOSED') this.lost = error;
     }
   }

@@ -1,4 +1,4 @@
-/** The history of applied plans, each entry chained to the one before by its checksum. */
+/** The history of applied plans. Each entry is chained to the one before by its checksum. */
 
 import { RowanError } from '../../errors.js';
 import { canonicalJson, shortHash } from '../plan/plan.js';
@@ -15,25 +15,25 @@ export interface RecordedStep {
 export interface PlanRecord {
   /** From 1. */
   readonly number: number;
-  /** Of the plan. */
+  /** Checksum of the plan. */
   readonly plan: string;
-  /** `running` while it is applied; `abandoned` when its process ended before it did. */
+  /** `running` while the plan is applied; `abandoned` if its process ended before it was complete. */
   readonly state: 'running' | 'done' | 'failed' | 'abandoned';
   /** Milliseconds since 1970. */
   readonly begun: number;
   readonly ended?: number;
   /** `user@host`. */
   readonly by: string;
-  /** What was done; of an entry that is not `done`, what was done at least. */
+  /** The steps done; for an entry that is not `done`, a lower bound. */
   readonly steps: readonly RecordedStep[];
   /** Ids of steps that were not allowed. */
   readonly held: readonly string[];
   readonly error?: string;
-  /** Of everything above and of the checksum of the entry before. */
+  /** Covers all fields above and the checksum of the entry before. */
   readonly checksum: string;
 }
 
-/** An entry as it is read, with whether its checksum is right. */
+/** An entry read from the table, with whether its checksum is correct. */
 export interface ReadPlanRecord extends PlanRecord {
   readonly intact: boolean;
 }
@@ -44,7 +44,7 @@ function sealed(content: Content, previous: string): PlanRecord {
   return { ...content, checksum: shortHash(`${previous}\n${canonicalJson(content)}`) };
 }
 
-/** Every entry, oldest first. An entry is not intact when it, or the one before it, was changed or is missing. */
+/** Every entry, oldest first. An entry is not intact if it or the one before it was changed or is missing. */
 export async function readHistory(control: ControlTable): Promise<ReadPlanRecord[]> {
   const entries = await control.entries<PlanRecord>();
   let previous = '';
@@ -58,7 +58,7 @@ export async function readHistory(control: ControlTable): Promise<ReadPlanRecord
   });
 }
 
-/** Writes the entry of one plan while it is applied. Only who holds the lock does. */
+/** Writes the entry of one plan while it is applied. Only the owner of the lock does. */
 export class HistoryWriter {
   private constructor(
     private readonly control: ControlTable,
@@ -139,7 +139,7 @@ async function change(
   if (kept !== undefined) return kept;
   throw new RowanError(
     'ERR_LOCKED',
-    `Entry ${number} of the schema's history was written by another one, who took the lock over. Plan and apply again.`,
+    `Entry ${number} of the schema's history was written by another process, which took over the lock. Plan and apply again.`,
     { retryable: true },
   );
 }

@@ -1,4 +1,4 @@
-/** The TypeScript that declares a table which Rowan did not write, from a sample of its rows. */
+/** Generates TypeScript that declares a table not written by Rowan, from a sample of its rows. */
 
 import { toLatin1 } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
@@ -8,10 +8,10 @@ import { guessKey, guessValue, isPrintable, percent } from './guess.js';
 import { type IntrospectedTable, importsOf, tableText } from './introspect.js';
 import { quoted } from './source.js';
 
-/** Columns of a family above which they are taken for the entries of a Map. */
+/** A family with more columns than this is declared as a Map. */
 const MOST_COLUMNS = 64;
 
-/** What was met in a column. */
+/** The values seen in a column. */
 interface Seen {
   readonly family: string;
   readonly qualifier: Uint8Array;
@@ -19,7 +19,7 @@ interface Seen {
 }
 
 /**
- * Guesses the key and the columns; each guess says how many of the sampled rows or cells agree.
+ * Guesses the key and the columns. A comment at each guess says how many of the sampled rows or cells agree.
  * @throws SchemaError when the sample is empty.
  */
 export function introspectForeign(
@@ -29,12 +29,12 @@ export function introspectForeign(
   const rows = sample.filter(({ cells }) => cells.length > 0);
   if (rows.length === 0) {
     throw new SchemaError(
-      `Table "${descriptor.name}" has neither stamps nor rows: nothing tells what is to be declared of it.`,
+      `Table "${descriptor.name}" has neither stamps nor rows: so there is nothing to infer a declaration from.`,
     );
   }
   const uses = new Set(['defineEntity', 'defineTable', 'part']);
   const inexact = [
-    `Table "${descriptor.name}" has no stamps: its key and columns are guessed from ${rows.length} rows. Look at each guess.`,
+    `Table "${descriptor.name}" has no stamps: its key and columns are guessed from ${rows.length} rows. Review each guess.`,
   ];
   const { elements, share } = guessKey(rows.map(({ row }) => row));
   for (const element of elements) for (const name of element.uses) uses.add(name);
@@ -98,7 +98,7 @@ function propertyName(name: string, names: Set<string>): string {
   return property;
 }
 
-/** As `c.column` takes it: text where it is ASCII, else the bytes. */
+/** A column name for `c.column`: a string if it is ASCII, else bytes. */
 function placeOf(family: string, qualifier: Uint8Array): string {
   const plain = isPrintable(qualifier) && qualifier.every((byte) => byte < 0x80);
   if (plain) return quoted(`${family}:${toLatin1(qualifier)}`);

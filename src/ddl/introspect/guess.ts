@@ -19,13 +19,13 @@ import {
 } from '../../key/index.js';
 import type { Source } from './source.js';
 
-/** Which codec values that nobody has told about may be of: each guess with the share of them that agree. */
+/** Guesses the codec of values of unknown type. Each guess states the share of values that agree. */
 
-/** What values are taken for. */
+/** A guessed codec. */
 export interface ValueGuess extends Source {
-  /** Of the values that look like it, 0 to 1. */
+  /** Share of the values that look like this codec's, 0 to 1. */
   readonly share: number;
-  /** What else was seen; undefined: nothing. */
+  /** Another observation; undefined if there is none. */
   readonly note?: string | undefined;
 }
 
@@ -36,16 +36,16 @@ interface ValueCodecLike {
 
 interface Candidate extends Source {
   readonly codec: ValueCodecLike;
-  /** Whether bytes look like what programs store this way: any eight bytes are a number. */
+  /** Whether bytes look plausible for this codec, since for example any eight bytes are a valid number. */
   readonly likely: (bytes: Uint8Array) => boolean;
 }
 
-/** Values fewer of which agree are taken for bytes. */
+/** If fewer values agree than this, they are declared as bytes. */
 export const LEAST_SHARE = 0.8;
 
 const EARLIEST = Date.UTC(1975, 0);
 const LATEST = Date.UTC(2100, 0);
-/** Integers of four bytes above it are as likely anything else. */
+/** Four-byte integers above this are as likely something else. */
 const LARGE_INT32 = 100_000_000;
 
 function candidate(
@@ -59,7 +59,7 @@ function candidate(
     try {
       return fits(bytes, codec.decode(bytes));
     } catch {
-      // Bytes that a codec refuses are not of it.
+      // Bytes that a codec refuses do not belong to it.
       return false;
     }
   };
@@ -77,7 +77,7 @@ const isUsual = (value: unknown): boolean => {
 };
 const isSmall = (value: unknown): boolean => Math.abs(value as number) <= LARGE_INT32;
 
-/** Printable UTF-8: no control character but tabs and ends of lines. */
+/** Printable UTF-8: no control characters except tabs and line ends. */
 export function isPrintable(bytes: Uint8Array): boolean {
   for (const byte of bytes)
     if ((byte < 0x20 && byte !== 9 && byte !== 10 && byte !== 13) || byte === 0x7f) return false;
@@ -90,7 +90,7 @@ export function isUuid(bytes: Uint8Array): boolean {
   return bytes.length === 16 && version >= 1 && version <= 8 && bytes[8]! >>> 6 === 2;
 }
 
-/** In the order in which they are asked: of those that agree alike the first is taken. */
+/** In order of preference: among candidates that agree equally well, the first wins. */
 const CANDIDATES: readonly Candidate[] = [
   candidate('json', json(), (bytes) => bytes[0] === 0x7b || bytes[0] === 0x5b),
   candidate('text', text, (bytes) => isPrintable(bytes)),
@@ -110,7 +110,7 @@ const CANDIDATES: readonly Candidate[] = [
   candidate('raw.int16', raw.int16, () => true),
 ];
 
-/** What begins bytes that name an Avro schema, and where the name is. */
+/** Leading bytes that identify an Avro value, and where its schema is found. */
 const AVRO_MARKS: readonly (readonly [(bytes: Uint8Array) => boolean, string])[] = [
   [
     (bytes) => bytes.length >= 10 && bytes[0] === 0xc3 && bytes[1] === 0x01,
@@ -122,7 +122,7 @@ const AVRO_MARKS: readonly (readonly [(bytes: Uint8Array) => boolean, string])[]
   ],
 ];
 
-/** The codec that most of the values agree with. */
+/** The codec with which most of the values agree. */
 export function guessValue(values: readonly Uint8Array[]): ValueGuess {
   if (values.length === 0) return { text: 'bytes', uses: ['bytes'], share: 1 };
   let best: ValueGuess | undefined;
@@ -134,7 +134,7 @@ export function guessValue(values: readonly Uint8Array[]): ValueGuess {
   return best ?? { text: 'bytes', uses: ['bytes'], share: 1, note: whatBytes(values) };
 }
 
-/** Numbers of either order look alike but for their sign: most that programs keep are not negative. */
+/** The two encodings of a number differ only in the sign bit. Most stored numbers are not negative. */
 function isTurned(raw: string, sortable: string, values: readonly Uint8Array[]): boolean {
   if (raw !== `raw.${sortable}` || !sortable.startsWith('float')) return false;
   return shareOf(values, (value) => value[0]! >= 0x80) > 0.5;
@@ -158,19 +158,19 @@ export function percent(share: number): string {
 }
 
 /**
- * Which layout rows that nobody has told about may have. What a guess is worth is found out by making the layout: a row agrees
- * when it is read and written again as the same bytes.
+ * Guesses the key layout of rows. A guess is tested by compiling it: a row agrees if it is decoded and encoded to the
+ * same bytes.
  */
 
-/** A key as it is guessed. */
+/** A guessed key. */
 export interface KeyGuess {
   /** From left to right. */
   readonly elements: readonly Source[];
-  /** Of the rows that are read and written again as the same bytes, 0 to 1. */
+  /** Share of the rows that are decoded and encoded to the same bytes, 0 to 1. */
   readonly share: number;
 }
 
-/** One element of a guess, and where the rows stand behind it. */
+/** One element of a guess, and the rest of each row after it. */
 interface Piece {
   readonly source: Source;
   readonly element: KeyElement;
@@ -180,12 +180,12 @@ type Rest = readonly Uint8Array[];
 
 const SEPARATORS = ['|', '#', ':', '/', ';', '~', '_', ','] as const;
 const MOST_PARTS = 8;
-/** Salts are told by their hash up to so many more than the highest that was met. */
+/** How many more salts than the highest one seen are tried when looking for the salt's modulus. */
 const SALTS_TRIED = 4;
 const HASHES = ['md5', 'sha1', 'sha256'] as const;
 const HASH_BYTES = [2, 4, 1, 8, 16] as const;
 
-/** The layout that fits most rows; `raw.bytes` when none fits {@link LEAST_SHARE} of them. */
+/** The layout that fits most rows; `raw.bytes` if none fits {@link LEAST_SHARE} of them. */
 export function guessKey(rows: readonly Uint8Array[]): KeyGuess {
   const guesses = [...prefixed(rows), pieces(rows, 1)];
   let best: KeyGuess | undefined;
@@ -201,7 +201,7 @@ export function guessKey(rows: readonly Uint8Array[]): KeyGuess {
   return best ?? { elements: [{ text: `part('row', raw.bytes)`, uses: ['part', 'raw'] }], share: 1 };
 }
 
-/** Digests that hold for every row are no chance; bytes of which nothing is known explain little; fewer parts explain more. */
+/** Digests that match every row are no coincidence; opaque bytes explain little; fewer parts explain more. */
 function bonusOf(guess: readonly Piece[]): number {
   const first = guess[0]!.source.text;
   const reckoned = first.startsWith('salt(') || first.startsWith('hash(') ? 0.1 : 0;
@@ -286,7 +286,7 @@ function* steps(rest: Rest, name: string): Generator<readonly [Piece, Rest | und
     yield [made(`part('${name}', fixedBytes(${length}))`, part(name, fixedBytes(length))), undefined];
 }
 
-/** Text up to a separator that rows have equally often. */
+/** Text up to a separator that occurs equally often in all rows. */
 function* joined(
   rows: Rest,
   name: string,
@@ -310,13 +310,13 @@ function* joined(
     yield [codecPiece(name, 'kiji.string', kiji.string), undefined];
     return;
   }
-  // Rowan's own text, in which 00 stands for itself otherwise.
+  // Rowan's own text, in which 00 is otherwise escaped.
   const own = left.filter((row) => row[0] === 1);
   if (most(own)) yield [made(`part('${name}')`, part(name)), own.map((row) => row.subarray(1))];
   yield [codecPiece(name, 'phoenix.varchar', phoenix.varchar), left];
 }
 
-/** What stands in a fixed number of bytes, where it looks like something. */
+/** Elements of a fixed number of bytes, if the values look plausible. */
 const FIXED: readonly (readonly [number, (name: string, values: Rest) => Piece | undefined])[] = [
   [
     16,
@@ -377,7 +377,7 @@ function shareThatFits(rows: Rest, guess: readonly Piece[]): number {
       () => text as KeyCodec<unknown>,
     );
   } catch (error) {
-    // What was guessed cannot be declared: a part without an end before another, say.
+    // Some guesses cannot be declared, e.g. a part without a terminator before another.
     if (error instanceof SchemaError) return 0;
     throw error;
   }
@@ -389,6 +389,6 @@ function shareThatFits(rows: Rest, guess: readonly Piece[]): number {
       throw error;
     }
   };
-  // Most guesses fit nothing, which a few rows tell.
+  // Most guesses fit nothing, which a few rows show.
   return shareOf(rows.slice(0, 20), fits) < 0.5 ? 0 : shareOf(rows, fits);
 }

@@ -1,20 +1,20 @@
-/** The TypeScript that declares the indexes of an entity, from what the metadata of its index table keeps of them. */
+/** Generates TypeScript that declares the indexes of an entity, from the metadata of its index table. */
 
 import type { StoredIndex } from '../../features/indexes/states.js';
 import { placeOf, type StampedColumn } from '../stamp-format.js';
 import { elementSource, elementsOf, quoted, type Source } from './source.js';
 
-/** A column with the name that the module gives to its property. */
+/** A column with its property's name in the generated module. */
 export interface NamedColumn extends StampedColumn {
   readonly declared: string;
 }
 
-/** The row behind the parts of an index that is not unique. */
+/** The row key at the end of a non-unique index. */
 const ROW_PART = /^\$row:/;
-/** Codecs whose values are texts in conditions, too. */
+/** Codecs whose values are strings in conditions too. */
 const TEXTS = /^(text|enumeration|fixedString)\b/;
 
-/** What an index is made by: `IndexSchema.signature`. */
+/** The parsed `IndexSchema.signature`. */
 interface IndexSignature {
   readonly parts: string;
   readonly unique: boolean;
@@ -24,7 +24,7 @@ interface IndexSignature {
   readonly eventual: boolean;
 }
 
-/** `name: { on: […], … }`; undefined when what is kept of it does not tell how to declare it. */
+/** Returns `name: { on: […], … }`; undefined if the metadata does not suffice. */
 export function indexSource(stored: StoredIndex, columns: readonly NamedColumn[]): Source | undefined {
   const signature = signatureOf(stored);
   if (signature === undefined) return undefined;
@@ -74,12 +74,12 @@ function signatureOf({ signature }: StoredIndex): IndexSignature | undefined {
   };
 }
 
-/** `d:6e text`: the place, with the qualifier in hex, and the codec. */
+/** Finds the column of `d:6e text`: the place, with the qualifier in hex, and the codec. */
 function columnAt(columns: readonly NamedColumn[], text: string): NamedColumn | undefined {
   return columns.find((column) => text.startsWith(`${placeOf(column)} `));
 }
 
-/** A condition whose values are told by their texts: dates, bytes and large numbers are not. */
+/** A condition whose values have a literal form: dates, bytes and large numbers do not. */
 function whereSource(
   where: Readonly<Record<string, unknown>>,
   columns: readonly NamedColumn[],

@@ -1,4 +1,4 @@
-/** The TypeScript that declares a live table, from what its stamps keep of the entities. */
+/** Generates TypeScript that declares a live table, from the stamps of its entities. */
 
 import { fromHex, toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
@@ -16,22 +16,25 @@ import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../
 import { indexSource, type NamedColumn } from './index-source.js';
 import { codecSource, elementSource, elementsOf, quoted, type Source } from './source.js';
 
-/** A module that declares a table and its entities. */
+/** A generated module that declares a table and its entities. */
 export interface IntrospectedTable {
   readonly source: string;
-  /** What could not be told exactly, each a sentence; the module says so at the place. Empty: it declares the same bytes. */
+  /**
+   * What could not be derived exactly, each as a sentence that the module repeats at its place. Empty if it declares
+   * the same bytes.
+   */
   readonly inexact: readonly string[];
 }
 
-/** The latest Avro schema of a subject, as JSON; undefined when there is none. */
+/** The latest Avro schema of a subject, as JSON; undefined if there is none. */
 export type AvroSchemas = ReadonlyMap<string, string>;
 
-/** Collects the imports and the sentences while a module is written. */
+/** Collects the imports and warnings while a module is generated. */
 class Module {
   readonly uses = new Set<string>(['defineEntity', 'defineTable']);
   readonly inexact: string[] = [];
 
-  /** The text of an expression; a comment and `otherwise` where there is none. */
+  /** The text of an expression; if there is none, a comment and `otherwise`. */
   text(source: Source | undefined, what: string, otherwise: Source): string {
     if (source === undefined) this.inexact.push(what);
     const { text, uses } = source ?? otherwise;
@@ -42,7 +45,10 @@ class Module {
 
 const BYTES: Source = { text: 'bytes', uses: ['bytes'] };
 
-/** @throws SchemaError when the table has no stamps: Rowan did not write it. */
+/**
+ * Generates the module.
+ * @throws SchemaError when the table has no stamps: Rowan did not write it.
+ */
 export function introspect(
   { descriptor, splitKeys }: Pick<TableState, 'descriptor' | 'splitKeys'>,
   schemas: AvroSchemas = new Map(),
@@ -51,7 +57,7 @@ export function introspect(
   const stamps = stampTexts(descriptor.metadata);
   if (stamps.length === 0) {
     throw new SchemaError(
-      `Table "${descriptor.name}" has no stamps: it was not written by Rowan, and what its bytes mean is not told by itself.`,
+      `Table "${descriptor.name}" has no stamps: it was not written by Rowan, so the meaning of its bytes is unknown.`,
     );
   }
   const module = new Module();
@@ -68,7 +74,7 @@ export function introspect(
   return { source, inexact: module.inexact };
 }
 
-/** Names of the profiles of other programs' bytes are exported apart. */
+/** Codec profiles of other programs come from another entry point. */
 const OF_CODECS: ReadonlySet<string> = new Set(['kiji', 'phoenix', 'raw']);
 
 export function importsOf(uses: ReadonlySet<string>): string {
@@ -118,7 +124,7 @@ function familyText({ name, ...options }: FamilyDescriptor): string {
   return given.length === 0 ? '{}' : `{ ${given.join(', ')} }`;
 }
 
-/** Options that are not the default. */
+/** Options that differ from the default. */
 function changed(options: object, defaults: object): [string, unknown][] {
   const before = defaults as Readonly<Record<string, unknown>>;
   return Object.entries(options).filter(
@@ -136,10 +142,14 @@ function entityText(
 ): string {
   const name = stamp.entity ?? `Record${recordType ?? ''}`;
   const key = elementsOf(stamp.key).map((element) =>
-    module.text(elementSource(element), `${name}: the part ${element} of its key is not told by its name`, {
-      text: "part('unknown')",
-      uses: ['part'],
-    }),
+    module.text(
+      elementSource(element),
+      `${name}: the part ${element} of its key cannot be derived from its name`,
+      {
+        text: "part('unknown')",
+        uses: ['part'],
+      },
+    ),
   );
   const named = namedColumns(stamp.columns);
   const columns = named.map((column) =>
@@ -154,7 +164,7 @@ function entityText(
     const source = indexSource(index, named);
     if (source === undefined) {
       module.inexact.push(
-        `${name}: what is kept of the index "${index.index}" does not tell how to declare it`,
+        `${name}: the metadata of the index "${index.index}" does not suffice to declare it`,
       );
       return [];
     }
@@ -174,7 +184,7 @@ ${declared.length === 0 ? '' : `  indexes: {\n${declared.join('')}  },\n`}});
 `;
 }
 
-/** Columns with names of their own for their properties. */
+/** Columns with unique property names. */
 function namedColumns(columns: readonly StampedColumn[]): NamedColumn[] {
   const names = new Set<string>();
   return columns.map((column) => {
@@ -186,7 +196,7 @@ function namedColumns(columns: readonly StampedColumn[]): NamedColumn[] {
   });
 }
 
-/** "d:n"; qualifiers are written as the text they are. */
+/** Returns e.g. "d:n"; the qualifier is written as text. */
 function columnName([family, qualifier]: readonly [string, string]): string {
   return `${family}:${Buffer.from(fromHex(qualifier)).toString('utf8')}`;
 }
@@ -196,7 +206,7 @@ function columnText(module: Module, entity: string, column: NamedColumn, schema:
   const place = columnName([family, qualifier]);
   const value = module.text(
     codec.startsWith('avro(') ? avroSource(schema) : codecSource(codec),
-    `${entity}.${property}: the codec ${codec} is not told by its name`,
+    `${entity}.${property}: the codec ${codec} cannot be derived from its name`,
     BYTES,
   );
   const key =
@@ -204,7 +214,7 @@ function columnText(module: Module, entity: string, column: NamedColumn, schema:
       ? undefined
       : module.text(
           codecSource(keyCodec),
-          `${entity}.${property}: the codec ${keyCodec} is not told by its name`,
+          `${entity}.${property}: the codec ${keyCodec} cannot be derived from its name`,
           BYTES,
         );
   if (kind === 'counter') return `${quoted(property)}: c.counter(${quoted(place)}),`;

@@ -1,6 +1,6 @@
-/** The names of codecs, as stamps have them, as the TypeScript that makes them. */
+/** Translates the names of codecs in stamps into TypeScript expressions. */
 
-/** An expression with the functions and constants of `rowan-orm` that it needs. */
+/** An expression with the exports of `rowan-orm` that it uses. */
 export interface Source {
   readonly text: string;
   readonly uses: readonly string[];
@@ -12,7 +12,7 @@ const CONSTANTS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Undefined: a codec of the program's own, or of a profile, which its name alone does not tell how to make. */
+/** Undefined for a custom codec or one of a profile, whose name does not determine the expression. */
 export function codecSource(name: string): Source | undefined {
   if (CONSTANTS.has(name)) return { text: name, uses: [name] };
   if (name === 'json') return { text: 'json()', uses: ['json'] };
@@ -43,7 +43,7 @@ function called(maker: string, options: string | undefined): Source | undefined 
   return options === undefined ? undefined : { text: `${maker}(${options})`, uses: [maker] };
 }
 
-/** `"open"=1,"shipped"=2;2` */
+/** Parses `"open"=1,"shipped"=2;2`. */
 function enumerationOptions(options: string): string | undefined {
   const [, list, bytes] = /^((?:"(?:[^"\\]|\\.)*"=\d+,?)+?)(?:;(\d))?$/su.exec(options) ?? [];
   if (list === undefined) return undefined;
@@ -51,9 +51,9 @@ function enumerationOptions(options: string): string | undefined {
   return `{ ${ids.join(', ')} }${bytes === undefined ? '' : `, { bytes: ${bytes} }`}`;
 }
 
-/** The signature of a key, as stamps have it, as the TypeScript that declares it. */
+/** Translates the signature of a key in a stamp into TypeScript. */
 
-/** The elements of a signature: what spaces part that stand in no parentheses and no quotes. */
+/** Splits a signature into elements at spaces outside parentheses and quotes. */
 export function elementsOf(signature: string): string[] {
   const elements: string[] = [];
   let depth = 0;
@@ -69,7 +69,7 @@ export function elementsOf(signature: string): string[] {
   return text === '' ? elements : [...elements, text];
 }
 
-/** What declares one element; undefined when its text does not tell. */
+/** The declaration of one element; undefined if its text does not determine it. */
 export function elementSource(element: string): Source | undefined {
   const [, maker, options = ''] = /^(\w+)\((.*)\)$/su.exec(element) ?? [];
   switch (maker) {
@@ -114,7 +114,7 @@ function saltSource(options: string): Source | undefined {
   return made('salt', given.length === 0 ? count : `${count}, { ${given.join(', ')} }`);
 }
 
-/** `md5,16,a+b` where the parts stand in the key whole, `md5,16,a:text|b:int32` where they do not. */
+/** Parses `md5,16,a+b` if the key holds the parts whole, else `md5,16,a:text|b:int32`. */
 function hashSource(options: string): Source | undefined {
   const [, algorithm, bytes, sources, hex, modulo] =
     /^(\w+),(\d+),(.*?)(,hex)?(?:,modulo (\d+))?$/su.exec(options) ?? [];
@@ -131,7 +131,7 @@ function hashSource(options: string): Source | undefined {
       `${names.length === 1 ? names[0] : `[${names.join(', ')}]`}, { ${given.join(', ')} }`,
     );
   }
-  // Codecs of several parts are told by their columns.
+  // With several parts, the codecs are those of their columns.
   const [only] = parts;
   if (parts.length === 1) {
     return only && { text: `hash(${only.text}, { ${given.join(', ')} })`, uses: ['hash', ...only.uses] };
@@ -147,7 +147,7 @@ function timeBucketSource(options: string): Source | undefined {
   return made('timeBucket', `${quoted(name)}, '${width}'${unit === 's' ? ", { unit: 's' }" : ''}`);
 }
 
-/** `name:codec` */
+/** Parses `name:codec`. */
 function partSource(element: string): Source | undefined {
   const colon = element.indexOf(':');
   if (colon <= 0) return undefined;

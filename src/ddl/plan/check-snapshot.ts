@@ -26,9 +26,12 @@ import {
 } from './snapshot-entities.js';
 import type { PlanOptions, SchemaPlan, SchemaState, TableState } from './types.js';
 
-/** A schema as a file in the repository, in a fixed order and one option a line, so that reviews show what changed. */
+/**
+ * The format of schema snapshots: a file in the repository, in a fixed order with one option a line, so that reviews
+ * show what changed.
+ */
 
-/** Format 1 knew nothing of entities but what the metadata of tables keeps. */
+/** Format 1 had of entities only what the tables' metadata keeps. */
 const FORMAT = 2;
 
 interface SnapshotTable {
@@ -50,7 +53,7 @@ interface Snapshot {
   readonly schemas: Readonly<Record<string, readonly AvroSchema[]>>;
 }
 
-/** What a snapshot says. */
+/** A parsed snapshot. */
 export interface ReadSnapshot {
   readonly state: SchemaState;
   readonly schemas: Snapshot['schemas'];
@@ -59,7 +62,10 @@ export interface ReadSnapshot {
   readonly format: number;
 }
 
-/** The file. Avro schemas of the snapshot before it are kept: values written with them still have to be read. */
+/**
+ * Returns the text of a snapshot. It keeps the Avro schemas of the previous snapshot, since values written with them
+ * must remain readable.
+ */
 export function writeSnapshot(declared: readonly TableSchema[], before: Snapshot['schemas'] = {}): string {
   const snapshot: Snapshot = {
     format: FORMAT,
@@ -103,7 +109,10 @@ function schemasOf(declared: readonly TableSchema[], before: Snapshot['schemas']
   return schemas;
 }
 
-/** @throws InvalidArgumentError when the text is no snapshot, or not of tables that there can be. */
+/**
+ * Parses a snapshot.
+ * @throws InvalidArgumentError when the text is not a valid snapshot.
+ */
 export function readSnapshot(text: string): ReadSnapshot {
   try {
     const { tables, schemas, format } = parse(text);
@@ -120,7 +129,7 @@ export function readSnapshot(text: string): ReadSnapshot {
     };
   } catch (cause) {
     throw new InvalidArgumentError(
-      `The file is no snapshot of a schema: ${(cause as Error).message}. Write it anew with --snapshot.`,
+      `The file is not a schema snapshot: ${(cause as Error).message}. Write a new one with --snapshot.`,
       { cause },
     );
   }
@@ -133,7 +142,7 @@ function stateOf({ name, options, families, splitKeys, records }: SnapshotTable)
   return { descriptor, splitKeys: splitKeys.map(fromHex), enabled: true };
 }
 
-/** A stamp as it is written to a table, whatever the order in the file. */
+/** A stamp as written to a table, independent of the order in the file. */
 function stampText(value: unknown): string {
   const text = JSON.stringify(value);
   const stamp = readStamp(text);
@@ -144,10 +153,12 @@ function parse(text: string): Snapshot {
   const read = JSON.parse(text) as Snapshot;
   const isKnown = [1, FORMAT].includes(read.format);
   if (isKnown && Array.isArray(read.tables)) return { ...read, schemas: read.schemas ?? {} };
-  throw new Error(`its format is ${String(read.format)}, and this version of Rowan reads up to ${FORMAT}`);
+  throw new Error(
+    `its format is ${String(read.format)}, but this version of Rowan reads only up to ${FORMAT}`,
+  );
 }
 
-/** The schemas of a snapshot, to hold those of a program against. */
+/** The schemas of a snapshot, as a registry to check a program's schemas against. */
 export async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<AvroRegistry> {
   const registry = new AvroRegistry(new MemorySchemaStore());
   for (const [subject, versions] of Object.entries(schemas)) {
@@ -156,19 +167,19 @@ export async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<Av
   return registry;
 }
 
-/** Declarations as a snapshot, and against one of others. */
+/** Writes declarations as a snapshot, and compares them with one. */
 
-/** What brings the tables of a snapshot in line with declarations. */
+/** The steps from the tables of a snapshot to the declarations. */
 export interface SnapshotPlan extends SchemaPlan {
-  /** Names of tables that are in the snapshot and not declared any more. */
+  /** Names of tables in the snapshot that are no longer declared. */
   readonly undeclared: readonly string[];
-  /** Of tables that are in both: each value that is not the same, whether a step follows from it or not. */
+  /** For tables in both: each value that differs, whether it causes a step or not. */
   readonly differences: readonly SnapshotDifference[];
-  /** Whether the declarations are those of the snapshot: no step, no contradiction, no difference, no table gone. */
+  /** Whether the declarations equal the snapshot: no step, contradiction, difference, or removed table. */
   readonly same: boolean;
   /**
-   * Whether the snapshot says all that is declared. One of format 1 knows tables and columns, and nothing of indexes, summaries,
-   * relations and what is required.
+   * Whether the snapshot covers all that is declared. Format 1 covers tables and columns, but not indexes, summaries,
+   * relations and required properties.
    */
   readonly complete: boolean;
 }
@@ -177,15 +188,18 @@ export interface SnapshotPlan extends SchemaPlan {
 export type OwnTables = (schema: Schema) => readonly TableSchema[];
 
 /**
- * The text of the file. Avro schemas of the one that it replaces are kept.
- * @throws InvalidArgumentError when `before` is no snapshot.
+ * Returns the text of the file. Avro schemas of the replaced snapshot are kept.
+ * @throws InvalidArgumentError when `before` is not a valid snapshot.
  */
 export function snapshotOf(declared: Schema, own: OwnTables, before?: string): string {
   const schemas = before === undefined ? {} : readSnapshot(before).schemas;
   return writeSnapshot([...declared.tables, ...own(declared)], schemas);
 }
 
-/** @throws InvalidArgumentError when the text is no snapshot. */
+/**
+ * Compares declarations with a snapshot.
+ * @throws InvalidArgumentError when the text is not a valid snapshot.
+ */
 export async function checkSnapshot(
   declared: Schema,
   own: OwnTables,
@@ -213,7 +227,7 @@ export async function checkSnapshot(
   return { ...plan, undeclared, differences, same, complete: format > 1 };
 }
 
-/** A table with what is known of each entity in one place, by its name. */
+/** Brings together what a snapshot says of each entity, by its name. */
 function comparable({ entities, records, ...table }: SnapshotTable): unknown {
   const known: Record<string, unknown> = { ...entities };
   for (const [name, record] of Object.entries(records)) {
@@ -232,9 +246,9 @@ function withStamp(name: string, stamp: RecordStamp, entity: SnapshotEntity = {}
   return { stamp: name, ...stamp, ...entity, columns: Object.fromEntries(columns) };
 }
 
-/** Reads what a plan is made against: from an engine, or from the descriptors that were read of it already. */
+/** Reads the state that a plan starts from: from an engine, or from descriptors read earlier. */
 
-/** The declared tables as they are in an engine; those that are not there are left out. */
+/** The declared tables as they are in an engine; missing ones are omitted. */
 export async function readSchemaState(admin: Admin, declared: readonly TableSchema[]): Promise<SchemaState> {
   const tables = new Map<string, TableState>();
   for (const [name, descriptor] of await readLiveTables(admin, declared)) {

@@ -1,15 +1,15 @@
-/** What the change of each option costs, and why: the one place where steps get their class. */
+/** The cost and the reason of a change of each option: the only place where steps get their class. */
 
 import { FOREVER } from '../../table/index.js';
 import type { StepClass } from './types.js';
 
-/** The class of a change, and the sentence. */
+/** The class of a change, and a sentence of reason. */
 export interface Judgement {
   readonly class: StepClass;
   readonly why: string;
 }
 
-/** What is known of a change besides its two values. */
+/** The context of a change besides its two values. */
 export interface ChangeContext {
   /** Whether cells of the family expire, before or after the change. */
   readonly expires: boolean;
@@ -53,7 +53,7 @@ const FAMILY_RULES: Readonly<Record<string, Rule>> = {
         : { class: 'online', why: 'Nothing expires in this family, so that nothing is kept by it.' },
   ttl: (from, to) =>
     (to as number) < (from as number)
-      ? { class: 'data-loss', why: 'Cells older than the new time to live are gone at once.' }
+      ? { class: 'data-loss', why: 'Cells older than the new time to live disappear at once.' }
       : {
           class: 'meaning',
           why: 'Cells that had expired are read again where no compaction has dropped them yet.',
@@ -64,7 +64,7 @@ const FAMILY_RULES: Readonly<Record<string, Rule>> = {
           class: 'meaning',
           why: 'Reads of earlier times find what is deleted from now on, and it takes room.',
         }
-      : { class: 'data-loss', why: 'What was deleted and kept is dropped at the next major compaction.' },
+      : { class: 'data-loss', why: 'Deleted cells that were kept are dropped at the next major compaction.' },
   newVersionBehavior: meaning(
     'Which delete hides which put is decided by the order of writing, or no longer is.',
   ),
@@ -73,9 +73,9 @@ const FAMILY_RULES: Readonly<Record<string, Rule>> = {
   bloomFilter: rewrite('Bloom filter'),
   blockSize: rewrite('block size'),
   replicationScope: meaning(
-    'What is written from now on is sent to the peers, which need the table before, or no longer is.',
+    'Writes are replicated to the peers from now on (the table must exist there), or no longer are.',
   ),
-  blockCache: online('Blocks that are read from now on are cached, or are not.'),
+  blockCache: online('Decides whether blocks are cached when they are read.'),
   inMemory: online('Only the order in which blocks leave the cache changes.'),
   cacheDataOnWrite: online('Only what is cached when files are written changes.'),
   prefetchBlocksOnOpen: online('Only what is cached when files are opened changes.'),
@@ -86,13 +86,13 @@ const TABLE_RULES: Readonly<Record<string, Rule>> = {
     to === 'ASYNC_WAL' || to === 'SKIP_WAL'
       ? {
           class: 'meaning',
-          why: 'Writes are acknowledged before they are in the log: a crash may lose them.',
+          why: 'Writes are acknowledged before they are in the WAL: a crash may lose them.',
         }
-      : { class: 'online', why: 'Writes are acknowledged when they are in the log.' },
+      : { class: 'online', why: 'Writes are acknowledged when they are in the WAL.' },
   readOnly: (_, to) =>
     to === true
       ? { class: 'meaning', why: 'Every write is refused from now on.' }
-      : { class: 'meaning', why: 'Writes are taken again.' },
+      : { class: 'meaning', why: 'Writes are accepted again.' },
   regionReplication: () => ({
     class: 'offline',
     why: 'Copies of regions are made or dropped only while the table is disabled.',
@@ -104,7 +104,7 @@ const TABLE_RULES: Readonly<Record<string, Rule>> = {
   splitPolicy: online('Decides when and where regions are split from now on.'),
 };
 
-/** The class and reason of setting `option` of a family (or, undefined, of the table) from one value to another. */
+/** The class and reason of a change of `option`, of a family or (undefined) of the table, from one value to another. */
 export function judge(
   family: string | undefined,
   option: string,
@@ -115,14 +115,15 @@ export function judge(
   if (option.startsWith('configuration.')) {
     return { class: 'online', why: 'A setting of the server for this table; its regions are reopened.' };
   }
-  if (option.startsWith('metadata.')) return { class: 'online', why: 'A note that nothing depends on.' };
+  if (option.startsWith('metadata.'))
+    return { class: 'online', why: 'A metadata entry that nothing depends on.' };
   const rule = (family === undefined ? TABLE_RULES : FAMILY_RULES)[option];
   return rule === undefined
-    ? { class: 'meaning', why: 'Nothing is known of this option.' }
+    ? { class: 'meaning', why: 'The effect of this option is unknown.' }
     : rule(from, to, context);
 }
 
-/** Options whose full effect needs the family's files to be written anew. */
+/** Whether the option takes full effect only when the family's files are rewritten. */
 export function needsCompaction(option: string): boolean {
   return ['compression', 'dataBlockEncoding', 'bloomFilter', 'blockSize'].includes(option);
 }

@@ -24,9 +24,9 @@ import type {
   UnmanagedSetting,
 } from './types.js';
 
-/** Indexes that are declared and not built, and that are stored and not declared. */
+/** Steps for indexes that are declared but not built, and for stored ones that are not declared. */
 
-/** `stored`: what the metadata of the table's index table keeps, by id in hex. */
+/** Plans the index steps. `stored`: the indexes in the metadata of the table's index table, by id in hex. */
 export function indexSteps(
   { descriptor, entities }: TableSchema,
   stored: ReadonlyMap<string, StoredIndex>,
@@ -41,7 +41,7 @@ export function indexSteps(
           id: `build-index:${table}/${option}`,
           kind: 'build-index',
           class: 'online',
-          why: 'The index is declared and was not built: queries do not ask it before. Every program that writes must declare it by then, or its rows are missing in it.',
+          why: 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.',
           table,
           option,
           from: stored.get(toHex(index.id))?.state,
@@ -54,7 +54,7 @@ export function indexSteps(
       id: `drop-index:${table}/${entity}.${index}/${id}`,
       kind: 'drop-index',
       class: 'online',
-      why: `The index "${index}" of ${entity} is not declared any more, or not as it was built: its entries are removed. Nothing but them is lost: declare it again, and it is built anew.`,
+      why: `The index "${index}" of ${entity} is no longer declared, or not as it was built, so its entries are removed. No other data is lost: if it is declared again, it is rebuilt.`,
       table,
       option: id,
       from: state,
@@ -63,9 +63,9 @@ export function indexSteps(
   return [...builds, ...drops];
 }
 
-/** Declared tables against the tables as they are: the steps between them. */
+/** Compares declared tables with the existing ones and plans the steps between them. */
 
-/** Tables that are not declared are left out of account. */
+/** Plans the steps. Tables that are not declared are ignored. */
 export function planSchema(
   declared: readonly TableSchema[],
   state: SchemaState,
@@ -134,7 +134,7 @@ function namespaceSteps(declared: readonly TableSchema[], { namespaces }: Schema
       id: `create-namespace:${name}`,
       kind: 'create-namespace',
       class: 'online',
-      why: 'The namespace is not there.',
+      why: 'The namespace does not exist.',
       table: name,
     }));
 }
@@ -144,13 +144,13 @@ function registerStep(subject: string, table: string): SchemaStep {
     id: `register-schema:${subject}`,
     kind: 'register-schema',
     class: 'online',
-    why: 'The column is to be written with an Avro schema that it was not written with before.',
+    why: 'The column has an Avro schema that is not registered yet.',
     table,
     option: subject,
   };
 }
 
-/** A text that is the same whatever the order in which the keys of objects were made. */
+/** JSON text that does not depend on the order of object keys. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
@@ -167,15 +167,15 @@ function checksumOf(steps: readonly SchemaStep[], contradictions: readonly Contr
   return shortHash(canonicalJson({ steps: steps.map(({ why, ...rest }) => rest), contradictions }));
 }
 
-/** The Avro schemas of a program against those that its columns were written with. */
+/** Compares a program's Avro schemas with those that its columns were written with. */
 
-/** What is to be said of one Avro column. */
+/** The state of one Avro column. */
 export interface SubjectState {
   readonly subject: string;
   readonly table: string;
-  /** Whether its schema is not among those of the column yet. */
+  /** Whether the schema is not yet registered for the column. */
   readonly isNew: boolean;
-  /** What the column's compatibility has against it. */
+  /** Reasons for which the column's compatibility level forbids the schema. */
   readonly problems: readonly string[];
 }
 
@@ -201,11 +201,11 @@ export async function subjectStates(
   return states;
 }
 
-/** A table's descriptor with the steps of a plan done to it. */
+/** Applies the steps of a plan to a table's descriptor. */
 
 /**
- * The descriptor that the steps lead to. Steps that are not of a descriptor (splits, compactions) change nothing.
- * @throws SchemaError where only some of the steps were taken that need each other (versions and minVersions).
+ * The descriptor after the steps. Steps that do not concern the descriptor (splits, compactions) have no effect.
+ * @throws SchemaError when some steps are missing that others need (versions and minVersions).
  */
 export function changedDescriptor(live: TableDescriptor, steps: readonly SchemaStep[]): TableDescriptor {
   let families: FamilyDescriptor[] = [...live.families];

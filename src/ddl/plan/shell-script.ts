@@ -11,9 +11,9 @@ import {
 } from '../create-table.js';
 import { type Admission, type Allowance, admit, type SchemaPlan, type SchemaStep } from './types.js';
 
-/** Plans as text, for people. */
+/** Formats plans for people. */
 
-/** The plan as `rowan schema plan` prints it: a line for each step, and one that says why. */
+/** Formats the plan as `rowan schema plan` prints it: for each step one line, and one with the reason. */
 export function describePlan(plan: SchemaPlan, allow: readonly Allowance[] = []): string {
   const { steps, unmanaged, contradictions, checksum } = plan;
   const held = new Set(admit(plan, allow).held);
@@ -35,12 +35,12 @@ export function describePlan(plan: SchemaPlan, allow: readonly Allowance[] = [])
   return `${lines.join('\n')}\n`;
 }
 
-/** What lets a step be applied. */
+/** The allowance that lets a step be applied. */
 export function allowanceOf(step: SchemaStep): string {
   return step.class === 'data-loss' ? `data-loss:${step.id}` : step.class;
 }
 
-/** "3 -> 5", of options; empty for steps that say it by their id. */
+/** Returns e.g. "3 -> 5" for options; empty for steps whose id says it. */
 export function describeChange({ kind, from, to }: SchemaStep): string {
   return kind === 'set' ? `${printed(from)} -> ${printed(to)}` : '';
 }
@@ -49,9 +49,12 @@ function printed(value: unknown): string {
   return value === undefined ? '(not set)' : String(value);
 }
 
-/** A plan as statements of the HBase shell, with the traps of `alter` in mind (hbase-shell `admin.rb`, `alter`). */
+/**
+ * Translates a plan into HBase shell statements, with regard to the pitfalls of `alter` (hbase-shell `admin.rb`,
+ * `alter`).
+ */
 
-/** The admitted steps as a script; the others stand in it as comments. */
+/** The admitted steps as a script; other steps are comments. */
 export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): string {
   const { admitted, held }: Admission = admit(plan, allow);
   const lines = [`# Plan ${plan.checksum} of rowan schema.`];
@@ -87,7 +90,7 @@ export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): 
     const change = describeChange(step);
     lines.push(
       comment(`Held back: ${step.id}${change === '' ? '' : ` (${change})`} [${step.class}] ${step.why}`),
-      ...(step.class === 'manual' ? [] : [comment(`  Taken in by --allow ${allowanceOf(step)}`)]),
+      ...(step.class === 'manual' ? [] : [comment(`  Included by --allow ${allowanceOf(step)}`)]),
     );
   }
   return `${lines.join('\n')}\n`;
@@ -106,18 +109,18 @@ function createStatement({ to }: SchemaStep): string {
   return createTableStatement({ descriptor, splitKeys: splitKeys.map(fromHex) });
 }
 
-/** Seconds that a region is waited for that is being split, or has to be compacted before it can be split again. */
+/** How many seconds to wait for a region that is being split, or must be compacted before it can be split again. */
 const SPLIT_PATIENCE = 600;
 
-/** The master refuses a split while the one before is under way; `split` does not wait for it. */
+/** The master refuses a split while another one is running, and `split` does not wait for it. */
 function splitStatement({ table, to }: SchemaStep): string {
   const split = `split ${rubyString(table)}, ${rubyBytes(fromHex(to as string))}`;
   return `tries = 0; begin; ${split}; rescue Exception; raise if (tries += 1) > ${SPLIT_PATIENCE}; sleep 1; retry; end`;
 }
 
 /**
- * One `alter` with a clause for each family and one for the table, since each statement reopens every region; before it
- * what must stand first, behind it what is a statement of its own.
+ * One `alter` with a clause for each family and one for the table, since each statement reopens every region; plus
+ * statements that must precede or follow it.
  */
 function alterStatements(table: string, steps: readonly SchemaStep[]): string[] {
   const name = rubyString(table);
@@ -136,7 +139,7 @@ function alterStatements(table: string, steps: readonly SchemaStep[]): string[] 
     const fewer = sets.some(
       ({ option, from, to }) => option === 'versions' && (to as number) < (from as number),
     );
-    // VERSIONS is set before MIN_VERSIONS, and refused below it.
+    // The shell sets VERSIONS before MIN_VERSIONS, and refuses a value below it.
     const first = minimum !== undefined && fewer ? minimum : undefined;
     if (first !== undefined) before.push(`alter ${name}, ${familySetClause(family, [first])}`);
     const rest = sets.filter((set) => set !== first);
@@ -165,7 +168,7 @@ function familySetClause(family: string, sets: readonly SchemaStep[]): string {
   return `{${[`NAME => ${rubyString(family)}`, ...settingsOf(sets, familyOption)].join(', ')}}`;
 }
 
-/** `OPTION => value` of each, the entries of CONFIGURATION and METADATA gathered; nil removes one. */
+/** Returns `OPTION => value` for each step, with the entries of CONFIGURATION and METADATA grouped; nil removes one. */
 function settingsOf(sets: readonly SchemaStep[], one: (step: SchemaStep) => string): string[] {
   const texts: string[] = [];
   const gathered = new Map<string, string[]>();
@@ -190,7 +193,7 @@ function familyOption({ option, to }: SchemaStep): string {
   return `${name} => ${rubyValue(value)}`;
 }
 
-/** Numbers as texts, as `create` has them. */
+/** Numbers are quoted, as in `create`. */
 function tableOption({ option, to }: SchemaStep): string {
   const name = SHELL_TABLE_OPTIONS[option as keyof typeof SHELL_TABLE_OPTIONS];
   return `${name} => ${typeof to === 'number' ? `'${to}'` : rubyValue(to as string | boolean)}`;

@@ -1,4 +1,7 @@
-/** What a snapshot says of entities, beside what the metadata of their tables keeps, and how two snapshots differ. */
+/**
+ * The part of a snapshot about entities, beyond the metadata of their tables, and the differences between two
+ * snapshots.
+ */
 
 import { toHex, toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
@@ -17,8 +20,8 @@ import type {
 } from '../../schema/types.js';
 
 /**
- * An entity as values of JSON: what is declared of it and does not stand in its stamp, but functions (hooks, checks, upgrades). What is
- * not declared is left out.
+ * An entity as JSON: its declaration without what its stamp holds and without functions (hooks, checks, upgrades).
+ * Undeclared properties are omitted.
  */
 export interface SnapshotEntity {
   /** By property. */
@@ -28,7 +31,7 @@ export interface SnapshotEntity {
 }
 
 interface SnapshotIndex {
-  /** What its id is the digest of. */
+  /** The text whose digest is the index's id. */
   readonly signature: string;
   readonly unique?: boolean;
   readonly eventual?: boolean;
@@ -36,7 +39,7 @@ interface SnapshotIndex {
 
 type NameOf = (target: EntityClass) => string;
 
-/** What entities are called that others name. */
+/** The names by which entities refer to each other. */
 export function entityNames(tables: readonly TableSchema[]): NameOf {
   const entities = tables.flatMap((table) => [...table.entities, ...table.retired]);
   const names = new Map(entities.map(({ target, name }) => [target, name]));
@@ -136,7 +139,7 @@ function byName<T>(
   return Object.fromEntries(items.map((item) => [nameOf(item), describe(item)]));
 }
 
-/** Without what says nothing, so that a release that knows more of entities finds the same in files of before. */
+/** Without empty values, so that a later release that knows more properties finds old files unchanged. */
 function declared(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const says = (value: unknown): boolean =>
     value !== undefined &&
@@ -145,7 +148,7 @@ function declared(values: Readonly<Record<string, unknown>>): Record<string, unk
   return Object.fromEntries(Object.entries(values).filter(([, value]) => says(value)));
 }
 
-/** The indexes of a table as a plan takes those that are stored: all of them built. By id in hex. */
+/** The indexes of a snapshot's table as a plan expects stored ones, all of them built. By id in hex. */
 export function snapshotIndexes(
   entities: Readonly<Record<string, SnapshotEntity>>,
 ): Map<string, StoredIndex> {
@@ -158,21 +161,21 @@ export function snapshotIndexes(
   return found;
 }
 
-/** One value that declarations and a snapshot do not have in common. */
+/** One value that differs between declarations and a snapshot. */
 export interface SnapshotDifference {
   readonly table: string;
-  /** Where in the file, below the table: `['entities', 'Order', 'columns', 'note']`. */
+  /** The path in the file, below the table: `['entities', 'Order', 'columns', 'note']`. */
   readonly path: readonly string[];
-  /** Of the snapshot; undefined: it is not there. */
+  /** The value in the snapshot; undefined if it has none. */
   readonly from?: unknown;
-  /** Of the declarations; undefined: it is not there any more. */
+  /** The declared value; undefined if it is no longer declared. */
   readonly to?: unknown;
 }
 
-/** What an entity has by names (`entities`, the entity, `indexes`) is left out where there is none. */
+/** Groups of named values in an entity (`entities`, the entity, `indexes`) are omitted if empty. */
 const GROUP_DEPTH = 3;
 
-/** How two values of JSON differ: what only one of them has is told as a whole. */
+/** The differences between two JSON values. A value that only one side has is reported as a whole. */
 export function differencesOf(
   table: string,
   from: unknown,
@@ -195,16 +198,16 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A line for each, for people. */
+/** One line for each difference, for people. */
 export function describeSnapshotDifferences(differences: readonly SnapshotDifference[]): string {
   const lines = differences.map(
     ({ table, path, from, to }) => `    ${table} ${path.join('.')}: ${changeOf(from, to)}`,
   );
-  return lines.length === 0 ? '' : `Not as in the snapshot:\n${lines.join('\n')}\n`;
+  return lines.length === 0 ? '' : `Differences from the snapshot:\n${lines.join('\n')}\n`;
 }
 
 function changeOf(from: unknown, to: unknown): string {
-  if (to === undefined) return `${short(from)} is there no more`;
+  if (to === undefined) return `${short(from)} no longer exists`;
   if (from === undefined) return `${short(to)} is new`;
   return `${short(from)} -> ${short(to)}`;
 }

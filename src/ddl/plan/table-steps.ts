@@ -1,4 +1,4 @@
-/** The steps of one table: from its descriptor as it is to the one that is declared. */
+/** Plans the steps of one table: from its present descriptor to the declared one. */
 
 import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
@@ -16,20 +16,20 @@ import {
 import { expires, judge, needsCompaction } from './option-rules.js';
 import type { PlanOptions, SchemaStep, TableState, UnmanagedSetting } from './types.js';
 
-/** A table that is not there is created as a whole, with its stamps and splits. */
+/** Creates a missing table as a whole, with its stamps and splits. */
 export function createStep(table: TableSchema): SchemaStep {
   const descriptor = stampedDescriptor(table);
   return {
     id: `create-table:${descriptor.name}`,
     kind: 'create-table',
     class: 'online',
-    why: 'The table is not there.',
+    why: 'The table does not exist.',
     table: descriptor.name,
     to: { descriptor, splitKeys: table.splitKeys.map(toHex) },
   };
 }
 
-/** The steps of a table that is there, in the order of their doing: splits and compactions last. */
+/** The steps of an existing table, in the order in which they are applied: splits and compactions last. */
 export function alterSteps(table: TableSchema, state: TableState, options: PlanOptions): SchemaStep[] {
   const sets = [...setSteps(table, state.descriptor), ...pruneSteps(table, state.descriptor, options)];
   return [
@@ -59,7 +59,7 @@ function familySteps({ descriptor }: TableSchema, live: TableDescriptor): Schema
         id: `add-family:${table}/${family.name}`,
         kind: 'add-family',
         class: 'online',
-        why: 'The family is declared and not there.',
+        why: 'The family is declared but does not exist.',
         table,
         family: family.name,
         to: family,
@@ -70,7 +70,7 @@ function familySteps({ descriptor }: TableSchema, live: TableDescriptor): Schema
         id: `drop-family:${table}/${family.name}`,
         kind: 'drop-family',
         class: 'data-loss',
-        why: 'The family is not declared; dropping it drops all of its cells.',
+        why: 'The family is not declared; dropping it deletes all of its cells.',
         table,
         family: family.name,
         from: family,
@@ -125,7 +125,7 @@ function pruneSteps(table: TableSchema, live: TableDescriptor, { prune }: PlanOp
   );
 }
 
-/** Settings and metadata that a table has and its declaration does not. */
+/** Settings and metadata that a table has but its declaration does not. */
 export function undeclaredSettings(
   { descriptor }: Pick<TableSchema, 'descriptor'>,
   live: TableDescriptor,
@@ -157,14 +157,14 @@ export function undeclaredSettings(
 }
 
 /**
- * Rowan's own notes, and attributes of the server that a descriptor has no option for: HBase writes those in capitals
- * (IS_MOB, NORMALIZATION_ENABLED, `coprocessor$1`), and some of them no shell unsets.
+ * Rowan's own metadata, and server attributes for which a descriptor has no option. HBase writes those in capitals
+ * (IS_MOB, NORMALIZATION_ENABLED, `coprocessor$1`), and the shell cannot unset some of them.
  */
 function isKeptByOthers(name: string, stamps: ReadonlySet<string>): boolean {
   return stamps.has(name) || name.startsWith('rowan.') || /^[A-Z][A-Z0-9_]*$|^coprocessor\$/.test(name);
 }
 
-/** Record types that the table was written with and that nobody declares. */
+/** Record types that are stamped in the table but not declared. */
 export function undeclaredRecords(table: TableSchema, live: TableDescriptor): UnmanagedSetting[] {
   const declared = new Set([
     ...Object.keys(stampedDescriptor(table).metadata),
@@ -194,17 +194,17 @@ function stampSteps(table: TableSchema, live: TableDescriptor): SchemaStep[] {
 
 function stampReason(before: string | undefined, after: string): string {
   const now = readStamp(after);
-  if (typeof now === 'string') return 'What rows are written with is noted.';
+  if (typeof now === 'string') return 'The stamp records how rows are written.';
   const name = now.entity ?? 'The entity';
   const old = before === undefined ? undefined : readStamp(before);
   if (old === undefined || typeof old === 'string') return `${name} is new in this table.`;
   const known = new Set(old.columns.map((column) => `${column.family}:${column.qualifier}`));
   const added = now.columns.filter(({ family, qualifier }) => !known.has(`${family}:${qualifier}`));
-  if (added.length === 0) return `What is noted of ${name} is brought up to date.`;
+  if (added.length === 0) return `The stamp of ${name} is updated.`;
   return `${name} has new columns: ${added.map(({ property, family }) => `${property ?? ''} in ${family}`).join(', ')}.`;
 }
 
-/** None where the server would refuse them. */
+/** Empty if the server would refuse the splits. */
 function splitSteps(
   table: TableSchema,
   { descriptor, splitKeys, splitsItself = false }: TableState,
@@ -216,7 +216,7 @@ function splitSteps(
       id: `split:${descriptor.name}/${toStringBinary(key)}`,
       kind: 'split',
       class: 'online',
-      why: 'A region is to begin here, and none does.',
+      why: 'A region is declared to begin here.',
       table: descriptor.name,
       to: toHex(key),
     }));
@@ -237,8 +237,8 @@ function moveSteps({ entities, descriptor }: TableSchema, live: TableDescriptor)
         kind: 'move-columns',
         class: ends ? 'manual' : 'online',
         why: ends
-          ? `${names} of ${entity.name} may stand where it stood before. Its rows end, and what is moved would not: wait until those that were written before have ended, then say so with database.schema.settleColumns(), and leave out \`was\`.`
-          : `Each value of ${names} that stands where it stood before is moved, with its versions and times; then every row is looked at again.`,
+          ? `${names} of ${entity.name} may still be at its former place. The rows have a time to live, which moved values would lose: wait until the old rows have expired, then call database.schema.settleColumns() and remove \`was\`.`
+          : `Each value of ${names} at its former place is moved, with its versions and timestamps; then every row is checked again.`,
         table: descriptor.name,
         option: entity.name,
         from: left.map(placeOf),
@@ -257,7 +257,7 @@ function upgradeSteps({ entities, descriptor }: TableSchema, live: TableDescript
         id: `upgrade-rows:${descriptor.name}/${name}`,
         kind: 'upgrade-rows',
         class: 'online',
-        why: `Each row of ${name} that was written as version ${from}${version - from > 1 ? ' or later' : ''} is written as version ${version}, at the times of its cells; then the marker of every row is looked at again.`,
+        why: `Each row of ${name} that was written as version ${from}${version - from > 1 ? ' or later' : ''} is rewritten as version ${version}, at the timestamps of its cells; then the marker of every row is checked again.`,
         table: descriptor.name,
         option: name,
         from,
@@ -277,7 +277,7 @@ function dropColumnSteps({ entities, descriptor }: TableSchema, live: TableDescr
         id: `drop-column:${descriptor.name}/${entity.name}/${place}`,
         kind: 'drop-column',
         class: 'data-loss',
-        why: `${entity.name} was written with ${what}${property === undefined ? '' : ` ("${property}")`} and does not declare it: its cells are removed from each row, with every version; then every row is looked at again, and the table's note of it is forgotten.`,
+        why: `${entity.name} was written with ${what}${property === undefined ? '' : ` ("${property}")`} but no longer declares it: its cells are deleted from each row, in every version; then every row is checked again, and the column is removed from the stamp.`,
         table: descriptor.name,
         family,
         option: entity.name,
@@ -296,7 +296,7 @@ function retireSteps({ retired, descriptor }: TableSchema, live: TableDescriptor
         id: `retire:${descriptor.name}/${entity.name}`,
         kind: 'retire',
         class: 'data-loss',
-        why: `${entity.name} is retired: each of its rows is removed, with every version; then every row is looked at again, its indexes are removed, and what the table notes of it is forgotten.`,
+        why: `${entity.name} is retired: each of its rows is deleted, in every version; then every row is checked again, and its indexes and its stamp are removed.`,
         table: descriptor.name,
         option: entity.name,
         from: stamp.key,
@@ -319,7 +319,7 @@ function compactSteps(
     id: `compact:${table}/${family}`,
     kind: 'compact',
     class: 'rewrite',
-    why: `A major compaction writes the family's files anew, with the new ${options.join(', ')}. It may be left to the server.`,
+    why: `A major compaction rewrites the family's files with the new ${options.join(', ')}. The server's next regular one would do the same.`,
     table,
     family,
   }));

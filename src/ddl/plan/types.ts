@@ -2,9 +2,9 @@ import { InvalidArgumentError } from '../../errors.js';
 import type { StoredIndex } from '../../features/indexes/states.js';
 import type { TableDescriptor } from '../../table/index.js';
 
-/** What a plan of a schema is made of: plain values, so that it can be printed, kept and compared. */
+/** The types of a schema plan: plain values, so that it can be printed, stored and compared. */
 
-/** What a step costs; docs/schema.md says what `apply` does with each. */
+/** The cost of a step. How `apply` treats each: docs/schema.md. */
 export type StepClass = 'online' | 'rewrite' | 'meaning' | 'offline' | 'data-loss' | 'manual';
 
 export type StepKind =
@@ -14,44 +14,47 @@ export type StepKind =
   | 'drop-family'
   /** One option or setting of a table or family. */
   | 'set'
-  /** What the table's metadata keeps of an entity. */
+  /** The stamp of an entity in the table's metadata. */
   | 'stamp'
   | 'register-schema'
-  /** Values of an entity's columns that still stand where they stood before. */
+  /** Values of an entity's columns that are still at their former places. */
   | 'move-columns'
-  /** Rows of an entity that were written as an older version. */
+  /** Rows of an entity with an older schema version. */
   | 'upgrade-rows'
-  /** What stands in a column that an entity does not declare any more. */
+  /** The cells of a column that an entity no longer declares. */
   | 'drop-column'
-  /** The rows of an entity that is used no more. */
+  /** The rows of a retired entity. */
   | 'retire'
-  /** Entries of an index for the rows that are there. */
+  /** Index entries for existing rows. */
   | 'build-index'
-  /** The entries of an index that is not declared. */
+  /** The entries of an index that is no longer declared. */
   | 'drop-index'
   | 'split'
   | 'compact'
   | 'job';
 
-/** One step from the tables as they are to those declared. */
+/** One step from the existing tables to the declared ones. */
 export interface SchemaStep {
-  /** Stable from run to run: `versions:shop:crm/d`, `drop-family:shop:crm/old`. */
+  /** Stable between runs: `versions:shop:crm/d`, `drop-family:shop:crm/old`. */
   readonly id: string;
   readonly kind: StepKind;
   readonly class: StepClass;
-  /** A sentence. */
+  /** The reason, as a sentence. */
   readonly why: string;
-  /** "namespace:name"; of `create-namespace` the namespace. */
+  /** "namespace:name"; for `create-namespace` the namespace. */
   readonly table: string;
   readonly family?: string;
-  /** Of `set`: as in `@Table`; of settings `configuration.hbase.x`, `metadata.x`. Of `stamp`: the name in the metadata. */
+  /**
+   * For `set`: the option as in `@Table`; for settings `configuration.hbase.x`, `metadata.x`. For `stamp`: the name in
+   * the metadata.
+   */
   readonly option?: string;
-  /** Undefined: it is not there, or is to be removed. */
+  /** Undefined if there is no value before, or (`to`) after the step. */
   readonly from?: unknown;
   readonly to?: unknown;
 }
 
-/** Something that a table has and its declaration does not speak of. */
+/** A setting that a table has and its declaration does not mention. */
 export interface UnmanagedSetting {
   readonly table: string;
   readonly family?: string;
@@ -60,52 +63,52 @@ export interface UnmanagedSetting {
   readonly value: string;
 }
 
-/** What no step mends. */
+/** A problem that no step solves. */
 export interface Contradiction {
   readonly table: string;
-  /** What is wrong, and what to do. */
+  /** What is wrong, and what to do about it. */
   readonly message: string;
 }
 
 export interface SchemaPlan {
-  /** In the order in which they are done. Empty: everything is as declared, but for contradictions. */
+  /** In the order of execution. Empty if tables and declarations agree, apart from contradictions. */
   readonly steps: readonly SchemaStep[];
   readonly unmanaged: readonly UnmanagedSetting[];
   readonly contradictions: readonly Contradiction[];
-  /** Of the steps and contradictions: the first 16 hex digits of a SHA-256. */
+  /** Covers steps and contradictions: the first 16 hex digits of a SHA-256. */
   readonly checksum: string;
 }
 
-/** A table as it is, or as a snapshot has it. */
+/** A table as it exists, or as recorded in a snapshot. */
 export interface TableState {
   readonly descriptor: TableDescriptor;
-  /** Where regions begin, without the first. */
+  /** The start keys of all regions but the first. */
   readonly splitKeys: readonly Uint8Array[];
   /** A disabled table cannot be split or compacted. */
   readonly enabled: boolean;
-  /** Whether the service alone decides where regions begin: nothing is split then. */
+  /** Whether the service alone decides where regions begin, so that no splits are planned. */
   readonly splitsItself?: boolean;
 }
 
-/** Tables as they are: what a declaration is held against. */
+/** The existing tables, with which declarations are compared. */
 export interface SchemaState {
   readonly namespaces: ReadonlySet<string>;
   readonly tables: ReadonlyMap<string, TableState>;
-  /** What is stored of the indexes of each declared table, by id in hex; undefined: nobody has looked. */
+  /** The stored indexes of each declared table, by id in hex; undefined if they were not read. */
   readonly indexes?: ReadonlyMap<string, ReadonlyMap<string, StoredIndex>>;
 }
 
 export interface PlanOptions {
-  /** Unset what tables have and declarations do not speak of. Default false. */
+  /** Whether to unset settings that tables have and declarations do not mention. Default false. */
   readonly prune?: boolean;
 }
 
-/** Which steps of a plan may be done: what `--allow` says. */
+/** Decides which steps of a plan may be applied, by `--allow`. */
 
 /** `meaning`, `offline`, or `data-loss:` and the id of a step. */
 export type Allowance = 'meaning' | 'offline' | `data-loss:${string}`;
 
-/** Steps that are done, and those that wait for a word. */
+/** Steps that are applied, and steps that need an allowance. */
 export interface Admission {
   readonly admitted: readonly SchemaStep[];
   readonly held: readonly SchemaStep[];
@@ -115,8 +118,9 @@ const FREE: ReadonlySet<StepClass> = new Set(['online', 'rewrite']);
 const BY_CLASS: ReadonlySet<string> = new Set(['meaning', 'offline']);
 
 /**
- * @throws InvalidArgumentError on an allowance that is none, or that names no step of the plan that loses data: a name
- * mistyped is not to pass for nothing allowed.
+ * Selects the steps to apply.
+ * @throws InvalidArgumentError on an unknown allowance, or one that names no data-loss step of the plan, so that a
+ * typing error is not ignored.
  */
 export function admit({ steps }: Pick<SchemaPlan, 'steps'>, allowances: readonly Allowance[]): Admission {
   if (!Array.isArray(allowances)) throw unknown(allowances, steps);
@@ -132,7 +136,7 @@ export function admit({ steps }: Pick<SchemaPlan, 'steps'>, allowances: readonly
     losses.has(step.id) ||
     (BY_CLASS.has(step.class) && (allowances as readonly string[]).includes(step.class));
   const admitted = steps.filter(isAdmitted);
-  // A family is only written anew for what was altered.
+  // A family is compacted only for options that were altered.
   const altered = new Set(
     admitted.filter(({ kind }) => kind === 'set').map(({ table, family }) => `${table}/${family}`),
   );

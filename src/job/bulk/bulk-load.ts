@@ -1,4 +1,7 @@
-/** Cells of a job into a table as files: sorted into runs by each split, merged and loaded when all are done. */
+/**
+ * Loads cells of a job into a table as files: each split sorts its cells into runs, which are merged and loaded at the
+ * end.
+ */
 
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
@@ -19,16 +22,16 @@ import { onePhase } from '../split-run.js';
 import type { JobPhase, SplitContext } from '../types.js';
 import { CellRuns, mergedRuns, type RunState } from './cell-runs.js';
 
-/** Where a bulk load sorts, and with HBase has its files. */
+/** The folder where a bulk load sorts, and, on HBase, creates its files. */
 export interface BulkFolder {
   /**
-   * A folder for what is sorted; it is the same when the job is gone on with. With HBase its files are made there too, so that region
-   * servers have to be able to read and move them.
+   * The folder for sorted runs. It must be the same when the job is resumed. On HBase the HFiles are created there too,
+   * so region servers must be able to read and move them.
    */
   readonly folder: string;
-  /** That folder as the region servers name it. Default: `file://` and its path. */
+  /** The folder as region servers name it. Default: `file://` and its path. */
   readonly uri?: string;
-  /** Of HBase's files. Default `NONE`. */
+  /** Compression of HFiles. Default `NONE`. */
   readonly compression?: BulkCompression;
 }
 
@@ -40,10 +43,12 @@ export class BulkTarget {
     private readonly options: BulkFolder,
   ) {
     if (typeof options?.folder !== 'string' || options.folder === '') {
-      throw new InvalidArgumentError('A bulk load needs a folder to sort in: give `folder`.');
+      throw new InvalidArgumentError('A bulk load needs a folder for sorting: set `folder`.');
     }
     if (engine.bulkLoad === undefined) {
-      throw new UnsupportedError(`The engine "${engine.name}" has no bulk load. Write the rows.`);
+      throw new UnsupportedError(
+        `The engine "${engine.name}" has no bulk load. Write the rows with puts instead.`,
+      );
     }
   }
 
@@ -51,7 +56,7 @@ export class BulkTarget {
     return `bulk load of ${this.table} through ${this.options.folder}`;
   }
 
-  /** Runs of one split. */
+  /** Opens the runs of one split. */
   runs({
     job,
     run,
@@ -61,7 +66,7 @@ export class BulkTarget {
     return CellRuns.open(this.folderOf(job, run), split, resumed as RunState | undefined);
   }
 
-  /** Loads what the splits have left. Loading it again changes nothing. Counters: `files`, `file bytes`. */
+  /** Loads the runs of all splits. Loading them again changes nothing. Counters: `files`, `file bytes`. */
   async load(kept: ReadonlyMap<number, JsonValue>, context: SplitContext): Promise<void> {
     const { folder: _, ...options } = this.options;
     const splits = [...kept].sort(([a], [b]) => a - b);
@@ -77,15 +82,15 @@ export class BulkTarget {
     context.count('file bytes', loaded.bytes);
   }
 
-  /** Removes what was sorted. */
+  /** Removes the sorted runs. */
   async dispose(job: string, run: number): Promise<void> {
-    // Of runs that were begun again too.
+    // Includes earlier runs of the job.
     for (let each = 0; each <= run; each++) {
       await rm(this.folderOf(job, each), { recursive: true, force: true });
     }
   }
 
-  /** Of a job's run: jobs of the same name on other engines have others. */
+  /** The folder of a job's run. Jobs of the same name on other engines have other folders. */
   private folderOf(job: string, run: number): string {
     const name = createHash('sha256')
       .update(JSON.stringify([job, this.table]))
@@ -94,7 +99,7 @@ export class BulkTarget {
   }
 }
 
-/** The phase that loads what the splits of another phase have left. */
+/** The phase that loads what the splits of another phase have sorted. */
 export function loadPhase(
   load: (kept: ReadonlyMap<number, JsonValue>, context: SplitContext) => Promise<void>,
   from: number,
@@ -105,14 +110,14 @@ export function loadPhase(
   });
 }
 
-/** A put, or a row with its cells; also as it comes from another thread, which leaves no classes. */
+/** A put, or a row with its cells; also as received from another thread, where class instances become plain objects. */
 export interface RowItem {
   readonly row: Uint8Array;
   readonly cells: readonly (MutationCell & { readonly ttl?: number })[];
   readonly ttl?: number | undefined;
 }
 
-/** Its cells; those without a timestamp are of `now`. @throws InvalidArgumentError for what is none. */
+/** The row of the item. Cells without a timestamp get `now`. @throws InvalidArgumentError for an invalid item. */
 export function rowOfItem(item: RowItem, now: number): Result {
   if (!(item?.row instanceof Uint8Array) || !Array.isArray(item.cells)) {
     throw new InvalidArgumentError(`A bulk load takes Puts and Results, not ${describe(item)}.`);

@@ -6,13 +6,14 @@ import { HFileReader, HFileWriter } from '../../hadoop/hfile/index.js';
 import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
 /**
- * Rows of cells that wait to be sorted, as bytes of one buffer: however many there are, they are one object to the garbage collector.
+ * Rows of cells waiting to be sorted, as bytes of one buffer, so that they are one object to the garbage collector.
  *
  *     row:   length (4) | cells (4) | row | cell*
- *     cell:  family (4) | type (8) | timestamp (8) | life (8) | qualifier length (4) | value length (4) | qualifier | value
+ *     cell:  family (4) | type (8) | timestamp (8) | ttl (8) | qualifier length (4) | value length (4) | qualifier |
+ *     value
  *
- * A family is its number in the order in which families came; a life is NaN where a cell has none of its own. Numbers are little-endian,
- * type, timestamp and life doubles: whoever writes the cells checks them.
+ * A family is stored as its index in the order in which families first occurred; ttl is NaN for a cell without one.
+ * Numbers are little-endian; type, timestamp and ttl are doubles. The final writer of the cells validates them.
  */
 
 const ROW_HEAD = 8;
@@ -20,10 +21,10 @@ const CELL_HEAD = 36;
 const FIRST_BYTES = 64 << 10;
 
 export class RowArena {
-  /** Bytes that are used. */
+  /** Number of bytes in use. */
   size = 0;
   private bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
-  /** Where rows begin. */
+  /** Offsets of the rows. */
   private starts: number[] = [];
   private readonly families: string[] = [];
 
@@ -53,19 +54,19 @@ export class RowArena {
     this.size = at;
   }
 
-  /** Forgets all rows: cells that were given out are not to be used any more. */
+  /** Removes all rows. Cells returned earlier become invalid. */
   clear(): void {
     this.size = 0;
     this.starts = [];
   }
 
-  /** The cells of all rows in their order, of each place the last; of one row at a time. */
+  /** Yields the cells of each row in order. Of several cells at the same place, the last one added is returned. */
   *rows(): Generator<readonly Cell[]> {
     const order = this.starts.sort((a, b) => this.compareRows(a, b));
     for (let at = 0; at < order.length; ) {
       const first = order[at]!;
       const cells = this.cellsOf(first);
-      // The order is stable: what came later stands behind.
+      // The sort is stable, so later cells follow earlier ones.
       while (++at < order.length && this.compareRows(first, order[at]!) === 0) {
         cells.push(...this.cellsOf(order[at]!));
       }
@@ -120,7 +121,7 @@ export class RowArena {
   }
 }
 
-/** By family, qualifier, newest first, the higher type first. */
+/** Orders by family, qualifier, newest first, then higher type first. */
 export function compareInRow(a: Cell, b: Cell): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type;
@@ -137,22 +138,22 @@ function lastOfEachPlace(cells: Cell[]): readonly Cell[] {
   return cells;
 }
 
-/** Sorts more cells than fit into memory: sorted runs in files (HFiles, one of each family), merged afterwards. */
+/** Sorts more cells than fit into memory: sorted runs in files (HFiles, one for each family) are merged at the end. */
 
-/** Bytes of cells of one split that are sorted in memory. */
+/** How many bytes of cells one split sorts in memory. */
 const RUN_BYTES = 32 << 20;
-/** Cells that are given on together. */
+/** How many cells are passed on together. */
 const LIST = 1024;
-/** Files that are merged at once. */
+/** How many files are merged at a time. */
 export const MOST_MERGED = 64;
 
-/** What a split keeps with its checkpoint: its files, in the order in which they were written. */
+/** What a split stores with its checkpoint: its files, in the order in which they were written. */
 export interface RunState {
   readonly files: readonly string[];
   readonly [name: string]: JsonValue;
 }
 
-/** By row, family, qualifier, newest first, the higher type first. */
+/** Orders by row, family, qualifier, newest first, then higher type first. */
 function comparePlaces(a: Cell, b: Cell): number {
   return compareBytes(a.row, b.row) || compareInRow(a, b);
 }
@@ -168,7 +169,7 @@ export class CellRuns {
     private readonly runBytes: number,
   ) {}
 
-  /** Goes on after the files of a checkpoint; what an earlier attempt wrote behind it is removed. */
+  /** Resumes after the files of a checkpoint. Files that an earlier attempt wrote after it are removed. */
   static async open(
     folder: string,
     split: number,
@@ -196,7 +197,7 @@ export class CellRuns {
     return { files: this.files };
   }
 
-  /** Writes what is in memory in its order, each family to a file of its own. */
+  /** Writes the cells in memory in order, each family to a file of its own. */
   private async spill(): Promise<void> {
     const files = new Map<string, RunFile>();
     try {
@@ -222,7 +223,7 @@ export class CellRuns {
   }
 }
 
-/** A run that is written: sorted cells of one family. */
+/** A run being written: sorted cells of one family. */
 class RunFile {
   private constructor(
     readonly path: string,
@@ -236,7 +237,7 @@ class RunFile {
     return new RunFile(path, handle, new HFileWriter(output, { family, bloom: false }));
   }
 
-  /** Whether `drain` is to be waited for before the next cell. */
+  /** Whether `drain` must be awaited before the next cell. */
   get full(): boolean {
     return this.writer.full;
   }
@@ -275,8 +276,9 @@ async function writeRun(path: string, family: string, cells: CellStream): Promis
 }
 
 /**
- * The cells of all runs in order, in lists, of each place that of the last run. Runs are given in their order. Many are merged into fewer first.
- * @throws CorruptionError for a file that is not what was written.
+ * Yields the cells of all runs in order, in lists. Of several cells at one place, the one of the last run wins; runs
+ * are given in their order. Too many runs are first merged into fewer.
+ * @throws CorruptionError for a file that differs from what was written.
  */
 export async function* mergedRuns(
   folder: string,
@@ -288,7 +290,7 @@ export async function* mergedRuns(
   yield* merge(open.map((name) => join(folder, name)));
 }
 
-/** Runs of several families become runs of one each. */
+/** Merges runs, separately for each family. */
 async function mergeSome(
   folder: string,
   runs: readonly string[],
@@ -302,7 +304,7 @@ async function mergeSome(
     if (own === undefined) byFamily.set(family, [name]);
     else own.push(name);
   }
-  // As many families as files: there is nothing to be merged.
+  // With as many families as files there is nothing to merge.
   if (byFamily.size === runs.length) return runs;
   const merged: string[] = [];
   for (const [family, own] of byFamily) {
@@ -328,7 +330,7 @@ async function familyOf(path: string): Promise<string> {
   }
 }
 
-/** A run that is read, at its next cell. */
+/** A run being read, positioned at its next cell. */
 class OpenRun {
   cell: Cell;
   private cells: readonly Cell[];
@@ -337,7 +339,7 @@ class OpenRun {
 
   private constructor(
     private readonly reader: HFileReader,
-    /** Of the same place the cell of the greater rank is right. */
+    /** Of several cells at one place, the one with the highest rank wins. */
     readonly rank: number,
     first: { readonly cells: readonly Cell[]; readonly next: number },
   ) {
@@ -351,14 +353,14 @@ class OpenRun {
     return new OpenRun(reader, rank, (await reader.block(0))!);
   }
 
-  /** Goes to the next cell of the block that is read; false: `load` the next. */
+  /** Moves to the next cell in the loaded block; false: `load` the next block. */
   step(): boolean {
     if (++this.at >= this.cells.length) return false;
     this.cell = this.cells[this.at]!;
     return true;
   }
 
-  /** False at the end. */
+  /** Loads the next block; false at the end. */
   async load(): Promise<boolean> {
     const block = await this.reader.block(this.next);
     if (block === undefined) return false;
@@ -407,7 +409,7 @@ async function* merge(paths: readonly string[]): AsyncGenerator<readonly Cell[],
   }
 }
 
-/** Puts the first of a heap, which has changed, where it belongs. */
+/** Restores the heap order after its first element has changed. */
 function sink(heap: OpenRun[]): void {
   const first = heap[0];
   if (first === undefined) return;

@@ -13,12 +13,12 @@ import { FileScanner, fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './
  *     header  "Obj" 01 | map of avro.schema and avro.codec | sync marker (16)
  *     block   number of values (long) | bytes of the data (long) | data, by the codec | sync marker (16)
  *
- * Numbers are zigzag varints. The codecs `null` and `deflate` are known.
+ * Numbers are zigzag varints. The supported codecs are `null` and `deflate`.
  */
 
 const MAGIC = Buffer.from('Obj\x01', 'latin1');
 export const SYNC_BYTES = 16;
-/** Data of a block, packed or not, is no longer than this. */
+/** The largest size of a block's data, compressed or not. */
 const LARGEST_BLOCK = 256 << 20;
 /** The 10 bytes of single-object encoding before each value. */
 const SINGLE_OBJECT_HEADER = 10;
@@ -30,15 +30,18 @@ export interface ContainerHeader {
   readonly schema: AvroSchema;
   readonly codec: 'null' | 'deflate';
   readonly sync: Uint8Array;
-  /** Where the first block begins. */
+  /** Offset of the first block. */
   readonly end: number;
 }
 
-/** Writes the parts of a file whose blocks are deflated. */
+/** Writes a container file with deflated blocks. */
 export class ContainerWriter {
   private readonly codec: AvroCodec<unknown>;
 
-  /** @throws SchemaError when it is no Avro schema. */
+  /**
+   * Creates a writer.
+   * @throws SchemaError when the schema is invalid.
+   */
   constructor(
     private readonly schema: AvroSchema,
     private readonly sync: Uint8Array,
@@ -58,7 +61,10 @@ export class ContainerWriter {
     return Buffer.concat([MAGIC, long(meta.length), ...entries, long(0), this.sync]);
   }
 
-  /** @throws RowanError `ERR_CODEC` for a value that the schema cannot hold. */
+  /**
+   * Encodes a block.
+   * @throws RowanError `ERR_CODEC` for a value that does not fit the schema.
+   */
   async block(values: readonly unknown[]): Promise<Buffer> {
     const data = await deflate(
       Buffer.concat(values.map((value) => this.codec.encode(value).subarray(SINGLE_OBJECT_HEADER))),
@@ -67,17 +73,17 @@ export class ContainerWriter {
   }
 }
 
-/** Undefined: the bytes end within the header. @throws CorruptionError, UnsupportedError. */
+/** Parses the header. Undefined: the bytes end within it. @throws CorruptionError, UnsupportedError. */
 export function readHeader(bytes: Uint8Array): ContainerHeader | undefined {
   if (!MAGIC.equals(bytes.subarray(0, Math.min(MAGIC.length, bytes.length)))) {
     if (bytes.length < MAGIC.length) return undefined;
-    throw new CorruptionError('it does not begin as an Avro container file does');
+    throw new CorruptionError('it does not begin with the magic bytes of an Avro container file');
   }
   const cursor = new LongReader(bytes, MAGIC.length);
   const meta = new Map<string, string>();
   for (let count = cursor.long(); count !== 0; count = cursor.long()) {
     if (count === undefined) return undefined;
-    // A count below 0 is followed by the bytes of the entries.
+    // A negative count is followed by the size of the entries in bytes.
     if (count < 0) cursor.long();
     for (let entry = Math.abs(count); entry > 0; entry--) {
       const name = cursor.text();
@@ -91,7 +97,7 @@ export function readHeader(bytes: Uint8Array): ContainerHeader | undefined {
   const codec = meta.get('avro.codec') ?? 'null';
   if (codec !== 'null' && codec !== 'deflate') {
     throw new UnsupportedError(
-      `Avro files packed with "${codec}" cannot be read: write them with "deflate" or "null".`,
+      `Avro files with the codec "${codec}" are not supported: write them with "deflate" or "null".`,
     );
   }
   return { schema: schemaOf(meta.get('avro.schema')), codec, sync: bytes.slice(cursor.at, end), end };
@@ -105,7 +111,7 @@ function schemaOf(text: string | undefined): AvroSchema {
   }
 }
 
-/** The counts before a block's data; undefined: the bytes end within them. @throws CorruptionError. */
+/** Parses the counts before a block's data; undefined: the bytes end within them. @throws CorruptionError. */
 export function readBlockCounts(
   bytes: Uint8Array,
 ): { readonly values: number; readonly length: number; readonly at: number } | undefined {
@@ -119,13 +125,13 @@ export function readBlockCounts(
   return { values, length, at: cursor.at };
 }
 
-/** The values' bytes of a block. @throws CorruptionError. */
+/** Decompresses the values of a block. @throws CorruptionError. */
 export async function unpackBlock(data: Uint8Array, codec: ContainerHeader['codec']): Promise<Buffer> {
   if (codec === 'null') return Buffer.from(data.buffer, data.byteOffset, data.length);
   try {
     return await inflate(data, { maxOutputLength: LARGEST_BLOCK });
   } catch (cause) {
-    throw new CorruptionError(`a block cannot be unpacked: ${(cause as Error).message}`, { cause });
+    throw new CorruptionError(`a block cannot be decompressed: ${(cause as Error).message}`, { cause });
   }
 }
 
@@ -146,13 +152,13 @@ class LongReader {
       if (byte < 0x80) return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
       scale *= 128;
     }
-    throw new CorruptionError('a number has no end');
+    throw new CorruptionError('a number is too long');
   }
 
   text(): string | undefined {
     const length = this.long();
     if (length === undefined || this.at + length > this.bytes.length) return undefined;
-    if (length < 0) throw new CorruptionError('a text of the header has a negative length');
+    if (length < 0) throw new CorruptionError('a string in the header has a negative length');
     const text = Buffer.from(this.bytes.buffer, this.bytes.byteOffset + this.at, length).toString();
     this.at += length;
     return text;
@@ -164,7 +170,7 @@ function lengthAnd(bytes: Uint8Array): Buffer {
 }
 
 function long(value: number): Buffer {
-  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError(`${value} is no length.`);
+  if (!Number.isSafeInteger(value) || value < 0) throw new InvalidArgumentError(`${value} is not a length.`);
   const bytes: number[] = [];
   let rest = value * 2;
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
@@ -172,15 +178,15 @@ function long(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The values of Avro container files as rows of a table, so that a job reads them as any other. */
+/** Presents the values of Avro container files as rows of a table, so that a job reads them like any other source. */
 
 const FIRST_READ = 64 << 10;
-/** A header is no longer than this. */
+/** The largest header, in bytes. */
 const LARGEST_HEADER = 16 << 20;
-/** Bytes that the two counts of a block may take. */
+/** The largest size of a block's two counts, in bytes. */
 const COUNTS = 20;
 
-/** A row that is one value of a file: the place of its block and its number in it (4 bytes). */
+/** A row that holds one value of a file: the offset of its block and its index in it (4 bytes). */
 export class AvroRow extends Result {
   constructor(
     row: Uint8Array,
@@ -191,7 +197,7 @@ export class AvroRow extends Result {
   }
 }
 
-/** Each file is one split. */
+/** Avro files as a source; each file is one split. */
 export class AvroFiles implements JobReadable {
   readonly name = 'values of Avro files';
   readonly ranges: readonly RowRange[];
@@ -203,7 +209,10 @@ export class AvroFiles implements JobReadable {
     this.ranges = rangesOfFiles(paths.length);
   }
 
-  /** @throws InvalidArgumentError, CorruptionError, UnsupportedError for a file that cannot be read. */
+  /**
+   * Opens the files.
+   * @throws InvalidArgumentError, CorruptionError, UnsupportedError for a file that cannot be read.
+   */
   static async open(paths: readonly string[]): Promise<AvroFiles> {
     return new AvroFiles(paths, await Promise.all(paths.map(headerOf)));
   }
@@ -231,7 +240,8 @@ async function headerOf(path: string): Promise<ContainerHeader> {
       const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
       const header = readHeader(bytes.subarray(0, bytesRead));
       if (header !== undefined) return header;
-      if (wanted >= Math.min(size, LARGEST_HEADER)) throw new CorruptionError('its header has no end');
+      if (wanted >= Math.min(size, LARGEST_HEADER))
+        throw new CorruptionError('its header is incomplete or too large');
     }
   } catch (error) {
     throw damaged(path, 0, error);
@@ -254,7 +264,7 @@ class AvroScanner extends FileScanner {
   private at = 0;
   private left = 0;
   private index = 0;
-  /** Where the block that is being read begins, and the one behind it. */
+  /** The offset of the present block, and of the next one. */
   private block: number;
   private behind: number;
 
@@ -263,7 +273,7 @@ class AvroScanner extends FileScanner {
     private readonly file: number,
     private readonly header: ContainerHeader,
     offset: number,
-    /** Values of the first block that are done. */
+    /** How many values of the first block are already done. */
     private done: number,
   ) {
     super(path);
@@ -307,7 +317,7 @@ class AvroScanner extends FileScanner {
     const body = await this.readAt(this.block + counts.at, counts.length + SYNC_BYTES);
     if (body.length < counts.length + SYNC_BYTES) throw new CorruptionError('it ends within a block');
     if (Buffer.compare(body.subarray(counts.length), this.header.sync) !== 0) {
-      throw new CorruptionError('a block does not end with the marker of the file');
+      throw new CorruptionError('a block does not end with the sync marker of the file');
     }
     this.data = await unpackBlock(body.subarray(0, counts.length), this.header.codec);
     this.values.check(this.data, counts.values);

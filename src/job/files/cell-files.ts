@@ -1,4 +1,6 @@
-/** Files of rows with their cells (sequence files, HFiles) as rows of a table, so that a job reads them as any other. */
+/**
+ * Presents files of rows and cells (sequence files, HFiles) as a table, so that a job reads them like any other source.
+ */
 
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,23 +12,23 @@ import { type Cell, Result, type ResultScanner, type Scan } from '../../table/in
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner, fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
-/** `hbase`: sequence files of HBase's Export; `hfile`: HFiles. */
+/** `hbase`: sequence files written by HBase's Export; `hfile`: HFiles. */
 export type CellFileFormat = 'hbase' | 'hfile';
 
-/** Rows that stand together in a file. */
+/** Rows stored together in a file. */
 interface FilePart {
   readonly offset: number;
   readonly next: number;
   readonly rows: readonly Result[];
 }
 
-/** A file that is read part by part: the one at `offset`, 0 or `next` of a part. */
+/** A file that is read part by part: the part at `offset`, which is 0 or `next` of another part. */
 interface PartReader {
   part(offset: number): Promise<FilePart | undefined>;
   close(): Promise<void>;
 }
 
-/** A row that is a part of a file: where it begins, and the rows in it. */
+/** A row that represents a part of a file: its offset, and the rows in it. */
 export class PartRow extends Result {
   constructor(
     place: Uint8Array,
@@ -39,7 +41,7 @@ export class PartRow extends Result {
   }
 }
 
-/** Each file is one split. */
+/** Cell files as a source; each file is one split. */
 export class CellFiles implements JobReadable {
   readonly name = 'files of cells';
   readonly ranges: readonly RowRange[];
@@ -47,14 +49,14 @@ export class CellFiles implements JobReadable {
   private constructor(
     readonly paths: readonly string[],
     private readonly format: CellFileFormat,
-    /** As of `filesIdentity`. */
+    /** The result of `filesIdentity`. */
     readonly identity: string,
   ) {
     this.ranges = rangesOfFiles(paths.length);
   }
 
   /**
-   * Of files, and of all files of folders and of the folders in those but what begins with `_` or `.`, as Hadoop has it.
+   * Opens files, and all files in folders and their subfolders, except names that begin with `_` or `.`, like Hadoop.
    * @throws InvalidArgumentError when there is none; CorruptionError, UnsupportedError for one that cannot be read.
    */
   static async open(given: readonly string[], format: CellFileFormat): Promise<CellFiles> {
@@ -93,7 +95,7 @@ async function openFile(path: string, format: CellFileFormat): Promise<PartReade
   };
 }
 
-/** Cells in order as rows. */
+/** Groups sorted cells into rows. */
 export function rowsOf(cells: readonly Cell[]): Result[] {
   const rows: Result[] = [];
   let own: Cell[] = [];
@@ -125,7 +127,7 @@ class PartScanner extends FileScanner {
     if (this.ended) return undefined;
     if (this.reader === undefined) {
       this.reader = await openFile(this.path, this.format);
-      // What begins there is done.
+      // The part that begins there is already done.
       if (!this.inclusive) this.offset = (await this.reader.part(this.offset))?.next ?? this.offset;
     }
     const part = await this.reader.part(this.offset);

@@ -5,19 +5,20 @@ import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner, fileSize, placeOfRow, rowOfPlace } from './place.js';
 
-/** The lines of text files as rows of a table, so that a job reads them as any other. */
+/** Presents the lines of text files as rows of a table, so that a job reads them like any other source. */
 
 const CHUNK = 1 << 20;
 const PIECE_BYTES = 32 << 20;
 const NEWLINE = 0x0a;
 const QUOTE = 0x22;
-/** A line is no longer than this. */
+/** The longest line, in bytes. */
 const LONGEST_LINE = 64 << 20;
 
 /**
- * Each line is a row, whose only cell has the line, without its end, as its value. A piece of a file begins at the first
- * line that begins in it and ends with the last such line. `quoted`: a newline between double quotes is part of its line, as
- * in CSV; each file is one piece then, for nobody can tell from its middle what is between quotes.
+ * A source of lines. Each line is a row whose only cell has the line, without its terminator, as its value. A split of
+ * a file begins at the first line that begins in it and ends with the last such line. `quoted`: a newline between
+ * double quotes is part of its line, as in CSV; each file is then one split, since quoting cannot be determined from
+ * the middle of a file.
  */
 export class LineFiles implements JobReadable {
   readonly name = 'lines of files';
@@ -29,7 +30,7 @@ export class LineFiles implements JobReadable {
   ) {}
 
   /**
-   * `pieceBytes`: about how much of a file is one split; default 32 MiB.
+   * Opens the files. `pieceBytes`: the approximate size of a split; default 32 MiB.
    * @throws InvalidArgumentError for a file that cannot be read.
    */
   static async open(
@@ -60,14 +61,14 @@ export class LineFiles implements JobReadable {
   }
 }
 
-/** Lines are views of what was read; nothing is ever read into the same memory again. */
+/** Lines are views of the read buffer, which is never reused. */
 class LineScanner extends FileScanner {
   private buffer = Buffer.alloc(0);
-  /** Where the buffer begins in the file. */
+  /** The buffer's offset in the file. */
   private base: number;
-  /** Where the next line begins in the buffer. */
+  /** The next line's offset in the buffer. */
   private at = 0;
-  /** Up to where the end of that line was looked for, and whether that is between quotes. */
+  /** How far the end of that line was searched for, and whether that position is between quotes. */
   private searched = 0;
   private within = false;
   private atEnd = false;
@@ -94,7 +95,7 @@ class LineScanner extends FileScanner {
     return this.lineTo(newline);
   }
 
-  /** Waits only where more has to be read, not for each line. */
+  /** Waits only when more must be read, not for each line. */
   override async nextBatch(count: number): Promise<Result[]> {
     const rows: Result[] = [];
     while (rows.length < count) {
@@ -105,7 +106,7 @@ class LineScanner extends FileScanner {
     return rows;
   }
 
-  /** The next line, if all of it is in the buffer. */
+  /** The next line, if it is completely in the buffer. */
   private lineInBuffer(): Result | undefined {
     if (this.ended || this.handle === undefined || this.base + this.at >= this.end) return undefined;
     const newline = this.endInBuffer();
@@ -127,16 +128,16 @@ class LineScanner extends FileScanner {
     this.within = false;
   }
 
-  /** Goes to the first line that begins at the offset or behind it; behind it when the line there is done. */
+  /** Moves to the first line that begins at or after the offset; to the next one if the line there is already done. */
   private async begin(): Promise<void> {
     await this.openFile();
     if (this.inclusive && this.offset === 0) return;
-    // A line begins at the offset when the byte before it is the end of one.
+    // A line begins at the offset if the byte before it ends a line.
     if (this.inclusive) this.base = this.offset - 1;
     this.moveTo((await this.lineEnd()) + 1);
   }
 
-  /** Where the line that begins at `at` ends: at its newline, or at the end of the file. */
+  /** The end of the line that begins at `at`: its newline, or the end of the file. */
   private async lineEnd(): Promise<number> {
     for (;;) {
       const newline = this.endInBuffer();
@@ -151,7 +152,7 @@ class LineScanner extends FileScanner {
     }
   }
 
-  /** The newline of the line that begins at `at`; undefined when it is not in the buffer. */
+  /** The newline of the line that begins at `at`; undefined if it is not in the buffer. */
   private endInBuffer(): number | undefined {
     const { buffer } = this;
     for (;;) {
@@ -189,17 +190,20 @@ function withoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === 0x0d ? end - 1 : end;
 }
 
-/** Records of CSV (RFC 4180): fields between separators, in double quotes where they hold one, a quote or an end of a line. */
+/** CSV records (RFC 4180): separated fields, in double quotes if they contain a separator, a quote or a line end. */
 
-/** @throws InvalidArgumentError for what is no separator: one character, no quote and no end of a line. */
+/**
+ * Checks a separator.
+ * @throws InvalidArgumentError unless it is one character other than a quote or a line end.
+ */
 export function checkSeparator(separator: string): string {
   if (typeof separator === 'string' && separator.length === 1 && !/["\r\n]/.test(separator)) return separator;
-  throw new InvalidArgumentError(`The separator of CSV is one character, not ${describe(separator)}.`);
+  throw new InvalidArgumentError(`The separator of CSV must be one character, not ${describe(separator)}.`);
 }
 
-/** A record as a line, without its end. */
+/** Formats a record as a line, without a line end. */
 export function csvLine(fields: readonly string[], separator: string): string {
-  // Nobody could tell a record of one empty field from an empty line.
+  // Distinguishes a record with one empty field from an empty line.
   if (fields.length === 1 && fields[0] === '') return '""';
   return fields
     .map((field) =>
@@ -208,14 +212,14 @@ export function csvLine(fields: readonly string[], separator: string): string {
     .join(separator);
 }
 
-/** The fields of one record; none of an empty line. @throws InvalidArgumentError when it is no CSV. */
+/** Parses the fields of one record; an empty line has none. @throws InvalidArgumentError on invalid CSV. */
 export function csvFields(line: string, separator: string): string[] {
-  // Most records have no quotes, and are many.
+  // Fast path: most records have no quotes.
   if (line !== '' && !line.includes('"')) return line.split(separator);
   try {
     const records = parse(line, { delimiter: separator, relax_column_count: true, record_delimiter: '\n' });
     return records[0] ?? [];
   } catch (cause) {
-    throw new InvalidArgumentError(`It is no record of CSV: ${(cause as Error).message}.`, { cause });
+    throw new InvalidArgumentError(`Not a valid CSV record: ${(cause as Error).message}.`, { cause });
   }
 }

@@ -1,4 +1,4 @@
-/** Decodes a Parquet file in a thread that is ended when it takes too much time or memory. */
+/** Decodes a Parquet file in a thread that is terminated when it takes too much time or memory. */
 
 import { Worker } from 'node:worker_threads';
 import { CorruptionError, fromWire } from '../../errors.js';
@@ -7,10 +7,13 @@ import { threadFile } from '../../threads.js';
 import { type ParquetDecoder, type ParquetItem, ParquetRows } from './parquet-rows.js';
 import type { ParquetReply } from './parquet-thread.js';
 
-/** Objects of the thread, in MiB: those of 64 MiB of a file, many times over. */
+/** Heap limit of the thread in MiB: many times the objects of 64 MiB of a file. */
 const LARGEST_HEAP = 1024;
 
-/** @param timeoutMs what one piece of at most 50,000 rows and 64 MiB may take. */
+/**
+ * Creates a decoder.
+ * @param timeoutMs time limit for one piece of at most 50,000 rows and 64 MiB.
+ */
 export function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
   const file = threadFile('rowan-parquet-thread');
   return file === undefined ? new ParquetRows(path) : new ThreadDecoder(file, path, timeoutMs);
@@ -54,7 +57,7 @@ class ThreadDecoder implements ParquetDecoder {
       const settle = (finish: () => void): void => {
         clearTimeout(timer);
         worker.off('error', failed).off('exit', exited).off('message', answered);
-        // What comes after the time is nobody's.
+        // Errors after the time limit concern nobody.
         worker.on('error', () => {});
         finish();
       };
@@ -66,8 +69,8 @@ class ThreadDecoder implements ParquetDecoder {
   private failure(why: string, cause: unknown): CorruptionError {
     const said = cause instanceof Error ? `: ${cause.message}` : '';
     return new CorruptionError(
-      `${this.path} cannot be read as Parquet: ${why}${said}. A page of it is damaged, so copy the file again; ` +
-        'for a machine that is slower than that give timeoutMs.',
+      `${this.path} cannot be read as Parquet: ${why}${said}. A page is probably damaged: copy the file again; ` +
+        'on a slow machine, set a larger timeoutMs.',
       { cause, details: { file: this.path } },
     );
   }

@@ -1,4 +1,4 @@
-/** The rows of Parquet files as rows of a table, so that a job reads them as any other. */
+/** Presents the rows of Parquet files as rows of a table, so that a job reads them like any other source. */
 
 import { UnsupportedError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
@@ -8,7 +8,7 @@ import { parquetDecoder } from './parquet-decoder.js';
 import type { ParquetDecoder, ParquetItem } from './parquet-rows.js';
 import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
-/** A row that is one of a file: its number stands where others have a byte. */
+/** A row of a Parquet file, with its number in place of a byte offset. */
 export class ParquetRow extends Result {
   constructor(
     row: Uint8Array,
@@ -18,7 +18,7 @@ export class ParquetRow extends Result {
   }
 }
 
-/** Each file is one split. */
+/** Parquet files as a source; each file is one split. */
 export class ParquetFiles implements JobReadable {
   readonly name = 'rows of Parquet files';
   readonly ranges: readonly RowRange[];
@@ -30,7 +30,11 @@ export class ParquetFiles implements JobReadable {
     this.ranges = rangesOfFiles(paths.length);
   }
 
-  /** @throws CorruptionError naming a file that is none; UnsupportedError for one that cannot be unpacked, and without the package. */
+  /**
+   * Opens the files.
+   * @throws CorruptionError naming an invalid file; UnsupportedError for an unsupported compression, or if the package
+   * is missing.
+   */
   static async open(paths: readonly string[], timeoutMs: number): Promise<ParquetFiles> {
     const known = new Set(['UNCOMPRESSED', ...Object.keys(unpackers(await loadReader()))]);
     for (const path of paths) {
@@ -42,7 +46,7 @@ export class ParquetFiles implements JobReadable {
       const other = codecs.find((codec) => codec !== undefined && !known.has(codec));
       if (other !== undefined) {
         throw new UnsupportedError(
-          `${path} is packed by ${other}, and here are: ${[...known].join(', ')}. Write it with one of those.`,
+          `${path} is compressed with ${other}, which is not supported here. Supported: ${[...known].join(', ')}. Write the file with one of these.`,
           { details: { file: path, codec: other } },
         );
       }

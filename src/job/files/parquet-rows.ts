@@ -6,18 +6,18 @@ import { loadReader, naming, type OpenParquet, openParquet, unpackers } from './
 
 export type ParquetItem = Readonly<Record<string, unknown>>;
 
-/** Rows that are decoded at once at most, and bytes of them, unpacked, as the footer has it. */
+/** The largest number of rows, and of uncompressed bytes by the footer, that are decoded at a time. */
 const ROWS_AT_ONCE = 50_000;
 const BYTES_AT_ONCE = 64 << 20;
 
-/** What decodes the rows of one file. */
+/** Decodes the rows of one file. */
 export interface ParquetDecoder {
-  /** The rows from number `first` on; none behind the last. @throws CorruptionError naming the file. */
+  /** The rows from number `first` on; empty after the last. @throws CorruptionError naming the file. */
   rows(first: number): Promise<readonly ParquetItem[]>;
   close(): Promise<void>;
 }
 
-/** Decodes in this thread. */
+/** Decodes in the calling thread. */
 export class ParquetRows implements ParquetDecoder {
   private file: OpenParquet | undefined;
 
@@ -39,7 +39,7 @@ export class ParquetRows implements ParquetDecoder {
         compressors: unpackers(package_),
       });
       if (rows.length !== rowEnd - first || rows.some((row) => Object.values(row).some(isNone)))
-        throw new CorruptionError('it has fewer rows than it is said to have, or times that are none');
+        throw new CorruptionError('it has fewer rows than its footer says, or invalid times');
       return rows;
     });
   }
@@ -51,7 +51,7 @@ export class ParquetRows implements ParquetDecoder {
   }
 }
 
-/** Within one group of rows: of each column no more is unpacked than stands in it. */
+/** Stays within one row group, so that no more of each column is decompressed than the group has. */
 function endOf({ row_groups }: FileMetaData, first: number): number {
   let end = 0;
   for (const { num_rows, total_byte_size } of row_groups) {
@@ -64,7 +64,7 @@ function endOf({ row_groups }: FileMetaData, first: number): number {
   return end;
 }
 
-/** Absent values are null: undefined is what stands in rows that are said to be there, and are not. */
+/** Absent values are null; undefined marks rows that the footer promises but the file lacks. */
 function isNone(value: unknown): boolean {
   return value === undefined || (value instanceof Date && Number.isNaN(value.getTime()));
 }

@@ -1,4 +1,4 @@
-/** Parquet, by the packages hyparquet and hyparquet-writer, which are installed where files of it are read or written. */
+/** Parquet by the packages hyparquet and hyparquet-writer, which users install if they read or write such files. */
 
 import { type FileHandle, open } from 'node:fs/promises';
 import * as zlib from 'node:zlib';
@@ -8,7 +8,7 @@ import { CorruptionError, InvalidArgumentError, UnsupportedError } from '../../e
 import { toTagged } from '../../mapper/tagged.js';
 import { describe } from '../../table/checks.js';
 
-/** What the values of a column are. Null and undefined can stand in each. */
+/** The type of a column's values. Null and undefined are allowed in each. */
 export type ParquetType =
   | 'text'
   | 'boolean'
@@ -23,7 +23,7 @@ export type ParquetType =
 interface TypeRule {
   readonly type: BasicType;
   readonly what: string;
-  /** The value as the package takes it; undefined: it is none. */
+  /** Converts the value for the package; undefined if it is invalid. */
   take(value: unknown): unknown;
 }
 
@@ -36,7 +36,11 @@ function int64(value: unknown): bigint | undefined {
 }
 
 const RULES: Readonly<Record<ParquetType, TypeRule>> = {
-  text: { type: 'STRING', what: 'a text', take: (value) => (typeof value === 'string' ? value : undefined) },
+  text: {
+    type: 'STRING',
+    what: 'a string',
+    take: (value) => (typeof value === 'string' ? value : undefined),
+  },
   boolean: {
     type: 'BOOLEAN',
     what: 'true or false',
@@ -68,27 +72,30 @@ const RULES: Readonly<Record<ParquetType, TypeRule>> = {
     what: 'bytes',
     take: (value) => (value instanceof Uint8Array ? value : undefined),
   },
-  json: { type: 'JSON', what: 'a value of JSON', take: (value) => toTagged(value) },
+  json: { type: 'JSON', what: 'a JSON value', take: (value) => toTagged(value) },
 };
 
-/** A column of files that are written. */
+/** A column of a file to write. */
 export interface ParquetColumn extends TypeRule {
   readonly name: string;
 }
 
-/** @throws InvalidArgumentError when there are none, or one of no type. */
+/**
+ * Checks columns.
+ * @throws InvalidArgumentError when there are none, or one has an unknown type.
+ */
 export function parquetColumns(columns: Readonly<Record<string, ParquetType>>): ParquetColumn[] {
   const found = Object.entries(columns ?? {}).map(([name, type]) => {
     if (Object.hasOwn(RULES, type)) return { name, ...RULES[type] };
     throw new InvalidArgumentError(
-      `Column "${name}" of Parquet files is of ${describe(type)}. Types are: ${Object.keys(RULES).join(', ')}.`,
+      `Column "${name}" of Parquet files has the unknown type ${describe(type)}. Types are: ${Object.keys(RULES).join(', ')}.`,
     );
   });
   if (found.length > 0) return found;
-  throw new InvalidArgumentError('Files of Parquet need columns: names of properties, and their types.');
+  throw new InvalidArgumentError('Parquet files need columns: names of properties, and their types.');
 }
 
-/** A value of a column; null for none. @throws InvalidArgumentError when it is of another type. */
+/** Converts an item's value of a column; null if absent. @throws InvalidArgumentError when it has another type. */
 export function parquetValue(column: ParquetColumn, item: unknown): unknown {
   const value = (item as Readonly<Record<string, unknown>> | null | undefined)?.[column.name];
   if (value === undefined || value === null) return null;
@@ -99,12 +106,18 @@ export function parquetValue(column: ParquetColumn, item: unknown): unknown {
   );
 }
 
-/** @throws UnsupportedError when the package is not installed. */
+/**
+ * Loads the reader.
+ * @throws UnsupportedError when the package is not installed.
+ */
 export function loadReader(): Promise<typeof import('hyparquet')> {
   return import('hyparquet').catch(missing('hyparquet'));
 }
 
-/** @throws UnsupportedError when the package is not installed. */
+/**
+ * Loads the writer.
+ * @throws UnsupportedError when the package is not installed.
+ */
 export function loadWriter(): Promise<typeof import('hyparquet-writer')> {
   return import('hyparquet-writer').catch(missing('hyparquet-writer'));
 }
@@ -112,15 +125,15 @@ export function loadWriter(): Promise<typeof import('hyparquet-writer')> {
 function missing(name: string): (cause: unknown) => never {
   return (cause) => {
     throw new UnsupportedError(
-      `Files of Parquet need the package "${name}", which could not be loaded. Install it (npm install ${name}).`,
+      `Parquet files need the package "${name}", which could not be loaded. Install it (npm install ${name}).`,
       { cause, details: { package: name } },
     );
   };
 }
 
-/** No page is unpacked that is said to be larger. */
+/** Limit of a page's announced size. */
 const LARGEST_PAGE = 256 << 20;
-/** No footer is read that is said to be larger. */
+/** Limit of the footer's announced size. */
 const LARGEST_FOOTER = 64 << 20;
 
 type Unpack = (input: Uint8Array, length: number) => Uint8Array;
@@ -128,7 +141,7 @@ type Unpack = (input: Uint8Array, length: number) => Uint8Array;
 function bounded(unpack: Unpack): Unpack {
   return (input, length) => {
     if (length <= LARGEST_PAGE) return unpack(input, length);
-    throw new CorruptionError(`a page is said to unpack to ${length} bytes`);
+    throw new CorruptionError(`a page announces an uncompressed size of ${length} bytes`);
   };
 }
 
@@ -136,7 +149,7 @@ interface NodeZstd {
   zstdDecompressSync?(data: Uint8Array, options: object): Uint8Array;
 }
 
-/** What files are packed by that this Node can unpack; LZ4 is not among it. */
+/** The compressions that this Node version supports; LZ4 is not among them. */
 export function unpackers({ snappyUncompress }: typeof import('hyparquet')): Compressors {
   const atMost = (length: number): { maxOutputLength: number } => ({ maxOutputLength: Math.max(1, length) });
   const { zstdDecompressSync } = zlib as NodeZstd;
@@ -154,14 +167,17 @@ export function unpackers({ snappyUncompress }: typeof import('hyparquet')): Com
   };
 }
 
-/** An open file as the package reads it, and what its footer says. */
+/** An open file for the package, and its parsed footer. */
 export interface OpenParquet {
   readonly handle: FileHandle;
   readonly buffer: AsyncBuffer;
   readonly metadata: FileMetaData;
 }
 
-/** @throws CorruptionError naming the file when it is no Parquet. */
+/**
+ * Opens a file.
+ * @throws CorruptionError naming the file when it is not Parquet.
+ */
 export async function openParquet(path: string): Promise<OpenParquet> {
   const { parquetMetadataAsync } = await loadReader();
   const handle = await open(path, 'r');
@@ -172,7 +188,7 @@ export async function openParquet(path: string): Promise<OpenParquet> {
       const tail = new DataView(await buffer.slice(buffer.byteLength - 8, buffer.byteLength));
       const length = tail.getUint32(0, true);
       if (length > LARGEST_FOOTER || length > buffer.byteLength - 12) {
-        throw new CorruptionError(`its footer is said to have ${length} bytes`);
+        throw new CorruptionError(`its footer announces ${length} bytes`);
       }
       return parquetMetadataAsync(buffer);
     });
@@ -200,7 +216,7 @@ async function bufferOf(handle: FileHandle): Promise<AsyncBuffer> {
   };
 }
 
-/** Runs `read`; what the package throws is said with the file. */
+/** Runs `read` and adds the file name to errors of the package. */
 export async function naming<T>(path: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();

@@ -5,17 +5,17 @@ import { CorruptionError, InvalidArgumentError } from '../../errors.js';
 import type { Result, ResultScanner } from '../../table/index.js';
 import type { RowRange } from '../types.js';
 
-/** Places in files as rows of a table, so that a job's splits and checkpoints say where in its files it stands. */
+/** Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them. */
 
-/** Where something begins: the number of the file among those of the job, and the byte. */
+/** A position: the index of the file among the job's files, and the byte offset. */
 export interface FilePlace {
   readonly file: number;
   readonly offset: number;
 }
 
-/** A place as a row: the number of the file (4 bytes), the offset (8 bytes). */
+/** A position as a row: the file index (4 bytes), the offset (8 bytes). */
 export function rowOfPlace({ file, offset }: FilePlace): Uint8Array {
-  // Made for each line: bytes on the heap and no bigint.
+  // Created for each line, so it uses no bigint and no pooled Buffer.
   const row = new Uint8Array(12);
   writeUint32(row, 0, file);
   writeUint32(row, 4, Math.floor(offset / 2 ** 32));
@@ -30,13 +30,13 @@ function writeUint32(bytes: Uint8Array, at: number, value: number): void {
   bytes[at + 3] = value;
 }
 
-/** The place that a row is, or begins with. */
+/** The position encoded in a row or in its first bytes. */
 export function placeOfRow(row: Uint8Array): FilePlace {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
   return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
 }
 
-/** Each of so many files as one range. */
+/** One range for each of `count` files. */
 export function rangesOfFiles(count: number): RowRange[] {
   return Array.from({ length: count }, (_, file) => ({
     start: rowOfPlace({ file, offset: 0 }),
@@ -44,7 +44,10 @@ export function rangesOfFiles(count: number): RowRange[] {
   }));
 }
 
-/** @throws InvalidArgumentError for what is no file that can be read. */
+/**
+ * The size of a file.
+ * @throws InvalidArgumentError for a path that is not a readable file.
+ */
 export async function fileSize(path: string): Promise<number> {
   try {
     const found = await stat(path);
@@ -52,11 +55,12 @@ export async function fileSize(path: string): Promise<number> {
   } catch (cause) {
     throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}.`, { cause });
   }
-  throw new InvalidArgumentError(`${path} is no file. Name the files themselves.`);
+  throw new InvalidArgumentError(`${path} is not a file. Name the files themselves.`);
 }
 
 /**
- * A text that only these files, with the sizes that they have now, make: a job whose places are in other files is not gone on with.
+ * Identifies the files by their names and present sizes, so that a job is not resumed with changed files, in which its
+ * positions would be wrong.
  * @throws InvalidArgumentError as {@link fileSize}.
  */
 export async function filesIdentity(paths: readonly string[]): Promise<string> {
@@ -73,7 +77,7 @@ export async function filesIdentity(paths: readonly string[]): Promise<string> {
 
 const IDENTITY = /(\d+ files? of \d+ bytes) \([0-9a-f]{16}\)/;
 
-/** What the files were and are, where two signatures differ in nothing but the identity of the files that are read. */
+/** The identity of the files before and now, if two signatures differ only in the files that are read. */
 export function otherFiles(
   before: string,
   now: string,
@@ -85,14 +89,16 @@ export function otherFiles(
 }
 
 /**
- * The files that paths name: those that a sink of this extension wrote into a folder, in their order, and files as they are.
+ * Expands paths: folders into the files that a sink with this extension wrote there, in order; files stay as they are.
  * @throws InvalidArgumentError when there is none.
  */
 export async function filesAt(paths: readonly string[], extension: string): Promise<string[]> {
   const found = await Promise.all(paths.map((path) => filesOf(path, extension)));
   const files = found.flat();
   if (files.length > 0) return files;
-  throw new InvalidArgumentError(`There is no file to read: name .${extension} files, or a folder of them.`);
+  throw new InvalidArgumentError(
+    `No file to read: name .${extension} files, or a folder that contains some.`,
+  );
 }
 
 async function filesOf(path: string, extension: string): Promise<string[]> {
@@ -104,12 +110,12 @@ async function filesOf(path: string, extension: string): Promise<string[]> {
   return names.sort().map((name) => join(path, name));
 }
 
-/** The file that a split of a job writes, and goes on with at its checkpoint. */
+/** The output file of a job's split, which is resumed at the split's checkpoint. */
 
 /**
- * Opens the file to be written from its beginning, or, `resumed` being the bytes that it had at the checkpoint, from there: what an
- * attempt wrote behind it is cut away.
- * @throws CorruptionError when it is gone or has fewer bytes than that: what is missing would be a hole.
+ * Opens the file. Without `resumed` it starts empty; with `resumed`, the size at the checkpoint, it is truncated to
+ * that size.
+ * @throws CorruptionError when the file is missing or shorter than that, since the output would have a gap.
  */
 export async function openPart(path: string, resumed: number | undefined): Promise<FileHandle> {
   if (resumed === undefined) return open(path, 'w+');
@@ -133,13 +139,13 @@ export async function openPart(path: string, resumed: number | undefined): Promi
 
 function changed(path: string, found: string, resumed: number, cause?: unknown): CorruptionError {
   return new CorruptionError(
-    `${path} had ${resumed} bytes when its job was checkpointed, and ${found}: it was removed or cut since. Put it back, or begin ` +
+    `${path} had ${resumed} bytes at the job's last checkpoint, but now ${found}: it was removed or truncated. Restore it, or start ` +
       'the job anew ({ restart: true }, --restart).',
     { cause, details: { file: path, offset: resumed } },
   );
 }
 
-/** Reads a file as the rows of a table, one after the other. */
+/** Reads a file as the rows of a table. */
 
 export abstract class FileScanner implements ResultScanner {
   protected handle: FileHandle | undefined;
@@ -153,7 +159,7 @@ export abstract class FileScanner implements ResultScanner {
     this.handle = await open(this.path, 'r');
   }
 
-  /** There are no more rows. */
+  /** Ends the scan. */
   protected finish(): undefined {
     this.ended = true;
     return undefined;

@@ -1,4 +1,7 @@
-/** Files as sinks: one for each split, cut back to the checkpoint when a split is begun again, so that each item stands there once. */
+/**
+ * Sinks that write files, one for each split. When a split is resumed, its file is truncated to the checkpoint, so that
+ * each item is written exactly once.
+ */
 
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir } from 'node:fs/promises';
@@ -15,8 +18,8 @@ import type { SplitContext } from '../types.js';
 import type { Sink, SinkWriter } from './sink.js';
 
 /**
- * Writes each item as a line of JSON into `part-<split>.ndjson` of the folder, which is made when it is not there. What JSON
- * has no word for is written as `{"$date": …}`, `{"$bigint": …}`, `{"$bytes": …}`.
+ * Writes each item as a line of JSON into `part-<split>.ndjson` of the folder, which is created if missing. Values that
+ * JSON lacks are written as `{"$date": …}`, `{"$bigint": …}`, `{"$bytes": …}`.
  */
 export function ndjsonFiles(folder: string): Sink<unknown> {
   return fileSink(`ndjson ${folder}`, folder, 'ndjson', () => ({
@@ -26,24 +29,24 @@ export function ndjsonFiles(folder: string): Sink<unknown> {
 }
 
 export interface CsvOptions {
-  /** Properties of the items, which are the columns, in their order. */
+  /** The properties to write, in the order of the columns. */
   readonly columns: readonly string[];
-  /** One character between fields. Default `,`. */
+  /** The separator, one character. Default `,`. */
   readonly separator?: string;
-  /** Whether each file begins with the names of the columns. Default true. */
+  /** Whether each file begins with the column names. Default true. */
   readonly header?: boolean;
 }
 
 /**
- * Writes each item as a record of CSV (RFC 4180, lines ending with a line feed) into `part-<split>.csv` of the folder. Null and undefined are
- * empty fields, Dates ISO texts, bytes base64, objects and lists JSON.
- * @throws InvalidArgumentError without columns, for a separator that is none.
+ * Writes each item as a CSV record (RFC 4180, with line feeds) into `part-<split>.csv` of the folder. Null and
+ * undefined are empty fields, Dates ISO strings, bytes base64, objects and lists JSON.
+ * @throws InvalidArgumentError without columns, or for an invalid separator.
  */
 export function csvFiles(folder: string, options: CsvOptions): Sink<object> {
   const { columns, header = true } = options;
   const separator = checkSeparator(options.separator ?? ',');
   if (!Array.isArray(columns) || columns.length === 0) {
-    throw new InvalidArgumentError('Files of CSV need columns: the names of the properties that they hold.');
+    throw new InvalidArgumentError('CSV files need columns: the names of the properties to write.');
   }
   const about = JSON.stringify([columns, separator, header]);
   return fileSink(`csv ${folder} ${about}`, folder, 'csv', () => ({
@@ -74,8 +77,8 @@ function csvText(value: unknown): string {
 
 /**
  * Writes items as values of a schema into `part-<split>.avro` of the folder: Avro container files with deflated blocks.
- * Values are as those of Avro columns.
- * @throws SchemaError when it is no Avro schema.
+ * Values are as in Avro columns.
+ * @throws SchemaError when the schema is invalid.
  */
 export function avroFiles<T = unknown>(folder: string, schema: AvroSchema): Sink<T> {
   const about = JSON.stringify(schema);
@@ -86,8 +89,7 @@ export function avroFiles<T = unknown>(folder: string, schema: AvroSchema): Sink
 }
 
 /**
- * Writes rows with their cells into `part-<split>.seq` of the folder: sequence files that HBase's Import reads, in blocks packed by
- * deflate.
+ * Writes rows and their cells into `part-<split>.seq` of the folder: deflated sequence files that HBase's Import reads.
  */
 export function sequenceFiles(folder: string): Sink<Result> {
   return fileSink(`sequence files ${folder}`, folder, 'seq', (context) => {
@@ -96,7 +98,7 @@ export function sequenceFiles(folder: string): Sink<Result> {
   });
 }
 
-/** The same at each attempt at a split, so that a file that is gone on with keeps its marker. */
+/** The sync marker of a split's file: the same at each attempt, so that a resumed file keeps its marker. */
 function markOf({ job, run, split }: SplitContext, bytes: number, about = ''): Uint8Array {
   return createHash('sha256')
     .update(JSON.stringify([job, run, split, about]))
@@ -104,7 +106,7 @@ function markOf({ job, run, split }: SplitContext, bytes: number, about = ''): U
     .subarray(0, bytes);
 }
 
-/** What the bytes of one file are. */
+/** The format of a sink's files. */
 interface FileFormat {
   header(): Buffer;
   items(items: readonly unknown[]): Buffer | Promise<Buffer>;
@@ -136,7 +138,7 @@ function fileSink<T>(
   };
 }
 
-/** The file of a split. */
+/** The name of a split's file. */
 export function partName(split: number, extension: string): string {
   return `part-${String(split).padStart(5, '0')}.${extension}`;
 }

@@ -3,9 +3,9 @@ import { toTagged } from '../../mapper/tagged.js';
 import { describe } from '../../table/checks.js';
 import type { Sink, SinkWriter } from './sink.js';
 
-/** What the items of a job name in other tables: got for a batch of items at once, and kept for those that come. */
+/** Looks up entities of other tables that the items of a job refer to: in one call for each batch, with a cache. */
 
-/** What repositories have that entities are looked up in. */
+/** The part of a repository that look-ups use. */
 export interface LookupTarget<K, E> {
   readonly entityName: string;
   getMany(keys: readonly K[]): Promise<readonly (E | null)[]>;
@@ -13,13 +13,13 @@ export interface LookupTarget<K, E> {
 
 export interface LookupOptions {
   /**
-   * How many entities each process and thread keeps of those that were asked for last, and keys that have none; 0: none. What is kept
-   * is as it was when it was got. Default 10,000.
+   * How many recently used entities, and keys without an entity, each process and thread caches; 0: none. Cached
+   * entities are not refreshed. Default 10,000.
    */
   readonly kept?: number;
 }
 
-/** A lookup as a job declares it. */
+/** The declaration of a look-up. */
 export interface LookupStep {
   readonly target: LookupTarget<unknown, unknown>;
   readonly keyOf: (item: unknown) => unknown;
@@ -28,7 +28,10 @@ export interface LookupStep {
 
 const DEFAULT_KEPT = 10_000;
 
-/** @throws InvalidArgumentError for what no lookup can be. */
+/**
+ * Checks and creates the declaration.
+ * @throws InvalidArgumentError for wrong arguments.
+ */
 export function lookupStep(
   target: unknown,
   keyOf: unknown,
@@ -37,20 +40,20 @@ export function lookupStep(
   const { getMany, entityName } = (target ?? {}) as Partial<LookupTarget<unknown, unknown>>;
   if (typeof getMany !== 'function' || typeof entityName !== 'string' || typeof keyOf !== 'function') {
     throw new InvalidArgumentError(
-      'A job looks up in a repository, by a function that answers the key for an item: lookup(pages, (visit) => ({ id: visit.page })).',
+      'lookup() takes a repository and a function that returns the key for an item: lookup(pages, (visit) => ({ id: visit.page })).',
     );
   }
   if (!Number.isSafeInteger(kept) || kept < 0) {
     throw new InvalidArgumentError(
-      `kept is how many entities a lookup keeps, a whole number from 0, not ${describe(kept)}.`,
+      `kept is the number of entities that a look-up caches; it must be a whole number, not ${describe(kept)}.`,
     );
   }
   return { target: target as LookupStep['target'], keyOf: keyOf as LookupStep['keyOf'], kept };
 }
 
-/** A lookup at work. Several splits may use it at a time. */
+/** A look-up at run time. Several splits may use it at a time. */
 export class Lookup {
-  /** By their keys; those that were asked for last are the last. */
+  /** By key, in the order of last use. */
   private readonly known = new Map<string, unknown>();
 
   constructor(private readonly step: LookupStep) {}
@@ -60,7 +63,7 @@ export class Lookup {
     return this.step.target.entityName;
   }
 
-  /** Of each item the entity that it names; null where there is none, or the item names none. */
+  /** Returns for each item the entity that it refers to; null if there is none, or the item refers to none. */
   async find(items: readonly unknown[]): Promise<unknown[]> {
     const { target, keyOf } = this.step;
     const names = items.map((item) => {
@@ -88,27 +91,28 @@ export class Lookup {
   }
 }
 
-/** Counters as a sink. */
+/** A sink that increments counters. */
 
-/** What repositories have whose counters are added to. */
+/** The part of a repository that the sink uses. */
 export interface IncrementTarget<K, A> {
   readonly entityName: string;
   increment(key: K, amounts: A): Promise<unknown>;
 }
 
-/** What is added to the counters of one entity. */
+/** The increments of one entity's counters. */
 export interface Increments<K, A> {
   readonly key: K;
   readonly by: A;
 }
 
-/** Sums of so many entities are kept before they are added. */
+/** How many entities' sums are collected before they are written. */
 const MOST_SUMS = 10_000;
 const AT_ONCE = 32;
 
 /**
- * Adds to counters of entities, summed up by entity between checkpoints. At least once: what was added after the last
- * checkpoint of a split that is begun again is added again. Where that must not be, count in a `reduce`, and put what it answers.
+ * Increments counters of entities, summed by entity between checkpoints. Delivery is at least once: increments written
+ * after the last checkpoint of an interrupted split are repeated. For exact counts, count in a `reduce` and put its
+ * result.
  */
 export function increments<K extends object, A extends Readonly<Record<string, number | bigint | undefined>>>(
   target: IncrementTarget<K, A>,

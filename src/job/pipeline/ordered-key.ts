@@ -1,19 +1,20 @@
 /**
- * Keys of a reduce as bytes in their order: booleans, numbers, bigints, dates, texts, bytes, then tuples of those, each
- * kind in its own order.
+ * Encodes the keys of a reduce in order: booleans, numbers, bigints, dates, strings, bytes, then tuples of those, each
+ * type in its own order.
  *
- *     10 false | 11 true | 20 float64 (8) | 28 bigint | 30 date (8) | 40 text, escaped, 00 01 | 50 bytes, escaped, 00 01
+ *     10 false | 11 true | 20 float64 (8) | 28 bigint | 30 date (8) | 40 text, escaped, 00 01 | 50 bytes, escaped, 00
+ *     01
  *     60 (key)* 00
  *
- * Numbers, bigints and dates are as the key codecs `float64`, `bigint` and `date` write them. Every key tells its own
- * end, so none is the beginning of another.
+ * Numbers, bigints and dates are encoded by the key codecs `float64`, `bigint` and `date`. Every key is
+ * self-delimiting, so none is a prefix of another.
  */
 
 import { InvalidArgumentError } from '../../errors.js';
 import { type BaseCodec, bigint, date, float64, KeyWriter } from '../../key/codecs/index.js';
 import { describe } from '../../table/checks.js';
 
-/** What a mapper can emit under. */
+/** The types of keys that a mapper can emit. */
 export type JobKey = string | number | bigint | boolean | Date | Uint8Array | readonly JobKey[];
 
 const FALSE = 0x10;
@@ -26,14 +27,17 @@ const BYTES = 0x50;
 const TUPLE = 0x60;
 const TUPLE_END = 0x00;
 
-/** Tuples within tuples that are taken. */
+/** The largest nesting depth of tuples. */
 const DEEPEST = 16;
 
 const writer = new KeyWriter();
-/** Tells the end of its values. */
+/** Finds the end of bigint values. */
 const framedBigint = bigint as BaseCodec<bigint>;
 
-/** @throws InvalidArgumentError for what is no key: NaN, an invalid Date, `undefined`, an object. */
+/**
+ * Encodes a key.
+ * @throws InvalidArgumentError for an invalid key: NaN, an invalid Date, `undefined`, an object.
+ */
 export function encodeJobKey(key: JobKey): Uint8Array {
   writer.length = 0;
   write(key, 0);
@@ -72,11 +76,11 @@ function writeEscaped(tag: number, bytes: Uint8Array): void {
 
 function wrongKey(key: unknown): InvalidArgumentError {
   return new InvalidArgumentError(
-    `A mapper emitted ${describe(key)} as a key. Emit a text, number, bigint, boolean, Date, bytes, or an array of those.`,
+    `A mapper emitted ${describe(key)} as a key. Emit a string, number, bigint, boolean, Date, bytes, or an array of those.`,
   );
 }
 
-/** An encoded key as a text, one character a byte: what maps have it by, and what goes from thread to thread. */
+/** An encoded key as a string, one character per byte: the form in maps and in messages between threads. */
 export function nameOfKey(key: JobKey): string {
   const bytes = encodeJobKey(key);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
@@ -87,7 +91,7 @@ export function keyOfName(name: string): JobKey {
   return decodeJobKey(Buffer.from(name, 'latin1'));
 }
 
-/** The key of these bytes, which {@link encodeJobKey} made. */
+/** Decodes a key that {@link encodeJobKey} encoded. */
 export function decodeJobKey(bytes: Uint8Array): JobKey {
   return new Reader(bytes).read();
 }

@@ -1,4 +1,4 @@
-/** Parquet files as a sink: whole at each checkpoint, gone on with behind it. */
+/** A sink that writes Parquet files. A file is complete at each checkpoint, and is continued after it. */
 
 import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,14 +16,15 @@ import { openPart } from '../files/place.js';
 import { partName } from './file-sink.js';
 import type { Sink, SinkWriter } from './sink.js';
 
-/** Rows after which a group is written, if no checkpoint comes before. */
+/** A row group is written after this many rows, if no checkpoint comes before. */
 const GROUP_ROWS = 50_000;
 const MARK_BYTES = 4;
 
 /**
- * Writes each item as a row into `part-<split>.parquet` of the folder. Columns are properties of the items; where one has none there is a
- * null. Packed by Snappy; a group of rows ends with each checkpoint. The package hyparquet-writer has to be installed.
- * @throws InvalidArgumentError without columns, for a type that is none; in the job, naming the column, for a value of another type.
+ * Writes each item as a row into `part-<split>.parquet` of the folder. Columns are properties of the items; missing
+ * ones are null. Compression is Snappy; each checkpoint ends a row group. Requires the package hyparquet-writer.
+ * @throws InvalidArgumentError without columns, or for an unknown type; while the job runs, naming the column, for a
+ * value of another type.
  */
 export function parquetFiles(folder: string, columns: Readonly<Record<string, ParquetType>>): Sink<object> {
   const known = parquetColumns(columns);
@@ -47,7 +48,7 @@ export function parquetFiles(folder: string, columns: Readonly<Record<string, Pa
 class ParquetWriter implements SinkWriter<object> {
   private values: unknown[][] = [];
   private rows = 0;
-  /** Whether the file does not end with what it has. */
+  /** Whether the file's footer does not cover everything written yet. */
   private open = true;
 
   private constructor(
@@ -117,7 +118,7 @@ class ParquetWriter implements SinkWriter<object> {
     await this.append(bytes.getBytes().subarray(MARK_BYTES));
   }
 
-  /** A footer of all groups; what comes later stands behind it, with another. */
+  /** Writes a footer of all groups. A later continuation follows it, and ends with another footer. */
   private async end(): Promise<void> {
     const { bytes, writer } = this.writerHere();
     writer.row_groups = this.groups;
@@ -127,7 +128,7 @@ class ParquetWriter implements SinkWriter<object> {
     this.open = false;
   }
 
-  /** A writer whose places are those of the file; the mark that it begins with is not written again. */
+  /** A writer with the file's offsets; the magic bytes at the start are not written again. */
   private writerHere(): {
     readonly bytes: InstanceType<typeof import('hyparquet-writer')['ByteWriter']>;
     readonly writer: InstanceType<typeof import('hyparquet-writer')['ParquetWriter']>;

@@ -1,4 +1,4 @@
-/** What a typed job does: map, combine, reduce and sink as passes of a job. */
+/** Compiles a typed job into phases: map, combine, reduce and sink as passes of a job. */
 
 import { dropTable, ensureTable } from '../../ddl/index.js';
 import { type Engine, type RawRow, type Result, Scan } from '../../table/index.js';
@@ -24,7 +24,7 @@ import {
 import type { Sink, SinkWriter } from './sink.js';
 import type { JobQuery, JobSource } from './source.js';
 
-/** What mappers and reducers are given besides their input. */
+/** The context passed to mappers and reducers besides their input. */
 export interface StepContext {
   /** Adds to a counter of the job. */
   count(name: string, by?: number): void;
@@ -38,17 +38,17 @@ export type Mapper<T, K extends JobKey, V> = (
   context: StepContext,
 ) => void | Promise<void>;
 export type Combiner<K extends JobKey, V> = (key: K, values: readonly V[]) => V;
-/** One thing, several as an array, or nothing as undefined. */
+/** The result: one value, several as an array, or none as undefined. */
 export type Reducer<K extends JobKey, V, R> = (
   key: K,
   values: readonly V[],
   context: StepContext,
 ) => R | readonly R[] | undefined | Promise<R | readonly R[] | undefined>;
 
-/** Partitions of a reduce: splits of its pass. */
+/** The number of partitions of a reduce, which are the splits of its pass. */
 const PARTITIONS = 16;
 
-/** What a job is declared with. */
+/** A job's declaration. */
 export interface Declared {
   readonly source: JobSource<unknown> | JobQuery<unknown>;
   readonly lookups: readonly LookupStep[];
@@ -58,13 +58,13 @@ export interface Declared {
   readonly sink: Sink<unknown> | undefined;
 }
 
-/** The same, with a source that can be read, and lookups at work. */
+/** The same, with an opened source and look-ups. */
 export interface Steps extends Omit<Declared, 'lookups'> {
   readonly source: JobSource<unknown>;
   readonly lookups: readonly Lookup[];
 }
 
-/** Rows that were read and mapped elsewhere, each of which stands for many of the source. */
+/** Rows that other threads have read and mapped. Each stands for many rows of the source. */
 export interface MappedSource {
   readonly reader: JobReadable;
   unpack(row: Result): MappedRows;
@@ -73,11 +73,11 @@ export interface MappedSource {
 export interface MappedRows {
   readonly weight: RowWeight;
   readonly counters: Counters;
-  /** Names of keys (`nameOfKey`) and their values. */
+  /** Pairs of a key's name (`nameOfKey`) and a value. */
   pairs(): Iterable<readonly [name: string, value: unknown]>;
 }
 
-/** The job that the steps are; `mapping`: what maps in place of this thread. */
+/** Defines the job of the steps. `mapping`: the source of mapped rows, if other threads map. */
 export function definitionOf(
   engine: Engine,
   name: string,
@@ -109,18 +109,18 @@ export function definitionOf(
   };
 }
 
-/** Takes what one attempt at a split has mapped. */
+/** Receives the pairs that one attempt at a split has mapped. */
 interface PairTaker {
   emit(key: JobKey, value: unknown): void;
-  /** Emits a pair whose key has this name. */
+  /** Emits a pair, given the name of its key. */
   emitNamed(name: string, value: unknown): void;
-  /** After each batch. */
+  /** Called after each batch. */
   flush(): void | Promise<void>;
   commit?: SplitWork['commit'];
   close?: SplitWork['close'];
 }
 
-/** The pass over the source: what it gives is mapped here, or was mapped already. */
+/** The pass over the source. It maps the rows, unless other threads have mapped them. */
 function readingPhase(
   steps: Steps,
   open: (context: SplitContext) => PairTaker | Promise<PairTaker>,
@@ -172,7 +172,7 @@ function workOf(
   };
 }
 
-/** Gives each item of the rows to the mapper, or emits it as it is where there is none. */
+/** Passes each item to the mapper, or emits it unchanged if there is none. */
 export async function mapRows(
   steps: Steps,
   rows: readonly Result[],
@@ -190,10 +190,10 @@ export async function mapRows(
   }
 }
 
-/** Maps one row that is filled again for the next. */
+/** Maps one row, which is reused for the next. */
 export type RawMapper = (row: RawRow) => void | Promise<void>;
 
-/** As {@link mapRows}, row by row; undefined where the source has no such rows, or items wait for what they name. */
+/** Like {@link mapRows}, for raw rows; undefined if the source has none, or the job has look-ups. */
 export function rawMapper(
   steps: Steps,
   context: StepContext,
@@ -209,7 +209,7 @@ export function rawMapper(
   };
 }
 
-/** Items go on as pairs of the item and what it names. */
+/** Emits pairs of an item and the entity that it refers to. */
 async function mapFound(
   steps: Steps,
   rows: readonly Result[],
@@ -238,7 +238,7 @@ function mapItem(
   emit(0, item);
 }
 
-/** Pairs whose values go to the sink as they come. */
+/** Receives pairs whose values go directly to the sink. */
 async function openItems(steps: Steps, context: SplitContext): Promise<PairTaker> {
   const writer = await openSink(steps, context);
   let items: unknown[] = [];

@@ -1,4 +1,4 @@
-/** Typed jobs: from a source, through map, combine and reduce, to a sink (docs/jobs.md). */
+/** Typed jobs: from a source, through map, combine and reduce, into a sink (docs/jobs.md). */
 
 import { InvalidArgumentError } from '../../errors.js';
 import type { Engine } from '../../table/index.js';
@@ -9,7 +9,7 @@ import type { Combiner, Declared, Mapper, Reducer, Steps } from './phases.js';
 import type { Sink } from './sink.js';
 import type { JobQuery, JobSource } from './source.js';
 
-/** A job that has a name and no source yet. */
+/** A job with a name, but without a source yet. */
 export class JobBuilder {
   constructor(
     private readonly engine: Engine,
@@ -17,12 +17,12 @@ export class JobBuilder {
   ) {
     if (typeof name !== 'string' || !/^[\w.-]{1,100}$/.test(name)) {
       throw new InvalidArgumentError(
-        `${JSON.stringify(name)} is no name of a job: take 1 to 100 letters, digits, "_", "-" and ".".`,
+        `${JSON.stringify(name)} is not a valid job name: use 1 to 100 letters, digits, "_", "-" and ".".`,
       );
     }
   }
 
-  /** What the job reads: the entities of a query, or a {@link JobSource}. */
+  /** Sets the source: the entities of a query, or a {@link JobSource}. */
   from<T>(source: JobSource<T> | JobQuery<T>): SourceJob<T> {
     const steps = {
       source,
@@ -36,7 +36,7 @@ export class JobBuilder {
   }
 }
 
-/** What all jobs that can be run have. */
+/** The base of all jobs that can run. */
 abstract class RunnableJob {
   constructor(
     protected readonly engine: Engine,
@@ -58,8 +58,8 @@ abstract class RunnableJob {
   }
 
   /**
-   * Runs the job to its end, or goes on with it where it stood.
-   * @throws RowanError `ERR_JOB`, `ERR_ABORTED`, and what the steps and the sink threw.
+   * Runs the job to its end, resuming it if it was interrupted.
+   * @throws RowanError `ERR_JOB`, `ERR_ABORTED`, and errors of the steps and the sink.
    */
   async run(options: JobRunOptions = {}): Promise<JobOutcome> {
     const { engine, name, steps } = (await prepareJob(this))!;
@@ -78,7 +78,7 @@ export interface PreparedJob {
 
 const prepared = new WeakMap<object, () => Promise<PreparedJob>>();
 
-/** What a typed job is made of; undefined for anything else. */
+/** The parts of a typed job; undefined for any other object. */
 export async function prepareJob(job: object): Promise<PreparedJob | undefined> {
   return prepared.get(job)?.();
 }
@@ -86,9 +86,9 @@ export async function prepareJob(job: object): Promise<PreparedJob | undefined> 
 /** A job with a source. */
 export class SourceJob<T> extends RunnableJob {
   /**
-   * Gives each item with the entity of another table that it names, or null: for a batch of items in one call, and only for what was not
-   * got lately. The entities are shared by items: do not change them.
-   * @throws InvalidArgumentError for what is no repository or no function.
+   * Adds to each item the entity of another table that it refers to, or null. Entities are read in one call for each
+   * batch, unless they are cached, and items share them: do not modify them.
+   * @throws InvalidArgumentError unless the arguments are a repository and a function.
    */
   lookup<K, E>(
     target: LookupTarget<K, E>,
@@ -99,47 +99,47 @@ export class SourceJob<T> extends RunnableJob {
     return new SourceJob(this.engine, this.name, { ...this.steps, lookups });
   }
 
-  /** Turns each item into any number of pairs. */
+  /** Maps each item to any number of pairs. */
   map<K extends JobKey, V>(mapper: Mapper<T, K, V>): MappedJob<K, V> {
     const map = mapper as unknown as Declared['map'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, map });
   }
 
-  /** Items go to the sink as they are. */
+  /** Writes the items to the sink unchanged. */
   to(sink: Sink<T>): FinishedJob {
     return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
   }
 }
 
-/** A job whose items have become pairs. */
+/** A job whose items have been mapped to pairs. */
 export class MappedJob<K extends JobKey, V> extends RunnableJob {
-  /** Makes one value of several of one key, within a split; has to be associative. */
+  /** Combines several values of one key into one, within a split. The combiner must be associative. */
   combine(combiner: Combiner<K, V>): MappedJob<K, V> {
     const combine = combiner as unknown as Declared['combine'];
     return new MappedJob<K, V>(this.engine, this.name, { ...this.steps, combine });
   }
 
-  /** Makes an outcome of all values of a key; keys come in their order within each of 16 partitions. */
+  /** Reduces all values of a key to a result. Keys come in order within each of 16 partitions. */
   reduce<R>(reducer: Reducer<K, V, R>): ReducedJob<R> {
     const reduce = reducer as unknown as Declared['reduce'];
     return new ReducedJob<R>(this.engine, this.name, { ...this.steps, reduce });
   }
 
-  /** Emitted values go to the sink as they come; nothing is sorted (seed 003 section 55.2). */
+  /** Writes emitted values to the sink directly, without sorting. */
   to(sink: Sink<V>): FinishedJob {
     if (this.steps.combine !== undefined) {
-      throw new InvalidArgumentError('A job with combine needs a reduce before its sink.');
+      throw new InvalidArgumentError('A job with combine() needs reduce() before its sink.');
     }
     return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
   }
 }
 
-/** A job whose pairs have become outcomes. */
+/** A job whose pairs have been reduced to results. */
 export class ReducedJob<R> extends RunnableJob {
   to(sink: Sink<R>): FinishedJob {
     return new FinishedJob(this.engine, this.name, { ...this.steps, sink: sink as Sink<unknown> });
   }
 }
 
-/** A job with everything. */
+/** A complete job. */
 export class FinishedJob extends RunnableJob {}

@@ -7,12 +7,12 @@ import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } f
 import type { RowRange } from '../types.js';
 import { encodeJobKey, type JobKey, keyOfName, nameOfKey } from './ordered-key.js';
 
-/** Pairs by their keys, combined while they come. */
+/** Groups emitted pairs by key, and combines them on the way. */
 
-/** Makes one value of those of a key so far. */
+/** Combines the values of a key so far into one. */
 export type Combine = (key: JobKey, values: readonly unknown[]) => unknown;
 
-/** Values of one key that are kept before they are combined. */
+/** How many values of one key are collected before they are combined. */
 const KEPT_VALUES = 256;
 
 /** The values of one key. */
@@ -28,18 +28,21 @@ class PairGroup {
 }
 
 export class PairGroups {
-  /** Values that are kept. */
+  /** The number of values in memory. */
   pairs = 0;
-  /** Most keys are texts or whole numbers: they are encoded once, at the end, and not for each pair. */
+  /** Fast path for strings and integers, the most common keys: they are encoded once at the end, not for each pair. */
   private plain = new Map<string | number, PairGroup>();
-  /** Others by the names of what they are encoded to. */
+  /** Other keys, by the name of their encoded form. */
   private named = new Map<string, PairGroup>();
 
   constructor(private readonly combine: Combine | undefined) {}
 
-  /** @throws InvalidArgumentError for what is no key; what `combine` throws. */
+  /**
+   * Adds a pair.
+   * @throws InvalidArgumentError for an invalid key; errors of `combine`.
+   */
   emit(key: JobKey, value: unknown): void {
-    // Of texts that are not well formed, and zeros of both signs, several keys have the same bytes.
+    // Ill-formed strings, and zeros of both signs, are several keys with the same bytes.
     if (typeof key === 'string' ? isWellFormed(key) : Number.isSafeInteger(key) && key !== 0) {
       const known = this.plain.get(key as string | number);
       if (known === undefined) this.plain.set(key as string | number, new PairGroup(key, value));
@@ -48,7 +51,7 @@ export class PairGroups {
     } else this.emitNamed(nameOfKey(key), value);
   }
 
-  /** Emits a pair whose key has this name. */
+  /** Adds a pair, given the name of its key. */
   emitNamed(name: string, value: unknown): void {
     const known = this.named.get(name);
     if (known === undefined) this.named.set(name, new PairGroup(keyOfName(name), value));
@@ -68,14 +71,14 @@ export class PairGroups {
     this.pairs -= values.length - 1;
   }
 
-  /** Makes one value of those of each key. */
+  /** Combines the values of each key into one. */
   combineAll(): void {
     if (this.combine === undefined) return;
     for (const groups of [this.plain, this.named])
       for (const group of groups.values()) this.combineGroup(group);
   }
 
-  /** All groups, by encoded keys, each once; none is left. */
+  /** Yields every group with its encoded key, and removes it. */
   *take(): Generator<readonly [key: Uint8Array, values: readonly unknown[]]> {
     const { plain, named } = this;
     this.plain = new Map();
@@ -83,7 +86,7 @@ export class PairGroups {
     this.pairs = 0;
     for (const { key, values } of plain.values()) {
       const bytes = encodeJobKey(key);
-      // A key that came named too is one group with it.
+      // A key may also occur under its encoded name; both are one group.
       const name = named.size === 0 ? '' : latin1(bytes);
       const other = named.size === 0 ? undefined : named.get(name);
       if (other !== undefined) named.delete(name);
@@ -101,28 +104,29 @@ function isWellFormed(text: string): boolean {
 }
 
 /**
- * Pairs on their way from mappers to reducers: a table of the job's own, which sorts them.
+ * Moves pairs from mappers to reducers by a temporary table of the job, which sorts them.
  *
  *     row:  partition (2) | ordered bytes of the key | split (4) | attempt (2) | part (4)
  *     s:v:  the values, as JSON (mapper/tagged.ts)
  *
- * Numbers are big-endian. A part is what one flush of a split's buffer wrote. A split keeps, with each checkpoint, the parts that count:
- * `[[attempt, parts], …]`, parts of an attempt from 0 below the number. What another attempt wrote beyond that is never read.
+ * Numbers are big-endian. A part is the result of one flush of a split's buffer. With each checkpoint, a split stores
+ * which parts are valid: `[[attempt, parts], …]`, for each attempt the number of its parts from 0 on. Other parts are
+ * never read.
  */
 
 const FAMILY = 's';
 const VALUE = Buffer.from('v', 'latin1');
-/** Behind the key: split, attempt, part. */
+/** Bytes after the key: split, attempt, part. */
 const TAIL_BYTES = 10;
 const HEAD_BYTES = 2;
 
-/** Pairs that a split keeps in memory before it writes them. */
+/** How many pairs a split buffers before it writes them. */
 export const BUFFERED_PAIRS = 50_000;
 const PUTS_AT_ONCE = 2000;
-/** Values of one key that reach one call of a reducer. */
+/** The largest number of values for one call of a reducer. */
 const MOST_VALUES = 5_000_000;
 
-/** The table of one run of a job: what an earlier run left is in another. */
+/** The table of one run of a job. Earlier runs have other tables. */
 export function shuffleTableDescriptor(job: string, run: number): TableDescriptor {
   const name = `rowan_shuffle_${job}_${run}`;
   return tableDescriptor(
@@ -140,7 +144,7 @@ export function partitionRanges(partitions: number): RowRange[] {
   }));
 }
 
-/** Where the shuffle table is split: each partition a region of its own. */
+/** The split points of the shuffle table: one region for each partition. */
 export function partitionSplits(partitions: number): Uint8Array[] {
   return Array.from({ length: partitions - 1 }, (_, i) => partitionStart(i + 1));
 }
@@ -171,12 +175,12 @@ export class ShuffleWriter {
     this.groups.emit(key, value);
   }
 
-  /** Emits a pair whose key has this name (`nameOfKey`). */
+  /** Adds a pair, given the name of its key (`nameOfKey`). */
   emitNamed(name: string, value: unknown): void {
     this.groups.emitNamed(name, value);
   }
 
-  /** Combines and, when it is still too much, writes what is buffered. */
+  /** Combines, and writes the buffer if it is still too large. */
   async flushIfFull(): Promise<void> {
     if (this.groups.pairs < BUFFERED_PAIRS) return;
     this.groups.combineAll();
@@ -197,7 +201,7 @@ export class ShuffleWriter {
     if (puts.length > 0) await this.table.putAll(puts);
   }
 
-  /** Writes everything; answers the parts that count from now on. */
+  /** Writes the buffer; returns the list of valid parts. */
   async commit(): Promise<JsonValue> {
     this.groups.combineAll();
     await this.flush();
@@ -216,18 +220,18 @@ export class ShuffleWriter {
   }
 }
 
-/** The values of one key, whole. */
+/** All values of one key. */
 export interface Group {
   readonly key: Uint8Array;
   readonly values: unknown[];
 }
 
-/** Puts the rows of a partition together into groups, in the order of the keys. */
+/** Collects the rows of a partition into groups, in the order of the keys. */
 export class GroupReader {
   private readonly parts = new Map<string, number>();
   private group: Group | undefined;
   private lastRow: Uint8Array | undefined;
-  /** The last row of the last group that was given out. */
+  /** The last row of the last group returned. */
   settled: Uint8Array | undefined;
 
   constructor(work: ReadonlyMap<number, JsonValue>) {
@@ -238,7 +242,7 @@ export class GroupReader {
     }
   }
 
-  /** The groups that are whole once these rows are known. */
+  /** Yields the groups that are complete with these rows. */
   *take(rows: readonly Result[]): Generator<Group> {
     for (const { row, cells } of rows) {
       const key = row.subarray(HEAD_BYTES, row.length - TAIL_BYTES);
@@ -254,7 +258,7 @@ export class GroupReader {
     }
   }
 
-  /** The last group, if there is one. */
+  /** Yields the last group, if there is one. */
   *finish(): Generator<Group> {
     if (this.group !== undefined) yield this.end();
   }
@@ -276,6 +280,6 @@ export class GroupReader {
 function tooManyValues(count: number): RowanError {
   return new RowanError(
     'ERR_JOB',
-    `One key has more than ${count} values, which do not go into one call of a reducer. Give the job a combine step.`,
+    `One key has more than ${count} values, too many for one call of a reducer. Add a combine() step to the job.`,
   );
 }

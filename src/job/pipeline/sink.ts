@@ -3,40 +3,41 @@ import type { Engine, Put, Result, RowMutation, RowMutations } from '../../table
 import { type BulkFolder, BulkTarget, rowOfItem } from '../bulk/bulk-load.js';
 import type { SplitContext } from '../types.js';
 
-/** Where the outcome of a job goes. */
+/** Sinks: where the results of a job go. */
 
-/** Takes what one attempt at a split gives. Calls come one after another. */
+/** Writes the results of one attempt at a split. Its methods are called one at a time. */
 export interface SinkWriter<T> {
   write(items: readonly T[]): void | Promise<void>;
   /**
-   * Before each checkpoint: what was written has to last. What it answers is given to the next attempt at the split as
-   * `context.resumed`; what was written after it is written again then.
+   * Called before each checkpoint: makes what was written durable. The next attempt at the split receives its result as
+   * `context.resumed`, and writes again whatever was written after it.
    */
   commit?(): JsonValue | undefined | Promise<JsonValue | undefined>;
-  /** At the end of the attempt, whatever it was. */
+  /** Called at the end of the attempt, whether it succeeded or failed. */
   close?(): void | Promise<void>;
 }
 
-/** A place that takes items, of many splits at once. */
+/** A destination of items, written by many splits at once. */
 export interface Sink<T> {
   /** Part of the job's signature. */
   readonly signature: string;
   open(context: SplitContext): SinkWriter<T> | Promise<SinkWriter<T>>;
   /**
-   * When all splits are done, given what each kept with its last checkpoint. Done again when it did not come to its end.
+   * Called when all splits are done, with the data that each stored with its last checkpoint. Called again if it is
+   * interrupted.
    */
   complete?(kept: ReadonlyMap<number, JsonValue>, context: SplitContext): Promise<void>;
-  /** When the job is done: removes what is not needed any more. May be called again. */
+  /** Called when the job is done: removes temporary data. May be called more than once. */
   dispose?(job: string, run: number): Promise<void>;
 }
 
-/** What repositories have that entities are put into. */
+/** The part of a repository that the sink uses. */
 export interface PutTarget<E> {
   readonly entityName: string;
   putMany(entities: readonly E[]): Promise<void>;
 }
 
-/** Puts entities. An entity that is put again by a later attempt replaces itself. */
+/** Puts entities. Repeating a put after an interruption replaces the entity by itself. */
 export function entitySink<E>(target: PutTarget<E>): Sink<E> {
   return {
     signature: `entities ${target.entityName}`,
@@ -45,8 +46,8 @@ export function entitySink<E>(target: PutTarget<E>): Sink<E> {
 }
 
 /**
- * Writes changes of rows of a table as they are (HBase `TableOutputFormat`). What is begun again after a crash is written again: with
- * timestamps of their own puts and deletes then change nothing, increments and appends count twice.
+ * Writes mutations to a table unchanged (HBase's `TableOutputFormat`). After a crash some are repeated: puts and
+ * deletes with explicit timestamps then change nothing, but increments and appends count twice.
  * @throws the first failure.
  */
 export function tableSink(engine: Engine, table: string): Sink<RowMutation | RowMutations> {
@@ -61,7 +62,7 @@ export function tableSink(engine: Engine, table: string): Sink<RowMutation | Row
   };
 }
 
-/** One sink of many, chosen by what each item says. */
+/** An item with the name of the sink that it goes to. */
 export type Tagged<Sinks extends Readonly<Record<string, Sink<never>>>> = {
   [Name in keyof Sinks & string]: {
     readonly to: Name;
@@ -69,7 +70,7 @@ export type Tagged<Sinks extends Readonly<Record<string, Sink<never>>>> = {
   };
 }[keyof Sinks & string];
 
-/** Several sinks at once (HBase `MultiTableOutputFormat`): each item says which it goes to. */
+/** Combines several sinks (HBase's `MultiTableOutputFormat`): each item names the one that it goes to. */
 export function several<const Sinks extends Readonly<Record<string, Sink<never>>>>(
   sinks: Sinks,
 ): Sink<Tagged<Sinks>> {
@@ -99,7 +100,7 @@ export function several<const Sinks extends Readonly<Record<string, Sink<never>>
   };
 }
 
-/** What the splits kept of one of several sinks. */
+/** What the splits stored for one of several sinks. */
 function keptOf(kept: ReadonlyMap<number, JsonValue>, name: string): Map<number, JsonValue> {
   const own = new Map<number, JsonValue>();
   for (const [split, all] of kept) {
@@ -133,11 +134,12 @@ class SeveralWriter implements SinkWriter<{ readonly to: string; readonly item: 
   }
 }
 
-/** A table as a sink that is filled by files (HBase `HFileOutputFormat2`). */
+/** A sink that loads files into a table (HBase's `HFileOutputFormat2`). */
 
 /**
- * Puts, and rows with their cells, into a table past log and memory: each split sorts its own in `options.folder`, and when all are done
- * they are loaded at once. The table is seen unchanged until then. Neither observers nor indexes are told.
+ * Loads puts, and rows with their cells, into a table, bypassing WAL and memstore. Each split sorts its items in
+ * `options.folder`; when all are done they are loaded at once, and until then the table is unchanged. Observers and
+ * indexes are bypassed.
  * @throws InvalidArgumentError without a folder; UnsupportedError for an engine without bulk loads.
  */
 export function bulkLoad(engine: Engine, table: string, options: BulkFolder): Sink<Put | Result> {

@@ -10,21 +10,21 @@ import { filesAt, filesIdentity, placeOfRow } from '../files/place.js';
 import { planSplits } from '../split-plan.js';
 import type { JobReadable, RowRange } from '../types.js';
 
-/** What a job reads. */
+/** Sources: what a job reads. */
 
-/** Rows of a table, or of what looks like one, made into items. */
+/** Rows of a table, or of files presented as one, converted to items. */
 export interface JobSource<T> {
   /** Part of the job's signature. */
   readonly signature: string;
   readonly table: string | JobReadable;
-  /** Empty: the whole table. Of what is no table each range is one split. */
+  /** Ranges to read; empty for the whole table. For files, each range is one split. */
   readonly ranges: readonly RowRange[];
   scan(): Scan;
-  /** Null: the row is none of the source's. */
+  /** Converts a row to an item; null if the row does not belong to the source. */
   load(row: Result): T | null | Promise<T | null>;
   /**
-   * The same of a row that is filled again for the next one: where it is there it may be called instead, and `scan` asks for neither
-   * delete markers nor parts of rows.
+   * The same for a raw row that is reused. If present, it may be called instead; `scan` then requests neither delete
+   * markers nor partial rows.
    */
   loadRaw?(row: RawRow): T | null | Promise<T | null>;
 }
@@ -34,7 +34,7 @@ export interface JobQuery<T> {
   toSource(): Promise<JobSource<T>>;
 }
 
-/** The rows of a table as they are. `scan` says what is read of them: families, columns, versions, times, a filter. */
+/** The rows of a table. `scan` selects what is read of them: families, columns, versions, times, a filter. */
 export function tableSource(
   table: string,
   scan: () => Scan,
@@ -52,14 +52,14 @@ export function tableSource(
   return { signature: `table ${table} ${read}`, table, ranges, scan, load: (row) => row };
 }
 
-/** Bytes of a split of a snapshot. */
+/** Split size for snapshots. */
 const SNAPSHOT_SPLIT_BYTES = 256 << 20;
 
 /**
- * A source of tables or entities, read from another engine than the job's: from a checkpoint that was opened, so that all that is read is of
- * one moment, while the job writes to the store that the checkpoint is of. It has to be open, and the same, when the job is gone on with.
- * `splitBytes`: a region larger than this is cut into several splits; default 256 MiB.
- * @throws InvalidArgumentError, in the job, for a source that reads no table.
+ * Reads a source of tables or entities from another engine than the job's: from an opened checkpoint, so that the input
+ * is consistent while the job writes to the original store. The same checkpoint must be open when the job is resumed.
+ * `splitBytes`: a region larger than this is divided into several splits; default 256 MiB.
+ * @throws InvalidArgumentError, while the job runs, for a source that reads no table.
  */
 export function snapshotSource<T>(
   engine: Engine,
@@ -71,7 +71,7 @@ export function snapshotSource<T>(
       const own = 'toSource' in source ? await source.toSource() : source;
       if (typeof own.table !== 'string') {
         throw new InvalidArgumentError(
-          'A snapshot has tables: give tableSource(...), or a query of a repository.',
+          'A snapshot consists of tables: use tableSource(...), or a query of a repository.',
         );
       }
       const table = engine.table(own.table);
@@ -85,48 +85,54 @@ export function snapshotSource<T>(
   };
 }
 
-/** Files as sources: what {@link ndjsonFiles}, `csvFiles` and `avroFiles` write, and such files of other programs. */
+/**
+ * Sources that read files: those written by {@link ndjsonFiles}, `csvFiles` and `avroFiles`, and such files of other
+ * programs.
+ */
 
-/** The formats of files that jobs read and write, by the ends of their names. */
+/** The file formats that jobs read and write, by file extension. */
 export type FileFormatName = 'ndjson' | 'csv' | 'avro' | 'parquet';
 
 export interface CsvSourceOptions {
-  /** The names of the columns. Default: the first record of each file has them. */
+  /** The names of the columns. Default: the first record of each file. */
   readonly columns?: readonly string[];
-  /** One character between fields. Default `,`. */
+  /** The separator, one character. Default `,`. */
   readonly separator?: string;
 }
 
 export interface ParquetSourceOptions {
-  /** Milliseconds that decoding 50,000 rows or 64 MiB may take; then the file counts as damaged. Default 60,000. */
+  /** Time limit, in ms, for decoding 50,000 rows or 64 MiB, after which the file counts as damaged. Default 60,000. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** What decoding a piece of Parquet may take, ms. */
+/** Default time limit for decoding a piece of Parquet, in ms. */
 const DECODING_MS = 60_000;
 
-/** An item of a file, where it begins and how it can be read. */
+/** An item of a file, with its position and a function that parses it. */
 export interface FileItem {
   readonly path: string;
-  /** The byte at which its line, or the block that it stands in, begins; of Parquet the number of the row, from 0. */
+  /** The byte offset of its line, or of its block; for Parquet the number of the row, from 0. */
   readonly offset: number;
-  /** The same for people: "byte 14", "row 3". */
+  /** The position for people: "byte 14", "row 3". */
   readonly place: string;
-  /** @throws InvalidArgumentError, SyntaxError when it is none. */
+  /**
+   * Parses the item.
+   * @throws InvalidArgumentError, SyntaxError when it is invalid.
+   */
   read(): unknown;
 }
 
 /**
- * The lines of JSON of files, or of the folder that `ndjsonFiles` wrote.
- * A line that is no JSON ends the job with its file and byte.
+ * Reads JSON lines from files, or from a folder written by `ndjsonFiles`. An invalid line fails the job with its file
+ * and byte.
  */
 export function ndjsonSource(paths: readonly string[]): JobQuery<unknown> {
   return reading(() => fileItems('ndjson', paths));
 }
 
 /**
- * The records of files of CSV (RFC 4180), or of the folder that `csvFiles` wrote, as objects of texts by the names of the columns;
- * fields that a record does not have are left out. A record that is none ends the job with its file and byte.
+ * Reads CSV records (RFC 4180) from files, or from a folder written by `csvFiles`, as objects of strings by column
+ * name; fields missing in a record are omitted. An invalid record fails the job with its file and byte.
  */
 export function csvSource(
   paths: readonly string[],
@@ -135,17 +141,16 @@ export function csvSource(
   return reading(() => fileItems('csv', paths, options));
 }
 
-/**
- * The values of Avro container files, or of the folder that `avroFiles` wrote, as each file's own schema says.
- */
+/** Reads the values of Avro container files, or of a folder written by `avroFiles`, by each file's own schema. */
 export function avroSource<T = unknown>(paths: readonly string[]): JobQuery<T> {
   return reading(() => fileItems('avro', paths));
 }
 
 /**
- * The rows of Parquet files (packed by Snappy, gzip or Brotli, with Zstandard where Node has it), or of the folder that `parquetFiles`
- * wrote, as objects by the names of the columns: whole numbers of 64 bits are bigints, timestamps Dates, JSON its values. The package
- * hyparquet has to be installed. Files are decoded in a thread of their own, which is ended when a damaged page keeps it busy.
+ * Reads the rows of Parquet files (compressed with Snappy, gzip or Brotli, or Zstandard where Node supports it), or of
+ * a folder written by `parquetFiles`, as objects by column name: 64-bit integers are bigints, timestamps Dates, JSON
+ * its values. Requires the package hyparquet. Files are decoded in a separate thread, which is terminated if a damaged
+ * page blocks it.
  *
  * @throws InvalidArgumentError for a wrong option.
  */
@@ -183,7 +188,7 @@ function readOrSay<T>(item: FileItem): T {
   } catch (cause) {
     const { path, offset, place } = item;
     throw new InvalidArgumentError(
-      `What begins at ${place} of ${path} cannot be read: ${(cause as Error).message}`,
+      `The item at ${place} of ${path} cannot be read: ${(cause as Error).message}`,
       {
         cause,
         details: { file: path, offset },
@@ -192,7 +197,10 @@ function readOrSay<T>(item: FileItem): T {
   }
 }
 
-/** The items of files, not yet read; null for what is none: empty lines, the names of columns. @throws InvalidArgumentError, CorruptionError for those that cannot be read. */
+/**
+ * The items of files, not yet parsed; null for empty lines and lines of column names. @throws InvalidArgumentError,
+ * CorruptionError for files that cannot be read.
+ */
 export async function fileItems(
   format: FileFormatName,
   given: readonly string[],
@@ -214,7 +222,7 @@ async function itemsIn(
     case 'csv':
       return csvItems(paths, options);
     case 'parquet': {
-      // No more than timers take.
+      // Limited to the longest delay of a timer.
       const files = await ParquetFiles.open(paths, Math.min(options.timeoutMs ?? DECODING_MS, 2 ** 31 - 1));
       return itemsOf('parquet', paths, files, (row) => () => (row as ParquetRow).item);
     }
@@ -259,7 +267,9 @@ async function namesOf(lines: LineFiles, { start, stop }: RowRange, separator: s
 
 function recordOf(columns: readonly string[], fields: readonly string[]): Record<string, string> {
   if (fields.length > columns.length) {
-    throw new InvalidArgumentError(`It has ${fields.length} fields for ${columns.length} columns.`);
+    throw new InvalidArgumentError(
+      `It has ${fields.length} fields, but there are ${columns.length} columns.`,
+    );
   }
   return Object.fromEntries(fields.map((field, at) => [columns[at]!, field]));
 }
@@ -294,7 +304,7 @@ function textOf({ cells }: Result): string {
   return Buffer.from(value.buffer, value.byteOffset, value.length).toString();
 }
 
-/** Without the byte order mark that some programs begin files with. */
+/** Removes the byte order mark with which some programs begin files. */
 function withoutMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text;
 }

@@ -1,4 +1,4 @@
-/** A table of a relational database as a sink (seed 003 section 55.4), by any driver. */
+/** A sink that writes to a table of a relational database, with any driver. */
 
 import { InvalidArgumentError } from '../../errors.js';
 import { toTagged } from '../../mapper/tagged.js';
@@ -7,10 +7,10 @@ import type { Sink, SinkWriter } from './sink.js';
 
 export type SqlDialect = 'postgres' | 'sqlite' | 'mysql';
 
-/** What a driver binds to a parameter. */
+/** A value that a driver binds to a parameter. */
 export type SqlValue = string | number | bigint | boolean | Date | Uint8Array | null;
 
-/** A connection of any driver; each split that is worked has one of its own. */
+/** A connection of any driver. Each active split has a connection of its own. */
 export interface SqlConnection {
   /** Runs one statement, with values for its parameters, outside of a transaction. */
   execute(sql: string, parameters: SqlValue[]): unknown;
@@ -20,42 +20,46 @@ export interface SqlConnection {
 export interface SqlTableOptions<T extends object> {
   readonly dialect: SqlDialect;
   readonly table: string;
-  /** The schema that the table is in. Default: the connection's own. */
+  /** The schema of the table. Default: that of the connection. */
   readonly schema?: string;
-  /** Properties of the items, which are the columns. */
+  /** The properties of the items that are written, which are the columns. */
   readonly columns: readonly (keyof T & string)[];
   /**
-   * The columns of the table's primary key, or of a unique index: an item that is there is replaced, so that each stands
-   * there once whatever was interrupted. Without it items are only inserted, and those behind the last checkpoint may stand there twice.
+   * The columns of the table's primary key, or of a unique index. With it, existing rows are replaced, so each item is
+   * stored once even after interruptions. Without it, items are only inserted, and those after the last checkpoint may
+   * be stored twice.
    */
   readonly key?: readonly (keyof T & string)[];
-  /** Most items of one statement. Default 500; less where a statement would have more than 30,000 parameters. */
+  /**
+   * The largest number of items in a statement. Default 500; fewer if a statement would have more than 30,000
+   * parameters.
+   */
   readonly rowsPerStatement?: number;
   connect(): SqlConnection | Promise<SqlConnection>;
 }
 
 const ROWS = 500;
-/** SQLite takes 32,766 parameters in a statement, the others 65,535. */
+/** SQLite allows 32,766 parameters in a statement, the others 65,535. */
 const MOST_PARAMETERS = 30_000;
 
 /**
- * Writes items as rows of a relational table. Undefined is NULL, objects and lists are JSON as text; for SQLite Dates are ISO texts
- * and booleans 0 and 1.
- * @throws InvalidArgumentError for options that can never be right.
+ * Writes items as rows of a relational table. Undefined becomes NULL, objects and lists JSON text; for SQLite, Dates
+ * become ISO strings and booleans 0 and 1.
+ * @throws InvalidArgumentError for invalid options.
  */
 export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T> {
   const { dialect, table, schema, columns, key = [] } = options;
   if (dialect !== 'postgres' && dialect !== 'sqlite' && dialect !== 'mysql') {
     throw new InvalidArgumentError(
-      `The dialect of sqlTable is postgres, sqlite or mysql, not ${describe(dialect)}.`,
+      `The dialect of sqlTable must be postgres, sqlite or mysql, not ${describe(dialect)}.`,
     );
   }
   if (!Array.isArray(columns) || columns.length === 0) {
-    throw new InvalidArgumentError('sqlTable needs columns: the properties of the items that are stored.');
+    throw new InvalidArgumentError('sqlTable needs columns: the properties of the items to store.');
   }
   const stranger = key.find((column) => !columns.includes(column));
   if (stranger !== undefined) {
-    throw new InvalidArgumentError(`The key of sqlTable has "${stranger}", which is none of its columns.`);
+    throw new InvalidArgumentError(`The key of sqlTable has "${stranger}", which is not one of its columns.`);
   }
   const rows = Math.min(
     rowsPerStatement(options.rowsPerStatement),
@@ -70,7 +74,7 @@ export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T>
 function rowsPerStatement(rows: number = ROWS): number {
   if (Number.isSafeInteger(rows) && rows >= 1) return rows;
   throw new InvalidArgumentError(
-    `rowsPerStatement of sqlTable is a whole number from 1, not ${describe(rows)}.`,
+    `rowsPerStatement of sqlTable must be a whole number of at least 1, not ${describe(rows)}.`,
   );
 }
 
@@ -97,8 +101,8 @@ class SqlWriter implements SinkWriter<Readonly<Record<string, unknown>>> {
   }
 
   /**
-   * The last item of each key, in the order of keys: one statement must not replace a row twice, and two that lock rows in
-   * different orders may wait for each other.
+   * The last item of each key, in key order. One statement must not replace a row twice, and two statements that lock
+   * rows in different orders could deadlock.
    */
   private distinct(items: readonly Readonly<Record<string, unknown>>[]): readonly { values: SqlValue[] }[] {
     const { columns, key = [], dialect } = this.options as SqlTableOptions<Record<string, unknown>>;

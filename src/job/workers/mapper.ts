@@ -1,4 +1,4 @@
-/** A thread of mappers: reads rows, maps and combines them, and hands on what comes of it. */
+/** A mapper thread: reads rows, maps and combines them, and returns the results in batches. */
 
 import { serialize } from 'node:v8';
 import type { MessagePort } from 'node:worker_threads';
@@ -10,14 +10,11 @@ import type { PreparedJob } from '../pipeline/pipeline.js';
 import { BUFFERED_PAIRS, PairGroups } from '../pipeline/shuffle.js';
 import { type MappedBatch, type MapperReply, type MapperRequest, type Pairs, toThread } from './pool.js';
 
-/** Rows that are read at once. */
+/** How many rows are read at a time. */
 const ROWS_AT_ONCE = 1000;
-/** Bytes of those, about. */
+/** About how many bytes are read at a time. */
 const BYTES_AT_ONCE = 8 << 20;
-/**
- * What a batch is ended by, which is combined before it is handed on: milliseconds, bytes that were read where nothing is combined,
- * values that are emitted.
- */
+/** Limits of a batch: milliseconds; bytes read, if nothing is combined; values emitted. */
 const BATCH_MS = 500;
 const BATCH_BYTES = 8 << 20;
 const BATCH_VALUES = 10_000;
@@ -54,10 +51,10 @@ async function answer(
 class MappedScan {
   private readonly batches: Batches;
   private readonly stop = new AbortController();
-  /** Of the batch that is being made. */
+  /** The pairs of the batch in progress. */
   private pairs: Groups | Values;
   private counters = new CounterSet();
-  /** Batches are made one after the other, though they are asked for ahead. */
+  /** Batches are made one after the other, although they are requested ahead. */
   private making: Promise<unknown> = Promise.resolve();
   private wanted = 64;
 
@@ -117,7 +114,7 @@ class MappedScan {
       rows += batch.rows;
       bytes += batch.bytes;
     }
-    // Serialized here: of a view it takes its own bytes, where a message would take all of the memory behind it.
+    // Serialized here, because a message would copy the whole memory behind a view.
     const packed = serialize(pairs.take());
     return {
       last: last && new Uint8Array(last),
@@ -133,7 +130,7 @@ function emitted({ reduce, combine }: PreparedJob['steps']): Groups | Values {
   return reduce === undefined ? new Values() : new Groups(combine);
 }
 
-/** What was emitted, for a sink. */
+/** Collects emitted values, for a sink. */
 class Values {
   private readonly values: unknown[] = [];
 
@@ -150,7 +147,7 @@ class Values {
   }
 }
 
-/** What was emitted, by its keys, for a reduce. */
+/** Collects emitted values by key, for a reduce. */
 class Groups {
   private readonly groups: PairGroups;
 

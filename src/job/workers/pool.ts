@@ -14,7 +14,7 @@ import type { PreparedJob } from '../pipeline/pipeline.js';
 import { runJob } from '../runner.js';
 import type { Counters, JobOutcome, JobReadable, JobRunOptions } from '../types.js';
 
-/** What a process and its threads of mappers tell each other. */
+/** The messages between a process and its mapper threads. */
 
 export type MapperRequest =
   | {
@@ -27,14 +27,14 @@ export type MapperRequest =
     }
   | { readonly id: number; readonly call: 'next' | 'close'; readonly scan: number };
 
-/** Rows of one scan that were mapped together. */
+/** The result of mapping some rows of one scan. */
 export interface MappedBatch {
   /** The last row; undefined at the end. */
   readonly last: Uint8Array | undefined;
   readonly rows: number;
   readonly bytes: number;
   readonly counters: Counters;
-  /** Serialized by V8: keys as latin1 texts, undefined where there is no reduce, and the values. */
+  /** Serialized by V8: keys as latin1 strings (undefined without a reduce), and values. */
   readonly pairs: Uint8Array;
 }
 
@@ -49,7 +49,7 @@ export type MapperReply =
   | { readonly id: number; readonly batch: MappedBatch | undefined }
   | { readonly id: number; readonly error: ThreadError };
 
-/** An error on its way between threads: one of Rowan's, or one of the program's own. */
+/** An error sent between threads: one of Rowan's, or any other. */
 export type ThreadError =
   | { readonly rowan: WireError }
   | { readonly name: string; readonly message: string; readonly stack: string | undefined };
@@ -69,22 +69,25 @@ export function fromThread(error: ThreadError): Error {
   return made;
 }
 
-/** Threads of mappers, as something that a job reads. */
+/** Presents mapper threads as a source that a job reads. */
 
-/** Batches of a scan that are asked for before they are wanted. */
+/** How many batches of a scan are requested ahead. */
 const AHEAD = 2;
-/** Splits that a thread has at once: one is read while another waits for its checkpoint. */
+/** How many splits a thread works on: one is read while another waits for its checkpoint. */
 const SPLITS_OF_A_THREAD = 2;
-/** Rows and milliseconds between two checkpoints of a split: each writes what a reduce sorts, in this one thread. */
+/**
+ * Rows and milliseconds between two checkpoints of a split, each of which writes data to be sorted in this one thread.
+ */
 const CHECKPOINT_ROWS = 200_000;
 const CHECKPOINT_MS = 5000;
-/** Bytes of a split: who has the last one works on when the other threads have none left. */
+/** Split size. Small splits keep all threads busy until near the end. */
 const SPLIT_BYTES = 32 << 20;
 
 /**
- * Runs a job whose rows are read, mapped and combined by threads; states, reduce and sink are this thread's. Ends the threads.
- * `begin`, called when they are listened to, gives them what they wait for.
- * @throws as `begin` and `runJob`; RowanError `ERR_JOB` when a thread ends before its time.
+ * Runs a job whose rows are read, mapped and combined by threads; this thread keeps the states, and runs reduce and
+ * sink. Terminates the threads at the end.
+ * `begin` is called once their messages are handled, and starts them.
+ * @throws as `begin` and `runJob`; RowanError `ERR_JOB` when a thread ends early.
  */
 export async function runWithMappers(
   job: PreparedJob,
@@ -147,7 +150,7 @@ class MappedRowsReader implements JobReadable {
   }
 }
 
-/** One scan in a thread; each of its rows is a batch. */
+/** A scan running in a thread; each of its rows is a batch. */
 class MappedScanner implements ResultScanner {
   private readonly coming: Promise<MappedBatch | undefined>[] = [];
   private readonly opened: Promise<unknown>;
@@ -195,7 +198,7 @@ class MappedScanner implements ResultScanner {
     this.closed = true;
     this.ended = true;
     this.thread.scans--;
-    // A thread that is no more has nothing left to close.
+    // A terminated thread has nothing to close.
     await this.thread.ask({ call: 'close', scan: this.scan }).catch(() => undefined);
   }
 
@@ -215,9 +218,9 @@ interface Waiting {
 
 type WithoutId<T> = T extends { readonly id: number } ? Omit<T, 'id'> : never;
 
-/** One thread, by what is asked of it. */
+/** One thread, with requests and answers. */
 class MapperThread {
-  /** Scans that are open in it. */
+  /** The number of its open scans. */
   scans = 0;
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
@@ -237,13 +240,16 @@ class MapperThread {
     this.started.catch(() => undefined);
   }
 
-  /** @throws InvalidArgumentError when the thread's job is another one; what kept it from beginning. */
+  /**
+   * Waits until the thread is ready.
+   * @throws InvalidArgumentError when the thread's job differs; the error that prevented its start.
+   */
   async ready(signature: string): Promise<void> {
     const own = await this.started;
     if (own === signature) return;
     throw new InvalidArgumentError(
-      `The job is not the same each time that the module makes it: (${signature}), and in a thread (${own}). What it reads and ` +
-        'does must not depend on time, chance or the process.',
+      `The module creates different jobs in different threads: here (${signature}), and in a thread (${own}). What it reads and ` +
+        'does must not depend on time, random values or the process.',
     );
   }
 
@@ -280,7 +286,7 @@ function ended(cause: unknown): RowanError {
   const why = cause instanceof Error ? `: ${cause.message}` : '';
   return new RowanError(
     'ERR_JOB',
-    `A thread of mappers ended before its work was done${why}. What was done is kept: run the job again, and it goes on there.`,
+    `A mapper thread ended before its work was done${why}. Progress is kept: run the job again to resume it.`,
     { cause },
   );
 }

@@ -1,4 +1,4 @@
-/** The rows of `hbase:meta` and `hbase:namespace`, made from the store's catalog: nobody writes them. */
+/** The rows of `hbase:meta` and `hbase:namespace`, derived from the store's catalog; they are not stored. */
 
 import { tableNameText } from '../../hbase/admin/table-codec.js';
 import { NamespaceDescriptor } from '../../hbase/wire/messages-admin.js';
@@ -9,7 +9,7 @@ import { Cell, CellType, Result } from '../../table/index.js';
 import { regionInfoOf, type ServedRegion, type ServedRegions } from './served-regions.js';
 
 const MAGIC = Buffer.from('PBUF');
-/** What regions were opened with: any number that stays. */
+/** The sequence number with which regions were opened: any constant. */
 const SEQUENCE = longBytes(2);
 
 function longBytes(value: number): Uint8Array {
@@ -18,7 +18,7 @@ function longBytes(value: number): Uint8Array {
   return bytes;
 }
 
-/** A row's cells under one timestamp, in their order. */
+/** A row with its cells in order and one timestamp. */
 function rowOf(
   row: Uint8Array,
   family: string,
@@ -40,7 +40,7 @@ interface KnownTable {
   readonly rows: readonly Result[];
 }
 
-/** Rows of meta, table by table; those of a table are kept while it is as it was. */
+/** The rows of meta, table by table; cached while a table does not change. */
 export class MetaRows {
   private readonly known = new WeakMap<TableState, KnownTable>();
 
@@ -51,13 +51,13 @@ export class MetaRows {
     private readonly startedAt: number,
   ) {}
 
-  /** The names of the tables that have rows, in the order of their rows. */
+  /** The names of the tables that have rows, in row order. */
   tables(): string[] {
     const names = this.store.tableNames();
     return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
   }
 
-  /** The row with the table's state, then those of its regions; none when the table is gone. */
+  /** The row with the table's state, then those of its regions; empty if the table does not exist. */
   of(table: string): readonly Result[] {
     const state = this.store.table(table);
     if (state === undefined) return [];
@@ -102,7 +102,7 @@ export function namespaceRows(
   });
 }
 
-/** The table of a row of meta: what stands before its first comma. */
+/** The table of a row of meta: the text before its first comma. */
 export function tableOfMetaRow(row: Uint8Array): string {
   const comma = row.indexOf(0x2c);
   const name = Buffer.from(comma < 0 ? row : row.subarray(0, comma)).toString('utf8');

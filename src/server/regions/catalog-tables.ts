@@ -1,4 +1,4 @@
-/** Reads of `hbase:meta` and `hbase:namespace`: tables that are made from the catalog, with every form of get and scan. */
+/** Reads of `hbase:meta` and `hbase:namespace`, tables derived from the catalog, by any get and scan. */
 
 import { compareBytes, equalBytes } from '../../bytes/index.js';
 import { META_TABLE, regionNameOf } from '../../hbase/region/region.js';
@@ -7,27 +7,27 @@ import { type Get, type Query, Result, type Scan } from '../../table/index.js';
 import { JavaClass, ServerException } from '../errors.js';
 import { type MetaRows, tableOfMetaRow } from './catalog-rows.js';
 
-/** Rows of one region, one after the other, in the order of a scan. */
+/** Rows of one region, in scan order. */
 export interface RegionRows {
-  /** The next one; undefined at the end, or when `maxSkipped` has come to 0. */
+  /** The next row; undefined at the end, or when `maxSkipped` has reached 0. */
   next(): Result | undefined;
-  /** Rows of which nothing is given that may still be passed over. */
+  /** How many more rows without a result may be skipped. */
   maxSkipped: number;
-  /** The row at which it came to that. */
+  /** The row at which `maxSkipped` reached 0. */
   readonly pausedAt?: Uint8Array | undefined;
-  /** Whether a filter has ended the scan, for the regions behind this one too. */
+  /** Whether a filter has ended the scan, also for the regions that follow. */
   readonly filterDone: boolean;
   close(): void;
 }
 
 type Order = (a: Uint8Array, b: Uint8Array) => number;
 
-/** A table that nobody writes. */
+/** A read-only, derived table. */
 export interface CatalogTable {
   readonly name: string;
   readonly families: readonly string[];
   readonly order: Order;
-  /** Its rows from the first to the last, or those that may lie between two rows; an empty one is an open end. */
+  /** All rows, or those that may lie between two rows; an empty bound is open. */
   rows(low: Uint8Array, high: Uint8Array): Iterable<Result>;
 }
 
@@ -49,7 +49,7 @@ export function metaTable(rows: MetaRows): CatalogTable {
   };
 }
 
-/** The table of namespaces, as servers before 3.0 have it. */
+/** The table of namespaces, as in servers before 3.0. */
 export const NAMESPACE_TABLE = 'hbase:namespace';
 export const NAMESPACE_REGION_ID = 1;
 export const NAMESPACE_REGION = regionNameOf(NAMESPACE_TABLE, new Uint8Array(0), NAMESPACE_REGION_ID);
@@ -58,7 +58,7 @@ export function namespaceTable(rows: () => readonly Result[]): CatalogTable {
   return { name: NAMESPACE_TABLE, families: ['info'], order: compareBytes, rows };
 }
 
-/** The row of a get. */
+/** Executes a get. */
 export function getOfCatalog(table: CatalogTable, get: Get): Result {
   checkFamilies(table, get);
   for (const row of table.rows(get.row, get.row)) {
@@ -71,7 +71,7 @@ export function getOfCatalog(table: CatalogTable, get: Get): Result {
   return Result.EMPTY;
 }
 
-/** The rows of a scan. */
+/** Executes a scan. */
 export function scanOfCatalog(table: CatalogTable, scan: Scan): RegionRows {
   checkFamilies(table, scan);
   return new CatalogRows(rowsOfScan(table, scan), scan);
@@ -137,7 +137,7 @@ function checkFamilies(table: CatalogTable, query: Query): void {
   }
 }
 
-/** What a query asks of a row; undefined: it has nothing of it. */
+/** The part of a row that a query requests; undefined if there is none. */
 function columnsOf(row: Result, query: Query): Result | undefined {
   const { timeRange } = query;
   if (query.asksForAll && timeRange.isAll) return row;
@@ -153,7 +153,7 @@ function columnsOf(row: Result, query: Query): Result | undefined {
 
 const COMMA = 0x2c;
 
-/** The order of `hbase:meta`'s rows (`MetaCellComparator`): by table, start key and id, each for itself. */
+/** The order of `hbase:meta`'s rows (`MetaCellComparator`): by table, then start key, then id. */
 function compareMetaRows(a: Uint8Array, b: Uint8Array): number {
   const firstA = a.indexOf(COMMA);
   const firstB = b.indexOf(COMMA);

@@ -1,7 +1,7 @@
 /**
- * The regions that clients ask, by the names that they know them by. A region's number is the store's own: a daughter has a larger one
- * than its parent, a table made anew other ones than before, and a restart changes none, so that what clients remember is never wrong
- * unnoticed.
+ * Finds regions by the names that clients use. A region's name contains the store's own id: a daughter's is larger than
+ * its parent's, a recreated table has new ones, and restarts change none, so that outdated client caches are always
+ * detected.
  */
 
 import { toLatin1, toStringBinary } from '../../bytes/index.js';
@@ -16,14 +16,14 @@ import { JavaClass, ServerException } from '../errors.js';
 export interface ServedRegion {
   readonly state: TableState;
   readonly region: Region;
-  /** The full name. */
+  /** The region's full name. */
   readonly name: Uint8Array;
   readonly encodedName: string;
 }
 
 const ENCODED_NAME = 2;
 
-/** HBase's ids are times: programs that print or parse names of regions expect thirteen digits. */
+/** HBase's ids are timestamps: programs that print or parse region names expect thirteen digits. */
 const FIRST_ID = 1_500_000_000_000;
 
 function regionIdOf({ id }: Region): number {
@@ -34,12 +34,12 @@ export class ServedRegions {
   /** By full name, as Latin-1. */
   private readonly byName = new Map<string, ServedRegion>();
   private readonly byEncodedName = new Map<string, ServedRegion>();
-  /** What was known of each table, by the list of its regions. */
+  /** Regions computed for each table, by its list of regions. */
   private readonly known = new WeakMap<readonly Region[], readonly ServedRegion[]>();
 
   constructor(private readonly store: ServedStore) {}
 
-  /** The regions of a table as they are now, in their order. */
+  /** The present regions of a table, in order. */
   of(state: TableState): readonly ServedRegion[] {
     const known = this.known.get(state.regions);
     if (known !== undefined) return known;
@@ -69,8 +69,9 @@ export class ServedRegions {
   }
 
   /**
-   * The region of a name, which takes reads and writes now.
-   * @throws ServerException `NotServingRegionException`: it was split, or its table is gone or disabled, and the client looks again.
+   * The region with a name, if it accepts reads and writes.
+   * @throws ServerException `NotServingRegionException` when it was split, or its table is gone or disabled; the client
+   * then looks it up again.
    */
   open(specifier: TypeOf<typeof RegionSpecifier>): ServedRegion {
     const served = this.find(specifier);
@@ -78,7 +79,7 @@ export class ServedRegions {
     throw notServing(specifier.value);
   }
 
-  /** The region of a name, whether its table is enabled or not; undefined when it is gone. */
+  /** The region with a name, whether its table is enabled or not; undefined if it does not exist. */
   find({ type, value }: TypeOf<typeof RegionSpecifier>): ServedRegion | undefined {
     const key = toLatin1(value);
     const served = this.lookUp(type, key);
@@ -93,7 +94,7 @@ export class ServedRegions {
   }
 }
 
-/** The error for a region that is not here now. */
+/** The error for a region that does not exist now. */
 export function notServing(name: Uint8Array): ServerException {
   const text = toStringBinary(name.subarray(0, 300));
   return new ServerException(JavaClass.NotServingRegion, `${text} is not online on this server.`, false);
@@ -104,7 +105,7 @@ export const META_REGION = regionNameOf(META_TABLE, new Uint8Array(0), 1);
 const META_KEY = toLatin1(META_REGION);
 const META_ENCODED = encodedNameOf(META_REGION)!;
 
-/** Whether a request is of `hbase:meta`. */
+/** Whether a request addresses `hbase:meta`. */
 export function isMeta({ value }: TypeOf<typeof RegionSpecifier>): boolean {
   if (value.length !== META_KEY.length && value.length !== META_ENCODED.length) return false;
   const key = toLatin1(value);

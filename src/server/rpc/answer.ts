@@ -1,4 +1,7 @@
-/** Answers, as frames: `int32 length | varint, ResponseHeader | varint, message | cell block`. Written from their end. */
+/**
+ * Encodes responses as frames: `int32 length | varint, ResponseHeader | varint, message | cell block`. Written back to
+ * front.
+ */
 
 import { type CellBlockCompression, packCells } from '../../hbase/rpc/connection-settings.js';
 import { CONNECTION_CALL_ID } from '../../hbase/rpc/frames.js';
@@ -9,20 +12,20 @@ import type { MessageCodec } from '../../hbase/wire/schema.js';
 import type { Cell, Result } from '../../table/index.js';
 import type { ServerException } from '../errors.js';
 
-/** What a call is answered with. */
+/** The response to a call. */
 export interface Answer {
-  /** Writes the fields of the message, the last first. */
+  /** Writes the fields of the message, last field first. */
   writeMessage(writer: ProtoWriter): void;
-  /** Writes the cells behind it, the last first. */
+  /** Writes the cells after the message, last cell first. */
   writeCells?(writer: ProtoWriter): void;
 }
 
-/** An answer without cells. */
+/** A response without cells. */
 export function messageAnswer<T>(codec: MessageCodec<T>, value: T): Answer {
   return { writeMessage: (writer) => codec.write(writer, value) };
 }
 
-/** Writes the cells of results, the last first. */
+/** Writes the cells of results, last cell first. */
 export function writeResultCells(writer: ProtoWriter, results: readonly Result[]): void {
   for (let r = results.length - 1; r >= 0; r--) writeCells(writer, results[r]!.cells);
 }
@@ -46,7 +49,7 @@ const CELL_TIMESTAMP = tagOf(4, WireType.Varint);
 const CELL_TYPE = tagOf(5, WireType.Varint);
 const CELL_VALUE = tagOf(6, WireType.Bytes);
 
-/** How a `Result` says that its cells stand in the cell block, or has them itself. */
+/** Writes a `Result`, with its cells inline or with their number in the cell block. */
 export function writeResult(writer: ProtoWriter, tag: number, result: Result, isInline: boolean): void {
   const mark = writer.mark();
   if (result.partial) writer.boolField(RESULT_PARTIAL, true);
@@ -59,7 +62,7 @@ export function writeResult(writer: ProtoWriter, tag: number, result: Result, is
   writer.endMessage(tag, mark);
 }
 
-/** A `Result` of a read that asks for existence alone. */
+/** Writes the `Result` of an existence check. */
 export function writeExists(writer: ProtoWriter, tag: number, exists: boolean): void {
   const mark = writer.mark();
   writer.boolField(RESULT_EXISTS, exists);
@@ -78,7 +81,7 @@ function writeInlineCell(writer: ProtoWriter, cell: Cell): void {
   writer.endMessage(RESULT_CELL, mark);
 }
 
-/** Bytes that a result takes in an answer, roughly. */
+/** The approximate size of a result in a response. */
 export function sizeOfResult({ cells }: Result): number {
   let size = 16;
   for (let i = 0; i < cells.length; i++) {
@@ -92,11 +95,13 @@ const CALL_ID = tagOf(1, WireType.Varint);
 const CELL_BLOCK_META = tagOf(3, WireType.Bytes);
 const CELL_BLOCK_LENGTH = tagOf(1, WireType.Varint);
 
-/** Frames are written one after the other in one turn: one writer serves them all, and a large one keeps its memory. */
+/**
+ * Frames are written synchronously, so one writer serves all; after a large frame it keeps at most this much memory.
+ */
 const SCRATCH = 65536;
 let scratch = new ProtoWriter(SCRATCH);
 
-/** What a call's message is written with while none other is. @throws what the answer throws. */
+/** Writes with the shared writer, or with a new one if that is in use. @throws errors of `write`. */
 function framed(write: (writer: ProtoWriter) => void): Buffer {
   const writer = scratch;
   writer.reset();
@@ -114,7 +119,7 @@ function framed(write: (writer: ProtoWriter) => void): Buffer {
   }
 }
 
-/** The frame of an answer. */
+/** The frame of a response. */
 export function answerFrame(
   id: number,
   answer: Answer,
@@ -137,7 +142,7 @@ export function answerFrame(
   });
 }
 
-/** The frame of a failure; without a call's id it is of the connection, which ends. */
+/** The frame of an exception. Without a call id it concerns the connection, which then ends. */
 export function exceptionFrame(exception: ServerException, id: number = CONNECTION_CALL_ID): Buffer {
   return framed((writer) => {
     ResponseHeader.write(writer, {

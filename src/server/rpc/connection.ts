@@ -1,10 +1,10 @@
 /**
- * One connection of a client:
+ * One client connection:
  *
  *     "HBas" 00 auth | int32, ConnectionHeader | { int32, request }*
  *
- * Requests are taken in their order, and answered in the order in which they end. What it holds is bounded: it reads on only while there
- * is room for calls, and for answers that the client has not read.
+ * Requests start in order and are answered in the order in which they finish. Buffers are bounded: the connection reads
+ * only while there is room for calls and for responses that the client has not read.
  */
 
 import type { Socket } from 'node:net';
@@ -18,30 +18,30 @@ import type { Load } from './load.js';
 import { type Peer, readPeer } from './peer.js';
 import { type Request, type RequestHead, RequestReader, type Service } from './request.js';
 
-/** What a connection asks of its server. */
+/** The server, as a connection sees it. */
 export interface ConnectionHost {
   readonly load: Load;
-  /** Undefined while requests are answered; why they are not, when the server ends. */
+  /** Undefined while requests are accepted; when the server stops, the error for further requests. */
   readonly stopped: ServerException | undefined;
-  /** The methods of a service; undefined: there is none of the name. */
+  /** The methods of a service; undefined if there is no such service. */
   service(name: string, user: KnownUser | undefined): Service | undefined;
-  /** The users who may come; undefined: whoever does. */
+  /** The allowed users; undefined if anyone may connect. */
   readonly users: Users | undefined;
-  /** The frame that answers a preamble that asks about the cluster alone. */
+  /** The response frame to a preamble that only asks for the cluster id. */
   registryFrame(): Buffer;
-  /** A connection is over. */
+  /** Called when a connection has ended. */
   closed(connection: Connection): void;
 }
 
-/** The beginning of every connection. */
+/** The length of the preamble of every connection. */
 const PREAMBLE_LENGTH = 6;
 const MAGIC = 'HBas';
 const VERSION = 0;
-/** Of HBase 2.6: asks for the cluster's id, and nothing else. */
+/** The preamble of HBase 2.6 that only asks for the cluster id. */
 const REGISTRY_PREAMBLE = 'Regist';
-/** A connection's header has a few hundred bytes. */
+/** The largest connection header; usual ones have a few hundred bytes. */
 const MAX_HEADER_SIZE = 65536;
-/** Milliseconds of one connection's calls before others have their turn. */
+/** How long, in ms, a connection processes calls before others get a turn. */
 const TURN = 10;
 
 interface Frame {
@@ -59,12 +59,12 @@ export class Connection implements FrameHandler {
   private user: KnownUser | undefined;
   private peer: Peer | undefined;
   private service: Service | undefined;
-  /** Whole requests that no call was begun for. */
+  /** Complete requests that have not started. */
   private readonly waiting: Frame[] = [];
   private waitingBytes = 0;
-  /** Calls under way. */
+  /** The number of calls in progress. */
   private calls = 0;
-  /** What of the load is this connection's. */
+  /** This connection's share of the server's load. */
   private charged = 0;
   private turn: NodeJS.Immediate | undefined;
   private readonly hello: NodeJS.Timeout;
@@ -86,12 +86,12 @@ export class Connection implements FrameHandler {
     this.hello.unref();
     socket.on('data', (chunk: Buffer) => this.receive(chunk));
     socket.on('drain', () => this.drained());
-    // What is wrong with it shows in its end.
+    // Socket errors are handled when the socket closes.
     socket.on('error', () => undefined);
     socket.on('close', () => this.over());
   }
 
-  /** Resolves when no call of it is under way and all answers are with the client, or it is over. */
+  /** Resolves when no call is in progress and all responses are sent, or when the connection has ended. */
   quiet(): Promise<void> {
     return new Promise((resolve) => {
       this.idleEnds.push(resolve);
@@ -115,7 +115,7 @@ export class Connection implements FrameHandler {
     }
   }
 
-  /** Takes the preamble; answers what stands behind it. */
+  /** Reads the preamble; returns the bytes after it. */
   private readPreamble(chunk: Buffer): Buffer {
     const bytes = this.preamble.length === 0 ? chunk : Buffer.concat([this.preamble, chunk]);
     if (bytes.length < PREAMBLE_LENGTH) {
@@ -127,7 +127,7 @@ export class Connection implements FrameHandler {
       return Buffer.alloc(0);
     }
     if (bytes.toString('latin1', 0, MAGIC.length) !== MAGIC) {
-      // Whatever it is, it does not speak HBase's protocol: it is told nothing.
+      // The client does not speak HBase's protocol, so there is no response.
       this.stage = 'over';
       this.destroy();
       return Buffer.alloc(0);
@@ -143,8 +143,8 @@ export class Connection implements FrameHandler {
       throw new ServerException(
         JavaClass.BadAuth,
         users === undefined
-          ? 'This server takes the simple authentication alone. Set hbase.security.authentication to simple.'
-          : 'This server wants a secret of its users: connect with secretAuthenticator, or a token of it (docs/server.md).',
+          ? 'This server supports only simple authentication. Set hbase.security.authentication to simple.'
+          : 'This server requires a user secret: connect with secretAuthenticator, or a token of it (docs/server.md).',
       );
     }
     if (users === undefined) {
@@ -156,7 +156,7 @@ export class Connection implements FrameHandler {
     return bytes.subarray(PREAMBLE_LENGTH);
   }
 
-  /** Goes on with a login; answers what stands behind it. */
+  /** Continues a login; returns the bytes after it. */
   private logIn(chunk: Buffer): Buffer {
     const { answer, ended, rest } = this.login!.push(chunk);
     if (ended === undefined) {
@@ -204,7 +204,7 @@ export class Connection implements FrameHandler {
     this.stage = 'calls';
   }
 
-  /** Begins calls while there is room, for as long as a turn lasts. */
+  /** Starts calls while there is room, until the time slice ends. */
   private pump(): void {
     if (this.turn !== undefined) return;
     const { socket } = this;
@@ -249,7 +249,7 @@ export class Connection implements FrameHandler {
     );
   }
 
-  /** Begins one call. Errors of the call are its answer; what is no request ends the connection. */
+  /** Starts one call. An error of the call is its response; an invalid request ends the connection. */
   private begin({ buffer, start, end }: Frame): void {
     let head: RequestHead;
     try {
@@ -299,7 +299,7 @@ export class Connection implements FrameHandler {
     if (handler === undefined) {
       throw new ServerException(
         JavaClass.UnsupportedOperation,
-        `${peer!.service}.${head.method} is not offered by rowan serve. docs/server.md says what is.`,
+        `${peer!.service}.${head.method} is not supported by rowan serve. See docs/server.md for what is.`,
       );
     }
     requests.body(head, peer!.compression);
@@ -326,11 +326,11 @@ export class Connection implements FrameHandler {
     if (this.stage === 'over' || this.socket.destroyed) return;
     this.socket.write(frame);
     if (this.slow !== undefined || this.socket.writableLength < this.host.load.limits.maxUnreadBytes) return;
-    // Each time that the client has read something it is given as long again.
+    // Whenever the client has read something, the timeout starts anew.
     this.watch(this.socket.bytesWritten - this.socket.writableLength);
   }
 
-  /** Ends the connection unless the client reads on. */
+  /** Ends the connection unless the client has read since. */
   private watch(read: number): void {
     const { slowReaderTimeout, maxUnreadBytes } = this.host.load.limits;
     this.slow = setTimeout(() => {
@@ -351,7 +351,7 @@ export class Connection implements FrameHandler {
     this.checkQuiet();
   }
 
-  /** Has the load know what this connection holds. */
+  /** Updates this connection's share of the load. */
   private charge(): void {
     const { load } = this.host;
     const held =
@@ -359,7 +359,7 @@ export class Connection implements FrameHandler {
     load.bytes += held - this.charged;
     this.charged = held;
     if (this.frames.collected > 0 && load.bytes > load.limits.maxQueuedBytes) {
-      // A request that is never whole would hold its bytes for ever.
+      // An incomplete request would hold its bytes forever.
       this.fail(
         new ServerException(JavaClass.CallQueueTooBig, 'The server holds too many bytes of requests.', false),
       );
@@ -377,7 +377,7 @@ export class Connection implements FrameHandler {
     if (this.calls === 0 && this.waiting.length === 0) this.destroy();
   }
 
-  /** Says what is wrong with the connection, and ends it. */
+  /** Reports an error of the connection and ends it. */
   private fail(exception: ServerException): void {
     if (this.stage === 'over') return;
     if (this.stage === 'preamble') this.destroy();
@@ -390,7 +390,7 @@ export class Connection implements FrameHandler {
     this.waitingBytes = 0;
     this.frames.clear();
     this.socket.end(last);
-    // The client has a moment to read it; what it sends meanwhile is let go.
+    // Gives the client a moment to read the error; data received meanwhile is dropped.
     this.socket.resume();
     const { helloTimeout } = this.host.load.limits;
     setTimeout(() => this.destroy(), Math.min(1000, helloTimeout)).unref();

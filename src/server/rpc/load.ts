@@ -1,41 +1,41 @@
-/** What all connections of a server hold at once, and when it is too much. */
+/** Measures and limits what all connections of a server hold at once. */
 
 import { JavaClass, ServerException } from '../errors.js';
 import type { RequestLimits } from './request.js';
 
-/** What clients may ask of the server at once, and how long they may take. Times are in milliseconds. */
+/** Limits of clients' use of the server. Times are in milliseconds. */
 export interface ConnectionLimits extends RequestLimits {
   readonly maxConnections: number;
-  /** Calls that are under way, of all connections: writes that wait for the disk, mostly. */
+  /** Calls in progress over all connections; mostly writes waiting for the disk. */
   readonly maxCalls: number;
-  /** Of one connection; further ones wait at the client, which cannot send them. */
+  /** Calls in progress of one connection; the server reads no further ones. */
   readonly maxCallsPerConnection: number;
-  /** Bytes of requests and answers that are held, of all connections. */
+  /** Buffered bytes of requests and responses over all connections. */
   readonly maxQueuedBytes: number;
-  /** Bytes of answers that a connection has not read; no call of it is begun above them. */
+  /** Unread response bytes of a connection above which none of its calls starts. */
   readonly maxUnreadBytes: number;
-  /** A connection that reads nothing of what it was sent for this long is closed. */
+  /** A connection that reads none of its responses for this long is closed. */
   readonly slowReaderTimeout: number;
   /** A connection without calls for this long is closed. */
   readonly idleTimeout: number;
-  /** A connection says who it is within this time. */
+  /** A connection must complete its handshake within this time. */
   readonly helloTimeout: number;
 }
 
 export class Load {
   /** Open connections. */
   connections = 0;
-  /** Calls under way. */
+  /** Calls in progress. */
   calls = 0;
-  /** Bytes of frames that are not whole, of calls that wait, and of answers that nobody has read. */
+  /** Bytes of incomplete frames, waiting calls, and unread responses. */
   bytes = 0;
-  /** Calls since the server was started. */
+  /** Calls since the server started. */
   total = 0;
   readonly startedAt = performance.now();
 
   constructor(readonly limits: ConnectionLimits) {}
 
-  /** Begins a call. @throws ServerException when there are too many already: the client waits and asks again. */
+  /** Registers a call. @throws ServerException when there are too many; the client waits and retries. */
   admit(): void {
     const { maxCalls, maxQueuedBytes } = this.limits;
     if (this.calls < maxCalls && this.bytes < maxQueuedBytes) {
@@ -54,7 +54,7 @@ export class Load {
     this.calls--;
   }
 
-  /** Calls in a second, since the start. */
+  /** Average calls per second since the start. */
   get callsPerSecond(): number {
     return Math.round((this.total * 1000) / Math.max(1000, performance.now() - this.startedAt));
   }

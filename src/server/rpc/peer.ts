@@ -1,4 +1,4 @@
-/** Who is at the other end of a connection, as its header says. */
+/** Describes the client of a connection, by its header. */
 
 import { type CellBlockCompression, COMPRESSIONS } from '../../hbase/rpc/connection-settings.js';
 import { ConnectionHeader } from '../../hbase/wire/messages-rpc.js';
@@ -8,21 +8,21 @@ import { JavaClass, ServerException } from '../errors.js';
 export interface Peer {
   readonly user: string;
   readonly service: string;
-  /** Whether cells may stand behind messages; else they stand in them. */
+  /** Whether cells may follow messages in a cell block; otherwise they are inline. */
   readonly takesCellBlocks: boolean;
-  /** Whether those of gets may. */
+  /** The same for the results of gets. */
   readonly takesCellBlocksOfGets: boolean;
   readonly compression: CellBlockCompression | undefined;
-  /** Whether a `Multi` may be answered in part, the rest being asked for again at once. */
+  /** Whether a `Multi` may be answered partially; the client then requests the rest at once. */
   readonly retriesAtOnce: boolean;
 }
 
 const CODEC = 'org.apache.hadoop.hbase.codec.KeyValueCodec';
 
 /**
- * Reads a `ConnectionHeader`.
- * @param user who the client has proved to be; undefined: it is believed.
- * @throws ServerException for what is not spoken; ProtocolError.
+ * Parses a `ConnectionHeader`.
+ * @param user the authenticated user; undefined: the name in the header is trusted.
+ * @throws ServerException for unsupported features; ProtocolError.
  */
 export function readPeer(bytes: Uint8Array, user: string | undefined): Peer {
   const header = decodeMessage(ConnectionHeader, bytes);
@@ -30,7 +30,7 @@ export function readPeer(bytes: Uint8Array, user: string | undefined): Peer {
   if (codec !== '' && codec !== CODEC) {
     throw new ServerException(
       JavaClass.UnsupportedCellCodec,
-      `Cells are read by ${CODEC}, not by ${codec.slice(0, 200)}. Set hbase.client.rpc.codec to it.`,
+      `The cell codec ${codec.slice(0, 200)} is not supported. Set hbase.client.rpc.codec to ${CODEC}.`,
     );
   }
   const { versionMajor: major = 0, versionMinor: minor = 0 } = header.versionInfo ?? {};
@@ -52,7 +52,7 @@ function compressionOf(codecClass: string): CellBlockCompression | undefined {
   }
   throw new ServerException(
     JavaClass.UnsupportedCompression,
-    `Cells are not compressed by ${codecClass.slice(0, 200)} here. Leave hbase.client.rpc.compressor out, or set it to ` +
+    `The compressor ${codecClass.slice(0, 200)} is not supported. Remove hbase.client.rpc.compressor, or set it to ` +
       'org.apache.hadoop.io.compress.GzipCodec.',
   );
 }

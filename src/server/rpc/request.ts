@@ -1,4 +1,4 @@
-/** Requests: `varint, RequestHeader | varint, message | cell block`, in a frame. */
+/** Decodes requests: `varint, RequestHeader | varint, message | cell block`, in a frame. */
 
 import { type CellBlockCompression, unpackCells } from '../../hbase/rpc/connection-settings.js';
 import { ProtocolError } from '../../hbase/rpc/errors.js';
@@ -8,35 +8,35 @@ import { nameFromUtf8 } from '../../hbase/wire/proto-writer.js';
 import type { Answer } from './answer.js';
 import type { Peer } from './peer.js';
 
-/** What is to be done, and for whom. Valid in the turn in which it is handed over: messages and cells are read then. */
+/** A decoded request. Valid only synchronously: handlers must read messages and cells before they await. */
 export interface Request {
   readonly peer: Peer;
   /** Narrowed to the request's message. */
   readonly reader: ProtoReader;
   readonly cells: CellReader;
-  /** When the client gives up, on the clock of `performance.now()`; infinite when it does not say. */
+  /** When the client gives up, by `performance.now()`; infinite if it does not say. */
   readonly deadline: number;
 }
 
-/** Answers a request. What it throws is the client's exception. */
+/** Executes a request. Its errors are sent to the client as exceptions. */
 export type Handler = (request: Request) => Answer | Promise<Answer>;
 
-/** The methods of a service, by their names in lower case: clients do not agree on the case of the first letter. */
+/** The methods of a service, by lower-case name, since clients differ in the case of the first letter. */
 export type Service = Readonly<Record<string, Handler>>;
 
-/** What a request says of itself. */
+/** The header of a request. */
 export interface RequestHead {
   readonly id: number;
   readonly method: string;
   readonly timeout: number;
   readonly cellLength: number;
-  /** Whether there is a message behind the header. */
+  /** Whether a message follows the header. */
   readonly hasParam: boolean;
 }
 
 const HEADER = { id: 8, method: 26, hasParam: 32, cellMeta: 42, timeout: 56 };
 
-/** Reads the header that a frame begins with; the reader stands behind it then. @throws ProtocolError. */
+/** Parses the header at the start of a frame, and leaves the reader after it. @throws ProtocolError. */
 export function readRequestHead(reader: ProtoReader): RequestHead {
   const outer = reader.enter();
   let id = -1;
@@ -78,28 +78,28 @@ export function readRequestHead(reader: ProtoReader): RequestHead {
   return { id, method, timeout, cellLength, hasParam };
 }
 
-/** How much one request may hold. */
+/** Limits of one request. */
 export interface RequestLimits {
-  /** Bytes, unpacked. */
+  /** Bytes, uncompressed. */
   readonly maxRequestSize: number;
   /** Cells, and objects of other kinds. */
   readonly maxRequestCells: number;
 }
 
-/** Reads requests; one stands for all, for each is read to its end in its turn. */
+/** Reads requests. One instance is enough, since each request is read synchronously. */
 export class RequestReader {
   readonly reader = new ProtoReader(new Uint8Array(0));
   readonly cells = new CellReader(true);
 
   constructor(private readonly limits: RequestLimits) {}
 
-  /** Goes to a frame, and reads its header. @throws ProtocolError. */
+  /** Opens a frame and parses its header. @throws ProtocolError. */
   open(frame: Buffer, start: number, end: number): RequestHead {
     this.reader.reset(frame, start, end, this.limits.maxRequestCells);
     return readRequestHead(this.reader);
   }
 
-  /** Goes to the message behind the header, and its cells. @throws ProtocolError, AnswerTooLargeError. */
+  /** Opens the message after the header, and its cells. @throws ProtocolError, AnswerTooLargeError. */
   body(head: RequestHead, compression: CellBlockCompression | undefined): void {
     const { reader, cells, limits } = this;
     const frameEnd = reader.end;
@@ -125,7 +125,7 @@ export class RequestReader {
     cells.reset(unpacked, 0, unpacked.length, limits.maxRequestCells);
   }
 
-  /** Lets go of the frame. */
+  /** Drops the reference to the frame. */
   release(): void {
     this.reader.reset(new Uint8Array(0), 0, 0, 0);
     this.cells.release();

@@ -1,31 +1,32 @@
 /**
- * The server's half of SASL DIGEST-MD5 (RFC 2831), by which HBase's clients show that they have a token:
+ * The server side of SASL DIGEST-MD5 (RFC 2831), by which HBase clients prove that they have a token:
  *
  *     client:  int32 length | token
  *     server:  int32 0 | int32 length | token; or int32 1 | class | message, each int32 length | UTF-8
  *
- * The client's first token is empty. Whoever is refused is told the same, whatever was wrong: the name, the secret or the form.
+ * The client's first token is empty. A refused client gets the same response whatever was wrong: name, secret or
+ * format.
  */
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { digestResponse, parseDirectives } from '../../hbase/security/digest-md5.js';
 import type { KnownUser, Users } from './users.js';
 
-/** As HBase's servers name it. */
+/** The realm of HBase's servers. */
 const REALM = 'default';
 const COUNT = '00000001';
-/** Of a token of a client; they have some 400 bytes. */
+/** The largest client token; usual ones have about 400 bytes. */
 const LONGEST_TOKEN = 4096;
 const REFUSAL_CLASS = 'javax.security.sasl.SaslException';
-const REFUSAL = 'DIGEST-MD5: the login is refused.';
+const REFUSAL = 'DIGEST-MD5: login refused.';
 
-/** What comes of the bytes of a login so far. */
+/** The result of the login bytes received so far. */
 export interface LoginStep {
-  /** To be sent. */
+  /** Bytes to send. */
   readonly answer?: Buffer;
-  /** The login is over: the user, or undefined for who is refused. */
+  /** Set when the login has ended: the user, or undefined if refused. */
   readonly ended?: { readonly user: KnownUser | undefined };
-  /** What stands behind the login. */
+  /** The bytes after the login. */
   readonly rest: Buffer;
 }
 
@@ -47,7 +48,7 @@ export class DigestLogin {
     const token = data.subarray(4, 4 + length);
     this.data = data.subarray(4 + length);
     if (!this.isChallenged) {
-      // Nobody knows what to answer before the challenge.
+      // A client cannot respond before it has the challenge.
       if (length > 0 || this.data.length > 0) return refused();
       this.isChallenged = true;
       return { answer: success(Buffer.from(this.challenge)), rest };

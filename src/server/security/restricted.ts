@@ -1,4 +1,4 @@
-/** A server's parts as somebody sees them who may not see everything: what he may not read is not there. */
+/** Restricts a server's parts to a user's permissions: tables that the user may not read do not appear. */
 
 import { RowanError } from '../../errors.js';
 import { EmbeddedAdmin } from '../../store/embedded-admin.js';
@@ -13,7 +13,7 @@ import { ServedRegions } from '../regions/served-regions.js';
 import type { ServerParts } from '../services/parts.js';
 import type { Grants } from './users.js';
 
-/** The parts for a user: whoever may do everything gets them as they are. */
+/** The parts for a user; unchanged for a user with all permissions. */
 export function restrictedParts(parts: ServerParts, engine: EmbeddedEngine, grants: Grants): ServerParts {
   if (grants.isAdmin) return parts;
   const { server, startedAt } = parts;
@@ -46,14 +46,14 @@ class GrantedStore extends ServedStore {
     return this.grants.mayRead(name) ? super.table(name) : undefined;
   }
 
-  /** Those of the tables that he sees. */
+  /** The namespaces of the visible tables. */
   override namespaces(): { readonly name: string; readonly properties: NamespaceProperties }[] {
     const seen = new Set(this.tableNames().map((name) => parseTableName(name).namespace));
     return super.namespaces().filter(({ name }) => seen.has(name));
   }
 }
 
-/** What changes anything is refused before it comes here. */
+/** Only for reads: changes are refused before they reach it. */
 class GrantedAdmin extends EmbeddedAdmin {
   constructor(
     engine: EmbeddedEngine,

@@ -1,4 +1,4 @@
-/** Who may come to a server, and what they may do there. */
+/** The users of a server and their permissions. */
 
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError } from '../../errors.js';
@@ -6,15 +6,15 @@ import { secretToken } from '../../hbase/security/delegation-token.js';
 import { checkOptions, describe } from '../../table/checks.js';
 import { canonicalTableName, parseTableName } from '../../table/index.js';
 
-/** A user of a server. Tables are named as `shop:orders`, all of a namespace as `shop:*`, all as `*`. */
+/** A user of a server. Tables are named `shop:orders`; `shop:*` are all of a namespace, `*` all tables. */
 export interface ServedUser {
-  /** What the user shows that he knows: 16 characters or more. */
+  /** The user's secret, at least 16 characters. */
   readonly secret: string;
-  /** Tables that he may read. */
+  /** Tables that the user may read. */
   readonly read?: readonly string[];
-  /** Tables that he may read and write. */
+  /** Tables that the user may read and write. */
   readonly write?: readonly string[];
-  /** He may do everything: read and write all tables, and make, change and drop them. Default false. */
+  /** Whether the user may do everything: read and write all tables, and create, alter and drop them. Default false. */
   readonly admin?: boolean;
 }
 
@@ -28,10 +28,10 @@ const KNOWN: Readonly<Record<keyof ServedUser, true>> = {
   write: true,
   admin: true,
 };
-/** Of the server's own tables. */
+/** The namespace of the server's own tables. */
 const SYSTEM_NAMESPACE = 'hbase';
 
-/** What somebody may do with tables. */
+/** A user's permissions on tables. */
 export class Grants {
   constructor(
     readonly isAdmin: boolean,
@@ -62,15 +62,18 @@ export interface KnownUser {
 
 export class Users {
   private readonly known = new Map<string, { readonly user: KnownUser; readonly password: string }>();
-  /** Stands for the secret of whom nobody knows: he is refused in the same way, in the same time. */
+  /** Stands in for unknown users, so that they are refused in the same way and in the same time. */
   private readonly nobody = { user: undefined, password: randomBytes(24).toString('base64') };
 
-  /** @throws InvalidArgumentError naming the user and what is wrong. */
+  /**
+   * Checks the users.
+   * @throws InvalidArgumentError naming the user and the problem.
+   */
   constructor(users: ServedUsers) {
     const names = Object.keys(isObject(users) ? users : {});
     if (names.length === 0) {
       throw new InvalidArgumentError(
-        `users is an object of users by their names, { "reports": { "secret": "…", "read": ["shop:*"] } }, not ${describe(users)}.`,
+        `users must be an object that maps names to users, { "reports": { "secret": "…", "read": ["shop:*"] } }, not ${describe(users)}.`,
       );
     }
     for (const name of names) {
@@ -85,7 +88,7 @@ export class Users {
     }
   }
 
-  /** By the identifier of the token, as DIGEST-MD5 has it, and the password to it. */
+  /** Finds a user by the token identifier of DIGEST-MD5; returns the password to compare with. */
   byIdentifier(identifier: string): { readonly user: KnownUser | undefined; readonly password: string } {
     return this.known.get(identifier) ?? this.nobody;
   }
@@ -101,26 +104,28 @@ function isObject(value: unknown): value is object {
 
 function checkUser(name: string, given: ServedUser): void {
   if (!isObject(given))
-    throw new InvalidArgumentError(`users: "${name}" is an object, not ${describe(given)}.`);
+    throw new InvalidArgumentError(`users: "${name}" must be an object, not ${describe(given)}.`);
   checkOptions(`users: "${name}"`, given, KNOWN);
   const { secret, read = [], write = [], admin = false } = given;
   if (typeof secret !== 'string' || secret.length < SHORTEST_SECRET) {
     throw new InvalidArgumentError(
-      `users: "${name}" needs a secret of ${SHORTEST_SECRET} characters or more. Make one: openssl rand -base64 24.`,
+      `users: "${name}" needs a secret of ${SHORTEST_SECRET} characters or more. Create one with: openssl rand -base64 24`,
     );
   }
   if (typeof admin !== 'boolean')
-    throw new InvalidArgumentError(`users: admin of "${name}" is true or false, not ${describe(admin)}.`);
+    throw new InvalidArgumentError(
+      `users: admin of "${name}" must be true or false, not ${describe(admin)}.`,
+    );
   for (const list of [read, write]) {
     if (Array.isArray(list) && list.every((each) => typeof each === 'string')) continue;
     throw new InvalidArgumentError(
-      `users: read and write of "${name}" are lists of tables, not ${describe(list)}.`,
+      `users: read and write of "${name}" must be lists of tables, not ${describe(list)}.`,
     );
   }
   for (const table of [...read, ...write]) patternOf(table);
 }
 
-/** As tables are compared with it. @throws InvalidArgumentError for what is no name. */
+/** Converts a table pattern to its compared form. @throws InvalidArgumentError for an invalid name. */
 function patternOf(text: string): string {
   if (text === '*') return text;
   if (text.endsWith(':*')) return `${parseTableName(`${text.slice(0, -1)}t`).namespace}:*`;

@@ -31,12 +31,12 @@ export type LoadMessage = TypeOf<typeof RegionLoad>;
 const MEBIBYTE = 1 << 20;
 const FULL_NAME = 1;
 
-/** As HBase counts: what is there at all is one at the least. */
+/** Rounds up like HBase: anything above zero is at least one. */
 function mebibytes(bytes: number): number {
   return bytes > 0 && bytes < MEBIBYTE ? 1 : Math.floor(bytes / MEBIBYTE);
 }
 
-/** What a region has on it, and in memory. */
+/** The size of a region on disk and in memory. */
 export function regionLoadOf({ region, name }: ServedRegion): LoadMessage {
   return {
     region: { type: FULL_NAME, value: name },
@@ -49,7 +49,7 @@ export function regionLoadOf({ region, name }: ServedRegion): LoadMessage {
   };
 }
 
-/** The load of meta, which is made when it is asked for. */
+/** The load of meta, which has no stored data. */
 const META_LOAD: LoadMessage = { region: { type: FULL_NAME, value: META_REGION }, stores: 1 };
 
 /** The regions of all tables, or of one. */
@@ -104,7 +104,7 @@ export function adminService(parts: ServerParts): Service {
       if (isMeta(region)) return {};
       const served = parts.regions.open(region);
       const asked = { family: familyName(family), isMajor: major ?? false };
-      // It is asked for, not waited for. What goes wrong is told to the store's onEvent.
+      // The request only starts a compaction. Failures are reported to the store's onEvent.
       store.compact(served.state, served.region, asked).catch(() => undefined);
       return {};
     }),

@@ -1,4 +1,4 @@
-/** Messages of `Master.proto`, `Admin.proto` and `Registry.proto` that clients of this project have no use for. */
+/** Messages of `Master.proto`, `Admin.proto` and `Registry.proto` that only the server uses. */
 
 import { ColumnFamilySchema, NamespaceDescriptor, TableSchema } from '../../hbase/wire/messages-admin.js';
 import {
@@ -93,9 +93,9 @@ export const ProcedureRequest = message('ExecProcedureRequest', {
   procedure: nested(1, ProcedureDescription),
 });
 export const ExecProcedureResponse = message('ExecProcedureResponse', { expectedTimeout: int64(1) });
-/** Whatever is answered by one flag in field 1. */
+/** Any response with one flag in field 1. */
 export const Flag = message('Flag', { value: bool(1) });
-/** Whatever is answered by flags in field 1. */
+/** Any response with several flags in field 1. */
 export const Flags = message('Flags', { values: repeated(bool(1)) });
 export const SwitchRequest = message('SetSplitOrMergeEnabledRequest', {
   enabled: required(bool(1)),

@@ -2,7 +2,7 @@ import { Empty, type MessageCodec } from '../../hbase/wire/schema.js';
 import { messageAnswer } from '../rpc/answer.js';
 import type { Handler } from '../rpc/request.js';
 
-/** A method whose request and answer are messages without cells. */
+/** A method whose request and response are messages without cells. */
 export function method<Q, A>(
   request: MessageCodec<Q>,
   answer: MessageCodec<A>,
@@ -16,10 +16,10 @@ export function method<Q, A>(
   };
 }
 
-/** A method that is answered the same whatever is asked. */
+/** A method with a constant response. */
 export function constant<A>(answer: MessageCodec<A>, value: A): Handler {
   return () => messageAnswer(answer, value);
 }
 
-/** A method that is answered without a word. */
+/** A method with an empty response. */
 export const nothing: Handler = constant(Empty, {});

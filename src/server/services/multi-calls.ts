@@ -1,4 +1,4 @@
-/** `Multi`: actions on the regions of this server, each region's for themselves. */
+/** `Multi`: actions on regions of this server. Each region succeeds or fails on its own. */
 
 import { NameBytesPair } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
@@ -12,25 +12,25 @@ import type { WireMutation } from '../wire/read-mutation.js';
 import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
 import { applyChange, checkRowIn, isThere, readRow } from './rows.js';
 
-/** What became of one action. */
+/** The result of one action. */
 interface Outcome {
   readonly index: number;
   readonly result?: Result | undefined;
-  /** The action asked whether there is a row. */
+  /** Whether the action only checks for existence. */
   readonly asksExistence?: boolean;
   readonly exception?: ServerException;
 }
 
-/** What became of a region's actions: of each, or of all together. */
+/** The result of a region's actions: of each, or of all together. */
 interface RegionOutcome {
   readonly outcomes: readonly Outcome[];
   readonly exception?: ServerException;
   readonly processed?: boolean;
-  /** Results of what is atomic stand in the message. */
+  /** Results of atomic actions are inline in the message. */
   readonly isInline: boolean;
 }
 
-/** How much the answer may still hold. */
+/** How much more the response may hold. */
 interface Room {
   left: number;
 }
@@ -74,7 +74,7 @@ export class MultiCalls {
   }
 
   private reads(action: WireRegionAction, room: Room): Outcome[] {
-    // A region that is not here fails all of them at once.
+    // For a region that is not here, all its actions fail.
     if (catalogTableOf(this.parts, action.region) === undefined) this.parts.regions.open(action.region);
     return action.actions.map((each) => this.read(action, each, room));
   }
@@ -96,7 +96,7 @@ export class MultiCalls {
     }
   }
 
-  /** Changes of one row that take effect together, on a condition or without one. */
+  /** Executes changes of one row atomically, with or without a condition. */
   private async together(
     served: ServedRegion,
     { actions }: WireRegionAction,
@@ -151,14 +151,14 @@ export class MultiCalls {
         outcomes.push(this.change(served, each, nonceGroup));
         continue;
       }
-      // A read sees what stands before it.
+      // A read sees the actions before it.
       await Promise.all(outcomes);
       outcomes.push(this.read(action, each, room));
     }
     return { outcomes: await Promise.all(outcomes), isInline: false };
   }
 
-  /** Puts share a record of the log. */
+  /** Puts share one WAL record. */
   private async putEach({ state }: ServedRegion, actions: readonly WireAction[]): Promise<Outcome[]> {
     const puts = actions.map(({ change }) => change!.mutation as Put);
     const outcomes = await this.parts.engine.table(state.name).batch(puts);

@@ -1,6 +1,7 @@
 /**
- * Nonces of increments and appends, which clients send again when the answer was lost: what has come before is not done again. A nonce
- * is written in one step with what it belongs to, so both outlive a crash, or neither does.
+ * Makes retried increments and appends idempotent. Clients resend them with the same nonce if the response was lost; a
+ * change with a known nonce is not repeated. A nonce is stored in the same step as its change, so a crash loses both or
+ * neither.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -17,11 +18,11 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 
-/** What the server keeps for itself: a system table, which clients are not shown. */
+/** The server's own system table, hidden from clients. */
 export const SERVER_TABLE = 'hbase:rowan_server';
 const NONCES = 'n';
 const IDENTITY = 'i';
-/** As long as HBase's servers remember (`hbase.server.hashNonce.evictPeriod`), in seconds. */
+/** How long nonces are kept, in seconds: as in HBase (`hbase.server.hashNonce.evictPeriod`). */
 const REMEMBERED = 1800;
 const CLUSTER_ROW = 'cluster';
 const ID = 'id';
@@ -34,7 +35,7 @@ export class Nonces {
     private readonly store: ServedStore,
   ) {}
 
-  /** Makes the table where there is none. */
+  /** Creates the table if it is missing. */
   async prepare(): Promise<void> {
     if (await this.engine.admin.tableExists(SERVER_TABLE)) return;
     await this.engine.admin.createTable(
@@ -42,7 +43,7 @@ export class Nonces {
     );
   }
 
-  /** The id by which clients tell this store from others: it is given once. */
+  /** The id by which clients identify this store; created once. */
   async clusterId(): Promise<string> {
     const table = this.engine.table(SERVER_TABLE);
     return table.atomic!((step) => {
@@ -54,7 +55,7 @@ export class Nonces {
     });
   }
 
-  /** Makes a change, unless it was made before; the answer is that of the change, or what its columns hold now. */
+  /** Executes a change unless its nonce is known; returns its result, or the present values of its columns. */
   apply(table: string, change: Change, group: bigint, nonce: bigint): Promise<Result> {
     const row = Buffer.alloc(16);
     row.writeBigUInt64BE(nonce);
@@ -72,7 +73,7 @@ export class Nonces {
     });
   }
 
-  /** A nonce is as safe as its change. */
+  /** A nonce has the same durability as its change. */
   private durabilityOf(table: string, change: Change): Durability {
     const asked = change.kind === 'rowMutations' ? change.mutations[0]?.durability : change.durability;
     if (asked !== undefined && asked !== 'USE_DEFAULT') return asked;
@@ -80,7 +81,7 @@ export class Nonces {
   }
 }
 
-/** What a change answers of the row: the columns that it reads; undefined: nothing. */
+/** The columns that a change returns; undefined if none. */
 function columnsOf(change: Change): Get | undefined {
   const get = new Get(change.row);
   const parts = change.kind === 'rowMutations' ? change.mutations : [change];

@@ -1,4 +1,4 @@
-/** What the services of a server share. */
+/** The parts that the services of a server share. */
 
 import { META_TABLE } from '../../hbase/region/region.js';
 import type { ServerName } from '../../hbase/wire/messages-rpc.js';
@@ -13,7 +13,7 @@ import type { Grants } from '../security/users.js';
 import type { Specifier } from '../wire/read-multi.js';
 import type { Nonces } from './nonces.js';
 
-/** What services ask of the store's engine. */
+/** The part of the engine that services use. */
 export type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin'>;
 
 export interface ServerParts {
@@ -28,54 +28,60 @@ export interface ServerParts {
   readonly server: ServerName;
   readonly startedAt: number;
   readonly settings: ServiceSettings;
-  /** What they for whom the parts are may do; undefined: everything. */
+  /** The permissions of the user for whom these parts are; undefined: all. */
   readonly grants?: Grants;
 }
 
 export interface ServiceSettings {
-  /** Nothing is written, by nobody. */
+  /** Whether all writes are refused. */
   readonly readOnly: boolean;
-  /** Milliseconds that a scanner lives without being asked. */
+  /** Milliseconds without a call after which a scanner is closed. */
   readonly scannerLease: number;
   /** Scanners that may be open at once. */
   readonly maxScanners: number;
-  /** Bytes after which an answer is cut, and the rest asked for again. */
+  /** Bytes after which a response is cut; the client requests the rest. */
   readonly maxAnswerSize: number;
 }
 
-/** The table of the catalog that a region is of, if it is of one. */
+/** The catalog table that a region belongs to, if any. */
 export function catalogTableOf(parts: ServerParts, region: Specifier): CatalogTable | undefined {
   if (isMeta(region)) return parts.meta;
   return Buffer.compare(region.value, NAMESPACE_REGION) === 0 ? parts.namespaces : undefined;
 }
 
-/** @throws ServerException where nothing may be changed: tables, or anything else. */
+/**
+ * Checks that changes are allowed at all.
+ * @throws ServerException when they are not.
+ */
 export function checkWritable(parts: ServerParts): void {
   if (parts.grants !== undefined) throw denied();
   checkTakesWrites(parts);
 }
 
-/** @throws ServerException where cells of a table may not be written. */
+/**
+ * Checks that cells of a table may be written.
+ * @throws ServerException when they may not.
+ */
 export function checkWritableTable(parts: ServerParts, table: string): void {
   if (parts.grants?.mayWrite(table) === false) throw denied();
   checkTakesWrites(parts);
 }
 
 function checkTakesWrites({ settings }: ServerParts): void {
-  if (settings.readOnly) throw refused('This server is read only (--read-only): it takes no writes.');
+  if (settings.readOnly) throw refused('This server is read only (--read-only): it refuses writes.');
 }
 
-/** The refusal of what is not granted. */
+/** The error for missing permission. */
 function denied(): ServerException {
   return new ServerException(
     JavaClass.AccessDenied,
-    'This is not granted to you. Ask for it who has the file of users of this server.',
+    'Permission denied. Ask the administrator of this server to add it to the users file.',
   );
 }
 
-/** The refusal of writes to what is made from the catalog. */
+/** The error for writes to a derived catalog table. */
 export function catalogIsReadOnly(table: CatalogTable): Error {
   const how =
     table.name === META_TABLE ? 'Create, alter and split tables instead.' : 'Create namespaces instead.';
-  return refused(`${table.name} is made from the catalog and takes no writes. ${how}`);
+  return refused(`${table.name} is derived from the catalog and cannot be written. ${how}`);
 }

@@ -1,11 +1,11 @@
-/** Changes of tables as clients follow them: a number that they ask about until it has ended. */
+/** Table changes as procedures: clients poll by a number until the change has ended. */
 
 import { randomInt } from 'node:crypto';
 import { exceptionOf, type ServerException } from '../errors.js';
 
-/** Milliseconds for which a change is waited for: its failure is then the answer of the call itself. */
+/** How long, in ms, the call itself waits for a change, so that an early failure is its response. */
 const PATIENCE = 2000;
-/** Ended changes that are remembered. */
+/** How many ended changes are remembered. */
 const MOST_ENDED = 1000;
 
 export interface Procedure {
@@ -16,17 +16,17 @@ export interface Procedure {
 
 export class Procedures {
   private readonly known = new Map<number, Procedure>();
-  /** By nonces: clients send a call again when its answer was lost. */
+  /** By nonce, since clients resend a call if the response was lost. */
   private readonly byNonce = new Map<string, number>();
   private last = randomInt(1, 2 ** 32);
 
   constructor(
     private readonly now: () => number,
-    /** Called before a change. @throws what refuses it. */
+    /** Called before a change. @throws an error to refuse it. */
     private readonly check: () => void,
   ) {}
 
-  /** Runs a change, unless it has been begun before. @throws what refuses it, or what it throws soon. */
+  /** Runs a change unless it has already started. @throws the error of `check`, or an early error of the change. */
   async run(
     {
       nonceGroup = 0n,

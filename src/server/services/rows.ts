@@ -9,7 +9,7 @@ import type { Specifier } from '../wire/read-multi.js';
 import type { WireMutation } from '../wire/read-mutation.js';
 import { catalogTableOf, type ServerParts } from './parts.js';
 
-/** Makes a change of one row; one with a nonce only if it was not made before. */
+/** Executes a change of one row; with a nonce, at most once. */
 export function applyChange(
   parts: ServerParts,
   { state }: ServedRegion,
@@ -29,7 +29,7 @@ export function applyChange(
   }
 }
 
-/** Reads a row of a region, or of a table that is made from the catalog. */
+/** Reads a row of a region, or of a catalog table. */
 export function readRow(parts: ServerParts, specifier: Specifier, get: Get): Result {
   const table = catalogTableOf(parts, specifier);
   if (table !== undefined) return getOfCatalog(table, get);
@@ -38,7 +38,10 @@ export function readRow(parts: ServerParts, specifier: Specifier, get: Get): Res
   return parts.engine.table(served.state.name).getSync(get);
 }
 
-/** @throws ServerException when the row is of another region: the client looks again. */
+/**
+ * Checks that the row belongs to the region.
+ * @throws ServerException when it does not; the client then looks up the region again.
+ */
 export function checkRowIn({ region, name }: ServedRegion, row: Uint8Array): void {
   if (region.contains(row)) return;
   const [asked, here] = [toStringBinary(row.subarray(0, 100)), toStringBinary(name)];
@@ -49,7 +52,7 @@ export function checkRowIn({ region, name }: ServedRegion, row: Uint8Array): voi
   );
 }
 
-/** What a get of existence alone found: the embedded engine answers with the row and no cells. */
+/** The result of an existence check: the embedded engine returns the row without cells. */
 export function isThere(result: Result): boolean {
   return result.row.length > 0 || result.cells.length > 0;
 }

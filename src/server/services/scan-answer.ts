@@ -28,12 +28,12 @@ export class ScanAnswer implements Answer {
   moreResultsInRegion = true;
   heartbeat = false;
   readPoint = 0;
-  /** How far a scan has come that found nothing yet. */
+  /** The position of a scan that has found nothing yet. */
   cursor: Uint8Array | undefined;
   metrics: { readonly scanned: number; readonly filtered: number } | undefined;
 
   constructor(
-    /** Whether cells stand in the results, not behind the message. */
+    /** Whether cells are inline in the results, not in a cell block. */
     private readonly isInline: boolean,
     private readonly lease: number,
   ) {}

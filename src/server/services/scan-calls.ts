@@ -1,6 +1,5 @@
 /**
- * `Scan`: scanners of one region each, which a client opens, asks again and again, and closes. One that is not asked within its lease is
- * closed. An answer is cut by rows, bytes and time; where time is up before a row was found it is a heartbeat.
+ * `Scan`: scanners of one region each, which a client opens, calls repeatedly, and closes. A scanner without calls is closed when its lease expires. A response is limited by rows, bytes and time; if the time is up before a row was found, it is a heartbeat.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -90,41 +89,41 @@ function readScanRequest(reader: ProtoReader): ScanRequest {
   return request;
 }
 
-/** A scanner that a client has opened. */
+/** An open scanner. */
 interface OpenScanner {
   readonly id: bigint;
   readonly rows: RegionRows;
-  /** Undefined: a table of the catalog. */
+  /** Undefined for a catalog table. */
   readonly state: TableState | undefined;
   readonly region: Specifier;
   readonly maxResultSize: number;
   readonly needsCursor: boolean;
   nextCallSeq: number;
-  /** When it is closed unless it is asked, on the clock of `performance.now()`. */
+  /** When it expires without a call, by `performance.now()`. */
   expires: number;
-  /** Whether a call to it is under way. */
+  /** Whether a call to it is in progress. */
   busy: boolean;
-  /** Read and not given yet: the next row, or the rest of one that an answer had no room for. */
+  /** Already read: the next row, or the rest of one that did not fit into a response. */
   kept: Result | undefined;
 }
 
-/** Rows without a result that are passed over before the clock is looked at. */
+/** How many rows without a result are skipped between two checks of the clock. */
 const SLICE = 1024;
-/** Milliseconds after which others have their turn. */
+/** Milliseconds after which other calls get a turn. */
 const TURN = 10;
-/** As HBase has it, when a client does not say. */
+/** HBase's default, if a client does not say. */
 const DEFAULT_RESULT_SIZE = 2 << 20;
-/** Least milliseconds that a scan works before it is a heartbeat. */
+/** The least time, in ms, that a scan works before it sends a heartbeat. */
 const LEAST_TIME = 10;
-/** Ids of scanners that were closed since they had no more rows: clients close them once more. */
+/** Remembered ids of scanners that ended by themselves: clients close them once more. */
 const MOST_CLOSED = 4096;
-/** How often leases are looked at, in parts of one. */
+/** How many times per lease expired scanners are searched. */
 const SWEEPS = 4;
 
 export class ScanCalls {
   private readonly scanners = new Map<bigint, OpenScanner>();
   private readonly closedIds = new Set<bigint>();
-  /** The upper half of ids: another one at each start, so that no client takes a new scanner for an old one. */
+  /** The upper half of ids: new at each start, so that no old id refers to a new scanner. */
   private readonly prefix = BigInt(randomBytes(4).readUInt32BE() & 0x7fffffff) << 32n;
   private lastId = 0n;
   private sweeper: NodeJS.Timeout | undefined;
@@ -169,7 +168,7 @@ export class ScanCalls {
     }
   }
 
-  /** Goes on with what has taken long, others having had their turn. */
+  /** Continues a long call in slices, between which others get a turn. */
   private async runOn(fetch: Fetch): Promise<Answer> {
     try {
       do await new Promise((resolve) => setImmediate(resolve));
@@ -189,7 +188,7 @@ export class ScanCalls {
     return answer;
   }
 
-  /** The scanner that a request is of; undefined: it was closed since it had no more rows. */
+  /** The scanner of a request; undefined if it was closed after its last row. */
   private scannerFor(request: ScanRequest): OpenScanner | undefined {
     const { scannerId } = request;
     if (scannerId === undefined) return this.openScanner(request);
@@ -262,7 +261,7 @@ export class ScanCalls {
     return Math.min(maxResultSize > 0 ? maxResultSize : DEFAULT_RESULT_SIZE, maxAnswerSize);
   }
 
-  /** When a scan is to say that it is still at work. */
+  /** When a scan must send a heartbeat. */
   private timeLimit({ takesHeartbeats, takesPartials }: ScanRequest, deadline: number): number {
     if (!takesHeartbeats || !takesPartials) return Number.POSITIVE_INFINITY;
     const now = performance.now();
@@ -302,12 +301,12 @@ export class ScanCalls {
   }
 }
 
-/** One call's rows. */
+/** Collects the rows of one call. */
 class Fetch {
   maxSize = DEFAULT_RESULT_SIZE;
   private size = 0;
   private completeRows = 0;
-  /** Rows that were read and dropped. */
+  /** Rows read and dropped. */
   private dropped = 0;
 
   constructor(
@@ -318,7 +317,7 @@ class Fetch {
     readonly answer: ScanAnswer,
   ) {}
 
-  /** Works until the answer is whole, or others are to have their turn: then false. */
+  /** Works until the response is complete, or until its time slice ends; returns false in the latter case. */
   slice(): boolean {
     const { answer, mostRows } = this;
     const turn = performance.now() + TURN;
@@ -342,7 +341,7 @@ class Fetch {
     return this.scanner.rows.maxSkipped > 0;
   }
 
-  /** What comes next; undefined at the end, and when many rows were passed over. */
+  /** The next result; undefined at the end, and after many skipped rows. */
   private next(): Result | undefined {
     const { scanner } = this;
     const { kept, rows } = scanner;
@@ -368,7 +367,7 @@ class Fetch {
     if (request.limitOfRows > 0 && this.completeRows >= request.limitOfRows) answer.moreResults = false;
   }
 
-  /** As much of a long row as there is room for; the rest is kept. */
+  /** As much of a long row as fits; the rest is kept for the next call. */
   private cut(result: Result): Result {
     const room = this.maxSize - this.size;
     let count = 0;
@@ -381,7 +380,7 @@ class Fetch {
     return new Result(result.row, result.cells.slice(0, count), true);
   }
 
-  /** Finds out whether there is more, which saves the client a call. */
+  /** Checks whether there are more rows, which can save the client a call. */
   private lookAhead(): void {
     const { scanner, answer } = this;
     if (this.mostRows === 0 || scanner.kept !== undefined) return;
@@ -392,7 +391,7 @@ class Fetch {
   private ended(): true {
     const { answer, scanner } = this;
     answer.moreResultsInRegion = false;
-    // Clients of before 2.0 do not look at the results when there are no more.
+    // Clients before 2.0 ignore the results if there are no more rows.
     if (scanner.rows.filterDone && answer.results.length === 0) answer.moreResults = false;
     this.count();
     return true;

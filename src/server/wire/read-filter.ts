@@ -1,4 +1,4 @@
-/** Filters and comparators from their messages: what `hbase/wire/filter-codec` writes, and HBase's own clients. */
+/** Decodes filters and comparators, as written by `hbase/wire/filter-codec` and by HBase's own clients. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { COMPARE_TYPES } from '../../hbase/wire/filter-codec.js';
@@ -16,7 +16,7 @@ import { refused } from '../errors.js';
 type Named = TypeOf<typeof messages.Named>;
 
 const PACKAGE = 'org.apache.hadoop.hbase.filter.';
-/** Filters within filters: deeper ones have no use, and would take the stack. */
+/** The largest nesting depth of filters; deeper ones would exhaust the stack. */
 const DEEPEST = 64;
 
 const OPERATORS = new Map(
@@ -25,22 +25,21 @@ const OPERATORS = new Map(
 
 function operatorOf(code: number): CompareOperator {
   const operator = OPERATORS.get(code);
-  if (operator === undefined)
-    throw refused(`A filter compares by the operator ${code}, which HBase has not.`);
+  if (operator === undefined) throw refused(`A filter has the unknown operator ${code}.`);
   return operator;
 }
 
 /** The operator of a `Condition`. */
 export { operatorOf };
 
-/** A comparator from its message. @throws ServerException for one that the store has not, naming its class. */
+/** Decodes a comparator. @throws ServerException for one that the store lacks, naming its class. */
 export function readComparator(named: Named): Comparator {
   const read = COMPARATORS[simpleName(named.name)];
   if (read === undefined) throw unknownClass('comparator', named.name);
   return read(named.serialized ?? EMPTY_BYTES);
 }
 
-/** A filter from its message. @throws ServerException for one that the store has not, naming its class. */
+/** Decodes a filter. @throws ServerException for one that the store lacks, naming its class. */
 export function readFilter(named: Named, depth = 0): Filter {
   if (depth > DEEPEST) throw refused(`A filter has more than ${DEEPEST} filters within each other.`);
   const read = FILTERS[simpleName(named.name)];
@@ -48,14 +47,14 @@ export function readFilter(named: Named, depth = 0): Filter {
   return read(named.serialized ?? EMPTY_BYTES, depth + 1);
 }
 
-/** The class without HBase's package; another package's stays as it is, and is none that is known. */
+/** The class name without HBase's package. Classes of other packages keep theirs, and are unknown. */
 function simpleName(name: string): string {
   return name.startsWith(PACKAGE) ? name.slice(PACKAGE.length) : '';
 }
 
 function unknownClass(what: string, name: string): Error {
   return refused(
-    `The ${what} ${name.slice(0, 200)} is none that this server has: it runs no Java classes. Filter in the client instead.`,
+    `The ${what} ${name.slice(0, 200)} is not supported by this server, which cannot run Java classes. Filter in the client instead.`,
   );
 }
 
@@ -97,7 +96,7 @@ const COMPARATORS: Readonly<Record<string, (bytes: Uint8Array) => Comparator>> =
   RegexStringComparator: (bytes) => readRegex(decodeMessage(messages.RegexStringComparator, bytes)),
 };
 
-/** `java.util.regex.Pattern`'s flags that JavaScript has too. */
+/** Flags of `java.util.regex.Pattern` that JavaScript supports too. */
 const CASE_INSENSITIVE = 2;
 const MULTILINE = 8;
 const DOTALL = 32;
@@ -107,7 +106,9 @@ const LETTERS: readonly (readonly [number, string])[] = [
   [MULTILINE, 'm'],
   [DOTALL, 's'],
 ];
-/** As the client writes bytes at a place: `rowComparatorMessage` of the filter codec. */
+/**
+ * The form in which the client sends a comparison of bytes at an offset: `rowComparatorMessage` of the filter codec.
+ */
 const BYTES_AT = /^\^\.\{(\d{1,5})\}((?:\\x[0-9a-f]{2})+)$/;
 
 function readRegex({
@@ -127,7 +128,7 @@ function readRegex({
   const rest = patternFlags & ~(CASE_INSENSITIVE | MULTILINE | DOTALL | UNICODE_CASE);
   if (rest !== 0)
     throw refused(`A RegexStringComparator has the flags ${patternFlags}, which are not supported.`);
-  // Java has flags within the pattern as well.
+  // Java also allows flags within the pattern.
   const inline = /^\(\?([ims]+)\)/.exec(pattern);
   if (inline === null) return comparators.regex(pattern, flags);
   const all = new Set([...flags, ...inline[1]!]);
@@ -144,7 +145,7 @@ function compareOf(message: {
   readonly comparator?: Named | undefined;
 }): Compare {
   const operator = operatorOf(message.compareOp);
-  if (message.comparator === undefined) throw refused('A filter compares with nothing.');
+  if (message.comparator === undefined) throw refused('A filter has no comparator.');
   return { operator, comparator: readComparator(message.comparator) };
 }
 
@@ -256,8 +257,8 @@ const FILTERS: Readonly<Record<string, ReadFilter>> = {
 const FIXED = 0xff;
 
 /**
- * The mask of a fuzzy row: 0 a byte that counts, 1 one that may be any. HBase's class sends it as it has prepared it for itself: -1 for
- * bytes that count, and for others 2, or 0 in the older form (`FuzzyRowFilter.preprocessMask`).
+ * The mask of a fuzzy row: 0 for a byte that must match, 1 for any byte. HBase's class sends its internal form: -1 for
+ * bytes that must match, and for others 2, or 0 in the older form (`FuzzyRowFilter.preprocessMask`).
  */
 function fuzzyMask(mask: Uint8Array, isMaskV2: boolean): Uint8Array {
   const any = isMaskV2 ? 2 : 0;

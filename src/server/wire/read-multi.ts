@@ -1,4 +1,4 @@
-/** `MultiRequest` from its message. */
+/** Decodes `MultiRequest`. */
 
 import type { CellReader } from '../../hbase/wire/cell-codec.js';
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
@@ -11,7 +11,7 @@ import { readGet, readNested, readNestedBy } from './read-query.js';
 
 export type Specifier = TypeOf<typeof RegionSpecifier>;
 
-/** One action of a region: a get, a change, or a call of a coprocessor, which is neither. */
+/** One action: a get, a change, or a coprocessor call, which is neither. */
 export interface WireAction {
   readonly index: number;
   readonly get: Get | undefined;
@@ -28,11 +28,11 @@ export interface WireRegionAction {
 export interface WireMulti {
   readonly regionActions: readonly WireRegionAction[];
   readonly nonceGroup: bigint;
-  /** As clients before 2.3 send it: of the only action. */
+  /** The form of clients before 2.3: the condition of the only action. */
   readonly condition: WireCondition | undefined;
 }
 
-/** Reads a `MultiRequest` up to the reader's end. */
+/** Decodes a `MultiRequest` up to the reader's end. */
 export function readMulti(reader: ProtoReader, block: CellReader): WireMulti {
   const regionActions: WireRegionAction[] = [];
   let nonceGroup = 0n;

@@ -1,4 +1,4 @@
-/** `MutationProto` and `Condition` from their messages, with the cells that travel beside them. */
+/** Decodes `MutationProto` and `Condition`, with the cells that accompany them. */
 
 import { EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { type CellReader, cellTypeOf } from '../../hbase/wire/cell-codec.js';
@@ -31,7 +31,7 @@ const DURABILITIES: readonly Durability[] = ['USE_DEFAULT', 'SKIP_WAL', 'ASYNC_W
 
 const MutationType = { Append: 0, Increment: 1, Put: 2, Delete: 3 } as const;
 
-/** `DeleteType`, as cells say it. */
+/** `DeleteType` as cell types. */
 const DELETE_TYPES: readonly CellType[] = [
   CellType.Delete,
   CellType.DeleteColumn,
@@ -39,10 +39,10 @@ const DELETE_TYPES: readonly CellType[] = [
   CellType.DeleteFamilyVersion,
 ];
 
-/** A change as it came. */
+/** A decoded change. */
 export interface WireMutation {
   readonly mutation: RowMutation;
-  /** 0: it is not to be recognized when it comes again. */
+  /** 0 if it has no nonce. */
   readonly nonce: bigint;
 }
 
@@ -58,7 +58,7 @@ const TAG = {
   nonce: 72,
 };
 
-/** What a `MutationProto` has, before it is known what is made of it. */
+/** The fields of a `MutationProto` before its type is known. */
 class MutationParts {
   row: Uint8Array = EMPTY_BYTES;
   type = -1;
@@ -72,7 +72,7 @@ class MutationParts {
   returnResults = true;
 }
 
-/** Reads a `MutationProto` up to the reader's end, taking its cells from `block` as it says. */
+/** Decodes a `MutationProto` up to the reader's end, and takes its cells from `block`. */
 export function readMutation(reader: ProtoReader, block: CellReader): WireMutation {
   const parts = new MutationParts();
   let cellCount = 0;
@@ -118,7 +118,7 @@ function takeCells(parts: MutationParts, cells: ReturnType<CellReader['read']>):
   if (parts.row.length === 0) parts.row = cells[0]!.row;
   let last: Uint8Array | undefined;
   for (const cell of cells) {
-    // Cells of a row share it.
+    // Fast path: cells of a row share the row's bytes.
     if (cell.row === last) continue;
     last = cell.row;
     if (!equalBytes(last, parts.row)) throw refused('A mutation has cells of another row than its own.');
@@ -144,12 +144,12 @@ function readAttribute(reader: ProtoReader, parts: MutationParts): void {
       parts.visibility = decodeMessage(CellVisibility, value).expression;
       break;
     case PERMISSIONS:
-      throw refused('Permissions of single cells are not offered by rowan serve.');
+      throw refused('Permissions of single cells are not supported by rowan serve.');
     default:
   }
 }
 
-/** `ColumnValue`: a family, with qualifiers and their values, where they do not travel as cells. */
+/** `ColumnValue`: a family with qualifiers and values, if they are not sent as cells. */
 function readColumnValue(reader: ProtoReader, parts: MutationParts): void {
   const outer = reader.enter();
   let family = '';
@@ -166,7 +166,7 @@ function readColumnValue(reader: ProtoReader, parts: MutationParts): void {
   reader.leave(outer);
 }
 
-/** Stands for "what the mutation says", which may come behind its cells. */
+/** Stands for "as in the mutation", whose field may follow its cells. */
 const OF_MUTATION = -1;
 
 function readQualifierValue(reader: ProtoReader, family: string): MutationCell {
@@ -190,7 +190,7 @@ function readQualifierValue(reader: ProtoReader, family: string): MutationCell {
         type = DELETE_TYPES[reader.int32()] ?? cellTypeOf(0);
         break;
       case 42:
-        if (reader.bytes().length > 0) throw refused('Tags of cells are not offered by rowan serve.');
+        if (reader.bytes().length > 0) throw refused('Tags of cells are not supported by rowan serve.');
         break;
       default:
         reader.skip(tag);
@@ -242,7 +242,7 @@ function changeOf(parts: MutationParts, cells: readonly MutationCell[]): RowMuta
       return withRange(append, parts);
     }
     default:
-      throw refused(`A mutation is of the type ${parts.type}, which HBase has not.`);
+      throw refused(`A mutation has the unknown type ${parts.type}.`);
   }
 }
 
@@ -262,13 +262,13 @@ function comparedBytes(comparator: Uint8Array = EMPTY_BYTES): Uint8Array {
   return Uint8Array.from(value);
 }
 
-/** A condition as it came: what it is a condition of stands beside it. */
+/** A decoded condition, without the row. */
 export interface WireCondition {
   readonly row: Uint8Array;
   on(action: RowMutation | RowMutations): CheckAndMutate;
 }
 
-/** Reads a `Condition` up to the reader's end. */
+/** Decodes a `Condition` up to the reader's end. */
 export function readCondition(reader: ProtoReader): WireCondition {
   let row: Uint8Array = EMPTY_BYTES;
   let family = '';
@@ -293,7 +293,7 @@ export function readCondition(reader: ProtoReader): WireCondition {
         operator = operatorOf(reader.int32());
         break;
       case 42: {
-        // HBase takes the bytes alone, whatever class compares them.
+        // HBase uses only the bytes, whatever the comparator class.
         const { name, serialized } = readNested(reader, Named);
         value = name.endsWith('.NullComparator') ? EMPTY_BYTES : comparedBytes(serialized);
         break;
@@ -313,7 +313,7 @@ export function readCondition(reader: ProtoReader): WireCondition {
   return {
     row,
     on(action) {
-      if (!equalBytes(action.row, row)) throw refused('A condition is of another row than what it allows.');
+      if (!equalBytes(action.row, row)) throw refused('A condition has another row than its change.');
       return filter === undefined
         ? CheckAndMutate.ifMatches(column, action)
         : CheckAndMutate.ifFilter(filter, action, timeRange);

@@ -1,4 +1,4 @@
-/** `Get` and `Scan` from their messages, as the store takes them. */
+/** Decodes `Get` and `Scan`. */
 
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { Named } from '../../hbase/wire/messages-filter.js';
@@ -12,7 +12,7 @@ import { Get, type Query, Scan, TimeRange } from '../../table/index.js';
 import { refused } from '../errors.js';
 import { readFilter } from './read-filter.js';
 
-/** A nested message at the reader's position. */
+/** Decodes a nested message at the reader's position. */
 export function readNested<T>(reader: ProtoReader, codec: MessageCodec<T>): T {
   const outer = reader.enter();
   const value = codec.read(reader);
@@ -20,7 +20,9 @@ export function readNested<T>(reader: ProtoReader, codec: MessageCodec<T>): T {
   return value;
 }
 
-/** As {@link readNested}, by a function that reads the message up to the reader's end; `context` is handed on to it. */
+/**
+ * Like {@link readNested}, by a function that decodes the message up to the reader's end; `context` is passed to it.
+ */
 export function readNestedBy<T>(reader: ProtoReader, read: (reader: ProtoReader) => T): T;
 export function readNestedBy<T, C>(
   reader: ProtoReader,
@@ -38,7 +40,7 @@ export function readNestedBy<T, C>(
   return value;
 }
 
-/** A plain byte array over the request's memory, whatever its buffer is. */
+/** A plain Uint8Array over the request's memory, whatever the buffer's class. */
 export function readBytes(reader: ProtoReader): Uint8Array {
   const end = reader.lengthEnd();
   const { buffer, position } = reader;
@@ -48,10 +50,10 @@ export function readBytes(reader: ProtoReader): Uint8Array {
     : new Uint8Array(buffer.buffer, buffer.byteOffset + position, end - position);
 }
 
-/** Longest `Long.MAX_VALUE` on the wire. */
+/** The length of `Long.MAX_VALUE` on the wire. */
 const LATEST_LENGTH = 9;
 
-/** A timestamp; `Long.MAX_VALUE`, and all that is above what the store has, is `LATEST_TIMESTAMP`. */
+/** Decodes a timestamp. `Long.MAX_VALUE`, and anything above the store's range, becomes `LATEST_TIMESTAMP`. */
 export function readTimestamp(reader: ProtoReader): number {
   const { buffer, position, end } = reader;
   if (end - position >= LATEST_LENGTH && buffer[position + 8] === 0x7f) {
@@ -67,7 +69,7 @@ export function readTimestamp(reader: ProtoReader): number {
   return value >= BigInt(LATEST_TIMESTAMP) ? LATEST_TIMESTAMP : Number(value);
 }
 
-/** `TimeRange`, whose ends may be left out. */
+/** Decodes a `TimeRange`, whose bounds are optional. */
 export function readTimeRange(reader: ProtoReader): TimeRange {
   const outer = reader.enter();
   let min = 0;
@@ -123,14 +125,14 @@ function readFamilyTimeRange(reader: ProtoReader, query: Query): void {
 
 const RAW = '_raw_';
 
-/** Attributes that change what a read gives. Others are the client's own, and nothing to a server. */
+/** Attributes that affect a read. Others belong to the client and are ignored. */
 function readAttribute(reader: ProtoReader, query: Query): void {
   const { name, value = EMPTY_BYTES } = readNested(reader, NameBytesPair);
   if (name === RAW && query instanceof Scan) query.setRaw(value.length > 0 && value[0] !== 0);
   if (name === VISIBILITY) query.authorizations = decodeMessage(Authorizations, value).label ?? [];
 }
 
-/** The numbers of the fields that gets and scans have in common, which differ. */
+/** Field numbers of the fields that gets and scans have in common. */
 interface QueryFields {
   readonly column: number;
   readonly attribute: number;
@@ -167,7 +169,7 @@ const SCAN: QueryFields = {
   familyTimeRange: 154,
 };
 
-/** Reads the field of `tag` if it is one of these. */
+/** Decodes the field of `tag` if it is one of these. */
 function readQueryField(reader: ProtoReader, tag: number, query: Query, fields: QueryFields): boolean {
   switch (tag) {
     case fields.column:
@@ -206,7 +208,7 @@ const GET_ROW = 10;
 const GET_EXISTENCE_ONLY = 80;
 const GET_CLOSEST_ROW_BEFORE = 88;
 
-/** Reads a `Get` up to the reader's end. */
+/** Decodes a `Get` up to the reader's end. */
 export function readGet(reader: ProtoReader): Get {
   const start = reader.position;
   const get = new Get(rowOf(reader));
@@ -217,7 +219,7 @@ export function readGet(reader: ProtoReader): Get {
       get.checkExistenceOnly = reader.bool();
     } else if (tag === GET_CLOSEST_ROW_BEFORE) {
       if (reader.bool())
-        throw refused('The closest row before another is found by a reversed scan with limit 1.');
+        throw refused('closest_row_before is not supported: use a reversed scan with limit 1.');
     } else if (!readQueryField(reader, tag, get, GET)) {
       reader.skip(tag);
     }
@@ -225,7 +227,7 @@ export function readGet(reader: ProtoReader): Get {
   return get;
 }
 
-/** The row, which stands first in what every client writes, and may stand anywhere. */
+/** The row, usually the first field, but allowed anywhere. */
 function rowOf(reader: ProtoReader): Uint8Array {
   while (!reader.done) {
     const tag = reader.varint();
@@ -235,10 +237,10 @@ function rowOf(reader: ProtoReader): Uint8Array {
   throw refused('A get has no row.');
 }
 
-/** A scan with what is said of its answers. */
+/** A scan with the options of its responses. */
 export interface WireScan {
   readonly scan: Scan;
-  /** Bytes that an answer may have; 0: the server's choice. */
+  /** The largest response in bytes; 0: the server's choice. */
   readonly maxResultSize: number;
   readonly needsCursor: boolean;
 }
@@ -254,7 +256,7 @@ const SCAN_FIELD = {
   needCursor: 192,
 };
 
-/** Reads a `Scan` up to the reader's end. */
+/** Decodes a `Scan` up to the reader's end. */
 export function readScan(reader: ProtoReader): WireScan {
   const scan = new Scan();
   let maxResultSize = 0;
@@ -293,7 +295,7 @@ export function readScan(reader: ProtoReader): WireScan {
         if (!readQueryField(reader, tag, scan, SCAN)) reader.skip(tag);
     }
   }
-  // Clients that do not know the flag mean a get by a scan of one row.
+  // Clients that do not know the flag express a get by a scan of one row.
   scan.includeStopRow =
     includeStopRow ?? (scan.startRow.length > 0 && Buffer.compare(scan.startRow, scan.stopRow) === 0);
   return { scan, maxResultSize, needsCursor };

@@ -1,4 +1,4 @@
-/** What a master says of the cluster, its namespaces and switches. A cluster of one server has little to say. */
+/** Master calls about the cluster, namespaces and switches. */
 
 import { toStringBinary } from '../../../bytes/index.js';
 import { tableNameMessage } from '../../../hbase/admin/table-codec.js';
@@ -21,7 +21,7 @@ import { constant, method, nothing } from '../method.js';
 import type { ServerParts } from '../parts.js';
 import type { Procedures } from '../procedures.js';
 
-/** The version whose behavior clients may expect. */
+/** The HBase version whose behavior clients may expect. */
 const HBASE_VERSION = '2.6.4';
 const MEBIBYTE = 1 << 20;
 
@@ -45,7 +45,7 @@ export function clusterCalls(parts: ServerParts): Service {
     isbalancerenabled: method(Empty, messages.IsBalancerEnabledResponse, () => ({
       enabled: switches.balancer,
     })),
-    // There is one server: nothing can be moved.
+    // With a single server nothing can be moved.
     balance: constant(Flag, { value: false }),
     normalize: constant(Flag, { value: false }),
     setsplitormergeenabled: method(SwitchRequest, Flags, ({ enabled, types = [] }) => ({
@@ -79,7 +79,7 @@ export function clusterCalls(parts: ServerParts): Service {
   };
 }
 
-/** What is switched on: splits can be, merges there are none of. */
+/** The switches for splits and merges. */
 class Switches {
   balancer = true;
   private readonly byType = new Map<number, boolean>();
@@ -88,7 +88,7 @@ class Switches {
     return this.byType.get(type) ?? true;
   }
 
-  /** What was set before. */
+  /** Returns the previous value. */
   set(type: number, enabled: boolean): boolean {
     const before = this.get(type);
     this.byType.set(type, enabled);

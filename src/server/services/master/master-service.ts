@@ -1,4 +1,4 @@
-/** `MasterService`: tables, namespaces, snapshots and the cluster, and how far changes of them have come. */
+/** `MasterService`: tables, namespaces, snapshots and the cluster, and the progress of their changes. */
 
 import * as messages from '../../../hbase/wire/messages-admin.js';
 import { Empty } from '../../../hbase/wire/schema.js';
@@ -12,7 +12,7 @@ import { tableCalls } from './table-calls.js';
 
 const State = { NotFound: 0, Running: 1, Finished: 2 } as const;
 
-/** What HBase's clients may call by name, and is refused in words. */
+/** Calls of HBase clients that are refused with a message. */
 const NOT_OFFERED: Readonly<Record<string, string>> = {
   setquota: 'Quotas (SetQuota)',
   getquotastates: 'Quotas (GetQuotaStates)',
@@ -76,7 +76,7 @@ function resultOf(
   return { state: State.Finished, exception: { source: 'rowan serve', genericException } };
 }
 
-/** What `Snapshot.proto` counts from. */
+/** The base value of the type in `Snapshot.proto`. */
 const FLUSH_TYPE = 1;
 
 function snapshotCalls(parts: ServerParts, procedures: Procedures): Service {

@@ -1,4 +1,4 @@
-/** Tables, as a master creates, changes and lists them. */
+/** Master calls that create, change and list tables. */
 
 import { toStringBinary } from '../../../bytes/index.js';
 import {
@@ -45,7 +45,7 @@ const SYSTEM_NAMESPACE = 'hbase';
 const FLUSH_PROCEDURE = 'flush-table-proc';
 const FULL_NAME = 1;
 
-/** Tables that are made from the catalog: nobody has created them. */
+/** Descriptors of the derived catalog tables. */
 const CATALOG_TABLES: readonly TableDescriptor[] = [
   tableDescriptor(META_TABLE, {
     info: { versions: 3, inMemory: true },
@@ -54,7 +54,7 @@ const CATALOG_TABLES: readonly TableDescriptor[] = [
   tableDescriptor(NAMESPACE_TABLE, { info: { versions: 10, inMemory: true } }),
 ];
 
-/** What `GetTableNames` and `GetTableDescriptors` ask for. */
+/** The common fields of `GetTableNames` and `GetTableDescriptors`. */
 interface Listing {
   readonly regex?: string | undefined;
   readonly includeSystemTables?: boolean | undefined;
@@ -69,7 +69,7 @@ export function tableCalls(parts: ServerParts, procedures: Procedures): Service 
   const nameOf = (name: TableNameMessage): string => {
     const text = tableNameText(name);
     if (text === META_TABLE || text === NAMESPACE_TABLE)
-      throw refused(`${text} is made from the catalog: it cannot be changed, disabled or deleted.`);
+      throw refused(`${text} is derived from the catalog: it cannot be changed, disabled or deleted.`);
     return text;
   };
   const alter = (
@@ -87,7 +87,7 @@ export function tableCalls(parts: ServerParts, procedures: Procedures): Service 
         const { namespace } = parseTableName(descriptor.name);
         if (namespace === SYSTEM_NAMESPACE)
           throw refused(
-            `The namespace "${SYSTEM_NAMESPACE}" is the system's. Create "${descriptor.name}" in another.`,
+            `The namespace "${SYSTEM_NAMESPACE}" is reserved for the system. Create "${descriptor.name}" in another.`,
           );
         await admin.createTable(descriptor, (request.splitKeys ?? []).map(plain));
       }),
@@ -182,7 +182,7 @@ export function tableCalls(parts: ServerParts, procedures: Procedures): Service 
     ),
     execprocedure: method(ProcedureRequest, ExecProcedureResponse, async ({ procedure }) => {
       if (procedure?.signature !== FLUSH_PROCEDURE)
-        throw refused(`The procedure ${procedure?.signature ?? ''} is not offered by rowan serve.`);
+        throw refused(`The procedure ${procedure?.signature ?? ''} is not supported by rowan serve.`);
       checkWritable(parts);
       const family = procedure.configuration?.find(({ name }) => name === 'family')?.value;
       await flushTable(parts, procedure.instance ?? '', family === undefined ? [] : [family]);
@@ -198,20 +198,20 @@ export function tableCalls(parts: ServerParts, procedures: Procedures): Service 
   };
 }
 
-/** `ListTableNamesByNamespaceResponse` has them in the field that `GetTableNamesResponse` has them in. */
+/** `ListTableNamesByNamespaceResponse` has them in the same field as `GetTableNamesResponse`. */
 const TableNames = GetTableNamesResponse;
 
-/** HBase's servers write these into every table and family. */
+/** Values that HBase's servers add to every table and family. */
 const OF_TABLES = { 'hbase.store.file-tracker.impl': 'DEFAULT' };
 const OF_FAMILIES = { INDEX_BLOCK_ENCODING: 'NONE' };
-/** What they leave out of a family where it is not set. */
+/** Options that they omit from a family unless set. */
 const UNSET: ReadonlySet<string> = new Set([
   'NEW_VERSION_BEHAVIOR',
   'CACHE_DATA_ON_WRITE',
   'PREFETCH_BLOCKS_ON_OPEN',
 ]);
 
-/** A table's message as HBase's servers give it. */
+/** A table's message in the form of HBase's servers. */
 function schemaOf(table: TableDescriptor): messages.TableSchema {
   const schema = tableToSchema({
     ...table,
@@ -275,9 +275,7 @@ async function splitRegion(
   const { state, region } = regions.open({ type: FULL_NAME, value: name });
   const key = splitRow === undefined || splitRow.length === 0 ? undefined : plain(splitRow);
   if (await store.split(state, region, key)) return;
-  throw refused(
-    `Region ${Buffer.from(name).toString('latin1')} cannot be split: it has a single row, or none.`,
-  );
+  throw refused(`Region ${Buffer.from(name).toString('latin1')} cannot be split: it has at most one row.`);
 }
 
 async function mergeRegions(
@@ -291,7 +289,7 @@ async function mergeRegions(
   });
   const state = served[0]?.state;
   if (state === undefined || served.some((each) => each.state !== state))
-    throw refused('Regions that are merged are of one table.');
+    throw refused('Regions to merge must belong to one table.');
   await store.mergeRegions(
     state,
     served.map(({ region }) => region),
@@ -308,7 +306,7 @@ function regionNameIn(info: {
   return regionNameOf(table, info.startKey ?? new Uint8Array(0), info.regionId);
 }
 
-/** Tables by their names. */
+/** Lists tables by name. */
 class TableListing {
   constructor(private readonly parts: ServerParts) {}
 
@@ -320,7 +318,7 @@ class TableListing {
       const parsed = parseTableName(name);
       if (parsed.namespace === SYSTEM_NAMESPACE && !includeSystemTables) return false;
       if (namespace !== undefined && namespace !== '' && parsed.namespace !== namespace) return false;
-      // A name without its namespace is matched when it is of the default one, or one was asked for.
+      // Tested on names without their namespace if one was requested, else on full names.
       return pattern === undefined || pattern.test(namespace ? parsed.qualifier : name);
     });
   }
@@ -339,11 +337,11 @@ class TableListing {
   }
 }
 
-/** A pattern over whole names. @throws ServerException for what is none in JavaScript. */
+/** A pattern over whole names. @throws ServerException for a pattern that JavaScript does not support. */
 function patternOf(regex: string): RegExp {
   try {
     return new RegExp(`^(?:${regex})$`, 'u');
   } catch {
-    throw refused(`The pattern ${JSON.stringify(regex.slice(0, 100))} cannot be read.`);
+    throw refused(`The pattern ${JSON.stringify(regex.slice(0, 100))} is not valid.`);
   }
 }
