@@ -3,7 +3,7 @@
  * being done, and a message that ends in what to do next.
  */
 
-/** Stable codes to branch on. They are part of the public interface: none is ever renamed. */
+/** Stable codes to branch on. They are part of the public interface and are never renamed. */
 export type ErrorCode =
   | 'ERR_INVALID_ARGUMENT'
   | 'ERR_SCHEMA'
@@ -44,7 +44,7 @@ export type ErrorCode =
   | 'ERR_SECURITY'
   | 'ERR_JOB';
 
-/** What was being done when the error arose. Keys are shown decoded where a schema is known, and in hex. */
+/** The context of an error. Keys are shown decoded if a schema is known, and in hex. */
 export interface ErrorDetails {
   readonly entity?: string | undefined;
   readonly property?: string | undefined;
@@ -59,7 +59,7 @@ export interface ErrorDetails {
 
 export interface RowanErrorOptions {
   readonly cause?: unknown;
-  /** True when the same call may succeed if it is made again. Default false. */
+  /** Whether the same call may succeed if it is repeated. Default false. */
   readonly retryable?: boolean;
   readonly details?: ErrorDetails;
 }
@@ -78,7 +78,7 @@ export class RowanError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** The page that says of this code what happened, why, and what to do. It is docs/errors.md of the package too. */
+  /** The documentation page of this code, which is also in the package: docs/errors.md. */
   get url(): string {
     return `${ERRORS_PAGE}#${this.code.toLowerCase()}`;
   }
@@ -87,8 +87,8 @@ export class RowanError extends Error {
 const ERRORS_PAGE = 'https://unpkg.com/rowan-orm/docs/errors.md';
 
 /**
- * The error of one item of many, which says which: its message begins with the place, and `details.index` has it (from 0).
- * Other errors than Rowan's, and those that say it already, are left as they are.
+ * The error of one item among many: its message begins with the position, and `details.index` has it (from 0). Errors
+ * that are not Rowan's, or already have an index, are returned unchanged.
  */
 export function ofItem(error: unknown, doing: string, index: number): unknown {
   if (!(error instanceof RowanError) || error.details['index'] !== undefined) return error;
@@ -98,7 +98,7 @@ export function ofItem(error: unknown, doing: string, index: number): unknown {
   });
 }
 
-/** An argument that can never be right: a wrong type, a negative timestamp, an empty row. */
+/** An argument that can never be valid: a wrong type, a negative timestamp, an empty row. */
 export class InvalidArgumentError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_INVALID_ARGUMENT', message, options);
@@ -122,7 +122,7 @@ export class KeyError extends RowanError {
   }
 }
 
-/** A query that cannot be planned or run. `ERR_FULL_SCAN` when it would read a whole table unasked. */
+/** A query that cannot be planned or executed. `ERR_FULL_SCAN` if it would read a whole table without permission. */
 export class QueryError extends RowanError {
   constructor(
     message: string,
@@ -132,28 +132,28 @@ export class QueryError extends RowanError {
   }
 }
 
-/** A conditional write that found something else than it expected. */
+/** A conditional write whose expectation did not hold. */
 export class ConflictError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_CONFLICT', message, options);
   }
 }
 
-/** A transaction that could not take effect as if it had run alone: others changed what it had read. */
+/** A transaction that cannot be committed because others changed data that it had read. */
 export class SerializationError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_SERIALIZATION', message, { retryable: true, ...options });
   }
 }
 
-/** Bytes on disk or on the wire that are not what was written. Names the file and the offset. */
+/** Damaged bytes on disk or on the wire. Names the file and the offset. */
 export class CorruptionError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_CORRUPTION', message, options);
   }
 }
 
-/** The operation did not end within its time. */
+/** The operation did not finish within its time limit. */
 export class TimeoutError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_TIMEOUT', message, { retryable: true, ...options });
@@ -167,14 +167,14 @@ export class ClosedError extends RowanError {
   }
 }
 
-/** The engine lacks what was asked for; the message names the engine and the capability. */
+/** The engine lacks a feature; the message names the engine and the capability. */
 export class UnsupportedError extends RowanError {
   constructor(message: string, options?: RowanErrorOptions) {
     super('ERR_UNSUPPORTED', message, options);
   }
 }
 
-/** Throws the abort of `signal` as a {@link RowanError} when it has been aborted. */
+/** Throws a {@link RowanError} if `signal` has been aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) {
     throw new RowanError('ERR_ABORTED', 'The operation was aborted by its AbortSignal.', {
@@ -183,13 +183,13 @@ export function throwIfAborted(signal: AbortSignal | undefined): void {
   }
 }
 
-/** The error itself, or one that says that an action ended in something else. */
+/** The error itself, or one that wraps a thrown value that is not a RowanError. */
 export function asRowanError(error: unknown): RowanError {
   if (error instanceof RowanError) return error;
   return new InvalidArgumentError(`The action failed: ${String(error)}`, { cause: error });
 }
 
-/** A RowanError on its way between threads. */
+/** A serialized RowanError, for messages between threads. */
 export interface WireError {
   readonly code: ErrorCode;
   readonly message: string;

@@ -11,11 +11,11 @@ import { asBigtableError, Status } from './errors.js';
 import { MAX_MUTATIONS } from './names.js';
 import type { CellMutation } from './wire.js';
 
-/** Batches: what travels together, in which order, and what became of each item. */
+/** Batches: which actions share a request, in which order, and the result of each. */
 
-/** Bytes of the changes of one MutateRows, roughly. */
+/** The approximate largest size of one MutateRows request in bytes. */
 const LARGEST_REQUEST = 8 * 1024 * 1024;
-/** Rows of one MutateRows. */
+/** The largest number of rows in one MutateRows request. */
 const MOST_ROWS = 2000;
 
 export interface RowEntry {
@@ -31,8 +31,8 @@ interface MutateRowsResponse {
 }
 
 /**
- * Changes rows that are all different, each for itself; the error of each that failed, by its place. What may succeed later is sent
- * again until the time is up.
+ * Changes different rows, each on its own; returns the error of each that failed, by index. Transient failures are
+ * retried until the deadline.
  */
 export async function mutateRows(
   client: BigtableClient,
@@ -66,7 +66,7 @@ export async function mutateRows(
       for (const at of unanswered) {
         errors.set(
           at,
-          broken ?? asBigtableError(Status.UNAVAILABLE, 'the answer says nothing of this row', asked),
+          broken ?? asBigtableError(Status.UNAVAILABLE, 'the response does not mention this row', asked),
         );
       }
       open = [];
@@ -86,7 +86,7 @@ export async function mutateRows(
   return failed;
 }
 
-/** Entries in lists that one request takes. */
+/** Groups entries into requests. */
 function* requestsOf(entries: readonly RowEntry[]): Generator<number[]> {
   let open: number[] = [];
   let count = 0;
@@ -111,18 +111,24 @@ function* requestsOf(entries: readonly RowEntry[]): Generator<number[]> {
   if (open.length > 0) yield open;
 }
 
-/** What a batch asks of its table. */
+/** The operations of a table that a batch needs. */
 export interface BatchRunner {
   getAll(gets: readonly Get[]): Promise<Result[]>;
-  /** The error of each that failed, by its place. The changes are of different rows, and none of them reads its row. */
+  /**
+   * Makes the changes, which concern different rows and do not depend on their content; returns the error of each that
+   * failed, by index.
+   */
   changeAll(changes: readonly (RowMutation | RowMutations)[]): Promise<Map<number, RowanError>>;
   change(change: RowMutation | RowMutations): Promise<Result>;
   check(check: CheckAndMutate): Promise<{ readonly success: boolean; readonly result: Result | undefined }>;
-  /** Whether a change can go with those of other rows. */
+  /** Whether a change can share a request with changes of other rows. */
   isSimple(change: RowMutation | RowMutations): boolean;
 }
 
-/** An outcome for each action. Those of one row take effect in their order: where a row comes again, a new part begins. */
+/**
+ * Returns a result for each action. Actions on one row take effect in order: when a row occurs again, a new part
+ * begins.
+ */
 export async function runBatch(
   actions: readonly BatchAction[],
   runner: BatchRunner,
@@ -190,7 +196,7 @@ async function settle(
   }
 }
 
-/** Runs of actions of different rows; gets of one row may stand together. */
+/** Groups consecutive actions on different rows; gets of one row may share a group. */
 function* partsOf(actions: readonly BatchAction[]): Generator<number[]> {
   let part: number[] = [];
   let rows = new Map<string, boolean>();

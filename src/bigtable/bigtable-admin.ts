@@ -15,19 +15,19 @@ import { gcRuleOf } from './gc-rules.js';
 import { checkFamilyId, META_TABLE, tableIdOf, tableNameOf } from './names.js';
 import type { TableOptionsStore } from './table-options.js';
 
-/** Descriptors that are asked for side by side. */
+/** How many descriptors are requested concurrently. */
 const AT_ONCE = 16;
 
-/** An answer of SampleRowKeys. */
+/** A response of SampleRowKeys. */
 interface SampledKey {
   readonly rowKey?: Uint8Array | null;
   readonly offsetBytes?: string | number | null;
 }
 
 /**
- * Tables, families and their garbage collection. Namespaces, and what Bigtable has no place for, are kept in `rowan_tables`. The
- * service splits, flushes and compacts by itself: `flush`, `compact` and `majorCompact` have nothing to do, for what they would
- * remove is not seen by readers.
+ * Administers tables, families and their garbage collection. Namespaces, and options without a counterpart in Bigtable,
+ * are stored in `rowan_tables`. The service splits, flushes and compacts by itself: `flush`, `compact` and
+ * `majorCompact` do nothing, since readers never see what they would remove.
  */
 export class BigtableAdmin implements Admin {
   readonly splitsItself = true;
@@ -41,7 +41,7 @@ export class BigtableAdmin implements Admin {
   async createNamespace(namespace: string, properties: NamespaceProperties = {}): Promise<void> {
     parseTableName(`${namespace}:t`);
     if (namespace === DEFAULT_NAMESPACE || (await this.stored.namespaces()).has(namespace)) {
-      throw new RowanError('ERR_NAMESPACE_EXISTS', `The namespace "${namespace}" is there already.`);
+      throw new RowanError('ERR_NAMESPACE_EXISTS', `The namespace "${namespace}" already exists.`);
     }
     await this.stored.keepNamespace(namespace, properties);
   }
@@ -75,7 +75,10 @@ export class BigtableAdmin implements Admin {
   private async namespace(namespace: string): Promise<NamespaceProperties> {
     const found = (await this.stored.namespaces()).get(namespace);
     if (found !== undefined) return found;
-    throw new RowanError('ERR_NAMESPACE_NOT_FOUND', `There is no namespace "${namespace}". Create it first.`);
+    throw new RowanError(
+      'ERR_NAMESPACE_NOT_FOUND',
+      `The namespace "${namespace}" does not exist. Create it first.`,
+    );
   }
 
   async createTable(given: TableDescriptor, splitKeys: readonly Uint8Array[] = []): Promise<void> {
@@ -121,7 +124,7 @@ export class BigtableAdmin implements Admin {
     this.descriptors.forget(tableIdOf(name));
   }
 
-  /** Deletes every row that begins with these bytes, as one call of the service. */
+  /** Deletes every row with this prefix, in one call of the service. */
   async dropRowRange(name: string, rowKeyPrefix: Uint8Array): Promise<void> {
     const request = { name: this.client.pathOf(tableIdOf(name)), rowKeyPrefix };
     await this.client.adminCall('dropRowRange', request, this.deadline('dropRowRange', name));
@@ -158,7 +161,7 @@ export class BigtableAdmin implements Admin {
     await this.setDisabled(name, false);
   }
 
-  /** Bigtable knows no disabled tables: it is noted in `rowan_tables`, and held by this library alone. */
+  /** Bigtable cannot disable tables: the state is stored in `rowan_tables`, and only this library respects it. */
   async disableTable(name: string): Promise<void> {
     await this.setDisabled(name, true);
   }
@@ -175,7 +178,7 @@ export class BigtableAdmin implements Admin {
     return (await this.known(name)).descriptor;
   }
 
-  /** A call for each, some at a time: the service lists names alone. */
+  /** One call for each table, some concurrently: the service's list has only names. */
   async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
     const wanted = [...new Set(names.map(canonicalTableName))];
     const found: TableDescriptor[] = [];
@@ -212,7 +215,7 @@ export class BigtableAdmin implements Admin {
     }
   }
 
-  /** The parts between the keys that the service samples, which are those at which its tablets begin, roughly. */
+  /** The ranges between the keys that the service samples, which are roughly the bounds of its tablets. */
   async getRegions(table: string): Promise<RegionInfo[]> {
     await this.known(table);
     const deadline = this.deadline('sampleRowKeys', table);
@@ -247,7 +250,7 @@ export class BigtableAdmin implements Admin {
 
   async split(): Promise<void> {
     throw new UnsupportedError(
-      'Bigtable splits its tables by itself. Give split keys when a table is created.',
+      'Bigtable splits its tables by itself. Set split keys when you create a table.',
     );
   }
 
@@ -255,8 +258,8 @@ export class BigtableAdmin implements Admin {
     const { descriptor, isDisabled } = await this.known(name);
     if (isDisabled === disabled) {
       throw disabled
-        ? new RowanError('ERR_TABLE_DISABLED', `Table "${name}" is disabled already.`)
-        : new RowanError('ERR_TABLE_ENABLED', `Table "${name}" is enabled already.`);
+        ? new RowanError('ERR_TABLE_DISABLED', `Table "${name}" is already disabled.`)
+        : new RowanError('ERR_TABLE_ENABLED', `Table "${name}" is already enabled.`);
     }
     await this.stored.keep(descriptor, disabled);
     this.descriptors.forget(tableIdOf(name));
@@ -270,7 +273,7 @@ export class BigtableAdmin implements Admin {
     });
   }
 
-  /** The admin looks at the table as it is now. */
+  /** Reads the present state of the table. */
   private known(name: string): ReturnType<Descriptors['of']> {
     const id = tableIdOf(name);
     this.descriptors.forget(id);

@@ -29,7 +29,7 @@ import { BigtableScanner } from './scanner.js';
 import type { CellMutation, ReadModifyWriteRule, ReadRowsResponse, RowFilter } from './wire.js';
 import { toMilliseconds } from './wire.js';
 
-/** Keys of one ReadRows. */
+/** The largest number of keys in one ReadRows request. */
 const MOST_KEYS = 1000;
 const NO_OPTIONS: OperationOptions = {};
 
@@ -48,7 +48,7 @@ interface ModifiedRow {
   };
 }
 
-/** A table of an instance of Bigtable. */
+/** A table of a Bigtable instance. */
 export class BigtableTable implements Table {
   readonly name: string;
   private readonly id: string;
@@ -106,7 +106,7 @@ export class BigtableTable implements Table {
 
   async exists(get: Get, options: OperationOptions = NO_OPTIONS): Promise<boolean> {
     const only = get.copy().setCheckExistenceOnly(true);
-    // A result without cells has its row all the same.
+    // A result without cells still has its row.
     return (await this.get(only, options)).row.length > 0;
   }
 
@@ -141,7 +141,7 @@ export class BigtableTable implements Table {
     checkNotEmpty(check.action);
     const { condition, action } = check;
     if (condition.kind === 'column' && condition.operator === 'NO_OP') {
-      throw new InvalidArgumentError('NO_OP compares nothing. Check with one of the other operators.');
+      throw new InvalidArgumentError('NO_OP makes no comparison. Use another operator.');
     }
     const known = await this.known(options);
     checkChange(action, known);
@@ -162,7 +162,7 @@ export class BigtableTable implements Table {
   async batch(actions: readonly BatchAction[], options: BatchOptions = NO_OPTIONS): Promise<BatchOutcome[]> {
     if (options.atomic === true) {
       throw new UnsupportedError(
-        'The Bigtable engine has no atomic batches over rows (capability atomicBatch). Put what belongs together into ' +
+        'The Bigtable engine has no atomic batches over rows (capability atomicBatch). Store data that must change together in ' +
           'one row, or use the embedded engine.',
       );
     }
@@ -213,7 +213,7 @@ export class BigtableTable implements Table {
     };
   }
 
-  /** Any change of one row. */
+  /** Makes any change of one row. */
   private async change(change: RowMutation | RowMutations, options: OperationOptions): Promise<Result> {
     checkNotEmpty(change);
     const known = await this.known(options);
@@ -233,7 +233,9 @@ export class BigtableTable implements Table {
     return (change as Increment).returnResults ? modifiedRow(change.row, row) : Result.EMPTY;
   }
 
-  /** An increment or append as Bigtable does it: of the newest version, which must not have expired. */
+  /**
+   * An increment or append as Bigtable's own operation, which changes the newest version; that must not have expired.
+   */
   private rulesOf(change: RowMutation | RowMutations, known: KnownTable): ReadModifyWriteRule[] | undefined {
     if (change.kind !== 'increment' && change.kind !== 'append') return undefined;
     const isPlain = change.columns.every(({ family }) => known.families.get(family)!.ttl === FOREVER);
@@ -245,7 +247,7 @@ export class BigtableTable implements Table {
     }));
   }
 
-  /** Reads the row, works the change out and makes it if the row is as it was read; undefined when `meets` refuses it. */
+  /** Reads the row, computes the change, and makes it if the row has not changed; undefined if `meets` refuses it. */
   private async workOut(
     change: RowMutation | RowMutations,
     known: KnownTable,
@@ -264,7 +266,7 @@ export class BigtableTable implements Table {
     throw overtaken(this.name, change.row);
   }
 
-  /** Changes the row if the condition is met; answers whether it is. */
+  /** Changes the row if the condition holds; returns whether it does. */
   private async mutateIf(
     rowKey: Uint8Array,
     { filter, isMetBy }: Predicate,
@@ -297,7 +299,7 @@ export class BigtableTable implements Table {
     }
   }
 
-  /** The rows of these keys that are there. */
+  /** The existing rows with these keys. */
   private async readRows(
     rowKeys: readonly Uint8Array[],
     filter: RowFilter | undefined,
@@ -346,7 +348,7 @@ export class BigtableTable implements Table {
     }
   }
 
-  /** What is known of the table may be what it was: it is looked at anew. */
+  /** Drops the cached descriptor, which may be out of date. */
   private learn(error: unknown): void {
     if (!(error instanceof RowanError)) return;
     if (error.code === 'ERR_TABLE_NOT_FOUND' || error.code === 'ERR_NO_SUCH_FAMILY')
@@ -354,7 +356,10 @@ export class BigtableTable implements Table {
   }
 }
 
-/** @throws InvalidArgumentError when there is nothing to write. A delete of nothing deletes the row. */
+/**
+ * Checks that there is something to write. An empty delete deletes the row.
+ * @throws InvalidArgumentError when there is not.
+ */
 function checkNotEmpty(change: RowMutation | RowMutations): void {
   if (change.kind === 'rowMutations' && change.mutations.length === 0) {
     throw new InvalidArgumentError('Row mutations need at least one mutation. Add one with add.');
@@ -368,7 +373,7 @@ function checkNotEmpty(change: RowMutation | RowMutations): void {
   }
 }
 
-/** What an increment or append has made. */
+/** The result of an increment or append. */
 function modifiedRow(row: Uint8Array, modified: ModifiedRow['row']): Result {
   const cells: Cell[] = [];
   for (const family of modified?.families ?? []) {

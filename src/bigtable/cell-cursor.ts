@@ -2,11 +2,11 @@ import { compareBytes } from '../bytes/index.js';
 import { CellCursor, compareToSeekKey, type SeekKey } from '../store/cursor.js';
 import type { Cell } from '../table/checks.js';
 
-/** Cells of one family that are at hand, as the read side of the embedded engine takes them. */
+/** Presents cells of one family to the read side of the embedded engine. */
 export class ListCursor extends CellCursor {
   private at = 0;
 
-  /** In their order, of one family. */
+  /** Cells of one family, in order. */
   constructor(private readonly cells: readonly Cell[]) {
     super();
   }

@@ -2,7 +2,9 @@ import { RowanError } from '../errors.js';
 import { Cell, CellType } from '../table/checks.js';
 import { type CellChunk, toMilliseconds } from './wire.js';
 
-/** The rows of an answer, from its chunks: large values come in pieces, and a row counts when it is committed. */
+/**
+ * Assembles the rows of a response from its chunks: large values are split, and a row is complete when it is committed.
+ */
 
 const EMPTY = new Uint8Array(0);
 
@@ -17,7 +19,9 @@ export class ChunkReader {
   private pieces: Uint8Array[] = [];
   private cells: Cell[] = [];
 
-  /** Adds the rows that the chunks complete. @throws RowanError `ERR_REMOTE` when the answer breaks the protocol. */
+  /**
+   * Adds the rows that the chunks complete. @throws RowanError `ERR_REMOTE` when the response violates the protocol.
+   */
   read(chunks: readonly CellChunk[], rows: Cell[][]): void {
     for (const chunk of chunks) {
       if (chunk.resetRow) {
@@ -44,7 +48,10 @@ export class ChunkReader {
     const { rowKey, familyName, qualifier } = chunk;
     if (rowKey != null && rowKey.length > 0) this.row = rowKey;
     else if (this.row.length === 0) {
-      throw new RowanError('ERR_REMOTE', 'An answer of Bigtable has a cell before its row. Report this.');
+      throw new RowanError(
+        'ERR_REMOTE',
+        'A response of Bigtable has a cell before its row. Report this as a bug.',
+      );
     }
     if (familyName != null) this.family = familyName.value ?? '';
     if (qualifier != null) this.qualifier = qualifier.value ?? EMPTY;
@@ -58,7 +65,10 @@ export class ChunkReader {
   }
 }
 
-/** Families may come in any order; columns and versions are sorted within them. Of a cell that came twice one is left. */
+/**
+ * Sorts the families, which may come in any order; columns and versions within them are sorted. Removes duplicate
+ * cells.
+ */
 function inOrder(cells: Cell[]): Cell[] {
   for (let i = 1; i < cells.length; i++) {
     if (compareCells(cells[i - 1]!, cells[i]!) < 0) continue;
@@ -68,9 +78,9 @@ function inOrder(cells: Cell[]): Cell[] {
   return cells;
 }
 
-/** Families, qualifiers, then the newest first. */
+/** Orders by family, qualifier, then newest first. */
 export function compareCells(a: Cell, b: Cell): number {
-  // Names of families are ASCII: their order as text is that of their bytes.
+  // Family names are ASCII, so string order is byte order.
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return Buffer.compare(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
 }

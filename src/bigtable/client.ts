@@ -12,7 +12,7 @@ import type { OperationOptions } from '../table/table.js';
 import { type Asked, asBigtableError, isTransient, isUnsent, Status, statusOf } from './errors.js';
 import type { BigtableSettings } from './options.js';
 
-/** Calls of Google's client: deadlines, cancellation, repetitions, and errors in Rowan's words. */
+/** Calls Google's client, with deadlines, cancellation, retries, and Rowan's errors. */
 
 type CallOptions = {
   readonly timeout: number;
@@ -29,7 +29,7 @@ interface AnswerStream extends AsyncIterable<unknown> {
   on(event: 'error', listener: () => void): unknown;
 }
 
-/** One of Google's generated clients: its methods by their names. */
+/** One of Google's generated clients. */
 type Stub = { close(): Promise<void> } & Record<string, Unary & Streaming>;
 
 export type DataCall = 'mutateRow' | 'checkAndMutateRow' | 'readModifyWriteRow';
@@ -42,25 +42,25 @@ export type AdminCall =
   | 'modifyColumnFamilies'
   | 'dropRowRange';
 
-/** `FeatureFlags` with `reverse_scans` and `last_scanned_row_responses`: a server sends neither without being asked to. */
+/** `FeatureFlags` with `reverse_scans` and `last_scanned_row_responses`, which servers use only if requested. */
 const FEATURES = 'CAEgAQ==';
-/** A stream that fails is not begun again by Google's client, which would wait for seconds and forget what has come. */
+/** Disables the retries of Google's client for streams: it would wait for seconds and restart from the beginning. */
 const NO_REPETITION = {
   objectMode: true,
   retries: 0,
   noResponseRetries: 0,
   shouldRetryFn: (): boolean => false,
 };
-/** No pause between two attempts is longer, in milliseconds. */
+/** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 3000;
 
-/** How a call is made again. */
+/** How a call is retried. */
 export interface Repetition {
-  /** False: what may have been done must not be done twice; it is sent again only if it has certainly not arrived. */
+  /** False if executing it twice is not safe: it is then retried only if it certainly did not reach the server. */
   readonly repeatable: boolean;
 }
 
-/** The time that a call has, over all its attempts. */
+/** The time limit of a call over all its attempts. */
 export class Deadline {
   private readonly end: number;
   readonly signal: AbortSignal | undefined;
@@ -74,12 +74,12 @@ export class Deadline {
   ) {
     const { timeout = otherwise, signal } = options;
     if (!(timeout > 0)) {
-      throw new InvalidArgumentError(`A timeout is a positive number of milliseconds, not ${timeout}.`);
+      throw new InvalidArgumentError(`A timeout must be a positive number of milliseconds, not ${timeout}.`);
     }
     throwIfAborted(signal);
     this.end = performance.now() + timeout;
     this.signal = signal;
-    // One signal may be given to many calls.
+    // One signal may be used for many calls.
     if (signal !== undefined) setMaxListeners(0, signal);
   }
 
@@ -87,12 +87,12 @@ export class Deadline {
     return this.end - performance.now();
   }
 
-  /** Begins the count of attempts anew: there was progress. */
+  /** Resets the count of attempts after progress. */
   advanced(): void {
     this.attempts = 0;
   }
 
-  /** Waits before the next attempt. @throws the error when there is no time for one, or it would meet it again. */
+  /** Waits before the next attempt. @throws the error if there is no time for one, or it would not help. */
   async retry(error: RowanError, repeatable: boolean): Promise<void> {
     throwIfAborted(this.signal);
     if (!error.retryable || !repeatable) throw error;
@@ -126,7 +126,10 @@ export class BigtableClient {
     private readonly admin: Stub,
   ) {}
 
-  /** @throws UnsupportedError when `@google-cloud/bigtable` is not installed. */
+  /**
+   * Creates the clients.
+   * @throws UnsupportedError when `@google-cloud/bigtable` is not installed.
+   */
   static async of(settings: BigtableSettings): Promise<BigtableClient> {
     const { projectId, emulator, clientOptions } = settings;
     const google = (await import('@google-cloud/bigtable').catch((cause: unknown) => {
@@ -159,7 +162,10 @@ export class BigtableClient {
     return new Deadline(asked, options, otherwise, this.settings.pause);
   }
 
-  /** A call of one row. @throws RowanError; with `details.outcome` `'unknown'` when what must not be repeated may have been done. */
+  /**
+   * Makes a call on one row. @throws RowanError; with `details.outcome` `'unknown'` if a change that must not be
+   * repeated may have been made.
+   */
   async call<T>(
     method: DataCall,
     tableId: string,
@@ -180,7 +186,7 @@ export class BigtableClient {
     }
   }
 
-  /** A call of the table admin. */
+  /** Makes a call of the table admin. */
   async adminCall<T>(method: AdminCall, request: object, deadline: Deadline): Promise<T> {
     for (;;) {
       try {
@@ -194,7 +200,7 @@ export class BigtableClient {
   }
 
   /**
-   * One attempt of a call whose answers come as a stream, in the order in which they come. Whoever leaves the loop ends the call.
+   * Makes one attempt of a call with a stream of responses, and yields them in order. Leaving the loop ends the call.
    * @throws RowanError.
    */
   async *stream<T>(
@@ -211,7 +217,7 @@ export class BigtableClient {
       retryRequestOptions: NO_REPETITION,
     });
     const end = (): void => {
-      // What a call that was ended says afterwards is of no interest.
+      // Errors after the call has ended are irrelevant.
       answers.on('error', () => undefined);
       if (answers.cancel !== undefined) answers.cancel();
       else answers.destroy?.();
@@ -263,7 +269,7 @@ export class BigtableClient {
     try {
       return (await Promise.race([answer, aborted]))[0];
     } finally {
-      // What a call that was ended says afterwards is of no interest.
+      // Errors after the call has ended are irrelevant.
       answer.catch(() => undefined);
       signal.removeEventListener('abort', abort!);
     }
@@ -298,7 +304,7 @@ function callOptions(timeout: number): CallOptions {
   };
 }
 
-/** Whether the server may have done what was asked. */
+/** Whether the server may have executed the request. */
 function isDoubtful(error: RowanError): boolean {
   const { status } = error.details;
   return error.retryable && (status === undefined || isTransient(status as number, error.message));
@@ -307,7 +313,7 @@ function isDoubtful(error: RowanError): boolean {
 function unknown(error: RowanError): RowanError {
   return new RowanError(
     error.code,
-    `${error.message} The change was made or it was not: read the row to find out.`,
+    `${error.message} The change may or may not have been made: read the row to find out.`,
     { cause: error, details: { ...error.details, outcome: 'unknown' } },
   );
 }

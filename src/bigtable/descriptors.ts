@@ -6,9 +6,9 @@ import { type GcRule, type Keeping, keepingOf } from './gc-rules.js';
 import { tableNameOf } from './names.js';
 import type { StoredOptions, TableOptionsStore } from './table-options.js';
 
-/** What is known of tables: their families from the service, the rest of their options from `rowan_tables`. */
+/** Descriptors of tables: families from the service, other options from `rowan_tables`. */
 
-/** `google.bigtable.admin.v2.Table`, as far as it is read. */
+/** The part of `google.bigtable.admin.v2.Table` that is read. */
 export interface ServiceTable {
   readonly name?: string | null;
   readonly columnFamilies?: Readonly<Record<string, { readonly gcRule?: GcRule | null }>> | null;
@@ -20,11 +20,11 @@ export interface KnownTable {
   readonly descriptor: TableDescriptor;
   readonly isDisabled: boolean;
   readonly families: ReadonlyMap<string, Keeping>;
-  /** Whether any of its families lets cells expire. */
+  /** Whether cells of any family expire. */
   readonly expires: boolean;
 }
 
-/** Puts together what the service and `rowan_tables` say of a table. */
+/** Combines the data of the service and of `rowan_tables`. */
 export function describeTable(
   id: string,
   table: ServiceTable,
@@ -35,12 +35,12 @@ export function describeTable(
   for (const [family, { gcRule }] of Object.entries(table.columnFamilies ?? {})) {
     const own = options[family];
     const keeping = keepingOf(gcRule);
-    // A rule without an age says nothing of them.
+    // A rule without an age does not contain minVersions.
     const minVersions = keeping.ttl === FOREVER ? (own?.minVersions ?? 0) : keeping.minVersions;
     families[family] = { ...own, ...keeping, minVersions: Math.min(minVersions, keeping.versions) };
   }
   const name = tableNameOf(id);
-  // A table of the service may have no family yet, which a descriptor cannot say.
+  // A table of the service may have no family yet, which a descriptor cannot represent.
   const descriptor: TableDescriptor =
     Object.keys(families).length > 0
       ? tableDescriptor(name, families, rest)
@@ -58,7 +58,7 @@ interface Entry {
   readonly until: number;
 }
 
-/** What is known of the tables that are used, for a while. */
+/** A cache of descriptors with a time limit. */
 export class Descriptors {
   private readonly entries = new Map<string, Entry>();
 
@@ -67,7 +67,10 @@ export class Descriptors {
     private readonly stored: TableOptionsStore,
   ) {}
 
-  /** @throws RowanError `ERR_TABLE_NOT_FOUND`, and what calls throw. */
+  /**
+   * The descriptor of a table.
+   * @throws RowanError `ERR_TABLE_NOT_FOUND`, and errors of calls.
+   */
   of(id: string, options: OperationOptions = {}): Promise<KnownTable> {
     const found = this.entries.get(id);
     if (found !== undefined && performance.now() < found.until) return found.known;
@@ -77,7 +80,7 @@ export class Descriptors {
     return known;
   }
 
-  /** Has the table looked at anew when it is asked for next. */
+  /** Drops the cached descriptor. */
   forget(id: string): void {
     this.entries.delete(id);
   }
@@ -99,7 +102,10 @@ export class Descriptors {
   }
 }
 
-/** @throws RowanError `ERR_NO_SUCH_FAMILY`. */
+/**
+ * The error for a missing family.
+ * @returns RowanError `ERR_NO_SUCH_FAMILY`.
+ */
 export function noSuchFamily(table: string, family: string, known: KnownTable): RowanError {
   const families = [...known.families.keys()].join(', ');
   return new RowanError(

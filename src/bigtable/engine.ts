@@ -21,7 +21,10 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deleteMarkers: false,
 });
 
-/** An instance of Google Cloud Bigtable. One engine serves any number of tables and callers (docs/bigtable.md). */
+/**
+ * An instance of Google Cloud Bigtable. One engine serves any number of tables and concurrent callers
+ * (docs/bigtable.md).
+ */
 export class BigtableEngine implements Engine {
   readonly name = 'bigtable';
   readonly capabilities = CAPABILITIES;
@@ -31,7 +34,7 @@ export class BigtableEngine implements Engine {
   private readonly descriptors: Descriptors;
   private closed = false;
 
-  /** Made by {@link connectBigtableEngine}. */
+  /** Use {@link connectBigtableEngine}. */
   constructor(private readonly client: BigtableClient) {
     const stored = new TableOptionsStore(client);
     this.descriptors = new Descriptors(client, stored);
@@ -54,12 +57,12 @@ export class BigtableEngine implements Engine {
     return this.observers.add(table, observer);
   }
 
-  /** The clock of this machine: the service stamps by its own. */
+  /** This machine's clock. The service uses its own for timestamps. */
   now(): number {
     return Date.now();
   }
 
-  /** Ends every connection. What is under way fails with `ERR_CLOSED`. */
+  /** Closes every connection. Calls in progress fail with `ERR_CLOSED`. */
   async close(): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -73,7 +76,7 @@ export class BigtableEngine implements Engine {
 
 /**
  * Connects to an instance, without entities. Nothing is sent before the first call.
- * @throws InvalidArgumentError for options that cannot be; UnsupportedError when `@google-cloud/bigtable` is not installed.
+ * @throws InvalidArgumentError for invalid options; UnsupportedError when `@google-cloud/bigtable` is not installed.
  */
 export async function connectBigtableEngine(options: BigtableOptions): Promise<BigtableEngine> {
   return new BigtableEngine(await BigtableClient.of(resolveSettings(options)));

@@ -1,8 +1,8 @@
 import { type ErrorCode, RowanError } from '../errors.js';
 
-/** What gRPC says, in the words of Rowan. */
+/** Translates gRPC errors to Rowan's errors. */
 
-/** The status codes of gRPC that mean something here. */
+/** The gRPC status codes with a specific translation. */
 export const Status = {
   OK: 0,
   CANCELLED: 1,
@@ -36,37 +36,37 @@ const CODES: Readonly<Record<number, ErrorCode>> = {
   [Status.UNAVAILABLE]: 'ERR_CONNECTION',
 };
 
-/** Streams that were cut, in the words of Node's HTTP/2. */
+/** Messages of Node's HTTP/2 about interrupted streams. */
 const CUT = /RST_STREAM|GOAWAY|Connection dropped|ECONNRESET|socket hang up|Stream (closed|removed)/i;
-/** The call has not left this machine. */
+/** Messages that show that the call was never sent. */
 const NOT_SENT = /No connection established|ECONNREFUSED|Name resolution failed|ENOTFOUND|EAI_AGAIN/;
 
-/** What was asked of Bigtable. */
+/** The call that failed. */
 export interface Asked {
   readonly call: string;
   readonly table?: string | undefined;
 }
 
-/** Whether the same request may succeed if it is sent again. */
+/** Whether a retry of the same request may succeed. */
 export function isTransient(code: number, message: string): boolean {
   if (code === Status.UNAVAILABLE || code === Status.ABORTED || code === Status.DEADLINE_EXCEEDED)
     return true;
   return (code === Status.INTERNAL || code === Status.UNKNOWN) && CUT.test(message);
 }
 
-/** Whether it is certain that a server has not seen the request. */
+/** Whether it is certain that no server received the request. */
 export function isUnsent(message: string): boolean {
   return NOT_SENT.test(message);
 }
 
-/** The code of a gRPC error; undefined when it is none. */
+/** The status code of a gRPC error; undefined for other errors. */
 export function statusOf(error: unknown): number | undefined {
   const code: unknown =
     typeof error === 'object' && error !== null ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'number' ? code : undefined;
 }
 
-/** An error of a call, or of an entry of MutateRows. */
+/** The error for a failed call, or for a failed entry of MutateRows. */
 export function asBigtableError(
   code: number,
   message: string,
@@ -85,7 +85,7 @@ export function asBigtableError(
   if (/increment on non-64-bit value|not 8 bytes|64-bit big-endian/i.test(message)) {
     return new RowanError(
       'ERR_INVALID_ARGUMENT',
-      `${call}${about}: the value is no counter of 8 bytes (${message}).`,
+      `${call}${about}: the value is not a counter of 8 bytes (${message}).`,
       {
         cause,
         details,
@@ -109,9 +109,9 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   ERR_TABLE_NOT_FOUND: 'Create the table, or check projectId and instanceId.',
   ERR_TABLE_EXISTS: 'Choose another name, or delete the table first.',
   ERR_SECURITY:
-    'Check the credentials and their roles: roles/bigtable.user reads and writes, roles/bigtable.admin makes tables.',
+    'Check the credentials and their roles: roles/bigtable.user reads and writes, roles/bigtable.admin creates tables.',
   ERR_CONNECTION: 'Check the network, and that the instance (or the emulator) runs.',
-  ERR_TIMEOUT: 'Give the call more time, or look at the load of the cluster.',
-  ERR_BUSY: 'Write more slowly, or give the cluster nodes.',
+  ERR_TIMEOUT: 'Use a longer timeout, or check the load of the cluster.',
+  ERR_BUSY: 'Reduce the write rate, or add nodes to the cluster.',
   ERR_UNSUPPORTED: 'See docs/bigtable.md.',
 };

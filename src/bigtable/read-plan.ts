@@ -16,23 +16,26 @@ import { sieveOf } from './pushdown.js';
 import { chain, column, interleave, type RowFilter, timesOf, wholeFamily } from './wire.js';
 
 /**
- * How a get or a scan is read: what is asked of the service, and what is decided here. The service is asked for no less than is
- * to be given. What has expired, and versions beyond those that a family keeps, may be there still and are never given.
+ * Plans how a get or a scan is executed: which part the service evaluates, and which part runs here. The service always
+ * returns a superset of the result. It may return expired cells and surplus versions, which are removed here.
  */
 
-/** Bytes of a filter beside its values, roughly: reads of more columns than fit take whole families. */
+/** The approximate size of a column's filter besides its name: reads of more columns than fit fetch whole families. */
 const COLUMN_BYTES = 24;
 
 export class ReadPlan {
-  /** What the service is asked for; undefined: everything. */
+  /** The filter for the service; undefined: everything. */
   readonly filter: RowFilter | undefined;
-  /** Whether the rows that come are the rows to be given, as far as their cells have not expired. */
+  /** Whether the returned rows are the result, apart from expired cells. */
   readonly isPlain: boolean;
-  /** Whether each row that comes is given: the service may count them. */
+  /** Whether each returned row is part of the result, so that the service can apply the limit. */
   readonly isCounted: boolean;
   private readonly families: readonly FamilyDescriptor[];
 
-  /** @throws UnsupportedError for what Bigtable has not; RowanError `ERR_NO_SUCH_FAMILY`. */
+  /**
+   * Plans a query.
+   * @throws UnsupportedError for features that Bigtable lacks; RowanError `ERR_NO_SUCH_FAMILY`.
+   */
   constructor(
     private readonly query: Get | Scan,
     known: KnownTable,
@@ -55,7 +58,7 @@ export class ReadPlan {
     if (query.filter !== undefined && !isRaw && query.timeRange.isAll && query.familyTimeRanges.size === 0) {
       parts.push(...(sieveOf(query.filter, expires, this.families.length) ?? []));
     }
-    // Behind the number of versions: of those that a family keeps, those of these times.
+    // Version limits apply first: of the versions that a family keeps, those in the time range.
     if (isRaw && !query.timeRange.isAll && query.familyTimeRanges.size === 0) {
       parts.push({ timestampRangeFilter: timesOf(query.timeRange) });
     }
@@ -66,7 +69,7 @@ export class ReadPlan {
     this.filter = parts.length === 0 ? undefined : chain(...parts);
   }
 
-  /** The row of a get. `cells`: what the service has given of it. */
+  /** The result row of a get. `cells`: what the service returned. */
   rowOf(get: Get, cells: readonly Cell[] | undefined, context: ScanContext): Result {
     if (cells === undefined) return Result.EMPTY;
     if (!this.isPlain) return this.decidedRow(get, cells, context);
@@ -74,12 +77,12 @@ export class ReadPlan {
     return get.checkExistenceOnly && !result.isEmpty ? new Result(result.row, []) : result;
   }
 
-  /** As `rowOf`, of cells that nobody has chosen from. */
+  /** Like `rowOf`, for unfiltered cells. */
   decidedRow(get: Get, cells: readonly Cell[], context: ScanContext): Result {
     return RegionScanner.forGet(this.sources(cells, context.now), get, context).next() ?? Result.EMPTY;
   }
 
-  /** The results of a scan that some of its rows give, at most `limit`. */
+  /** The results of a scan from some of its rows, at most `limit`. */
   resultsOf(
     rows: readonly (readonly Cell[])[],
     limit: number,
@@ -120,7 +123,7 @@ export class ReadPlan {
     }));
   }
 
-  /** Families, columns, and as many versions as can matter. */
+  /** Filters on families, columns, and the number of versions that can matter. */
   private cellsFilter(familiesOfTable: number): RowFilter | undefined {
     const { query, families } = this;
     const versionsOf = ({ versions }: FamilyDescriptor): number =>
@@ -151,13 +154,13 @@ export class ReadPlan {
     const columns = this.columnsOf(family);
     if (columns === null) return [wholeFamily(family)];
     const size = columns.reduce((sum, { length }) => sum + 2 * length + family.length + COLUMN_BYTES, 0);
-    // What is not asked for is left out here; `isPlain` knows of it.
+    // Surplus columns are removed here; `isPlain` accounts for that.
     if (size > MAX_FILTER / 2) return [wholeFamily(family)];
     return columns.map((qualifier) => column(family, qualifier));
   }
 }
 
-/** The cells of a family that it keeps, whatever of the others was collected already. */
+/** The cells of a family that have neither expired nor exceed its version limit. */
 function kept(cells: readonly Cell[], family: FamilyDescriptor, now: number): readonly Cell[] {
   const { name, versions, minVersions, ttl } = family;
   const oldest = ttl === FOREVER ? 0 : now - ttl * 1000;
@@ -203,7 +206,7 @@ function refuse(query: Get | Scan): void {
   }
 }
 
-/** Whether they are versions of one column of one row. */
+/** Whether both cells are versions of the same column of one row. */
 function isOfOneColumn(a: Cell, b: Cell): boolean {
   return equalBytes(a.qualifier, b.qualifier) && (a.row === b.row || equalBytes(a.row, b.row));
 }

@@ -21,11 +21,11 @@ import { ReadPlan } from './read-plan.js';
 import { type CellMutation, chain, column, interleave, type RowFilter, wholeFamily } from './wire.js';
 
 /**
- * Changes that depend on the row in a way that Bigtable does not decide: the row is read, the change is worked out here, and made
- * if the row is still as it was read.
+ * Changes whose result depends on the row in ways that Bigtable cannot evaluate: the row is read, the change is
+ * computed here, and made if the row has not changed in between.
  */
 
-/** A row as it was read, with every version that is there. */
+/** A row as read, with every stored version. */
 export class ReadRow implements RowReader {
   readonly families: readonly string[];
 
@@ -50,7 +50,7 @@ export class ReadRow implements RowReader {
     return checkRow(this.row, condition, this).matches;
   }
 
-  /** What a change comes to, and what its increments and appends answer. */
+  /** Computes the mutations of a change, and the results of its increments and appends. */
   work(change: RowMutation | RowMutations): { readonly mutations: CellMutation[]; readonly result: Result } {
     const mutations: CellMutation[] = [];
     const answered: Cell[] = [];
@@ -94,7 +94,7 @@ export class ReadRow implements RowReader {
     }
   }
 
-  /** The columns of a family that have a version of a time, or one up to it. */
+  /** The columns of a family with a version at a timestamp, or at or before it. */
   private columnsOf(family: string, timestamp: number, isOne: boolean): Uint8Array[] {
     const out: Uint8Array[] = [];
     for (const cell of this.cells) {
@@ -107,12 +107,12 @@ export class ReadRow implements RowReader {
   }
 
   /**
-   * Whether each column has the newest version that was read, and there is no other column.
-   * @throws RowanError `ERR_TOO_LARGE` when the row is too large to be said in a filter.
+   * Whether each column still has the newest version that was read, and no column was added.
+   * @throws RowanError `ERR_TOO_LARGE` when the row is too large to be expressed as a filter.
    */
   unchanged(): Predicate {
     const newest = this.cells.filter((cell, i) => i === 0 || !isOfOneColumn(this.cells[i - 1]!, cell));
-    // Of a row that is not there no filter finds anything.
+    // A missing row matches no filter.
     if (newest.length === 0) return { filter: PASS, isMetBy: 'nothing' };
     const size = newest.reduce((sum, { qualifier, value, family }) => {
       return sum + 3 * qualifier.length + 2 * value.length + 3 * family.length + 64;
@@ -131,14 +131,14 @@ export class ReadRow implements RowReader {
     return { filter: chain(...newest.map(isStill), none), isMetBy: 'something' };
   }
 
-  /** All columns of a family but those that were read. */
+  /** All columns of a family except those that were read. */
   private others(family: string, newest: readonly Cell[]): RowFilter[] {
     const read = newest.filter((cell) => cell.family === family).map(({ qualifier }) => qualifier);
     if (read.length === 0) return [wholeFamily(family)];
     const out: RowFilter[] = [];
     let last: Uint8Array | undefined;
     for (const qualifier of read) {
-      // Nothing comes before the column without a name.
+      // No column sorts before the empty qualifier.
       if (last !== undefined) {
         out.push({
           columnRangeFilter: { familyName: family, startQualifierOpen: last, endQualifierOpen: qualifier },
@@ -163,7 +163,7 @@ function isOfOneColumn(a: Cell, b: Cell): boolean {
   return a.family === b.family && compareBytes(a.qualifier, b.qualifier) === 0;
 }
 
-/** Passes the row if the newest version of the column is this one. */
+/** Passes the row if this is still the newest version of the column. */
 function isStill({ family, qualifier, timestamp, value }: Cell): RowFilter {
   const predicateFilter = chain(
     column(family, qualifier),
@@ -174,13 +174,13 @@ function isStill({ family, qualifier, timestamp, value }: Cell): RowFilter {
   return { condition: { predicateFilter, trueFilter: PASS, falseFilter: BLOCK } };
 }
 
-/** How often a change is worked out anew because others have changed its row. */
+/** How often a change is computed again because others have changed the row. */
 export const ATTEMPTS = 100;
 
 export function overtaken(table: string, row: Uint8Array): RowanError {
   return new RowanError(
     'ERR_BUSY',
-    `Others have changed the row ${toHex(row.subarray(0, 32))} of table "${table}" at each of ${ATTEMPTS} attempts to change it. Try again later.`,
+    `Other writers changed the row ${toHex(row.subarray(0, 32))} of table "${table}" at each of ${ATTEMPTS} attempts to change it. Try again later.`,
     { retryable: true, details: { table, keyHex: toHex(row) } },
   );
 }

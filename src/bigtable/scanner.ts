@@ -14,7 +14,7 @@ import { checkRowKey } from './names.js';
 import { ReadPlan } from './read-plan.js';
 import type { ReadRowsRequest, ReadRowsResponse, RowRange } from './wire.js';
 
-/** Where a scan reads. */
+/** The table that a scan reads. */
 export interface ScannedTable {
   readonly client: BigtableClient;
   readonly descriptors: Descriptors;
@@ -24,8 +24,8 @@ export interface ScannedTable {
 }
 
 /**
- * One stream of rows. When it is cut, a new one begins behind the last row that has come; rows that were changed meanwhile are
- * seen as they are then.
+ * A stream of rows. If it is interrupted, a new one starts after the last row received; rows changed in between appear
+ * in their new state.
  */
 export class BigtableScanner implements ResultScanner {
   private readonly rows: AsyncGenerator<Result[], void, undefined>;
@@ -128,13 +128,13 @@ function requestOf(range: RowRange, plan: ReadPlan, reversed: boolean, left: num
   };
 }
 
-/** The rows that are still to be read; undefined: there are none. `last`: the row that has come last. */
+/** The range still to be read; undefined if it is empty. `last`: the last row received. */
 function rangeOf(scan: Scan, last: Uint8Array | undefined): RowRange | undefined {
   const { reversed } = scan;
   const [low, lowIncluded, high, highIncluded] = reversed
     ? [scan.stopRow, scan.includeStopRow, scan.startRow, scan.includeStartRow]
     : [scan.startRow, scan.includeStartRow, scan.stopRow, scan.includeStopRow];
-  // From here on: from `from` inclusive up to `to` exclusive; empty is open.
+  // From here on: `from` inclusive, `to` exclusive; empty bounds are open.
   let from = low.length === 0 || lowIncluded ? low : keyAfter(low);
   let to = high.length === 0 || !highIncluded ? high : keyAfter(high);
   if (last !== undefined && reversed) to = last;

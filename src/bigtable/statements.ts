@@ -8,20 +8,23 @@ import {
 import { type GcRule, gcRuleOf, gcRuleText } from './gc-rules.js';
 import { checkFamilyId, tableIdOf } from './names.js';
 
-/** Tables as commands of `cbt` and as resources of Terraform. What Bigtable has no place for stands in them as comments. */
+/**
+ * Generates `cbt` commands and Terraform resources for tables. Options without a counterpart in Bigtable appear as
+ * comments.
+ */
 
-/** A table as it is to be made. */
+/** A table to create. */
 export interface MadeTable {
   readonly descriptor: TableDescriptor;
   readonly splitKeys: readonly Uint8Array[];
 }
 
-/** Decided by the service, or by Rowan's readers, whatever a descriptor says. */
+/** Options that the service, or Rowan's readers, handle whatever the descriptor says. */
 const KEPT_HERE = new Set(['name', 'families', 'versions', 'minVersions', 'ttl', 'metadata']);
 
 /**
- * A script of `cbt createtable` commands for a shell.
- * @throws InvalidArgumentError, SchemaError for a name that Bigtable cannot have.
+ * Generates a shell script of `cbt createtable` commands.
+ * @throws InvalidArgumentError, SchemaError for a name that Bigtable does not allow.
  */
 export function cbtScript(tables: readonly MadeTable[]): string {
   const lines = [...HEADER];
@@ -46,9 +49,10 @@ export function cbtScript(tables: readonly MadeTable[]): string {
 }
 
 /**
- * Resources of Terraform's provider `google`: a `google_bigtable_table` for each table and a `google_bigtable_gc_policy` for each family
- * that is collected. The instance is the variable `bigtable_instance`.
- * @throws InvalidArgumentError, SchemaError for a name that Bigtable cannot have.
+ * Generates resources of Terraform's provider `google`: a `google_bigtable_table` for each table and a
+ * `google_bigtable_gc_policy` for each family with garbage collection. The instance is the variable
+ * `bigtable_instance`.
+ * @throws InvalidArgumentError, SchemaError for a name that Bigtable does not allow.
  */
 export function terraformSource(tables: readonly MadeTable[]): string {
   const lines = [...HEADER, '', 'variable "bigtable_instance" {', '  type = string', '}'];
@@ -82,13 +86,13 @@ export function terraformSource(tables: readonly MadeTable[]): string {
 }
 
 const HEADER = [
-  '# What Rowan keeps of entities beside a table (rowan_tables) is not in here: rowan schema apply writes it.',
+  '# The metadata that Rowan keeps of entities (rowan_tables) is not included: rowan schema apply writes it.',
 ];
 
-/** Texts that stand in a row of arguments, and in Terraform, as they are. */
+/** Strings that need no quoting as an argument or in Terraform. */
 const PRINTABLE = /^[\x21-\x7e]+$/;
 
-/** The split keys that can be written down, and what is said of the others. */
+/** The split keys that can be expressed as text, and a comment about the others. */
 function splitsOf(
   { splitKeys }: MadeTable,
   isGiven: (key: string) => boolean,
@@ -97,21 +101,20 @@ function splitsOf(
   const given = keys.filter(isGiven);
   const missing = keys.length - given.length;
   if (missing === 0) return { given, comments: [] };
-  const comment = `# ${missing} of ${keys.length} split keys cannot be written as text here: rowan schema apply makes the table with all of them.`;
+  const comment = `# ${missing} of ${keys.length} split keys cannot be written as text here: rowan schema apply creates the table with all of them.`;
   return { given, comments: [comment] };
 }
 
-/** What the descriptor says and Bigtable has no place for, a comment for each part. */
+/** Comments on the options of a descriptor without a counterpart in Bigtable. */
 function leftOut(descriptor: TableDescriptor): string[] {
   const { name, families, ...options } = descriptor;
   const out: string[] = [];
   const { namespace } = parseTableName(name);
   if (namespace !== DEFAULT_NAMESPACE)
-    out.push(`# The namespace ${namespace} is part of the name; rowan schema apply notes it.`);
+    out.push(`# The namespace ${namespace} is part of the name; rowan schema apply records it.`);
   const told = (place: string, of: object, defaults: object): void => {
     const names = differing(of, defaults);
-    if (names.length > 0)
-      out.push(`# Left out, for Bigtable has no place for it: ${place}${names.join(', ')}.`);
+    if (names.length > 0) out.push(`# Omitted, not supported by Bigtable: ${place}${names.join(', ')}.`);
   };
   told('', options, tableDescriptor(name, { f: {} }));
   for (const family of families) told(`${family.name} `, family, familyDescriptor(family.name));
@@ -125,7 +128,7 @@ function differing(of: object, defaults: object): string[] {
     .map(([name, value]) => `${name} ${typeof value === 'object' ? JSON.stringify(value) : String(value)}`);
 }
 
-/** A rule in the words of Terraform's provider. */
+/** A garbage-collection rule for Terraform's provider. */
 function ruleJson(rule: GcRule): object {
   if (rule.maxNumVersions) return { max_version: rule.maxNumVersions };
   if (rule.maxAge) return { max_age: `${rule.maxAge.seconds}s` };
@@ -133,17 +136,17 @@ function ruleJson(rule: GcRule): object {
   return { mode, rules: (rules ?? []).map(ruleJson) };
 }
 
-/** A word of a POSIX shell. */
+/** A quoted word for a POSIX shell. */
 function quoted(text: string): string {
   return /^[\w=:.,-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** A string of Terraform, in which `${` and `%{` begin templates. */
+/** A Terraform string, in which `${` and `%{` begin templates. */
 function literal(text: string): string {
   return JSON.stringify(text).replace(/[$%](?=\{)/g, '$&$&');
 }
 
-/** A name of a resource. Two tables of one name but for the signs that resources cannot have would share it. */
+/** A resource name. Two tables whose names differ only in characters that resource names lack would share it. */
 function labelOf(id: string): string {
   return id.replace(/\W/g, (sign) => (sign === '-' ? '-' : '_')).replace(/^(?=\d)/, '_');
 }

@@ -22,9 +22,9 @@ import {
 } from './wire.js';
 
 /**
- * The table `rowan_tables` of the instance: what a descriptor says and Bigtable has no place for (metadata with the stamp of the
- * schema, configuration, options of HBase's that have no meaning here, whether a table is disabled), and namespaces. It is made
- * when something is first to be kept. Its bytes are FROZEN: docs/bigtable.md.
+ * The table `rowan_tables` of the instance. It stores namespaces, and the parts of descriptors without a counterpart in
+ * Bigtable: metadata with the schema stamp, configuration, HBase's own options, and whether a table is disabled. It is
+ * created on first use. Its bytes are FROZEN: docs/bigtable.md.
  */
 
 const FAMILY = 't';
@@ -32,7 +32,7 @@ const OPTIONS = Buffer.from('o');
 const TABLE = 'table/';
 const NAMESPACE = 'namespace/';
 
-/** What is kept of a table: what differs from the defaults. */
+/** The stored options of a table: those that differ from the defaults. */
 export type StoredOptions = Partial<Omit<TableDescriptor, 'name' | 'families'>> & {
   readonly families?: Readonly<Record<string, Partial<FamilyDescriptor>>>;
   readonly disabled?: boolean;
@@ -83,7 +83,7 @@ export class TableOptionsStore {
     return this.change(row, { setCell }, true);
   }
 
-  /** `creates`: makes the table if it is not there; else there is nothing to be changed then. */
+  /** `creates`: whether to create a missing table; otherwise there is nothing to change then. */
   private async change(row: string, mutation: CellMutation, creates: boolean): Promise<void> {
     const request = { rowKey: Buffer.from(row), mutations: [mutation] };
     const asked = { call: 'mutateRow', table: META_TABLE };
@@ -147,7 +147,9 @@ function isNotFound(error: unknown): boolean {
   return error instanceof RowanError && error.code === 'ERR_TABLE_NOT_FOUND';
 }
 
-/** Of a family the service itself keeps these. MIN_VERSIONS only beside a TTL: without one its rule cannot say them. */
+/**
+ * Family options that the service itself stores. MIN_VERSIONS only with a TTL: a rule without an age cannot express it.
+ */
 const OF_THE_SERVICE = new Set(['name', 'versions', 'minVersions', 'ttl']);
 const WITHOUT_TTL = new Set(['name', 'versions', 'ttl']);
 

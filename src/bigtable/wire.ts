@@ -3,11 +3,11 @@ import { LATEST_TIMESTAMP } from '../table/checks.js';
 import type { TimeRange } from '../table/query.js';
 
 /**
- * What is sent to Bigtable and comes from it: the messages of `google.bigtable.v2` as Google's client takes and gives them, as
- * far as they are used here. 64-bit numbers come as decimal text.
+ * The subset of the messages of `google.bigtable.v2` that is used, in the form of Google's client. 64-bit numbers are
+ * decimal strings.
  */
 
-/** Bigtable's own filters of a row. */
+/** Bigtable's row filters. */
 export interface RowFilter {
   readonly chain?: { readonly filters: readonly RowFilter[] };
   readonly interleave?: { readonly filters: readonly RowFilter[] };
@@ -38,7 +38,7 @@ export interface RowFilter {
   readonly stripValueTransformer?: true;
 }
 
-/** Microseconds; the end is exclusive, and absent it is open. */
+/** Microseconds; the end is exclusive, and open if absent. */
 export interface TimestampRange {
   readonly startTimestampMicros?: string;
   readonly endTimestampMicros?: string;
@@ -61,7 +61,7 @@ export interface CellMutation {
   readonly deleteFromRow?: Record<never, never>;
 }
 
-/** A change of a cell that reads it first. */
+/** A change of a cell that depends on its value. */
 export interface ReadModifyWriteRule {
   readonly familyName: string;
   readonly columnQualifier: Uint8Array;
@@ -83,7 +83,7 @@ export interface ReadRowsRequest {
   readonly reversed?: boolean;
 }
 
-/** A part of the answer of ReadRows: a cell, a piece of a large one, or the word that a row is over. */
+/** A part of a ReadRows response: a cell, a piece of a large one, or the end of a row. */
 export interface CellChunk {
   readonly rowKey?: Uint8Array | null;
   readonly familyName?: { readonly value?: string | null } | null;
@@ -100,15 +100,15 @@ export interface ReadRowsResponse {
   readonly lastScannedRowKey?: Uint8Array | null;
 }
 
-/** The time by which a server stamps what has no time of its own. */
+/** The timestamp by which a server uses its own time. */
 export const SERVER_TIME = -1;
 
-/** Milliseconds as Bigtable takes times: exact beyond 2^53 microseconds too. */
+/** Milliseconds in Bigtable's form; exact beyond 2^53 microseconds too. */
 export function toMicros(milliseconds: number): string {
   return milliseconds === 0 ? '0' : `${milliseconds}000`;
 }
 
-/** A range of times; one whose end is open has none. */
+/** A time range; without an end if it is open. */
 export function timesOf({ min, max }: TimeRange): TimestampRange {
   return {
     startTimestampMicros: toMicros(min),
@@ -116,18 +116,18 @@ export function timesOf({ min, max }: TimeRange): TimestampRange {
   };
 }
 
-/** Microseconds as milliseconds; parts of one are dropped, for tables of Rowan have none. */
+/** Microseconds as milliseconds, rounded down; tables of Rowan have whole milliseconds. */
 export function toMilliseconds(micros: string | number | null | undefined): number {
   if (typeof micros === 'string') return micros.length > 3 ? Number(micros.slice(0, -3)) : 0;
   return Math.floor((micros ?? 0) / 1000);
 }
 
-/** All of these filters, one behind the other. */
+/** Applies the filters in sequence. */
 export function chain(...filters: readonly RowFilter[]): RowFilter {
   return filters.length === 1 ? filters[0]! : { chain: { filters } };
 }
 
-/** What any of these filters lets through. */
+/** Passes whatever any of the filters passes. */
 export function interleave(filters: readonly RowFilter[]): RowFilter {
   return filters.length === 1 ? filters[0]! : { interleave: { filters } };
 }
@@ -146,7 +146,7 @@ export function wholeFamily(familyName: string): RowFilter {
 
 const EMPTY = new Uint8Array(0);
 
-/** The rows that begin with these bytes. */
+/** The rows with this prefix. */
 export function prefixRange(prefix: Uint8Array): RowRange {
   const end = prefixEnd(prefix);
   return { startKeyClosed: prefix, ...(end && { endKeyOpen: end }) };

@@ -1,16 +1,16 @@
 /**
- * The commands of `rowan`, each with the module that has it: a command line loads that of its command only, and `--help` none.
- * What stands here of a command is what its module says; a test holds them against each other.
+ * The commands of `rowan`, each with its module. A command line loads only the module of its command, and `--help`
+ * loads none. A test holds the descriptions here equal to those in the modules.
  */
 
 import type { Command } from 'commander';
 import type { CliContext } from './context.js';
 
-/** Commands of one module. */
+/** The commands of one module. */
 export interface CommandModule {
-  /** How each is written, and what it is for. */
+  /** Each command's usage, and its description. */
   readonly commands: Readonly<Record<string, string>>;
-  /** Adds them to the program. */
+  /** Adds the commands to the program. */
   readonly load: () => Promise<(program: Command, context: CliContext) => void>;
 }
 
@@ -23,7 +23,7 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      denormalized: "Copies of other entities' properties.",
+      denormalized: "Check, repair and backfill copies of other entities' properties.",
     },
     load: async () => (await import('../features/copies/command.js')).addDenormalizedCommands,
   },
@@ -36,13 +36,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      summary: 'Figures of groups of rows.',
+      summary: 'Check, repair and build summaries (figures of groups of rows).',
     },
     load: async () => (await import('../features/summaries/command.js')).addSummaryCommands,
   },
   {
     commands: {
-      hbase: 'look at an HBase cluster',
+      hbase: 'show the state of an HBase cluster',
     },
     load: async () => (await import('./commands/hbase.js')).addHBaseCommand,
   },
@@ -63,19 +63,19 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'introspect [options] <place> <table>':
-        'Prints the TypeScript that declares a live table and its entities, from what its metadata keeps of them, or else from a sample of its rows.',
+        'Prints TypeScript that declares a live table and its entities, from the metadata of the table, or else from a sample of its rows.',
     },
     load: async () => (await import('./commands/introspect.js')).addIntrospectCommand,
   },
   {
     commands: {
-      index: 'Secondary indexes of entities.',
+      index: 'List, build, verify, repair, drain and drop secondary indexes.',
     },
     load: async () => (await import('../features/indexes/command.js')).addIndexCommands,
   },
   {
     commands: {
-      job: 'Jobs over whole tables.',
+      job: 'Run jobs over whole tables.',
     },
     load: async () => (await import('./commands/job.js')).addJobCommands,
   },
@@ -89,31 +89,31 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'lint [options] <module>':
-        'Holds the declarations of a module against rules of thumb: families, names, keys that make hot regions, versions, times to live. Exit code 1 when there is a warning.',
+        'Checks the declarations of a module for common design faults: families, names, keys that make hot regions, versions, times to live. Exit code 1 on a warning.',
     },
     load: async () => (await import('./commands/lint.js')).addLintCommand,
   },
   {
     commands: {
-      'mcp <place> [module]': 'let an assistant read a store or cluster, by its entities',
+      'mcp <place> [module]': 'let an assistant read a store or cluster through its entities',
     },
     load: async () => (await import('./commands/mcp.js')).addMcpCommand,
   },
   {
     commands: {
-      references: 'Referential rules of relations.',
+      references: 'Check, repair and backfill referential rules of relations.',
     },
     load: async () => (await import('../features/relations/command.js')).addReferenceCommands,
   },
   {
     commands: {
-      rekey: "Changes the layout of an entity's keys, on HBase or on a store that no other process has open.",
+      rekey: "Changes an entity's key layout online, on HBase or on a store that no other process has open.",
     },
     load: async () => (await import('../features/rekey/command.js')).addRekeyCommand,
   },
   {
     commands: {
-      schema: 'Hold declarations against tables, plan what brings the tables in line, and do it.',
+      schema: 'Compare declarations with tables, plan the changes of the tables, and apply them.',
     },
     load: async () => (await import('./commands/schema.js')).addSchemaCommand,
   },
@@ -125,33 +125,32 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      'shell [options] <place> [script]': "run the commands of HBase's shell, from a script or typed",
+      'shell [options] <place> [script]': 'run HBase shell commands, from a script or interactively',
     },
     load: async () => (await import('./commands/shell.js')).addShellCommand,
   },
   {
     commands: {
       'size [options] <module> <entity> <samples>':
-        'Writes a sample of an entity with the real codecs, each encoding and compression, and reckons bytes, regions, split points and heap for the rows that are expected.',
+        'Writes a sample of an entity with the real codecs, each encoding and compression, and estimates bytes, regions, split points and heap for the expected number of rows.',
     },
     load: async () => (await import('./commands/size.js')).addSizeCommand,
   },
   {
     commands: {
-      store: 'Look into an embedded store: sizes, damage, what its files hold.',
+      store: 'Inspect, verify, compact and repair an embedded store.',
     },
     load: async () => (await import('./commands/store.js')).addStoreCommand,
   },
   {
     commands: {
-      'studio [options] <place> [module]': 'show a store or cluster in the browser, by its entities',
+      'studio [options] <place> [module]': 'show a store or cluster in the browser through its entities',
     },
     load: async () => (await import('./commands/studio.js')).addStudioCommand,
   },
   {
     commands: {
-      'synth [options] <place> <module> <entity>':
-        'Puts made-up entities, with the skew that real ones have.',
+      'synth [options] <place> <module> <entity>': 'Puts synthetic entities, with realistic skew.',
     },
     load: async () => (await import('./commands/synth.js')).addSynthCommand,
   },
@@ -160,26 +159,26 @@ export const COMMANDS: readonly CommandModule[] = [
       'count [options] <place> <table>': 'Counts the rows of a table.',
       'cells [options] <place> <table>': 'Counts rows, cells and bytes of a table, by family and column.',
       'export [options] <place> <table> <folder>':
-        'Writes a table into a folder, every version and delete marker.',
+        'Exports a table into a folder, with every version and delete marker.',
       'import [options] <place> <folder> [table]':
-        "Reads a folder that `rowan export`, or HBase's Export, wrote into a table.",
+        "Imports a folder that `rowan export`, or HBase's Export, wrote into a table.",
       'copy [options] <place> <table> <target-place> <target-table>':
-        'Copies a table, every version and delete marker, into another, of the same engine or of another.',
+        'Copies a table, with every version and delete marker, to another table on the same or another engine.',
       'hash [options] <place> <table> <folder>':
         'Writes hashes of the rows of a table into a folder, for verify and sync.',
       'verify [options] <place> <table> <other-place> <other-table>':
-        'Compares two tables cell by cell; exit code 1 when they differ.',
+        'Compares two tables cell by cell; exit code 1 if they differ.',
       'sync [options] <place> <table> <other-place> <other-table>':
-        'Makes the other table like the first; exit code 1 when rows stay different.',
+        'Makes the second table equal to the first; exit code 1 if rows still differ.',
     },
     load: async () => (await import('./commands/tools.js')).addToolCommands,
   },
   {
     commands: {
-      'importtsv [options] <place> <table> <files...>': 'Reads lines of delimited text into a table.',
+      'importtsv [options] <place> <table> <files...>': 'Imports lines of delimited text into a table.',
       'backup [options] <place> <folder>':
-        'Adds a backup of tables to a folder; goes on with one that was left unfinished.',
-      'restore [options] <place> <folder>': 'Puts the tables of a backup into a store or cluster.',
+        'Adds a backup of tables to a folder, or finishes an interrupted one.',
+      'restore [options] <place> <folder>': 'Restores the tables of a backup into a store or cluster.',
       'backups [options] <folder>': 'Lists the backups of a folder.',
     },
     load: async () => (await import('./commands/backup.js')).addBackupCommands,
@@ -187,13 +186,13 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'bulkload [options] <place> <table> <files...>':
-        'Sorts the cells of files and loads them into a table as files, past log and memory.',
+        'Sorts the cells of files and loads them into a table as files, bypassing WAL and memstore.',
     },
     load: async () => (await import('./commands/bulk-load.js')).addBulkLoadCommand,
   },
   {
     commands: {
-      entities: 'Entities in files of NDJSON, CSV, Avro or Parquet.',
+      entities: 'Export and import entities as files of NDJSON, CSV, Avro or Parquet.',
     },
     load: async () => (await import('./commands/entities.js')).addEntityCommands,
   },

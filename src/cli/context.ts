@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobProgress, JobRunOptions } from '../job/types.js';
 
-/** Where a command writes. Tests give their own. */
+/** The outputs of a command. Tests pass their own. */
 export interface CliContext {
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
@@ -14,7 +14,7 @@ export const processContext: CliContext = {
   writeError: (text) => void process.stderr.write(text),
 };
 
-/** Ends `rowan` with a code, after everything there is to say has been printed. */
+/** Ends `rowan` with an exit code, after all output was printed. */
 export class CliExit extends Error {
   constructor(readonly code: number) {
     super(`exit ${code}`);
@@ -37,7 +37,7 @@ export function packageVersion(): string {
 
 /** The progress bar of jobs, on standard error. */
 
-/** Runs a job with a bar, where a person may be looking and does not ask for JSON or for none. */
+/** Runs a job with a progress bar, if the output is a terminal and neither `--json` nor `--no-progress` is given. */
 export async function withProgress<T>(
   { json, progress }: { readonly json?: boolean; readonly progress?: boolean },
   run: (onProgress: JobRunOptions['onProgress']) => Promise<T>,

@@ -5,11 +5,11 @@ import type { Schema } from '../schema/index.js';
 import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
 
-/** Engines that commands work on, as the command line names them. */
+/** Opens engines by place, as the command line names them. */
 
 /**
- * Opens `hbase:host:port,host:port` (masters), `bigtable:project/instance` or the folder of an embedded store, which has to be
- * there unless it may be made.
+ * Opens `hbase:host:port,host:port` (masters), `bigtable:project/instance` or the folder of an embedded store. The
+ * store must exist unless `create` is set.
  */
 export async function openEngine(
   place: string,
@@ -41,28 +41,31 @@ export async function openEngine(
   return store;
 }
 
-/** Where a command works. */
+/** The place of an engine, and how it is opened. */
 export interface EnginePlace {
   readonly place: string;
   readonly mayMake?: boolean;
-  /** The command only reads: a store that another process has open is read beside it, and that is told. */
+  /**
+   * Set if the command only reads: a store that another process has open is then read beside it, and the user is told
+   * so.
+   */
   readonly looks?: Looks;
 }
 
 export interface Looks {
-  /** Milliseconds after which what is new is shown; undefined: the command reads one moment. */
+  /** Milliseconds between refreshes of what is read; undefined: the command reads one consistent moment. */
   readonly refreshEvery?: number;
   tell(line: string): void;
 }
 
-/** The moment that a store in use is read at, for people. */
+/** Describes the moment at which a store in use is read. */
 export function lookedAt({ time, opener }: StoreMoment, goesOn = false): string {
   const at = new Date(time).toISOString();
   const by = opener === undefined ? '' : `In use by process ${opener}; `;
   return goesOn ? `${by}read only, followed from ${at} on.\n` : `${by}read as it was at ${at}.\n`;
 }
 
-/** The masters that a place names; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
+/** The masters in a place; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
 export function mastersOf(place: string): string[] | undefined {
   if (!place.startsWith('hbase:')) return undefined;
   const masters = place.slice('hbase:'.length).split(',').filter(Boolean);
@@ -70,7 +73,7 @@ export function mastersOf(place: string): string[] | undefined {
   throw new InvalidArgumentError(`"${place}" names no master. Write hbase:host:16000,host:16000.`);
 }
 
-/** An instance of Bigtable, as the command line names it. */
+/** An instance of Bigtable. */
 export interface InstancePlace {
   readonly projectId: string;
   readonly instanceId: string;
@@ -78,8 +81,8 @@ export interface InstancePlace {
 }
 
 /**
- * The instance that `bigtable:project/instance` or `bigtable:project/instance/app-profile` names; undefined for other places.
- * @throws InvalidArgumentError when it names none.
+ * The instance in `bigtable:project/instance` or `bigtable:project/instance/app-profile`; undefined for other places.
+ * @throws InvalidArgumentError when it is incomplete.
  */
 export function instanceOf(place: string): InstancePlace | undefined {
   if (!place.startsWith('bigtable:')) return undefined;
@@ -89,20 +92,25 @@ export function instanceOf(place: string): InstancePlace | undefined {
   throw new InvalidArgumentError(`"${place}" names no instance. Write bigtable:project/instance.`);
 }
 
-/** Whether a place is a server, which processes share, and not the folder of a store. @throws InvalidArgumentError. */
+/**
+ * Whether a place is a server, which processes can share, and not the folder of a store. @throws InvalidArgumentError.
+ */
 export function isServer(place: string): boolean {
   return mastersOf(place) !== undefined || instanceOf(place) !== undefined;
 }
 
-/** @throws InvalidArgumentError when there is no such folder. */
+/**
+ * Checks that the folder of a store exists.
+ * @throws InvalidArgumentError when it does not.
+ */
 export function requireStore(place: string): void {
   if (existsSync(place)) return;
   throw new InvalidArgumentError(
-    `There is no store in "${place}". Give the folder of a store, hbase:host:port for an HBase, or bigtable:project/instance.`,
+    `There is no store in "${place}". Use the folder of a store, hbase:host:port, or bigtable:project/instance.`,
   );
 }
 
-/** Runs `use` with engines that are closed afterwards; places that are the same are opened once. */
+/** Runs `use` with engines, and closes them afterwards. Equal places are opened once. */
 export async function withEngines(
   places: readonly EnginePlace[],
   use: (engines: readonly Engine[]) => Promise<unknown>,
@@ -121,11 +129,12 @@ export async function withEngines(
   }
 }
 
-/** Databases of a user's entities that commands work on. */
+/** Opens databases of a user's entities. */
 
 /**
- * Opens the entities of a module at a place, runs `use`, and closes it. The store has to be there unless it may be made.
- * `tables`: default `create` in a store, `verify` on HBase and Bigtable.
+ * Opens the entities of a module at a place, runs `use`, and closes the database. The store must exist unless `create`
+ * is set.
+ * `tables`: default `create` for a store, `verify` on HBase and Bigtable.
  */
 export async function withDatabase<T>(
   place: string,

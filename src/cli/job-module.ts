@@ -1,10 +1,10 @@
-/** The job of a user's module. */
+/** Loads the job of a user's module. */
 
 import type { Database } from '../database.js';
 import { InvalidArgumentError } from '../errors.js';
 import { type PreparedJob, prepareJob } from '../job/pipeline/pipeline.js';
 
-/** What the module's `job` answers. @throws InvalidArgumentError when it exports none. */
+/** Calls the module's `job` function. @throws InvalidArgumentError when it exports none. */
 export async function makeJob(
   module: string,
   exports: Readonly<Record<string, unknown>>,
@@ -13,13 +13,13 @@ export async function makeJob(
   const make = exports['job'];
   if (typeof make !== 'function') {
     throw new InvalidArgumentError(
-      `${module} exports no job: export a function "job" that is given the database and answers the job.`,
+      `${module} exports no job. Export a function "job" that takes the database and returns the job.`,
     );
   }
   return (make as (db: Database) => unknown)(db);
 }
 
-/** The typed job of a module. @throws InvalidArgumentError when it is none. */
+/** The typed job of a module. @throws InvalidArgumentError when it is not a typed job. */
 export async function jobOf(
   module: string,
   exports: Readonly<Record<string, unknown>>,
@@ -29,6 +29,6 @@ export async function jobOf(
   const prepared = typeof job === 'object' && job !== null ? await prepareJob(job) : undefined;
   if (prepared !== undefined) return prepared;
   throw new InvalidArgumentError(
-    `"job" of ${module} answers no job that threads can work on: return db.job(...).from(...), with what follows it.`,
+    `"job" of ${module} does not return a job for threads. Return db.job(...).from(...) with its further steps.`,
   );
 }

@@ -1,4 +1,4 @@
-/** The thread of mappers of `rowan job run --workers`: the module's job over a copy of the store, which it only reads. */
+/** The mapper thread of `rowan job run --workers`: runs the module's job over a read-only copy of the store. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { open } from '../database.js';
@@ -9,15 +9,15 @@ import type { Engine } from '../table/index.js';
 import { jobOf } from './job-module.js';
 import { importModule, schemaOf } from './load-entities.js';
 
-/** What the thread is given. */
+/** The thread's workerData. */
 export interface JobWorkerData {
   readonly module: string;
 }
 
-/** The first message to the thread: the folder of its copy, when that is there. */
+/** The first message to the thread: the folder of its copy, once that exists. */
 export type JobWorkerStore = string;
 
-/** Each thread has a cache of blocks of its own, and reads every block once. */
+/** Each thread has a block cache of its own and reads every block once, so it is small. */
 const CACHE_BYTES = 8 << 20;
 
 async function main(): Promise<void> {
@@ -37,14 +37,14 @@ async function main(): Promise<void> {
   serveMapper(parentPort!, await jobOf(module, exports, db));
 }
 
-/** What would be written here would be lost with the copy. */
+/** Writes would be lost together with the copy. */
 async function refuseWrites(engine: Engine): Promise<void> {
   for (const { name } of await engine.admin.listTables()) {
     engine.observe(name, {
       before() {
         throw new RowanError(
           'ERR_UNSUPPORTED',
-          `Table "${name}" is read only in a thread of mappers: what is to be written is emitted, and a sink writes it. Or run the job without --workers.`,
+          `Table "${name}" is read-only in a mapper thread. Emit what is to be written and let a sink write it, or run the job without --workers.`,
           { details: { table: name } },
         );
       },

@@ -1,4 +1,4 @@
-/** Runs a module's job with threads that read one copy of an embedded store. */
+/** Runs a module's job with threads that read a copy of an embedded store. */
 
 import { copyFile, link, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { jobOf } from './job-module.js';
 import type { JobWorkerData, JobWorkerStore } from './job-worker.js';
 
 export interface WorkersOptions {
-  /** Folder of the store that `db` has open. */
+  /** The folder of the store that `db` has open. */
   readonly place: string;
   readonly module: string;
   readonly exports: Readonly<Record<string, unknown>>;
@@ -21,18 +21,22 @@ export interface WorkersOptions {
   readonly run: JobRunOptions;
 }
 
-/** @throws as `runWithMappers`. */
+/**
+ * Runs the job.
+ * @throws as `runWithMappers`.
+ */
 export async function runInWorkers(
   db: Database<EmbeddedEngine>,
   { place, module, exports, workers, run }: WorkersOptions,
 ): Promise<JobOutcome> {
   const job = await jobOf(module, exports, db);
-  // Beside the store, so that its files can be linked; what a killed process left there is nobody's, for it had the store.
+  // Next to the store, so that files can be hard-linked. Anything left there by a killed process is obsolete, since
+  // only one process can have the store.
   const folder = `${resolve(place)}-job-copies`;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder);
   try {
-    // The command runs as it is published, so the file is there.
+    // The published command includes the file.
     const file = threadFile('rowan-job-thread')!;
     // Threads load their modules while the copies are made.
     const workerData: JobWorkerData = { module: resolve(module) };
@@ -51,18 +55,18 @@ export async function runInWorkers(
   }
 }
 
-/** A store belongs to one who opens it: each thread has a copy of its own, all of one moment. */
+/** Copies the store once for each thread, since a store can be opened only once. All copies have the same state. */
 async function copies(engine: EmbeddedEngine, folder: string, count: number): Promise<string[]> {
   const paths = Array.from({ length: count }, (_, at) => join(folder, String(at)));
   const [first, ...others] = paths as [string, ...string[]];
-  // What is in the log only each thread would have to read again.
+  // Flushed first, so that threads need not replay the WAL.
   for (const { name } of await engine.admin.listTables()) await engine.admin.flush(name);
   await engine.checkpoint(first);
   for (const path of others) await copyCheckpoint(first, path);
   return paths;
 }
 
-/** Of a store that nobody has open: files that never change are linked. */
+/** Copies a checkpoint, which nobody has open: immutable files are hard-linked. */
 async function copyCheckpoint(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const name of await readdir(from)) {

@@ -1,4 +1,4 @@
-/** Finds the entities of a user's module. */
+/** Loads the entities of a user's module. */
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -22,13 +22,16 @@ export function schemaOf(modulePath: string, exports: Readonly<Record<string, un
   const entities = entitiesOf(exports);
   if (entities.length === 0) {
     throw new InvalidArgumentError(
-      `${modulePath} exports no entity. Export the classes that have @Entity, alone or in an array.`,
+      `${modulePath} exports no entity. Export the classes with @Entity, individually or in an array.`,
     );
   }
   return compileSchema(entities);
 }
 
-/** @throws InvalidArgumentError naming the entities that there are. */
+/**
+ * Finds an entity by name.
+ * @throws InvalidArgumentError naming the existing ones.
+ */
 export function entityNamed(schema: Schema, name: string): EntitySchema {
   const entity = schema.entities.find((each) => each.name === name);
   if (entity !== undefined) return entity;
@@ -36,11 +39,14 @@ export function entityNamed(schema: Schema, name: string): EntitySchema {
   throw new InvalidArgumentError(`The module has no entity "${name}". It has ${known}.`);
 }
 
-/** @throws InvalidArgumentError when it cannot be imported. */
+/**
+ * Imports a module.
+ * @throws InvalidArgumentError when that fails.
+ */
 export async function importModule(modulePath: string): Promise<Readonly<Record<string, unknown>>> {
   const file = resolve(modulePath);
   if (!existsSync(file)) {
-    throw new InvalidArgumentError(`There is no file ${file}. Give the path of the compiled module.`);
+    throw new InvalidArgumentError(`The file ${file} does not exist. Use the path of the compiled module.`);
   }
   try {
     return (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
@@ -59,7 +65,8 @@ export async function importModule(modulePath: string): Promise<Readonly<Record<
 }
 
 /**
- * Every exported entity class, once, in the order of the exports; of `defineEntity` and a class that extends it the class.
+ * Every exported entity class once, in the order of the exports. If a class extends one made by `defineEntity` and is
+ * the same entity, only the subclass.
  */
 export function entitiesOf(exports: Readonly<Record<string, unknown>>): EntityClass[] {
   const found = new Set<EntityClass>();

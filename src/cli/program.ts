@@ -1,4 +1,4 @@
-/** The `rowan` command: its subcommands, and how it ends. */
+/** The `rowan` command: its subcommands and exit codes. */
 
 import { Command, CommanderError } from 'commander';
 import { RowanError } from '../errors.js';
@@ -8,13 +8,13 @@ import { type CliContext, CliExit, packageVersion } from './context.js';
 /** Exit codes of `rowan`. */
 export const ExitCode = {
   ok: 0,
-  /** The command was understood and failed. */
+  /** The command line was valid, but the command failed. */
   failed: 1,
-  /** The command line is wrong. */
+  /** The command line is invalid. */
   usage: 2,
 } as const;
 
-/** Runs one command line (without node and script). Answers the exit code; never throws, never ends the process. */
+/** Runs one command line (without node and script). Returns the exit code; never throws and never ends the process. */
 export async function runCli(args: readonly string[], context: CliContext): Promise<number> {
   try {
     const program = await buildProgram(args, context);
@@ -28,19 +28,19 @@ export async function runCli(args: readonly string[], context: CliContext): Prom
   }
 }
 
-/** The program as far as a command line needs it: the module of its command, or the names of all. */
+/** Builds the program for a command line: with the module of its command, or with the names of all commands. */
 async function buildProgram(args: readonly string[], context: CliContext): Promise<Command> {
   const program = new Command('rowan')
     .description('Typed object mapper for entity-centric data on the HBase data model.')
     .version(packageVersion())
     .configureOutput({ writeOut: context.write, writeErr: context.writeError })
-    .showHelpAfterError('Run with --help to see what can be given.')
+    .showHelpAfterError('Run with --help to see arguments and options.')
     .exitOverride();
   const [name] = args.filter((arg) => arg !== 'help');
   const wanted = COMMANDS.filter(({ commands }) =>
     Object.keys(commands).some((term) => nameIn(term) === name),
   );
-  // What completes commands knows every option of them.
+  // Completion needs every command's options.
   const loaded = name === 'completion' ? COMMANDS : wanted;
   for (const { load } of loaded) (await load())(program, context);
   if (loaded.length === 0) listCommands(program);
@@ -58,7 +58,7 @@ function listCommands(program: Command): void {
   program.configureHelp({ subcommandTerm: (command) => terms.get(command.name()) ?? 'help [command]' });
 }
 
-/** An error for people: code and message; the stack only of what is none of Rowan's own errors. */
+/** Formats an error for people: code and message, and the stack only for errors that are not Rowan's. */
 function describeError(error: unknown): string {
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
   return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;

@@ -1,4 +1,4 @@
-/** Resolves at the first signal to end; a second one ends the process at once, as if nobody listened. */
+/** Resolves at the first SIGINT or SIGTERM. A second one ends the process at once. */
 export function signalled(): { readonly came: Promise<string>; forget(): void } {
   let forget = (): void => undefined;
   const came = new Promise<string>((resolve) => {

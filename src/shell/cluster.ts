@@ -1,4 +1,4 @@
-/** What an engine's admin may have beyond what every engine has. */
+/** Admin features that only some engines have. */
 
 import type { Admin } from '../table/index.js';
 import { CommandError } from './options.js';
@@ -43,20 +43,29 @@ export function isCluster(admin: Admin): admin is ClusterAdmin {
   return 'listSnapshots' in admin && 'getServers' in admin;
 }
 
-/** @throws CommandError on an engine without snapshots. */
+/**
+ * The admin as one with snapshots.
+ * @throws CommandError on an engine without snapshots.
+ */
 export function snapshotsOf(admin: Admin, command: string): SnapshotAdmin {
   if ('listSnapshots' in admin) return admin as SnapshotAdmin;
-  throw new CommandError(`${command} is for engines that have snapshots.`);
+  throw new CommandError(`${command} is not supported: this engine has no snapshots.`);
 }
 
-/** @throws CommandError on an engine that merges no regions. */
+/**
+ * The admin as one that merges regions.
+ * @throws CommandError on an engine that cannot.
+ */
 export function mergingOf(admin: Admin, command: string): MergingAdmin {
   if ('mergeRegions' in admin) return admin as MergingAdmin;
-  throw new CommandError(`${command} is for engines that merge regions.`);
+  throw new CommandError(`${command} is not supported: this engine cannot merge regions.`);
 }
 
-/** @throws CommandError on an engine that is one process. */
+/**
+ * The admin as one of a cluster.
+ * @throws CommandError on an engine that is a single process.
+ */
 export function clusterOf(admin: Admin, command: string): ClusterAdmin {
   if (isCluster(admin)) return admin;
-  throw new CommandError(`${command} is for an HBase cluster; the embedded store is one process without it.`);
+  throw new CommandError(`${command} requires an HBase cluster; the embedded store is a single process.`);
 }

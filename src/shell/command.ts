@@ -11,18 +11,21 @@ export interface ShellCommand {
   readonly name: string;
   readonly group: CommandGroup;
   readonly aliases?: readonly string[];
-  /** How many arguments it takes. */
+  /** The least number of arguments. */
   readonly least: number;
   readonly most: number;
-  /** What it does, in one sentence. */
+  /** Describes the command in one sentence. */
   readonly summary: string;
-  /** Examples, as they are typed. */
+  /** Examples of input. */
   readonly examples: readonly string[];
-  /** Answers what stands behind `=>`; null stands for nothing. */
+  /** Runs the command. The result is printed after `=>`; null prints nothing. */
   run(shell: ShellContext, args: readonly RubyValue[]): Promise<RubyValue>;
 }
 
-/** @throws CommandError in Ruby's words. */
+/**
+ * Checks the number of arguments.
+ * @throws CommandError in Ruby's wording.
+ */
 export function checkCount({ least, most }: ShellCommand, given: number): void {
   if (given >= least && given <= most) return;
   const expected =
@@ -30,21 +33,21 @@ export function checkCount({ least, most }: ShellCommand, given: number): void {
   throw new CommandError(`wrong number of arguments (given ${given}, expected ${expected})`);
 }
 
-/** What commands work with. */
+/** Input, output and context of commands. */
 export interface ShellIo {
   readonly write: (text: string) => void;
-  /** A line of the user's; undefined at the end of the input. */
+  /** Reads a line from the user; undefined at the end of the input. */
   readonly ask: () => Promise<string | undefined>;
-  /** Columns of the terminal; 0 where there is none. */
+  /** The width of the terminal; 0 if there is none. */
   readonly width: () => number;
 }
 
 export interface ShellFacts {
-  /** With `--entities`: what rows mean. */
+  /** With `--entities`: decodes rows. */
   readonly entities: EntityView | undefined;
-  /** Rowan's. */
+  /** Rowan's version. */
   readonly version: string;
-  /** A table that commands can be called on. */
+  /** A table object on which commands can be called. */
   readonly reference: (name: string) => RubyObject;
 }
 
@@ -80,13 +83,13 @@ export class ShellContext {
     this.io.write(`${text}\n`);
   }
 
-  /** The name of the region that holds a row; empty when it cannot be told. */
+  /** The name of the region that holds a row; empty if unknown. */
   async regionOf(table: string, row: RubyValue): Promise<string> {
     const regions = await this.admin.getRegions(table);
     return regionHolding(regions, bytesOf(row))?.name ?? '';
   }
 
-  /** Whether the user answers a question with yes. */
+  /** Asks a question; returns whether the user answered yes. */
   async confirmed(question: string): Promise<boolean> {
     this.print(`\n${question} (y/n)?`);
     return /y.*/i.test((await this.io.ask()) ?? 'n');
@@ -100,18 +103,21 @@ export function regionHolding(regions: readonly RegionInfo[], row: Uint8Array): 
   );
 }
 
-/** Rows from `startRow` to before `stopRow`; empty ends are open. */
+/** Rows [startRow, stopRow); empty bounds are open. */
 export interface RowInterval {
   readonly startRow: Uint8Array;
   readonly stopRow: Uint8Array;
 }
 
-/** What rows mean, where the declarations of their entities are known (`--entities`). */
+/** Decodes rows by the declarations of their entities (`--entities`). */
 export interface EntityView {
-  /** The row of a key given by its parts. @throws RowanError when it is no key of the table's. */
+  /** The row with these key parts. @throws RowanError when they are not a whole key of the table. */
   rowOf(table: string, key: RubyHash): Uint8Array;
-  /** Where the rows are whose keys have these parts. @throws RowanError when no key of the table's has them in front. */
+  /**
+   * The row ranges of keys with these parts. @throws RowanError when they are not leading parts of any key of the
+   * table.
+   */
   rangesOf(table: string, key: RubyHash): readonly RowInterval[];
-  /** A line that says what a row is; undefined for one that is no entity's. */
+  /** Describes a row in one line; undefined if it belongs to no entity. */
   describe(table: string, result: Result): string | undefined;
 }

@@ -1,9 +1,9 @@
 import { type FamilyDescriptor, FOREVER, type TableDescriptor } from '../table/index.js';
 import type { ShellCommand } from './command.js';
 
-/** Tables and families as HBase's `describe` prints them. */
+/** Formats tables and families like HBase's `describe`. */
 
-/** The options that `describe` of HBase 2.6 prints by themselves; the rest stands under METADATA. */
+/** The options that `describe` of HBase 2.6 prints individually; others are printed under METADATA. */
 const FAMILY_KEYWORDS = new Set(
   (
     'BLOOMFILTER REPLICATION_SCOPE VERSIONS MIN_VERSIONS COMPRESSION TTL BLOCKSIZE IN_MEMORY BLOCKCACHE ' +
@@ -24,7 +24,7 @@ const SIZES = [
   ['B', 1],
 ] as const;
 
-/** Where in a `java.util.HashMap` HBase's options of a family stand: `describe` prints them in that order. */
+/** Sorts options in the iteration order of a `java.util.HashMap`, in which `describe` prints them. */
 function inHashOrder(keys: readonly string[]): string[] {
   let capacity = 32;
   while (keys.length > capacity * 0.75) capacity *= 2;
@@ -39,7 +39,7 @@ function inHashOrder(keys: readonly string[]): string[] {
     .map(({ key }) => key);
 }
 
-/** `{NAME => 'f', VERSIONS => '1', …}`. */
+/** Returns `{NAME => 'f', VERSIONS => '1', …}`. */
 export function familyText(family: FamilyDescriptor): string {
   const values = familyValues(family);
   const ordered = inHashOrder(Object.keys(values));
@@ -79,7 +79,7 @@ function familyValues(family: FamilyDescriptor): Readonly<Record<string, string>
   return { ...values, ...family.metadata };
 }
 
-/** `93784 SECONDS (1 DAY 2 HOURS 3 MINUTES 4 SECONDS)`. */
+/** Returns e.g. `93784 SECONDS (1 DAY 2 HOURS 3 MINUTES 4 SECONDS)`. */
 export function ttlText(seconds: number): string {
   if (seconds === FOREVER) return 'FOREVER';
   const parts: string[] = [];
@@ -97,7 +97,7 @@ export function ttlText(seconds: number): string {
   return parts.length === 0 ? `${seconds} SECONDS` : `${seconds} SECONDS (${parts.join(' ')})`;
 }
 
-/** `5368709120 B (5GB)`, `8200 B (8KB 8B)`. */
+/** Returns e.g. `5368709120 B (5GB)`, `8200 B (8KB 8B)`. */
 export function sizeText(bytes: number): string {
   const parts: string[] = [];
   let left = bytes;
@@ -109,7 +109,7 @@ export function sizeText(bytes: number): string {
   return `${bytes} B (${parts.join(' ')})`;
 }
 
-/** What `describe` prints behind the name: `, {TABLE_ATTRIBUTES => {…}}`. */
+/** The text that `describe` prints after the name: `, {TABLE_ATTRIBUTES => {…}}`. */
 export function tableAttributesText(table: TableDescriptor): string {
   const values = tableValues(table);
   const keys = Object.keys(values).sort();
@@ -118,7 +118,7 @@ export function tableAttributesText(table: TableDescriptor): string {
   return `, {TABLE_ATTRIBUTES => {${[...own, `METADATA => {${rest.join(', ')}}`].join(', ')}}}`;
 }
 
-/** The table as HBase's errors name it: `'t', {TABLE_ATTRIBUTES => …}, {NAME => 'f', …}`. */
+/** A table as in HBase's errors: `'t', {TABLE_ATTRIBUTES => …}, {NAME => 'f', …}`. */
 export function tableText(table: TableDescriptor): string {
   return [`'${table.name}'${tableAttributesText(table)}`, ...table.families.map(familyText)].join(', ');
 }
@@ -136,13 +136,13 @@ function tableValues(table: TableDescriptor): Readonly<Record<string, string>> {
   return { ...values, ...table.configuration, ...table.metadata };
 }
 
-/** What `help 'command'` prints. */
+/** The output of `help 'command'`. */
 export function describeCommand({ name, summary, examples, aliases = [] }: ShellCommand): string {
   const also = aliases.length === 0 ? '' : ` Also: ${aliases.join(', ')}.`;
   return `${name}: ${summary}${also}\n${examples.map((example) => `\n  hbase> ${example}`).join('')}\n`;
 }
 
-/** What `help` prints. */
+/** The output of `help`. */
 export function overview(commands: readonly ShellCommand[]): string {
   const groups = new Map<string, string[]>();
   for (const { group, name } of commands) groups.set(group, [...(groups.get(group) ?? []), name]);
@@ -155,9 +155,9 @@ export function overview(commands: readonly ShellCommand[]): string {
     lines.push(`  Group name: ${group}`, `  Commands: ${names.sort().join(', ')}`, '');
   }
   lines.push(
-    'Names of tables and columns stand in quotes, arguments are set apart by commas, and options are hashes of Ruby:',
+    'Quote the names of tables and columns, separate arguments by commas, and write options as Ruby hashes:',
     "  {NAME => 'f', VERSIONS => 5}",
-    'Bytes stand in double quotes: "key\\x03\\xff".',
+    'Write bytes in double quotes: "key\\x03\\xff".',
   );
   return `${lines.join('\n')}\n`;
 }

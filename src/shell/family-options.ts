@@ -13,13 +13,13 @@ import {
 import { booleanOf, CommandError, integerOf, Options, textOf } from './options.js';
 import { inspect, RubyHash, type RubyValue } from './ruby/index.js';
 
-/** The options of a family in `create` and `alter`, with HBase's spellings. */
+/** Family options in `create` and `alter`, with HBase's spellings. */
 
 type Draft = { -readonly [Option in keyof FamilyDescriptor]: FamilyDescriptor[Option] };
 
 const UNITS: Readonly<Record<string, number>> = { DAY: 86_400, HOUR: 3600, MINUTE: 60, SECOND: 1 };
 
-/** What each option sets. Those that HBase has and a {@link FamilyDescriptor} has no place for are kept as metadata. */
+/** Setters by option. HBase options for which a {@link FamilyDescriptor} has no field are kept as metadata. */
 const FAMILY_SETTERS: Readonly<Record<string, (draft: Draft, value: RubyValue) => void>> = {
   BLOCKCACHE: (draft, value) => {
     draft.blockCache = booleanOf(value);
@@ -72,7 +72,7 @@ const FAMILY_SETTERS: Readonly<Record<string, (draft: Draft, value: RubyValue) =
   },
 };
 
-/** HBase's options that only its servers act on: they are kept, and written as they are. */
+/** Options that only HBase's servers use: stored unchanged. */
 const KEPT_OF_FAMILY = [
   'CACHE_INDEX_ON_WRITE',
   'CACHE_BLOOMS_ON_WRITE',
@@ -88,8 +88,8 @@ const KEPT_OF_FAMILY = [
 ];
 
 /**
- * A family as an argument describes it, on top of what it is now.
- * @param ignored is told the options that nobody knows; HBase ignores them too, and says so.
+ * Applies an argument to the present family.
+ * @param ignored receives unknown options, which HBase ignores with a message too.
  */
 export function familyOf(
   arg: RubyValue,
@@ -122,7 +122,7 @@ function checkedFamily(name: string, options: FamilyOptions): FamilyDescriptor {
   return familyDescriptor(name, options);
 }
 
-/** What HBase's master refuses. */
+/** Makes the checks of HBase's master. */
 function checkMaster(draft: Draft): void {
   const bypass =
     'Set hbase.table.sanity.checks to false at conf or table descriptor if you want to bypass sanity checks';
@@ -137,9 +137,11 @@ function checkMaster(draft: Draft): void {
   }
 }
 
-/** `86400`, `'86400'`, `FOREVER`, `'1 DAY 2 HOURS'`, `'86400 SECONDS (1 DAY)'`. What is none of them is 0, as in HBase. */
+/**
+ * Parses `86400`, `'86400'`, `FOREVER`, `'1 DAY 2 HOURS'`, `'86400 SECONDS (1 DAY)'`. Anything else is 0, as in HBase.
+ */
 export function ttlOf(value: RubyValue): number {
-  // One that is not positive is refused with its family.
+  // A non-positive value is refused later, with the family's name.
   if (typeof value === 'bigint') return value < 0n ? Number(value) : integerOf(value, 'TTL');
   const text = textOf(value).trim().toUpperCase();
   if (text === 'FOREVER') return FOREVER;
@@ -176,7 +178,7 @@ function supported<V extends string>(text: string, values: readonly V[], what: s
   throw new CommandError(`${what} ${text} is not supported. Use one of ${values.join(' ')}`);
 }
 
-/** Entries on top of others; nil takes one away. */
+/** Adds entries; nil removes one. */
 export function merged(
   before: Readonly<Record<string, string>>,
   value: RubyValue,
@@ -191,7 +193,7 @@ export function merged(
   return after;
 }
 
-/** The options of a table in `create` and `alter`, with HBase's spellings. */
+/** Table options in `create` and `alter`, with HBase's spellings. */
 
 export type TableDraft = { -readonly [Option in keyof TableDescriptor]: TableDescriptor[Option] };
 
@@ -233,7 +235,7 @@ const TABLE_SETTERS: Readonly<Record<string, (draft: TableDraft, value: RubyValu
   },
 };
 
-/** HBase's options that only its servers act on: they are kept, and written as they are. */
+/** Options that only HBase's servers use: stored unchanged. */
 const KEPT_OF_TABLE = [
   'MERGE_ENABLED',
   'NORMALIZATION_ENABLED',
@@ -245,7 +247,7 @@ const KEPT_OF_TABLE = [
   'OWNER',
 ];
 
-/** Where the value of an attribute stands that a descriptor has a place for. */
+/** How to remove attributes for which a descriptor has a field. */
 const PLACES: Readonly<Record<string, (draft: TableDraft) => boolean>> = {
   MAX_FILESIZE: (draft) => reset(draft, 'maxFileSize', undefined),
   MEMSTORE_FLUSHSIZE: (draft) => reset(draft, 'memstoreFlushSize', undefined),
@@ -257,7 +259,7 @@ const PLACES: Readonly<Record<string, (draft: TableDraft) => boolean>> = {
   REGION_REPLICATION: (draft) => reset(draft, 'regionReplication', 1),
 };
 
-/** Takes every option that is a table's out of the hash, and sets it. */
+/** Removes every table option from the hash and applies it. */
 export function setTableOptions(draft: TableDraft, options: Options): void {
   for (const [option, set] of Object.entries(TABLE_SETTERS)) {
     if (options.has(option)) set(draft, options.take(option));
@@ -267,7 +269,7 @@ export function setTableOptions(draft: TableDraft, options: Options): void {
   }
 }
 
-/** Takes an attribute away (`table_att_unset`). @throws CommandError when the table has none of that name. */
+/** Removes an attribute (`table_att_unset`). @throws CommandError when the table has none of that name. */
 export function unsetAttribute(draft: TableDraft, name: string): void {
   const known = Object.hasOwn(PLACES, name) ? PLACES[name]!(draft) : false;
   const metadata = withoutKey(draft.metadata, name);
@@ -278,7 +280,7 @@ export function unsetAttribute(draft: TableDraft, name: string): void {
   draft.configuration = configuration;
 }
 
-/** Takes a setting away (`table_conf_unset`). @throws CommandError when the table has none of that name. */
+/** Removes a setting (`table_conf_unset`). @throws CommandError when the table has none of that name. */
 export function unsetConfiguration(draft: TableDraft, name: string): void {
   if (!Object.hasOwn(draft.configuration, name))
     throw new CommandError(`Could not find configuration: ${name}`);

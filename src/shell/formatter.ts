@@ -3,7 +3,7 @@ import { type Cell, CellType } from '../table/index.js';
 import { CommandError } from './options.js';
 import { toBinary, toText } from './ruby/index.js';
 
-/** Lays rows out as the HBase shell does. Without a width (no terminal) columns are only set apart by a blank. */
+/** Prints rows in the layout of the HBase shell. Without a terminal, columns are only separated by a blank. */
 export class Formatter {
   private rows = 0;
 
@@ -16,7 +16,7 @@ export class Formatter {
     this.write(`${text}\n`);
   }
 
-  /** Titles; the rows behind them are counted anew. */
+  /** Prints column titles and resets the row count. */
   header(...titles: readonly string[]): void {
     if (titles.length > 0) this.print(titles, false);
     this.rows = 0;
@@ -55,7 +55,7 @@ function split(text: string, width: number): string[] {
   return parts;
 }
 
-/** How cells are printed. */
+/** Formats cells. */
 
 const BYTES_CLASS = 'org.apache.hadoop.hbase.util.Bytes';
 const MAX_DATE = 8.64e15;
@@ -67,7 +67,7 @@ const DELETE_NAMES: Readonly<Partial<Record<CellType, string>>> = {
   [CellType.DeleteFamilyVersion]: 'DeleteFamilyVersion',
 };
 
-/** How bytes are made text: by name, those of Java's `Bytes` that take nothing else. */
+/** Conversions of bytes to text by name: the methods of Java's `Bytes` with one argument. */
 const CONVERTERS: Readonly<Record<string, (bytes: Uint8Array) => string>> = {
   toStringBinary,
   toString: (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8'),
@@ -88,8 +88,8 @@ export type Converter = (bytes: Uint8Array) => string;
 export const plainConverter: Converter = toStringBinary;
 
 /**
- * The converter of a name, `toLong` or `c(org.apache.hadoop.hbase.util.Bytes).toLong`.
- * @throws CommandError for one that is not known: classes of Java's are not loaded.
+ * The converter with a name, `toLong` or `c(org.apache.hadoop.hbase.util.Bytes).toLong`.
+ * @throws CommandError for an unknown one: Java classes cannot be loaded.
  */
 export function converterOf(name: string, className: string = BYTES_CLASS): Converter {
   const [, ofClass, method] = /^c\((.+)\)\.(.+)$/.exec(name) ?? [undefined, className, name];
@@ -99,7 +99,7 @@ export function converterOf(name: string, className: string = BYTES_CLASS): Conv
   throw new CommandError(`undefined method \`${method}' for class \`${ofClass}'`);
 }
 
-/** What stands behind a column: `timestamp=…, value=…`, or the type of a delete marker. */
+/** The text after a column: `timestamp=…, value=…`, or the type of a delete marker. */
 export function cellText(cell: Cell, converter: Converter, maxLength: number | undefined): string {
   const deleted = DELETE_NAMES[cell.type];
   const what = deleted === undefined ? `value=${converter(cell.value)}` : `type=${deleted}`;
@@ -107,7 +107,7 @@ export function cellText(cell: Cell, converter: Converter, maxLength: number | u
   return maxLength === undefined ? text : text.slice(0, maxLength);
 }
 
-/** As Java's `LocalDateTime` has it, in this process's time zone: seconds and milliseconds only where they are not 0. */
+/** Like Java's `LocalDateTime`, in this process's time zone: seconds and milliseconds only if not 0. */
 export function timestampText(timestamp: number): string {
   if (timestamp > MAX_DATE) return String(timestamp);
   const date = new Date(timestamp);
@@ -130,16 +130,16 @@ function floatText(value: number): string {
   return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }
 
-/** `family[:qualifier[:converter]]`, as a byte string. */
+/** Parses `family[:qualifier[:converter]]`, a byte string. */
 export interface ColumnSpec {
   readonly family: string;
-  /** Undefined: the whole family. */
+  /** Undefined for the whole family. */
   readonly qualifier: Uint8Array | undefined;
 }
 
 /**
- * Takes columns apart and remembers the converters of those that have one. As in the HBase shell what stands behind a
- * second colon is a converter, never a part of the qualifier.
+ * Parses columns and remembers their converters. As in the HBase shell, text after a second colon is always a
+ * converter, never part of the qualifier.
  */
 export class Columns {
   private readonly converters = new Map<string, string>();
@@ -154,7 +154,7 @@ export class Columns {
     };
   }
 
-  /** The converter of a column's values, or the one for all. */
+  /** The converter of a column, or the default. */
   converterOf(family: string, qualifier: Uint8Array, otherwise: Converter): Converter {
     if (this.converters.size === 0) return otherwise;
     const key = `${Buffer.from(family, 'utf8').toString('latin1')}:${Buffer.from(qualifier).toString('latin1')}`;
@@ -169,8 +169,8 @@ function splitOnce(text: string): string[] {
 }
 
 /**
- * Java's `Bytes.toBytesBinary`, as HBase reads split keys: `\xHH` with upper-case digits is a byte; a backslash that begins
- * nothing of the kind is dropped.
+ * Java's `Bytes.toBytesBinary`, by which HBase reads split keys: `\xHH` with upper-case digits is a byte; any other
+ * backslash is dropped.
  */
 export function bytesOfBinary(text: string): Uint8Array {
   const out: number[] = [];

@@ -9,10 +9,10 @@ import {
   toText,
 } from './ruby/index.js';
 
-/** A command cannot do what was asked; the message is what the HBase shell prints behind `ERROR: `. */
+/** A command failed; the message is what the HBase shell prints after `ERROR: `. */
 export class CommandError extends Error {}
 
-/** Reads what commands are given: hashes of options, strings, numbers. */
+/** Parses the arguments of commands: option hashes, strings, numbers. */
 
 export function textOf(value: RubyValue): string {
   return toText(toS(value));
@@ -22,13 +22,16 @@ export function bytesOf(value: RubyValue): Uint8Array {
   return toBinary(toS(value));
 }
 
-/** @throws CommandError for what is no text, in the words of Ruby. */
+/**
+ * Requires a string.
+ * @throws CommandError in Ruby's wording.
+ */
 export function requireText(value: RubyValue, message: string): string {
   if (typeof value === 'string') return toText(value);
   throw new CommandError(message);
 }
 
-/** A whole number, from an integer or a text of digits. */
+/** Parses a whole number, from an integer or a string of digits. */
 export function integerOf(value: RubyValue, what: string): number {
   const number =
     typeof value === 'bigint'
@@ -51,11 +54,14 @@ export function booleanOf(value: RubyValue): boolean {
   return value === true || (typeof value === 'string' && value.toLowerCase() === 'true');
 }
 
-/** Options of a hash, by the names of the shell's constants. Keys of another kind than strings are no options. */
+/** Options in a hash, by the names of the shell's constants. Keys other than strings are ignored. */
 export class Options {
   constructor(readonly hash: RubyHash) {}
 
-  /** @throws CommandError for what is no hash. */
+  /**
+   * Requires a hash.
+   * @throws CommandError for anything else.
+   */
   static of(value: RubyValue, message: string): Options {
     if (value instanceof RubyHash) return new Options(value.copy());
     throw new CommandError(message);
@@ -69,7 +75,7 @@ export class Options {
     return this.hash.get(name);
   }
 
-  /** Takes an option out. */
+  /** Removes and returns an option. */
   take(name: string): RubyValue {
     return this.hash.delete(name);
   }
@@ -88,7 +94,7 @@ export class Options {
     return value === null ? undefined : textOf(value);
   }
 
-  /** What nobody took. */
+  /** The options that were not taken. */
   left(): string[] {
     return this.hash.pairs().map(([key]) => (key instanceof RubySymbol ? key.name : textOf(key)));
   }
@@ -98,7 +104,7 @@ export class Options {
   }
 }
 
-/** `[from, to]` of TIMERANGE; a bound that is not given is 0. */
+/** Parses `[from, to]` of TIMERANGE; a missing bound is 0. */
 export function timeRangeOf(value: RubyValue): readonly [number, number] {
   if (!Array.isArray(value) || value.length === 0) {
     throw new CommandError(`TIMERANGE takes an array of two timestamps, not ${inspect(value)}.`);
@@ -108,7 +114,7 @@ export function timeRangeOf(value: RubyValue): readonly [number, number] {
   return [from, to];
 }
 
-/** A list of texts: one, or an array of them. */
+/** Strings: one, or an array of them. */
 export function textsOf(value: RubyValue): string[] {
   return Array.isArray(value) ? value.flatMap(textsOf) : value === null ? [] : [toS(value)];
 }

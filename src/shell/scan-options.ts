@@ -7,7 +7,7 @@ import { type Columns, type Converter, converterOf, plainConverter } from './for
 import { bytesOf, CommandError, integerOf, Options, textsOf, timeRangeOf } from './options.js';
 import { inspect, RubyHash, type RubyValue, rubyClass, toBinary } from './ruby/index.js';
 
-/** The scan of a table that options describe. Columns with converters are remembered in `columns`. */
+/** Builds the scan for the options. Columns with converters are remembered in `columns`. */
 export function scanOf(value: RubyValue, columns: Columns): Scan {
   const options = Options.of(value, `undefined method \`any?' for ${inspect(value)}:${rubyClass(value)}`);
   const scan = new Scan();
@@ -42,7 +42,7 @@ export function scanOf(value: RubyValue, columns: Columns): Scan {
   return scan;
 }
 
-/** The intervals of KEY, the parts of a key; undefined without it. */
+/** The row ranges of the option KEY (key parts); undefined without it. */
 export function keyRanges(
   shell: ShellContext,
   table: string,
@@ -50,7 +50,7 @@ export function keyRanges(
 ): readonly RowInterval[] | undefined {
   const key = value instanceof RubyHash ? value.get('KEY') : null;
   if (!(key instanceof RubyHash)) return undefined;
-  if (shell.entities === undefined) throw new CommandError('KEY is understood with --entities only.');
+  if (shell.entities === undefined) throw new CommandError('KEY requires --entities.');
   return shell.entities.rangesOf(table, key);
 }
 
@@ -58,7 +58,7 @@ function setRange(scan: Scan, options: Options): void {
   const prefix = options.get('ROWPREFIXFILTER');
   if (prefix !== null) {
     const { reversed } = scan;
-    // HBase's shell gives the bounds of a scan forwards, between which one backwards finds nothing.
+    // For a reversed scan HBase's shell takes the bounds in forward order, and so finds nothing.
     scan.setReversed(false).setStartStopRowForPrefix(bytesOf(prefix)).setReversed(reversed);
     return;
   }
@@ -66,7 +66,7 @@ function setRange(scan: Scan, options: Options): void {
   scan.withStartRow(start);
   if (options.get('STOPROW') === null) return;
   const stop = bytesOf(options.get('STOPROW'));
-  // Of the same rows it is a get, as HBase has it.
+  // If start and stop are equal it is a get, as in HBase.
   scan.withStopRow(stop, stop.length > 0 && equalBytes(start, stop));
 }
 
@@ -76,7 +76,7 @@ function columnsOf(options: Options): string[] {
   throw new CommandError('COLUMNS must be specified as a String or an Array');
 }
 
-/** Nothing for a number that is not above 0, as in HBase. */
+/** Undefined unless the number is positive, as in HBase. */
 function positive(options: Options, name: string): number | undefined {
   const value = options.get(name);
   if (value === null || (typeof value === 'bigint' && value <= 0n)) return undefined;
@@ -89,7 +89,10 @@ export function consistencyOf(text: string): 'STRONG' | 'TIMELINE' {
   throw new CommandError(`No enum constant org.apache.hadoop.hbase.client.Consistency.${text}`);
 }
 
-/** @throws CommandError for what is no text of the filter language. */
+/**
+ * Parses a filter.
+ * @throws CommandError for an invalid filter string.
+ */
 export function filterOf(value: RubyValue): Filter {
   if (typeof value !== 'string') {
     throw new CommandError(`FILTER takes a string of the filter language, not ${inspect(value)}.`);
@@ -97,7 +100,7 @@ export function filterOf(value: RubyValue): Filter {
   return parseFilter(toBinary(value));
 }
 
-/** How everything of an answer is printed: FORMATTER and FORMATTER_CLASS. */
+/** The converter for all values: FORMATTER and FORMATTER_CLASS. */
 export function formatterOf(options: Options): Converter {
   const name = options.text('FORMATTER');
   return name === undefined ? plainConverter : converterOf(name, options.text('FORMATTER_CLASS'));
@@ -107,7 +110,7 @@ export function maxLengthOf(options: Options): number | undefined {
   return options.integer('MAXLENGTH');
 }
 
-/** The columns of `get`: a text or an array. */
+/** The columns of `get`: a string or an array. */
 export function getColumns(value: RubyValue, whole: RubyValue): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return textsOf(value);

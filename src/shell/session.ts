@@ -20,7 +20,7 @@ import {
 import { type Token, tokenize } from './ruby/lexer.js';
 import { TableReference } from './table-reference.js';
 
-/** The constants of the HBase shell. Each is the text of its name, but for those that stand for another. */
+/** The constants of the HBase shell. Most have their own name as value; some stand for another name. */
 
 const NAMES = (
   'ALLOW_PARTIAL_RESULTS ALL_METRICS ATTRIBUTES AUTHORIZATIONS BATCH BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE ' +
@@ -45,16 +45,16 @@ const OTHERS: Readonly<Record<string, string>> = {
   STARTKEY: 'STARTROW',
 };
 
-/** In the order of their names. */
+/** Sorted by name. */
 export const CONSTANTS: ReadonlyMap<string, string> = new Map(
   [...NAMES.map((name) => [name, name] as const), ...Object.entries(OTHERS)].sort(([a], [b]) =>
     a < b ? -1 : 1,
   ),
 );
 
-/** What an error of an engine is called by the HBase shell. */
+/** Translates errors to the messages of the HBase shell. */
 
-/** The text behind `ERROR: `, for a command that was given these arguments. */
+/** The text after `ERROR: ` for a failed command with these arguments. */
 export async function messageOf(
   error: unknown,
   args: readonly RubyValue[],
@@ -78,7 +78,7 @@ export async function messageOf(
     case 'ERR_NO_SUCH_FAMILY':
       return familyMessage(error, named, args, shell);
     case 'ERR_READONLY':
-      // Of a table that is so; a store that takes no writes says why.
+      // For a read-only table; a read-only store has its own message.
       if (tableOf(error) === undefined && remoteMessage(error) === undefined) return error.message;
       return 'org.apache.hadoop.hbase.DoNotRetryIOException: region is read only';
     default:
@@ -86,14 +86,14 @@ export async function messageOf(
   }
 }
 
-/** What HBase's servers say to what the embedded engine refuses too. */
+/** The message of HBase's servers for errors that the embedded engine reports too. */
 function ownMessage({ message }: RowanError): string {
   const bytes = /^Cannot increment .* its value has (\d+) bytes/.exec(message)?.[1];
   if (bytes === undefined) return message;
   return `org.apache.hadoop.hbase.DoNotRetryIOException: Field is not a long, it's ${bytes} bytes wide`;
 }
 
-/** An exception of a server is named as the server names it. */
+/** The exception of a server, by its own name. */
 function remoteMessage(error: RowanError): string | undefined {
   const { exceptionClass } = error.details ?? {};
   const message = 'remoteMessage' in error ? error.remoteMessage : undefined;
@@ -127,57 +127,60 @@ async function familyMessage(
   );
 }
 
-/** The lines of a statement, until it is whole: one that is open for sure need not be read again from its beginning with each line. */
+/**
+ * Collects the lines of a statement until it is complete. While it is certainly incomplete, the text need not be parsed
+ * again with each line.
+ */
 
 const BLOCKS: ReadonlySet<string> = new Set(['if', 'unless', 'while', 'until', 'for', 'begin']);
-/** Of these a `do` behind is a part. */
+/** Keywords that a following `do` belongs to. */
 const LOOPS: ReadonlySet<string> = new Set(['while', 'until', 'for']);
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{']);
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}']);
 
-/** Counts brackets and blocks line by line; those that it does not know for sure it leaves out, so that the count is never too high. */
+/** Counts open brackets and blocks line by line. It ignores doubtful ones, so the count is never too high. */
 export class OpenStatement {
-  /** Its lines so far. */
+  /** The lines so far. */
   text = '';
   private firstLine = 1;
   private depth = 0;
   private sure = true;
-  /** Whether the last line goes on on the next, behind a `\`. */
+  /** Whether the last line continues on the next one, after a `\`. */
   private goesOn = false;
 
-  /** Where it begins. */
+  /** Where the statement begins. */
   get place(): Place {
     return { line: this.firstLine, column: 1 };
   }
 
-  /** Takes the next line, of this number. */
+  /** Adds the next line, with its number. */
   add(line: string, number: number): void {
     if (this.text === '') this.firstLine = number;
     this.text += `${line}\n`;
     if (!this.sure) return;
     try {
       const tokens = tokenize(`${line}\n`);
-      // What goes on on this line may begin with a word that begins a block elsewhere.
+      // On a continuation line, a keyword at the beginning does not open a block.
       this.count(tokens, this.goesOn ? undefined : tokens[0]);
       const end = tokens.at(-1);
       this.goesOn = end?.kind === 'end' && end.goesOn;
     } catch {
-      // A string that goes on, or no Ruby: who reads the statement will say so.
+      // A string that continues, or invalid Ruby: parsing will tell.
       this.sure = false;
     }
   }
 
-  /** True: more lines are wanted. False: nothing is known. */
+  /** True if more lines are needed; false if that is unknown. */
   get isOpen(): boolean {
     return this.sure && (this.goesOn || this.depth > 0);
   }
 
-  /** Whether nothing but blanks was taken. */
+  /** Whether there is only white space so far. */
   get isBlank(): boolean {
     return this.text.trim() === '';
   }
 
-  /** Begins the next statement. */
+  /** Starts the next statement. */
   clear(): void {
     this.text = '';
     this.depth = 0;
@@ -197,25 +200,28 @@ export class OpenStatement {
   }
 }
 
-/** A shell on an engine: reads statements and prints what they answer, as HBase's does. */
+/** A shell on an engine: executes statements and prints results like HBase's shell. */
 
 export interface ShellOptions {
   readonly engine: Engine;
   readonly io: ShellIo;
-  /** Printed by `version`. */
+  /** The text that `version` prints. */
   readonly version: string;
   readonly entities?: EntityView | undefined;
-  /** End at the first error, as `hbase shell -n` does. Default false: the error is printed, and the next statement runs. */
+  /**
+   * Whether to stop at the first error, like `hbase shell -n`. Default false: the error is printed, and the next
+   * statement runs.
+   */
   readonly stopAtError?: boolean;
 }
 
-/** How a script ended. */
+/** The result of a script. */
 export interface ShellOutcome {
-  /** The code of `exit`; 1 when a statement failed and that ends the script; else 0. */
+  /** The code of `exit`; 1 if a statement failed and that ended the script; else 0. */
   readonly code: number;
 }
 
-/** Leaves a statement whose command failed, where that ends everything. */
+/** Aborts the script after a failed command. */
 class Stopped extends Error {}
 
 export class ShellSession {
@@ -223,7 +229,7 @@ export class ShellSession {
   private readonly context: ShellContext;
   private readonly commands = new Map<string, ShellCommand>();
   private line = 1;
-  /** Whether a statement failed that ends everything. */
+  /** Whether a failed statement has ended the script. */
   private stopped = false;
 
   constructor(private readonly options: ShellOptions) {
@@ -244,7 +250,7 @@ export class ShellSession {
     });
   }
 
-  /** Names that a word can be completed to: commands, constants, variables. */
+  /** The completions of a word: commands, constants, variables. */
   completions(word: string): string[] {
     const names = [
       ...this.commands.keys(),
@@ -256,14 +262,12 @@ export class ShellSession {
     return [...new Set(names)].filter((name) => name.startsWith(word)).sort();
   }
 
-  /** What stands before the next line: its number, and how many statements are open. */
+  /** The prompt, with the line number and whether a statement is open. */
   prompt(open: boolean): string {
     return `hbase:${String(this.line).padStart(3, '0')}:${open ? '1*' : '0>'} `;
   }
 
-  /**
-   * Runs a text if it is whole; false when it ends within a statement: then it is to be given again with further lines.
-   */
+  /** Runs a complete text. Returns false if it ends within a statement; then call it again with more lines. */
   private async run(text: string, place: Place): Promise<boolean> {
     let program: ReturnType<typeof parseRuby>;
     try {
@@ -293,7 +297,7 @@ export class ShellSession {
     if (this.options.stopAtError === true) this.stopped = true;
   }
 
-  /** Runs the lines of a script; each is printed behind its prompt, as in HBase's shell. */
+  /** Runs the lines of a script; each is printed after its prompt, like in HBase's shell. */
   async script(text: string): Promise<ShellOutcome> {
     const lines = text.replace(/\n$/, '').split('\n');
     const statement = new OpenStatement();
@@ -313,12 +317,12 @@ export class ShellSession {
     }
   }
 
-  /** Runs a statement, and begins the next, if it is whole. */
+  /** If the statement is complete, runs it and starts the next. */
   async runWhole(statement: OpenStatement): Promise<void> {
     if (!statement.isOpen && (await this.run(statement.text, statement.place))) statement.clear();
   }
 
-  /** The text ends within a statement. */
+  /** Reports that the text ends within a statement. */
   incomplete({ text, place }: OpenStatement): void {
     try {
       parseRuby(text, place);
@@ -327,7 +331,7 @@ export class ShellSession {
     }
   }
 
-  /** The number of the line that comes next. */
+  /** Sets the number of the next line. */
   at(line: number): void {
     this.line = line;
   }

@@ -12,7 +12,7 @@ const METHODS = new Set(
   ).split(' '),
 );
 
-/** What `create` and `get_table` answer. */
+/** The result of `create` and `get_table`. */
 export class TableReference implements RubyObject {
   readonly rubyClass = 'Hbase::Table';
 
@@ -35,7 +35,7 @@ export class TableReference implements RubyObject {
   }
 }
 
-/** The table of regions that `list_regions` prints. */
+/** The table of regions printed by `list_regions`. */
 
 const MEBIBYTE = 1 << 20;
 
@@ -46,7 +46,7 @@ const COLUMNS: Readonly<Record<string, readonly [width: number, text: (region: R
   END_KEY: [10, ({ endKey }) => toStringBinary(endKey).trim()],
   SIZE: [5, ({ storeFileSize }) => String(Math.floor(storeFileSize / MEBIBYTE))],
   REQ: [5, ({ readRequests, writeRequests }) => String(readRequests + writeRequests)],
-  // How much of a region's files is on its server's disk; neither engine says.
+  // The share of a region's files on its server's disk, which neither engine reports.
   LOCALITY: [10, () => '0.0'],
 };
 
@@ -57,7 +57,10 @@ export interface RegionOptions {
   readonly print: (shell: ShellContext, regions: readonly RegionInfo[]) => void;
 }
 
-/** @throws CommandError for options and columns that there are not. */
+/**
+ * Parses options and columns.
+ * @throws CommandError for unknown ones.
+ */
 export function regionOptions(options: RubyValue, columns: RubyValue): RegionOptions {
   const hash =
     options instanceof RubyHash ? options : RubyHash.of(options === null ? [] : [['SERVER_NAME', options]]);

@@ -1,4 +1,4 @@
-/** A shell that is typed into: lines with history and completion, statements of several lines. */
+/** An interactive shell: lines with history and completion, and statements of several lines. */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -12,16 +12,16 @@ const HISTORY_LINES = 1000;
 export interface TerminalOptions {
   readonly input: Readable;
   readonly output: Writable;
-  /** Whether a person sits there: prompts are printed, and lines can be edited. */
+  /** Whether the input is a terminal: then prompts are printed and lines can be edited. */
   readonly isTerminal: boolean;
-  /** The file in which typed lines are remembered; undefined: none. */
+  /** The file for the history; undefined: none. */
   readonly history?: string | undefined;
 }
 
-/** The lines of an input, one at a time; questions of commands and statements share them. */
+/** The lines of an input, one at a time, shared by statements and questions of commands. */
 export class Terminal {
   private lines: string[] = [];
-  /** How many of those were given out: taking them off one by one would move all that are left each time. */
+  /** Index of the next line. Removing lines from the array would move all others each time. */
   private given = 0;
   private readonly waiting: ((line: string | undefined) => void)[] = [];
   private reader: Interface | undefined;
@@ -30,7 +30,7 @@ export class Terminal {
 
   constructor(private readonly options: TerminalOptions) {}
 
-  /** A line without its end; undefined when there is none any more. */
+  /** Reads a line, without its end; undefined at the end of the input. */
   ask = (prompt = ''): Promise<string | undefined> => {
     const reader = this.open();
     const line = this.take();
@@ -81,7 +81,7 @@ export class Terminal {
       else resolve(line);
     });
     reader.on('history', (lines: string[]) => history !== undefined && writeHistory(history, lines));
-    // Ctrl-C gives the line up, and not the shell.
+    // Ctrl-C discards the line, but does not end the shell.
     reader.on('SIGINT', () => {
       output.write('\n');
       reader.write(null, { ctrl: true, name: 'u' });
@@ -96,7 +96,7 @@ export class Terminal {
   }
 }
 
-/** Runs statements until the input ends or `exit` is said. */
+/** Runs statements until the input ends or `exit` is called. */
 export async function runTyped(
   session: ShellSession,
   terminal: Terminal,
@@ -132,7 +132,7 @@ function readHistory(path: string): string[] {
   try {
     return readFileSync(path, 'utf8').split('\n').filter(Boolean);
   } catch {
-    // None was written yet.
+    // No history has been written yet.
     return [];
   }
 }
@@ -142,6 +142,6 @@ function writeHistory(path: string, lines: readonly string[]): void {
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, `${lines.slice(0, HISTORY_LINES).join('\n')}\n`, { mode: 0o600 });
   } catch {
-    // A history that cannot be kept keeps nobody from work.
+    // Failing to store the history must not stop the user.
   }
 }

@@ -1,4 +1,7 @@
-/** What an entity takes from outside, as a tree of fields made from its compiled declaration, and how values are read by it. */
+/**
+ * The external form of an entity: a tree of fields derived from its compiled declaration, and the reader of values by
+ * it.
+ */
 
 import { classChain, ownDeclarations } from '../../decorators/index.js';
 import { isLost, text } from '../codec/index.js';
@@ -11,7 +14,7 @@ import { type AnyCodec, readValue } from './values.js';
 /** A property, or one of an embedded object. */
 export type Field = {
   readonly name: string;
-  /** Whether it must be there, and is not null. */
+  /** Whether the value is required and may not be null. */
   readonly required: boolean;
   readonly nullable: boolean;
 } & (
@@ -22,12 +25,12 @@ export type Field = {
   | { readonly kind: 'object'; readonly fields: readonly Field[] }
 );
 
-/** Of which of an entity's properties a schema is. */
+/** Which properties of an entity a schema covers. */
 export type Shape = 'input' | 'patch' | 'key' | 'entity';
 
 const compiled = new WeakMap<EntityClass, EntitySchema>();
 
-/** The compiled entity. @throws SchemaError on wrong declarations. */
+/** Compiles the entity. @throws SchemaError on wrong declarations. */
 export function schemaOf(target: EntityClass): EntitySchema {
   const known = compiled.get(target);
   if (known !== undefined) return known;
@@ -36,7 +39,7 @@ export function schemaOf(target: EntityClass): EntitySchema {
   return schema;
 }
 
-/** The class, and those without which its copies and references cannot be compiled. */
+/** The class, and the other entities that its copies and references need to compile. */
 function withSources(target: EntityClass): EntityClass[] {
   const found = new Set<EntityClass>();
   const open: EntityClass[] = [target];
@@ -51,31 +54,33 @@ function withSources(target: EntityClass): EntityClass[] {
   return [...found];
 }
 
-/** A time to live: milliseconds. */
+/** A time to live in milliseconds. */
 const TTL: AnyCodec = {
   name: 'int53',
   encode(value) {
     if (Number.isSafeInteger(value) && (value as number) > 0) return;
-    throw new Error(`a time to live is a whole number of milliseconds above 0, not ${describe(value)}.`);
+    throw new Error(
+      `a time to live must be a positive whole number of milliseconds, not ${describe(value)}.`,
+    );
   },
 };
 
-/** The keys of packed columns: times in ms, whose span the row says. */
+/** The keys of packed columns: times in ms, within the span that the row's key gives. */
 const TIME: AnyCodec = {
   name: 'int53',
   encode(value) {
     if (Number.isSafeInteger(value)) return;
-    throw new Error(`the time of a point is a whole number of milliseconds, not ${describe(value)}.`);
+    throw new Error(`the time of a point must be a whole number of milliseconds, not ${describe(value)}.`);
   },
 };
 
-/** The codec of a key part; of one that a dictionary holds, that of its texts. */
+/** The codec of a key part; for a part stored by a dictionary, that of its texts. */
 export function partCodec({ key }: EntitySchema, name: string): AnyCodec {
   if (key.substitutions.some(({ part }) => part === name)) return text;
   return key.parts.find((part) => part.name === name)!.codec as unknown as AnyCodec;
 }
 
-/** The fields of a shape, without those that are left out. */
+/** The fields of a shape, without the omitted ones. */
 export function fieldsOf(
   schema: EntitySchema,
   shape: Shape,
@@ -152,20 +157,20 @@ function columnFields(
 
 const NO_NAMES: ReadonlySet<string> = new Set();
 
-/** Reads what was given by the fields; gathers what is wrong. Touches nothing of the given objects. */
+/** Reads a value by its fields and collects the issues. Does not modify the given objects. */
 export class FieldReader {
   readonly issues: Issue[] = [];
 
   constructor(private readonly coerce: boolean) {}
 
-  /** A new object of the fields that have a value. */
+  /** Returns a new object with the fields that have a value. */
   object(
     fields: readonly Field[],
     given: unknown,
     path: readonly PropertyKey[],
   ): Record<string, unknown> | undefined {
     if (!isRecord(given) || given instanceof Date || isLost(given)) {
-      return this.refuse(path, `an object is wanted, not ${describe(given)}.`);
+      return this.refuse(path, `expected an object, not ${describe(given)}.`);
     }
     const plain = isPlainObject(given);
     if (plain) this.refuseUnknown(fields, given, path);
@@ -175,7 +180,7 @@ export class FieldReader {
       const value = !plain || Object.hasOwn(given, field.name) ? given[field.name] : undefined;
       const at = [...path, field.name];
       if (value === undefined) {
-        if (field.required) this.refuse(at, 'it is required, and is undefined.');
+        if (field.required) this.refuse(at, 'it is required.');
       } else if (value !== null) {
         const kept = this.field(field, value, at);
         if (kept !== undefined) read[field.name] = kept;
@@ -193,7 +198,7 @@ export class FieldReader {
     for (const name of Object.keys(given)) {
       if (this.issues.length >= MOST_ISSUES) return;
       if (given[name] === undefined || fields.some((field) => field.name === name)) continue;
-      this.refuse([...path, name.slice(0, 100)], 'no such property is taken. Leave it out.');
+      this.refuse([...path, name.slice(0, 100)], 'unknown property. Remove it.');
     }
   }
 
@@ -217,7 +222,7 @@ export class FieldReader {
     path: readonly PropertyKey[],
   ): Map<unknown, unknown> | undefined {
     const entries = this.entriesOf(given);
-    if (entries === undefined) return this.refuse(path, `a Map is wanted, not ${describe(given)}.`);
+    if (entries === undefined) return this.refuse(path, `expected a Map, not ${describe(given)}.`);
     const read = new Map<unknown, unknown>();
     for (const [name, value] of entries) {
       if (this.issues.length >= MOST_ISSUES) return undefined;
@@ -230,7 +235,7 @@ export class FieldReader {
     return read;
   }
 
-  /** The entries of a Map and, as JSON has them, of a list of pairs or an object. */
+  /** The entries of a Map, or of its JSON forms: a list of pairs, or an object. */
   private entriesOf(given: unknown): readonly (readonly [unknown, unknown])[] | undefined {
     if (isInstance(given, Map)) return [...(given as Map<unknown, unknown>)];
     if (!this.coerce) return undefined;
@@ -240,17 +245,17 @@ export class FieldReader {
   }
 
   private versions(codec: AnyCodec, given: unknown, path: readonly PropertyKey[]): unknown[] | undefined {
-    if (!isList(given)) return this.refuse(path, `a list of versions is wanted, not ${describe(given)}.`);
+    if (!isList(given)) return this.refuse(path, `expected a list of versions, not ${describe(given)}.`);
     return given.map((version, index) => {
       const at = [...path, index];
       if (this.issues.length >= MOST_ISSUES) return undefined;
       if (!isRecord(version))
-        return this.refuse(at, `{ value, timestamp } is wanted, not ${describe(version)}.`);
+        return this.refuse(at, `expected { value, timestamp }, not ${describe(version)}.`);
       const value = this.value(codec, version['value'], [...at, 'value']);
       const { timestamp } = version;
       if (timestamp === undefined) return { value };
       if (!Number.isSafeInteger(timestamp) || (timestamp as number) < 0) {
-        return this.refuse([...at, 'timestamp'], `milliseconds are wanted, not ${describe(timestamp)}.`);
+        return this.refuse([...at, 'timestamp'], `expected milliseconds, not ${describe(timestamp)}.`);
       }
       return { value, timestamp };
     });

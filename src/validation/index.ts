@@ -1,6 +1,5 @@
 /**
- * `rowan-orm/validation`: what comes from outside, held against the declarations of entities before it is written or asked
- * (docs/validation.md). Validators are Standard Schemas, which frameworks take as they are.
+ * `rowan-orm/validation`: checks external input against the declarations of entities before it is written or queried (docs/validation.md). Validators are Standard Schemas, which frameworks accept directly.
  */
 
 export { type OpenApiComponents, openApiComponents } from './json-schema.js';

@@ -1,4 +1,4 @@
-/** JSON Schemas of entities, and what OpenAPI calls components. */
+/** JSON Schemas of entities, and `components` for OpenAPI. */
 
 import { InvalidArgumentError } from '../errors.js';
 import type { EntityClass } from '../schema/types.js';
@@ -12,12 +12,12 @@ const DIALECTS: Readonly<Record<JsonSchemaTarget, string>> = {
   'draft-07': 'http://json-schema.org/draft-07/schema#',
 };
 
-/** A document of its own, which says its dialect. @throws InvalidArgumentError on another dialect. */
+/** A complete JSON Schema document that names its dialect. @throws InvalidArgumentError on another dialect. */
 export function documentOf(fields: readonly Field[], target: string): JsonSchema {
   const dialect = Object.hasOwn(DIALECTS, target) ? DIALECTS[target as JsonSchemaTarget] : undefined;
   if (dialect === undefined) {
     throw new InvalidArgumentError(
-      `JSON Schemas are not written as ${describe(target)}. Ask for ${Object.keys(DIALECTS).join(' or ')}; OpenAPI 3.1 takes draft-2020-12.`,
+      `The JSON Schema dialect ${describe(target)} is not supported. Use ${Object.keys(DIALECTS).join(' or ')}; OpenAPI 3.1 takes draft-2020-12.`,
     );
   }
   return { $schema: dialect, ...objectSchema(fields, target as JsonSchemaTarget) };
@@ -35,7 +35,7 @@ export function objectSchema(fields: readonly Field[], target: JsonSchemaTarget)
 
 function fieldSchema(field: Field, target: JsonSchemaTarget): JsonSchema {
   const schema = ownSchema(field, target);
-  // What says nothing takes null as well.
+  // A schema without constraints accepts null too.
   if (!field.nullable || Object.keys(schema).length === 0) return schema;
   return { anyOf: [schema, { type: 'null' }] };
 }
@@ -60,7 +60,7 @@ function ownSchema(field: Field, target: JsonSchemaTarget): JsonSchema {
   }
 }
 
-/** [key, value]; null deletes the entry. */
+/** A pair [key, value]; null deletes the entry. */
 function pairSchema(
   key: { readonly name: string },
   codec: { readonly name: string },
@@ -88,8 +88,8 @@ const SHAPES: readonly (readonly [suffix: string, shape: Shape])[] = [
 ];
 
 /**
- * The `components` of an OpenAPI document (3.1) for these entities: of `Ticket` the schemas `Ticket` (what `toPlain` gives),
- * `TicketInput`, `TicketPatch` and `TicketKey`.
+ * Creates the `components` of an OpenAPI document (3.1) for these entities. For `Ticket` these are the schemas `Ticket`
+ * (the result of `toPlain`), `TicketInput`, `TicketPatch` and `TicketKey`.
  *
  * @throws SchemaError on wrong declarations.
  * @throws InvalidArgumentError where two entities have one name.

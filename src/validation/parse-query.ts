@@ -1,4 +1,4 @@
-/** The query of an HTTP request -> what the query API takes. */
+/** Parses the query of an HTTP request into arguments of the query API. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { CONDITION_OPERATORS, parseWhere } from '../query/condition.js';
@@ -12,13 +12,13 @@ import { partCodec, schemaOf } from './fields.js';
 import { type Issue, MOST_ISSUES, refusal } from './standard.js';
 import { type AnyCodec, isText, readValue, valueSchema } from './values.js';
 
-/** An operator of an HTTP query: `total[gte]=5`; without one a value is asked for (`eq`). */
+/** An operator of an HTTP query: `total[gte]=5`. Without one, the value must be equal (`eq`). */
 export type QueryOperator = (typeof CONDITION_OPERATORS)[number];
 
 const OPERATORS: readonly QueryOperator[] = CONDITION_OPERATORS;
 const OF_TEXT: ReadonlySet<string> = new Set(['startsWith', 'endsWith', 'contains']);
 const OF_ALL: readonly QueryOperator[] = ['eq', 'ne', 'in', 'notIn', 'exists'];
-/** The operators that the conditions on a key know. */
+/** The operators that conditions on a key support. */
 const OF_KEY: ReadonlySet<string> = new Set([
   'eq',
   'in',
@@ -31,37 +31,37 @@ const OF_KEY: ReadonlySet<string> = new Set([
   'endsWith',
 ]);
 
-/** A property that may be asked: a column, a part of the key, or, with a dot, a column of an embedded object. */
+/** A property that a query may use: a column, a key part, or, with a dot, a column of an embedded object. */
 export type QueryField<C extends KeyedClass> =
   | PropertiesOf<EntityOf<C>>
   | `${PropertiesOf<EntityOf<C>>}.${string}`;
 
-/** What an HTTP query may ask. */
+/** What an HTTP query may use. */
 export interface QueryRules<C extends KeyedClass> {
   /**
-   * The properties that may be asked; of one with every operator that goes with its values, `'status'`, or with some,
-   * `{ total: ['gte', 'lt'] }`. All others are refused.
+   * The allowed properties: `'status'` with every operator that fits its values, or with some of them, `{ total:
+   * ['gte', 'lt'] }`. All others are refused.
    */
   readonly allow: readonly (QueryField<C> | { readonly [P in QueryField<C>]?: readonly QueryOperator[] })[];
-  /** Leading parts of the key that the program gives itself, a tenant. A query cannot ask for others. */
+  /** Leading key parts that the program sets itself, such as a tenant. A query cannot override them. */
   readonly key?: Partial<KeyOf<C>>;
-  /** Properties to sort by. Default none: rows come in the order of the key. */
+  /** Properties to sort by. Default: none, so rows come in key order. */
   readonly orderBy?: readonly QueryField<C>[];
-  /** Rows of a page, where the query does not say; default 20. */
+  /** The page size if the query gives none; default 20. */
   readonly limit?: number;
-  /** The greatest limit that a query may ask for; default 100. */
+  /** The largest page size that a query may request; default 100. */
   readonly maxLimit?: number;
-  /** Conditions that a query may have; default 20. */
+  /** The largest number of conditions in a query; default 20. */
   readonly maxConditions?: number;
-  /** Values that a list (`in`) may have, and key ranges that lists may come to; default 50. */
+  /** The largest number of values in a list (`in`), and of key ranges that lists may expand to; default 50. */
   readonly maxValues?: number;
-  /** Characters that a value may have; default 1000. Of a cursor ten times as many. */
+  /** The largest length of a value in characters; default 1000. A cursor may be ten times as long. */
   readonly maxLength?: number;
 }
 
-/** What was asked, as `find`, `where` and `page` take it. */
+/** The parsed query, for `find`, `where` and `page`. */
 export interface ParsedQuery<C extends KeyedClass> {
-  /** Conditions on leading parts of the key, with those that the program gave. */
+  /** Conditions on leading key parts, including those set by the program. */
   readonly key: KeyPrefix<C>;
   /** All other conditions. */
   readonly where: Where<C>;
@@ -70,13 +70,16 @@ export interface ParsedQuery<C extends KeyedClass> {
   readonly orderBy: { readonly property: QueryField<C>; readonly direction: 'asc' | 'desc' } | undefined;
 }
 
-/** The query of a request, as frameworks give it: `URLSearchParams`, or an object of texts, flat or put into each other. */
+/**
+ * The query of a request in the forms that frameworks provide: `URLSearchParams`, or an object of strings, flat or
+ * nested.
+ */
 export type QuerySource = URLSearchParams | Readonly<Record<string, unknown>>;
 
 /**
- * Reads the query of an HTTP request: `?status=open&total[gte]=5&placedAt[in]=…&limit=20&cursor=…&orderBy=-total`. Texts are
- * read as the values of their columns. What is not allowed, no value of its column, too long or too much is refused, each with
- * its path.
+ * Parses the query of an HTTP request: `?status=open&total[gte]=5&placedAt[in]=…&limit=20&cursor=…&orderBy=-total`.
+ * Strings are converted to the values of their columns. Properties that are not allowed, invalid values, and values
+ * that are too long or too many are refused, each with its path.
  *
  * @throws InvalidArgumentError with `details.issues` on a wrong query, and on nothing else that a client sends; without issues
  * on wrong rules. SchemaError on wrong declarations.
@@ -97,7 +100,7 @@ export function parseQuery<C extends KeyedClass>(
   try {
     parsed = parser.parse(query);
   } catch (error) {
-    // What cannot be read: an object with a getter that throws.
+    // For example an object with a getter that throws.
     parser.refuse([], (error as Error).message);
   }
   if (parsed === undefined || parser.issues.length > 0) {
@@ -117,7 +120,7 @@ interface GivenRules {
   readonly maxLength?: number;
 }
 
-/** A property that may be asked. */
+/** An allowed property. */
 interface AskedField {
   readonly codec: AnyCodec;
   readonly operators: ReadonlySet<string>;
@@ -152,20 +155,19 @@ function rulesOf(schema: EntitySchema, given: GivenRules): CheckedRules {
   checkOptions(doing, given, RULES);
   const wrong = (what: string): InvalidArgumentError =>
     new InvalidArgumentError(`${doing}: ${what}`, { details: { entity: schema.name } });
-  if (!isList(given.allow)) throw wrong(`allow is a list of properties, not ${describe(given.allow)}.`);
+  if (!isList(given.allow)) throw wrong(`allow must be a list of properties, not ${describe(given.allow)}.`);
   const allow = new Map<string, AskedField>();
   for (const item of given.allow) {
     const fields = typeof item === 'string' ? { [item]: undefined } : item;
     if (!isRecord(fields))
-      throw wrong(`allow holds ${describe(item)}. Give "status", or { status: ["eq"] }.`);
+      throw wrong(`allow contains ${describe(item)}. Use "status", or { status: ["eq"] }.`);
     for (const [name, operators] of Object.entries(fields)) {
-      if (OWN.includes(name))
-        throw wrong(`"${name}" has a meaning of its own in a query and cannot be allowed.`);
+      if (OWN.includes(name)) throw wrong(`"${name}" is reserved in queries and cannot be allowed.`);
       const codec = askedCodec(schema, name);
-      if (codec === undefined) throw wrong(`"${name}" is no column of one value and no part of the key.`);
+      if (codec === undefined) throw wrong(`"${name}" is neither a single-valued column nor a key part.`);
       const unknown = operators?.find((operator) => !OPERATORS.includes(operator as QueryOperator));
       if (unknown !== undefined)
-        throw wrong(`${describe(unknown)} is no operator. Write one of ${OPERATORS.join(', ')}.`);
+        throw wrong(`${describe(unknown)} is not an operator. Use one of ${OPERATORS.join(', ')}.`);
       allow.set(name, { codec, operators: new Set(operators ?? operatorsOf(schema, name, codec)) });
     }
   }
@@ -175,7 +177,7 @@ function rulesOf(schema: EntitySchema, given: GivenRules): CheckedRules {
   ): number => {
     const value = given[name] ?? usual;
     if (Number.isSafeInteger(value) && value > 0) return value;
-    throw wrong(`${name} is a whole number above 0, not ${describe(value)}.`);
+    throw wrong(`${name} must be a positive whole number, not ${describe(value)}.`);
   };
   const maxLimit = count('maxLimit', 100);
   const orderBy = new Set(given.orderBy ?? []);
@@ -194,7 +196,7 @@ function rulesOf(schema: EntitySchema, given: GivenRules): CheckedRules {
   };
 }
 
-/** The codec of a part of the key, or of a column of one value. */
+/** The codec of a key part, or of a single-valued column. */
 function askedCodec(schema: EntitySchema, name: string): AnyCodec | undefined {
   if (schema.key.parts.some((part) => part.name === name)) return partCodec(schema, name);
   const column = schema.columnsByProperty.get(name);
@@ -202,19 +204,19 @@ function askedCodec(schema: EntitySchema, name: string): AnyCodec | undefined {
   return single && resolverOf(schema).kindOf(name) === 'value' ? (column.codec as AnyCodec) : undefined;
 }
 
-/** Every operator that goes with the values of a property. */
+/** Every operator that fits the values of a property. */
 function operatorsOf(schema: EntitySchema, name: string, codec: AnyCodec): readonly QueryOperator[] {
   if (schema.key.substitutions.some(({ part }) => part === name)) return ['eq', 'in'];
   if (isText(codec)) return OPERATORS;
-  // Of a codec of somebody else nobody knows whether its values have an order.
+  // It is unknown whether the values of a custom codec have an order.
   const known = Object.keys(valueSchema(codec)).length > 0;
   return known ? OPERATORS.filter((operator) => !OF_TEXT.has(operator)) : OF_ALL;
 }
 
-/** What is asked of one property: the texts by operator. */
+/** The conditions on one property: strings by operator. */
 type Asked = Map<string, unknown[]>;
 
-/** Steps of a name that is put into another. */
+/** The deepest nesting of a name. */
 const MOST_STEPS = 8;
 
 class QueryParser {
@@ -232,7 +234,7 @@ class QueryParser {
     if (this.issues.length < MOST_ISSUES) this.issues.push({ path, message });
   }
 
-  /** Undefined where it is refused. */
+  /** Undefined if the query is refused. */
   parse(query: unknown): object | undefined {
     this.gather(query);
     if (this.issues.length > 0) return undefined;
@@ -240,7 +242,7 @@ class QueryParser {
     const cursor = this.cursor();
     const orderBy = this.orderBy();
     if (cursor !== undefined && orderBy !== undefined) {
-      this.refuse(['cursor'], 'a page goes by the key: it does not go together with orderBy.');
+      this.refuse(['cursor'], 'it cannot be combined with orderBy, since pages are in key order.');
     }
     const tests = new Map<string, Record<string, unknown>>();
     for (const [name, asked] of this.asked) {
@@ -253,22 +255,22 @@ class QueryParser {
     return { key, where, limit, cursor, orderBy };
   }
 
-  /** Sorts what was given by property and operator. */
+  /** Groups the parameters by property and operator. */
   private gather(query: unknown): void {
     if (isInstance(query, URLSearchParams)) {
       for (const [name, value] of query as URLSearchParams) this.take(stepsOf(name), value);
     } else if (isRecord(query) && !isInstance(query, Map)) {
       for (const name of Object.keys(query)) this.walk(stepsOf(name), query[name]);
-    } else this.refuse([], `a query is an object or URLSearchParams, not ${describe(query)}.`);
+    } else this.refuse([], `a query must be an object or URLSearchParams, not ${describe(query)}.`);
   }
 
   private walk(steps: readonly string[], value: unknown): void {
     if (this.issues.length >= MOST_ISSUES || value === undefined) return;
     if (steps.length > MOST_STEPS) {
-      this.refuse(shown(steps), `names are put into each other more than ${MOST_STEPS} deep.`);
+      this.refuse(shown(steps), `names are nested more than ${MOST_STEPS} levels deep.`);
     } else if (isList(value)) {
       if (value.length > this.rules.maxValues) {
-        this.refuse(shown(steps), `more than ${this.rules.maxValues} values are given.`);
+        this.refuse(shown(steps), `more than ${this.rules.maxValues} values.`);
       } else for (const item of value) this.take(steps, item);
     } else if (isPlainObject(value)) {
       for (const name of Object.keys(value)) this.walk([...steps, ...stepsOf(name)], value[name]);
@@ -280,7 +282,7 @@ class QueryParser {
     const { allow, maxLength, maxConditions, maxValues } = this.rules;
     const path = shown(steps);
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
-      return this.refuse(path, `a text is wanted, not ${describe(value)}.`);
+      return this.refuse(path, `expected a string, not ${describe(value)}.`);
     }
     const own = steps.length === 1 && OWN.includes(steps[0]!);
     const length = own && steps[0] === 'cursor' ? 10 * maxLength : maxLength;
@@ -296,10 +298,10 @@ class QueryParser {
     const name = allow.has(whole) ? whole : steps.slice(0, -1).join('.');
     const field = allow.get(name);
     if (field === undefined) {
-      return this.refuse(path, `it cannot be asked. Ask for ${[...allow.keys(), ...OWN].join(', ')}.`);
+      return this.refuse(path, `it is not allowed. Allowed are ${[...allow.keys(), ...OWN].join(', ')}.`);
     }
     if (!field.operators.has(operator)) {
-      return this.refuse(path, `the operators of ${name} are ${[...field.operators].join(', ')}.`);
+      return this.refuse(path, `the allowed operators of ${name} are ${[...field.operators].join(', ')}.`);
     }
     const asked: Asked = this.asked.get(name) ?? new Map();
     this.asked.set(name, asked);
@@ -307,15 +309,15 @@ class QueryParser {
     if (values === undefined) {
       this.conditions++;
       if (this.conditions > maxConditions)
-        return this.refuse(path, `a query has at most ${maxConditions} conditions.`);
+        return this.refuse(path, `a query may have at most ${maxConditions} conditions.`);
       asked.set(operator, [value]);
-    } else if (values.length >= maxValues) this.refuse(path, `more than ${maxValues} values are given.`);
+    } else if (values.length >= maxValues) this.refuse(path, `more than ${maxValues} values.`);
     else values.push(value);
   }
 
   private single(name: string): unknown {
     const given = this.own.get(name);
-    if (given !== undefined && given.length > 1) this.refuse([name], 'it is given twice.');
+    if (given !== undefined && given.length > 1) this.refuse([name], 'it occurs twice.');
     return given?.[0];
   }
 
@@ -326,7 +328,7 @@ class QueryParser {
     if (limit >= 1 && limit <= this.rules.maxLimit) return limit;
     this.refuse(
       ['limit'],
-      `a whole number from 1 to ${this.rules.maxLimit} is wanted, not ${describe(given)}.`,
+      `expected a whole number from 1 to ${this.rules.maxLimit}, not ${describe(given)}.`,
     );
     return this.rules.limit;
   }
@@ -335,7 +337,7 @@ class QueryParser {
     const given = this.single('cursor');
     if (given === undefined) return undefined;
     if (typeof given === 'string' && /^[\w-]+$/.test(given)) return given;
-    return this.refuse(['cursor'], 'it is no cursor. Give the one of an earlier page.');
+    return this.refuse(['cursor'], 'it is not a valid cursor. Use the cursor of an earlier page.');
   }
 
   private orderBy(): { readonly property: string; readonly direction: 'asc' | 'desc' } | undefined {
@@ -345,18 +347,19 @@ class QueryParser {
     const { orderBy } = this.rules;
     if (orderBy.has(property)) return { property, direction: sign === '-' ? 'desc' : 'asc' };
     const known = [...orderBy].join(', ');
-    return this.refuse(['orderBy'], known === '' ? 'rows cannot be sorted.' : `rows are sorted by ${known}.`);
+    return this.refuse(['orderBy'], known === '' ? 'sorting is not allowed.' : `allowed are ${known}.`);
   }
 
-  /** What is asked of a property, in values of its codec. */
+  /** The conditions on a property, as values of its codec. */
   private test(name: string, asked: Asked): Record<string, unknown> | undefined {
-    if (Object.hasOwn(this.rules.key, name)) return this.refuse([name], 'it is given, and cannot be asked.');
+    if (Object.hasOwn(this.rules.key, name))
+      return this.refuse([name], 'it is set by the program and cannot be queried.');
     const { codec } = this.rules.allow.get(name)!;
     const test: Record<string, unknown> = {};
     for (const [operator, texts] of asked) {
       const several = operator === 'eq' && texts.length > 1 ? 'in' : operator;
       const path = [...name.split('.'), ...(operator === 'eq' ? [] : [operator])];
-      if (Object.hasOwn(test, several)) return this.refuse(path, 'it is asked twice.');
+      if (Object.hasOwn(test, several)) return this.refuse(path, 'it occurs twice.');
       test[several] = this.operand(name, codec, several, texts, path);
     }
     return test;
@@ -372,17 +375,17 @@ class QueryParser {
     if (operator === 'in' || operator === 'notIn' || operator === 'between') {
       const items = texts.length === 1 ? String(texts[0]).split(',') : texts;
       const { maxValues, allow } = this.rules;
-      if (!allow.get(name)!.operators.has(operator)) return this.refuse(path, 'it is given more than once.');
-      if (items.length > maxValues) return this.refuse(path, `more than ${maxValues} values are given.`);
-      if (operator === 'between' && items.length !== 2) return this.refuse(path, 'two values are wanted.');
+      if (!allow.get(name)!.operators.has(operator)) return this.refuse(path, 'it occurs more than once.');
+      if (items.length > maxValues) return this.refuse(path, `more than ${maxValues} values.`);
+      if (operator === 'between' && items.length !== 2) return this.refuse(path, 'expected two values.');
       return items.map((item) => this.value(codec, item, path));
     }
-    if (texts.length > 1) return this.refuse(path, 'it is given more than once.');
+    if (texts.length > 1) return this.refuse(path, 'it occurs more than once.');
     const [text] = texts;
     if (operator === 'exists') {
       if (text === 'true' || text === true) return true;
       if (text === 'false' || text === false) return false;
-      return this.refuse(path, `true or false is wanted, not ${describe(text)}.`);
+      return this.refuse(path, `expected true or false, not ${describe(text)}.`);
     }
     return OF_TEXT.has(operator) ? String(text) : this.value(codec, text, path);
   }
@@ -395,7 +398,7 @@ class QueryParser {
     }
   }
 
-  /** Takes the tests that the key can serve: of leading parts, equality, then at most one range. */
+  /** Removes and returns the conditions that the key can serve: equality on leading parts, then at most one range. */
   private takeKey(tests: Map<string, Record<string, unknown>>): object {
     const { schema, rules } = this;
     const key: Record<string, unknown> = { ...rules.key };
@@ -409,7 +412,7 @@ class QueryParser {
       if (!this.canPlan({ ...key, [name]: asked })) break;
       ranges *= list;
       if (ranges > rules.maxValues) {
-        this.refuse([name], `the lists come to more than ${rules.maxValues} ranges of keys.`);
+        this.refuse([name], `the lists expand to more than ${rules.maxValues} ranges of keys.`);
         break;
       }
       key[name] = asked;
@@ -453,14 +456,14 @@ class QueryParser {
   }
 }
 
-/** A test as `find` takes it. */
+/** A condition in the form of `find`. */
 function keyTest(test: Readonly<Record<string, unknown>>): unknown {
   if (Object.keys(test).join() === 'eq') return test['eq'];
   const { between, ...rest } = test;
   return isList(between) ? { ...rest, gte: between[0], lte: between[1] } : rest;
 }
 
-/** ["address", "city", "in"] of `address.city[in]`; the brackets of a list, `ids[]`, are no step. */
+/** Splits `address.city[in]` into ["address", "city", "in"]; the empty brackets of a list, `ids[]`, are ignored. */
 function stepsOf(name: string): string[] {
   const short = name.slice(0, 1000);
   return short.split(/[.[\]]/).filter((step) => step !== '');

@@ -1,4 +1,4 @@
-/** Validators of what repositories take, made from the declaration of an entity. */
+/** Validators of repository input, derived from the declaration of an entity. */
 
 import { InvalidArgumentError, KeyError, RowanError } from '../errors.js';
 import { RowBuilder } from '../repository/row-builder.js';
@@ -16,7 +16,7 @@ import {
 } from './standard.js';
 import type { JsonSchema } from './values.js';
 
-/** What JSON and the texts of HTTP have in place of a value. */
+/** The forms in which JSON and HTTP represent a value. */
 export type Coercible<T> = T extends Date | Uint8Array | boolean
   ? T | string
   : T extends number
@@ -34,11 +34,11 @@ export type Coercible<T> = T extends Date | Uint8Array | boolean
 /** Options of the schemas. */
 export interface SchemaOptions<Names extends string, Coerce extends boolean> {
   /**
-   * Whether texts are read as what they stand for, as they come by HTTP: numbers, bigints, dates (ISO 8601), booleans (`true`,
-   * `false`), bytes (base64), and Maps given as lists of [key, value] or as objects. Default false.
+   * Whether strings are converted to the values they represent, as in HTTP: numbers, bigints, dates (ISO 8601),
+   * booleans (`true`, `false`), bytes (base64), and Maps given as lists of [key, value] or as objects. Default false.
    */
   readonly coerce?: Coerce;
-  /** Properties that are not taken, and refused: what the program sets itself. */
+  /** Properties to refuse, such as those that the program sets itself. */
   readonly omit?: readonly Names[];
 }
 
@@ -46,29 +46,30 @@ export interface SchemaOptions<Names extends string, Coerce extends boolean> {
 export interface InputSchemaOptions<C extends KeyedClass, Names extends string, Coerce extends boolean>
   extends SchemaOptions<Names, Coerce> {
   /**
-   * Properties that must be there, beside the parts of the key and what is declared so (`@Required`, or with `defineEntity`). What
-   * TypeScript alone says is not known when a program runs.
+   * Properties that are required, besides the key parts and those declared so (`@Required`, or by `defineEntity`).
+   * Types are not known at run time.
    */
   readonly required?: readonly PropertiesOf<EntityOf<C>>[];
 }
 
-/** The type without these properties; of a union of each of its types. */
+/** The type without these properties, distributed over unions. */
 export type Without<T, Names extends string> = [Names] extends [never]
   ? T
   : T extends unknown
     ? Omit<T, Names>
     : never;
 
-/** Validates values of `Output`, given as such or, with `coerce`, as JSON has them. */
+/** Validates values of `Output`, given directly or, with `coerce`, in their JSON form. */
 export type ValidatorOf<Output, Coerce extends boolean> = EntityValidator<
   Coerce extends true ? Coercible<Output> : Output,
   Output
 >;
 
 /**
- * A validator of what `insert` and `put` take: a Standard Schema, with JSON Schema. What it accepts is of the codecs' types and
- * ranges, makes a valid row, and meets the checks of its properties (`@Validate`); checks of whole entities and hooks run
- * with the write. Properties with a `@Default`, `@CreatedAt`, `@UpdatedAt` or `@Version` may be left out.
+ * Creates a validator of the input of `insert` and `put`: a Standard Schema with JSON Schema. Accepted values have the
+ * codecs' types and ranges, make a valid row, and pass the validators of their properties (`@Validate`); validators of
+ * whole entities and hooks run with the write. Properties with a `@Default`, `@CreatedAt`, `@UpdatedAt` or `@Version`
+ * may be omitted.
  *
  * @throws SchemaError on wrong declarations. InvalidArgumentError on wrong options.
  * @example
@@ -89,7 +90,8 @@ export function inputSchema<
 }
 
 /**
- * A validator of what `update` takes: some of the columns, null to delete an optional one. An empty patch is refused.
+ * Creates a validator of the input of `update`: some of the columns, null to delete an optional one. An empty patch is
+ * refused.
  *
  * @throws SchemaError on wrong declarations. InvalidArgumentError on wrong options.
  */
@@ -102,7 +104,7 @@ export function patchSchema<
 }
 
 /**
- * A validator of what `get`, `update` and `delete` take for a key: a value of each part.
+ * Creates a validator of the key for `get`, `update` and `delete`: a value of each part.
  *
  * @throws SchemaError on wrong declarations. InvalidArgumentError on wrong options.
  */
@@ -141,7 +143,7 @@ class CompiledValidator<Input, Output> implements EntityValidator<Input, Output>
     checkOptions(this.doing, options, known as Readonly<Record<string, true>>);
     const { coerce = false, omit = [], required = [] } = options;
     if (typeof coerce !== 'boolean') {
-      throw new InvalidArgumentError(`${this.doing}: coerce is true or false, not ${describe(coerce)}.`);
+      throw new InvalidArgumentError(`${this.doing}: coerce must be true or false, not ${describe(coerce)}.`);
     }
     this.coerce = coerce;
     const none = new Set<string>();
@@ -177,7 +179,7 @@ class CompiledValidator<Input, Output> implements EntityValidator<Input, Output>
     const wrong = isList(given) ? given.find((name) => !known.has(name)) : given;
     if (!isList(given) || wrong !== undefined) {
       throw new InvalidArgumentError(
-        `${this.doing}: ${option} names ${describe(wrong)}. It is a list of ${[...known].join(', ')}.`,
+        `${this.doing}: ${option} contains ${describe(wrong)}. Allowed are ${[...known].join(', ')}.`,
         { details: { entity: this.schema.name } },
       );
     }
@@ -191,29 +193,30 @@ class CompiledValidator<Input, Output> implements EntityValidator<Input, Output>
       value = reader.object(this.fields, given, []);
       if (value !== undefined && reader.issues.length === 0) this.tryRow(value);
     } catch (error) {
-      // The reader meets what cannot be read (a getter that throws), the row what only its whole decides.
+      // The field reader finds unreadable values (a getter that throws), the row finds errors that depend on several
+      // fields.
       reader.refuse(this.placeOf(error), (error as Error).message);
     }
     if (value === undefined || reader.issues.length > 0) return { issues: reader.issues };
     return this.checked(value);
   }
 
-  /** Where an error says that it is; what is wrong with a whole key of one part is wrong with the part. */
+  /** The path of an error. An error of a whole key with one part is reported at that part. */
   private placeOf(error: unknown): readonly string[] {
     const path = pathOf(error);
     const { parts } = this.schema.key;
     return path.length === 0 && error instanceof KeyError && parts.length === 1 ? [parts[0]!.name] : path;
   }
 
-  /** Makes what a write would make of the value. @throws as the write. */
+  /** Builds what a write would build of the value. @throws as the write. */
   private tryRow(value: Properties): void {
     const { schema, shape } = this;
     const { key, mapper, columns, versionProperty, timeToLive } = schema;
     if (shape === 'patch') {
       if (Object.keys(value).length === 0) {
-        throw new InvalidArgumentError('the patch is empty. Give a column to change.');
+        throw new InvalidArgumentError('the patch is empty. Set at least one column.');
       }
-      // Where a span of time stands in the row, its own points cannot be told without it.
+      // The points of a packed row cannot be checked without the time span in its key.
       if (columns.some(({ window }) => window !== undefined)) return;
       const { [timeToLive.property ?? '']: _ttl, [versionProperty ?? '']: _version, ...patch } = value;
       new RowBuilder(schema, ANY_ROW, undefined).set(patch as never).build(true);
@@ -224,7 +227,7 @@ class CompiledValidator<Input, Output> implements EntityValidator<Input, Output>
     if (shape === 'input' && schema.marker !== undefined) mapper.toMutations(value, row);
   }
 
-  /** The value, held against the checks of its properties. */
+  /** The value, after the validators of its properties. */
   private checked(value: Properties): Validated<Output> | Promise<Validated<Output>> {
     const accepted: Validated<Output> = { value: value as Output };
     try {
@@ -238,7 +241,7 @@ class CompiledValidator<Input, Output> implements EntityValidator<Input, Output>
 
 const ANY_ROW = Uint8Array.of(0);
 
-/** The issues of checks, which say where by names with dots. */
+/** The issues of validators, whose paths are names with dots. */
 function refusedBy(error: unknown): { readonly issues: readonly Issue[] } {
   const found = error instanceof RowanError ? error.details['issues'] : undefined;
   if (!isList(found)) return { issues: [{ path: pathOf(error), message: (error as Error).message }] };
@@ -249,7 +252,7 @@ function refusedBy(error: unknown): { readonly issues: readonly Issue[] } {
   };
 }
 
-/** Where an error says that it is. */
+/** The path of an error. */
 function pathOf(error: unknown): string[] {
   const property = isRecord(error) && error instanceof RowanError ? error.details.property : undefined;
   return property === undefined ? [] : property.split('.');

@@ -1,32 +1,32 @@
 /**
- * Standard Schema v1 (https://standardschema.dev): the interface by which frameworks take validators of any library, and its
- * part about JSON Schema. Declared here, so that nothing has to be installed for it.
+ * Standard Schema v1 (https://standardschema.dev), the interface through which frameworks accept validators of any
+ * library, and its extension for JSON Schema. Declared here so that no package is needed.
  */
 
 import { InvalidArgumentError } from '../errors.js';
 import type { JsonSchema } from './values.js';
 
-/** Something wrong with what was given, and where it stands. */
+/** A problem in the input, with its path. */
 export interface Issue {
   readonly message: string;
-  /** Properties from the outside in; of an entry of a Map its key, of an item of a list its index. */
+  /** Property names from the outside in; the key for an entry of a Map, the index for an item of a list. */
   readonly path: readonly PropertyKey[];
 }
 
-/** The value as the repository takes it, or what is wrong. */
+/** The validated value, or the issues. */
 export type Validated<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly Issue[] };
 
-/** The dialects of JSON Schema that schemas are written in. OpenAPI 3.1 is `draft-2020-12`. */
+/** The supported dialects of JSON Schema. OpenAPI 3.1 uses `draft-2020-12`. */
 export type JsonSchemaTarget = 'draft-2020-12' | 'draft-07';
 
-/** A validator made from an entity. Frameworks know it by `~standard`. */
+/** A validator derived from an entity. Frameworks use its `~standard` property. */
 export interface EntityValidator<Input, Output> {
   readonly '~standard': {
     readonly version: 1;
     readonly vendor: 'rowan-orm';
-    /** Never throws. Answers a promise only where a check of the entity (`@Validate`) does. */
+    /** Never throws. Returns a promise only if a validator of the entity (`@Validate`) does. */
     readonly validate: (value: unknown) => Validated<Output> | Promise<Validated<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
     readonly jsonSchema: {
@@ -34,11 +34,11 @@ export interface EntityValidator<Input, Output> {
       readonly output: (options: { readonly target: string }) => JsonSchema;
     };
   };
-  /** The value as the repository takes it. @throws InvalidArgumentError with `details.issues`. */
+  /** Validates and returns the value for the repository. @throws InvalidArgumentError with `details.issues`. */
   parse(value: unknown): Promise<Output>;
   /**
-   * The JSON Schema of what `{ coerce: true }` takes and `toPlain` gives: dates as ISO texts, bigints as decimal texts, bytes as
-   * base64, Maps as lists of [key, value].
+   * The JSON Schema of values that `{ coerce: true }` accepts and `toPlain` returns: dates as ISO strings, bigints as
+   * decimal strings, bytes as base64, Maps as lists of [key, value].
    *
    * @param target Default `draft-2020-12`.
    * @throws InvalidArgumentError on another dialect.
@@ -46,7 +46,7 @@ export interface EntityValidator<Input, Output> {
   toJSONSchema(target?: JsonSchemaTarget): JsonSchema;
 }
 
-/** The error of what a schema refuses, with every issue. */
+/** The error of a refused value, with every issue. */
 export function refusal(what: string, entity: string, issues: readonly Issue[]): InvalidArgumentError {
   const texts = issues.map(({ message, path }) =>
     path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`,
@@ -56,5 +56,5 @@ export function refusal(what: string, entity: string, issues: readonly Issue[]):
   });
 }
 
-/** Whether nothing more is looked at: who gives a million wrong values is not told of each. */
+/** After this many issues, checking stops. */
 export const MOST_ISSUES = 50;

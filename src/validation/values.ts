@@ -1,17 +1,17 @@
-/** Values of columns and key parts: whether a codec takes them, what a text stands for, and how JSON Schema says it. */
+/** Values of columns and key parts: whether a codec accepts them, their string forms, and their JSON Schemas. */
 
 import { codecKind, enumerationNames } from '../codec/index.js';
 
-/** What is used of a codec of keys or columns. */
+/** The part of a codec that is used. */
 export interface AnyCodec {
   readonly name: string;
   encode(value: unknown): unknown;
 }
 
 /**
- * The value that the codec takes: the given one or, with `coerce`, what it stands for as a text. Codecs are strict, so that at
- * most one reading of a text fits, and the codec's own word goes first.
- * @throws what the codec says of the value as it was given.
+ * The value that the codec accepts: the given one or, with `coerce`, the one that a string represents. Codecs are
+ * strict, so at most one interpretation of a string fits; the string itself is tried first.
+ * @throws the codec's error for the value as given.
  */
 export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unknown {
   try {
@@ -36,7 +36,7 @@ function takes(codec: AnyCodec, value: unknown): boolean {
   }
 }
 
-/** The longest text that is read as a number. */
+/** The longest string that is parsed as a number. */
 const MOST_DIGITS = 1000;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WHOLE = /^-?\d+$/;
@@ -60,7 +60,7 @@ function finite(value: number): number | undefined {
   return Number.isFinite(value) ? value : undefined;
 }
 
-/** Of a day, or of a time with its zone. A day that no calendar has is none. */
+/** Parses a day, or a time with its zone. Days that do not exist are refused. */
 function dateOf(text: string): Date | undefined {
   const [, year, month, day] = TIME.exec(text) ?? [];
   if (year === undefined) return undefined;
@@ -74,14 +74,14 @@ function bytesOf(text: string): Uint8Array {
   return new Uint8Array(Buffer.from(text, 'base64'));
 }
 
-/** Whether values are texts of any sort, which can be asked what they begin with. */
+/** Whether values are text of any kind, on which prefix conditions work. */
 export function isText(codec: Pick<AnyCodec, 'name'>): boolean {
   const known = codecKind(codec.name);
   if (known?.kind === 'desc') return isText({ name: known.inner });
   return ['text', 'fixedString', 'reverse', 'reverseDomain'].includes(known?.kind ?? '');
 }
 
-/** A JSON Schema, as far as it is made here. */
+/** The subset of JSON Schema that is generated. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
 }
@@ -116,7 +116,7 @@ const KINDS: Readonly<Record<string, JsonSchema>> = {
   ulid: { type: 'string', minLength: 26, maxLength: 26 },
 };
 
-/** The schema of the values of a codec in JSON. Of a codec of somebody else it says nothing, which is never wrong. */
+/** The JSON Schema of a codec's values. For a custom codec it is empty, which accepts everything. */
 export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
   const known = codecKind(name);
   if (known === undefined) return {};

@@ -27,5 +27,5 @@ it('says that Avro needs it, and what to do', async () => {
     '--disallow-code-generation-from-strings',
     bundleOfText(code),
   ]);
-  expect(stdout).toMatch(/^ERR_UNSUPPORTED Avro columns need functions made of text/);
+  expect(stdout).toMatch(/^ERR_UNSUPPORTED Avro columns need code generation/);
 });

@@ -193,7 +193,7 @@ describe('defineEntity', () => {
         defaults: defaults as { id: () => string },
       });
     expect(() => declare(['id'])).toThrow(/defaults must be an object that maps key parts to functions.*not an array/);
-    expect(() => declare({ id: 'one' })).toThrow(/default of id is a function.*not "one"/);
+    expect(() => declare({ id: 'one' })).toThrow(/default of id must be a function.*not "one"/);
     expect(() => compileSchema([declare({ nope: () => 1 })])).toThrow(
       /Defaulted\.nope: It has a default, but is no column and no part of the key/,
     );
@@ -238,6 +238,6 @@ describe('defineEntity', () => {
       key: [part('id')],
       columns: () => ({ a: text as never }),
     });
-    expect(() => compileSchema([Wrong])).toThrow(/Wrong: The property "a" is no definition/);
+    expect(() => compileSchema([Wrong])).toThrow(/Wrong: The property "a" is not a column definition/);
   });
 });

@@ -166,14 +166,14 @@ describe('hotspots', () => {
   });
 
   it('says so when there is only one region', () => {
-    expect(hotspots(compile([part('n', uint8)]), [{ n: 1 }]).findings[0]).toMatch(/tells no split points/);
+    expect(hotspots(compile([part('n', uint8)]), [{ n: 1 }]).findings[0]).toMatch(/gives no split points/);
   });
 
   it('refuses no samples and split keys that do not rise', () => {
     const layout = compile([part('n', uint8)]);
     expect(() => hotspots(layout, [])).toThrowError(/at least one/);
     expect(() => hotspots(layout, [{ n: 1 }], [Uint8Array.of(2), Uint8Array.of(2)])).toThrowError(
-      /not above/,
+      /not greater/,
     );
   });
 });

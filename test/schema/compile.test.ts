@@ -356,8 +356,8 @@ describe('wrong declarations', () => {
     Column('d:s')(Misplaced.prototype, Symbol('s'));
     Entity({ table })(Misplaced);
     expect(problemsOf(Misplaced)).toEqual([
-      'Misplaced: @Column stands on the static property "counter". Put it on a plain property.',
-      'Misplaced: @Column stands on Symbol(s). Give the property a text name.',
+      'Misplaced: @Column is on the static property "counter". Put it on a plain property.',
+      'Misplaced: @Column is on Symbol(s). Give the property a string name.',
       'Misplaced: The class has @Entity 2 times. Leave one.',
     ]);
   });

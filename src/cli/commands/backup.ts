@@ -47,26 +47,26 @@ interface BackupFlags {
   readonly progress?: boolean;
 }
 
-/** Adds the options that say how delimited text is read. */
+/** Adds the options for reading delimited text. */
 export function tsvFlags(command: Command, mandatory: boolean): Command {
   const columns = new Option(
     '--columns <list>',
-    'what each column is, with commas between: HBASE_ROW_KEY, family:qualifier, HBASE_TS_KEY, HBASE_CELL_TTL',
+    'the columns of the text, separated by commas: HBASE_ROW_KEY, family:qualifier, HBASE_TS_KEY, HBASE_CELL_TTL',
   );
   return command
     .addOption(mandatory ? columns.makeOptionMandatory() : columns)
-    .option('--separator <character>', 'what stands between columns; default: tab')
-    .option('--timestamp <ms>', 'of all cells whose line has none; default: when the job was begun')
-    .option('--strict', 'end at the first line that cannot be read; default: count such lines')
-    .option('--skip-empty-columns', 'an empty column writes nothing')
-    .option('--log-bad-lines', 'print where each line is that cannot be read');
+    .option('--separator <character>', 'the separator of columns; default: tab')
+    .option('--timestamp <ms>', 'timestamp of cells whose line has none; default: the start of the job')
+    .option('--strict', 'stop at the first invalid line; default: count invalid lines')
+    .option('--skip-empty-columns', 'write no cell for an empty column')
+    .option('--log-bad-lines', 'print the position of each invalid line');
 }
 
 export function tsvOptions(context: CliContext, flags: TsvFlags): TsvOptions {
   return { columns: (flags.columns ?? '').split(','), ...textOptions(context, flags) };
 }
 
-/** The same without the columns. */
+/** The same, without the columns. */
 export function textOptions(context: CliContext, flags: TsvFlags): Omit<TsvOptions, 'columns'> {
   return {
     ...(flags.separator === undefined ? {} : { separator: flags.separator }),
@@ -83,19 +83,19 @@ export function addBackupCommands(program: Command, context: CliContext): void {
   tsvFlags(
     program
       .command('importtsv')
-      .description('Reads lines of delimited text into a table.')
+      .description('Imports lines of delimited text into a table.')
       .argument('<place>', PLACE)
       .argument('<table>', 'the table')
       .argument('<files...>', 'the files'),
     true,
   )
     .option('--dry-run', 'only count what would be written')
-    .option('--create', 'make the table when it is not there')
-    .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .option('--create', 'create the table if it is missing')
+    .option('--name <name>', 'name of the job, by which it can be resumed')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action((place: string, table: string, files: readonly string[], flags: ImportTsvFlags) =>
       withEngines([{ place, mayMake: flags.create === true }], async ([engine]) => {
         const outcome = await withProgress(flags, (onProgress) =>
@@ -112,15 +112,15 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     );
   program
     .command('backup')
-    .description('Adds a backup of tables to a folder; goes on with one that was left unfinished.')
+    .description('Adds a backup of tables to a folder, or finishes an interrupted one.')
     .argument('<place>', PLACE)
-    .argument('<folder>', 'the folder of backups; it is made when it is not there')
-    .option('--tables <list>', 'only these, with commas between; default: all')
-    .option('--incremental', 'only what has a timestamp since the last backup')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .argument('<folder>', 'the folder of backups; created if missing')
+    .option('--tables <list>', 'only these tables, separated by commas; default: all')
+    .option('--incremental', 'only cells with a timestamp since the last backup')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action((place: string, folder: string, flags: BackupFlags) =>
       withEngines([{ place }], async ([engine]) => {
         const outcome = await atOneMoment(engine!, place, (readFrom) =>
@@ -138,15 +138,15 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     );
   program
     .command('restore')
-    .description('Puts the tables of a backup into a store or cluster.')
+    .description('Restores the tables of a backup into a store or cluster.')
     .argument('<place>', PLACE)
     .argument('<folder>', 'the folder of backups')
-    .option('--tables <list>', 'only these, with commas between; default: all of the backup')
-    .option('--to <backup>', 'the state of this backup; default: the last one')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .option('--tables <list>', 'only these tables, separated by commas; default: all tables of the backup')
+    .option('--to <backup>', 'restore the state of this backup; default: the last one')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action((place: string, folder: string, flags: BackupFlags) =>
       withEngines([{ place, mayMake: true }], async ([engine]) => {
         const to = flags.to === undefined ? {} : { to: flags.to };
@@ -160,7 +160,7 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .command('backups')
     .description('Lists the backups of a folder.')
     .argument('<folder>', 'the folder of backups')
-    .option('--json', 'the list as JSON')
+    .option('--json', 'print the list as JSON')
     .action(async (folder: string, { json }: { readonly json?: boolean }) => {
       if (json === true) return context.write(`${JSON.stringify(await listBackups(folder))}\n`);
       for (const { name, begun, tables } of await listBackups(folder)) {
@@ -179,14 +179,14 @@ function report(context: CliContext, flags: BackupFlags, { backup, rows, cells }
   else context.write(`backup\t${backup.name}\nrows\t${rows}\ncells\t${cells}\n`);
 }
 
-/** Runs `use` with a checkpoint of an embedded store, so that it sees all tables as they were at one moment. */
+/** Runs `use` with a checkpoint of an embedded store, so that all tables are consistent with each other. */
 async function atOneMoment<T>(
   engine: Engine,
   place: string,
   use: (source: Engine) => Promise<T>,
 ): Promise<T> {
   if (!(engine instanceof EmbeddedEngine)) return use(engine);
-  // Beside the store, so that its files can be linked.
+  // Next to the store, so that files can be hard-linked.
   const folder = await mkdtemp(`${resolve(place)}-backup-`);
   try {
     await engine.checkpoint(join(folder, 'store'));

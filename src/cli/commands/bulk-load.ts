@@ -1,4 +1,4 @@
-/** `rowan bulkload`: files into a table, past log and memory (docs/bulk-load.md). */
+/** `rowan bulkload`: loads files into a table, bypassing WAL and memstore (docs/bulk-load.md). */
 
 import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
@@ -30,38 +30,38 @@ interface BulkFlags extends TsvFlags {
 export function addBulkLoadCommand(program: Command, context: CliContext): void {
   const command = program
     .command('bulkload')
-    .description('Sorts the cells of files and loads them into a table as files, past log and memory.')
+    .description('Sorts the cells of files and loads them into a table as files, bypassing WAL and memstore.')
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .argument('<files...>', 'files, or folders of them')
     .addOption(
       new Option(
         '--format <format>',
-        "rowan export's, sequence files of HBase's Export, HFiles, text, or files of entities",
+        "files of rowan export, sequence files of HBase's Export, HFiles, text, or files of entities",
       )
         .choices(['rowan', 'hbase', 'hfile', 'tsv', 'csv', 'ndjson', 'avro', 'parquet'])
         .makeOptionMandatory(),
     )
     .requiredOption(
       '--folder <folder>',
-      'where cells are sorted; of HBase a folder that its region servers can read and move files from',
+      'where cells are sorted; with HBase, a folder whose files its region servers can read and move',
     )
-    .option('--uri <uri>', 'that folder as the region servers name it; default: file:// and its path')
+    .option('--uri <uri>', 'the folder as region servers name it; default: file:// and its path')
     .addOption(
       new Option('--compression <name>', "of HBase's files")
         .choices(['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD'])
         .default('NONE'),
     );
   tsvFlags(command, false)
-    .option('--create', 'of text: make the table when it is not there')
+    .option('--create', 'for text formats: create the table if it is missing')
     .option('--entities <module>', 'path of the compiled module of the entities that the files hold')
     .option('--entity <name>', "that entity's name")
-    .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'files, or pieces of text, that are sorted at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .option('--name <name>', 'name of the job, by which it can be resumed')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'files, or pieces of text files, sorted in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action((place: string, table: string, files: readonly string[], flags: BulkFlags) =>
       flags.entities === undefined && flags.entity === undefined
         ? withEngines([{ place, mayMake: flags.create === true }], ([engine]) =>
@@ -71,7 +71,7 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
     );
 }
 
-/** How files that hold no entities are read. */
+/** How files without entities are read. */
 function cellsOf(context: CliContext, flags: BulkFlags): Partial<BulkLoadToolOptions> {
   if (flags.format !== 'tsv') return { items: itemsOf(context, flags) };
   return flags.columns === undefined ? {} : { tsv: tsvOptions(context, flags) };
@@ -94,7 +94,7 @@ async function loadEntities(
   const { entities, entity: name } = flags;
   if (entities === undefined || name === undefined) {
     throw new InvalidArgumentError(
-      'Entities need both: --entities, the compiled module, and --entity, the name.',
+      'Files of entities need both --entities (the compiled module) and --entity (the name).',
     );
   }
   const schema = await loadSchema(entities);

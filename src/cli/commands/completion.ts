@@ -1,4 +1,4 @@
-/** `rowan completion bash|zsh|fish`: a script that completes commands and options, made from the program itself. */
+/** `rowan completion bash|zsh|fish`: prints a completion script, generated from the program itself. */
 
 import { type Command, InvalidArgumentError as UsageError } from 'commander';
 import type { CliContext } from '../context.js';
@@ -17,7 +17,7 @@ export function addCompletionCommand(program: Command, context: CliContext): voi
     .action((shell: Shell) => context.write(completionScript(program, shell)));
 }
 
-/** A command with what may follow it. */
+/** A command and the words that may follow it. */
 interface Node {
   /** "schema plan"; empty: rowan itself. */
   readonly path: string;
@@ -41,13 +41,13 @@ function nodesOf(command: Command, path: string): Node[] {
     ...command.options.flatMap(({ long, description }) =>
       long === undefined || long === null ? [] : [{ word: long, about: description }],
     ),
-    { word: '--help', about: 'what can be given' },
+    { word: '--help', about: 'show help' },
   ];
   const inner = command.commands.flatMap((child) => nodesOf(child, `${path} ${child.name()}`.trim()));
   return [{ path, words }, ...inner];
 }
 
-/** Files where no word fits. The words in front that are commands say which node it is. */
+/** Completes file names where no word matches. The preceding command words determine the node. */
 function bash(nodes: readonly Node[]): string {
   const cases = nodes.map(
     ({ path, words }) => `    '${path}') words='${words.map(({ word }) => word).join(' ')}' ;;`,

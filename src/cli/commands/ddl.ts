@@ -42,7 +42,7 @@ export function addDdlCommand(program: Command, context: CliContext): void {
         .default('hbase'),
     )
     .option('--terraform', 'with --engine bigtable: print resources of Terraform')
-    .option('--no-namespaces', 'leave out create_namespace')
+    .option('--no-namespaces', 'omit create_namespace')
     .option('--table <name>', 'only this table; may be repeated', collect)
     .action(async (modulePath: string, options: DdlOptions) => {
       const schema = await loadSchema(modulePath);
@@ -57,19 +57,19 @@ async function print(tables: readonly CreatableTable[], options: DdlOptions): Pr
   if (engine === 'bigtable') {
     if (format !== 'shell')
       throw new InvalidArgumentError(
-        '--engine bigtable prints cbt commands, or with --terraform resources. Leave --format out.',
+        '--engine bigtable prints cbt commands, or with --terraform resources. Omit --format.',
       );
     const { cbtScript, terraformSource } = await import('../../bigtable/statements.js');
     return terraform ? terraformSource(tables) : cbtScript(tables);
   }
-  if (terraform) throw new InvalidArgumentError('--terraform goes with --engine bigtable.');
+  if (terraform) throw new InvalidArgumentError('--terraform requires --engine bigtable.');
   if (format === 'shell') return createScript(tables, { namespaces });
   if (format === 'json') return `${JSON.stringify(tables.map(asJson), null, 2)}\n`;
   return format === 'java' ? javaSource(tables) : typescriptSource(tables);
 }
 
 function collect(name: string, names: readonly string[] | undefined): readonly string[] {
-  if (name === '') throw new UsageError('A table has a name.');
+  if (name === '') throw new UsageError('The name of the table is empty.');
   return [...(names ?? []), name];
 }
 

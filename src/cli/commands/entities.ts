@@ -26,9 +26,9 @@ interface EntityFlags {
 export function addEntityCommands(program: Command, context: CliContext): void {
   const entities = program
     .command('entities')
-    .description('Entities in files of NDJSON, CSV, Avro or Parquet.');
+    .description('Export and import entities as files of NDJSON, CSV, Avro or Parquet.');
   command(entities, 'export', 'Writes the entities of a class into files of a folder.')
-    .argument('<folder>', 'the folder; it is made when it is not there')
+    .argument('<folder>', 'the folder; created if missing')
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>
       withEntity(place, module, name, async (db, entity) => {
         const query = db.repository(entity.target as KeyedClass).find({}, { fullScan: true });
@@ -41,12 +41,9 @@ export function addEntityCommands(program: Command, context: CliContext): void {
         printOutcome(context, flags.json === true, outcome);
       }),
     );
-  command(entities, 'import', 'Puts an entity for each line, record, value or row of files.')
+  command(entities, 'import', 'Puts one entity for each line, record, value or row of the files.')
     .argument('<files...>', 'files, or a folder that the export wrote')
-    .option(
-      '--skip-bad-lines',
-      'count and print lines that are no entity; default: the first ends the command',
-    )
+    .option('--skip-bad-lines', 'count and print invalid lines; default: stop at the first one')
     .action((place: string, module: string, name: string, files: readonly string[], flags: EntityFlags) =>
       withEntity(
         place,
@@ -76,17 +73,17 @@ function command(parent: Command, name: string, description: string): Command {
     .argument('<module>', 'path of the compiled module of the entities')
     .argument('<entity>', "the entity's name")
     .addOption(
-      new Option('--format <format>', 'of the files')
+      new Option('--format <format>', 'format of the files')
         .choices(['ndjson', 'csv', 'avro', 'parquet'])
         .default('ndjson'),
     )
-    .option('--separator <character>', 'between the fields of CSV; default: a comma')
-    .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar');
+    .option('--separator <character>', 'separator of CSV fields; default: a comma')
+    .option('--name <name>', 'name of the job, by which it can be resumed')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar');
 }
 
 function optionsOf({ name, format, separator }: EntityFlags): EntityExportOptions {

@@ -7,17 +7,17 @@ import { withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
 import { PLACE, runOptions } from './tools.js';
 
-/** Commands that run a job for each of some entities, and print what each has counted. */
+/** Commands that run a job for each of several entities and print its counters. */
 
-/** What such a command is. */
+/** The definition of such a command. */
 export interface EntityJob {
   readonly name: string;
   readonly description: string;
-  /** Whether the job is for an entity. */
+  /** Whether the job applies to an entity. */
   chosen(entity: EntitySchema): boolean;
-  /** The error when it is for none. */
+  /** The error if it applies to none. */
   none(entity: string | undefined): Error;
-  /** Exit code 1 when something is left that is not well. */
+  /** Runs the job; returns false for exit code 1. */
   work(
     db: Database,
     entity: EntitySchema,
@@ -39,12 +39,12 @@ export function addEntityJob(parent: Command, context: CliContext, job: EntityJo
     .description(job.description)
     .argument('<entities>', 'path of the compiled module of the entities')
     .argument('<place>', PLACE)
-    .argument('[entity]', 'only of this entity')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--no-progress', 'no progress bar')
-    .option('--json', 'the outcome as JSON')
+    .argument('[entity]', 'only this entity')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--no-progress', 'do not show a progress bar')
+    .option('--json', 'print the result as JSON')
     .action((module: string, place: string, entity: string | undefined, flags: Flags) =>
       runEntityJob(context, job, module, place, entity, flags),
     );

@@ -7,12 +7,12 @@ interface StatusOptions {
   readonly json?: boolean;
 }
 
-/** `rowan hbase status`: how a cluster is. */
+/** `rowan hbase status`: prints the state of a cluster. */
 export function addHBaseCommand(program: Command, context: CliContext): void {
-  const hbase = program.command('hbase').summary('look at an HBase cluster');
+  const hbase = program.command('hbase').summary('show the state of an HBase cluster');
   hbase
     .command('status')
-    .summary('print the masters, the servers with their load, and regions on their way')
+    .summary('print the masters, the servers with their load, and regions in transition')
     .argument(
       '[masters]',
       'host:port,host:port, or the path of an hbase-site.xml; default: the configuration in HBASE_CONF_DIR',
@@ -57,7 +57,9 @@ function report(status: ClusterStatus): string {
   for (const name of status.deadServers) lines.push(`  ${name}  dead`);
   for (const region of status.regionsInTransition) {
     const key = toStringBinary(region.startKey);
-    lines.push(`  region ${region.table},${key} has been on its way for ${Math.round(region.for / 1000)} s`);
+    lines.push(
+      `  region ${region.table},${key} has been in transition for ${Math.round(region.for / 1000)} s`,
+    );
   }
   return `${lines.join('\n')}\n`;
 }

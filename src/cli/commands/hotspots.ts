@@ -8,23 +8,23 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { CliContext } from '../context.js';
 import { loadSchema } from '../load-entities.js';
 
-/** Sample keys from JSON: the values of key parts, or whole rows as HBase prints them. */
+/** Reads sample keys from JSON: values of key parts, or whole rows in HBase's notation. */
 
-/** A row, or the values of a key's parts. */
+/** A row key, or the values of key parts. */
 export type SampleKey = Uint8Array | Readonly<Record<string, unknown>>;
 
 type Conversion = (value: unknown) => unknown;
 
 /**
- * Reads a JSON array, or one JSON value a line.
- * @throws InvalidArgumentError that names the line or the item.
+ * Parses a JSON array, or one JSON value per line.
+ * @throws InvalidArgumentError naming the line or the item.
  */
 export function parseSamples(text: string): unknown[] {
   if (text.trimStart().startsWith('[')) {
     try {
       return JSON.parse(text) as unknown[];
     } catch (cause) {
-      throw new InvalidArgumentError(`The samples are no JSON array: ${(cause as Error).message}.`, {
+      throw new InvalidArgumentError(`The samples are not a JSON array: ${(cause as Error).message}.`, {
         cause,
       });
     }
@@ -35,7 +35,7 @@ export function parseSamples(text: string): unknown[] {
       return [JSON.parse(line) as unknown];
     } catch (cause) {
       throw new InvalidArgumentError(
-        `Line ${i + 1} of the samples is no JSON: ${(cause as Error).message}.`,
+        `Line ${i + 1} of the samples is not JSON: ${(cause as Error).message}.`,
         {
           cause,
         },
@@ -45,9 +45,9 @@ export function parseSamples(text: string): unknown[] {
 }
 
 /**
- * The samples as the layout takes them. Texts stand for dates (ISO), bigints (digits) and bytes (as HBase prints them),
- * numbers for dates (ms) and bigints, where the part's codec takes no texts or numbers. Texts of dictionaries get ids in
- * the order of their appearance.
+ * Converts samples to what the layout accepts. Where a part's codec accepts neither strings nor numbers, strings stand
+ * for dates (ISO), bigints (digits) and bytes (HBase's notation), and numbers for dates (ms) and bigints. Texts of
+ * dictionaries get ids in the order of their appearance.
  */
 export function sampleKeys(layout: KeyLayout, samples: readonly unknown[]): SampleKey[] {
   const conversions = new Map<string, Conversion>();
@@ -56,7 +56,7 @@ export function sampleKeys(layout: KeyLayout, samples: readonly unknown[]): Samp
     if (typeof sample === 'string') return fromStringBinary(sample);
     if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) {
       throw new InvalidArgumentError(
-        `Sample ${i + 1} is ${JSON.stringify(sample)}: give an object of key parts, or a row as text.`,
+        `Sample ${i + 1} is ${JSON.stringify(sample)}: use an object of key parts, or a row as a string.`,
       );
     }
     const values: Record<string, unknown> = { ...sample };
@@ -88,7 +88,7 @@ function idOf(given: Map<unknown, number>, value: unknown): unknown {
   return id;
 }
 
-/** What cannot be converted is left as it is: the codec says what is wrong with it. */
+/** Values that cannot be converted stay as they are, so that the codec reports the error. */
 function converted(convert: Conversion, value: unknown): unknown {
   try {
     return convert(value);
@@ -106,7 +106,7 @@ const CONVERSIONS: readonly Conversion[] = [
   (value) => (typeof value === 'string' ? fromStringBinary(value) : value),
 ];
 
-/** The first conversion whose value the codec takes; none at all leaves the error to the codec. */
+/** The first conversion whose result the codec accepts; if there is none, the codec reports the error. */
 function conversionFor(codec: BaseCodec<unknown>, value: unknown): Conversion {
   const fits = CONVERSIONS.find((convert) => {
     try {
@@ -124,13 +124,13 @@ interface HotspotOptions {
   readonly regions: number | undefined;
 }
 
-/** `rowan hotspots <module> <entity> <samples>`: how sample keys of an entity would fall on regions. */
+/** `rowan hotspots <module> <entity> <samples>`: predicts how sample keys of an entity spread over regions. */
 export function addHotspotsCommand(program: Command, context: CliContext): void {
   program
     .command('hotspots')
     .summary('print how sample keys of an entity would spread over regions')
     .description(
-      'Reads sample keys in the order of their writing and prints how they fall on the regions of the table: keys and ' +
+      'Reads sample keys in the order of their writes and prints how they spread over the regions of the table: keys and ' +
         'share of each, how skewed they are, and what to do. The samples are a JSON array or one JSON object a line, ' +
         "each with the key's parts (dates as ISO texts), or a row as text, as the HBase shell prints it.",
     )
@@ -152,7 +152,7 @@ export function addHotspotsCommand(program: Command, context: CliContext): void 
 function positive(text: string): number {
   const regions = Number(text);
   if (Number.isInteger(regions) && regions >= 1 && regions <= 10_000) return regions;
-  throw new UsageError('Give a whole number from 1 to 10000.');
+  throw new UsageError('It must be a whole number from 1 to 10000.');
 }
 
 function entityOf({ entities }: Schema, name: string): EntitySchema {
@@ -190,7 +190,7 @@ function asJson(entity: EntitySchema, report: HotspotReport): object {
   };
 }
 
-/** Characters of the bar of the fullest region. */
+/** The length of the bar of the fullest region, in characters. */
 const BAR = 40;
 
 function asText(entity: EntitySchema, report: HotspotReport): string {
@@ -208,7 +208,7 @@ function asText(entity: EntitySchema, report: HotspotReport): string {
     `${entity.name} in ${entity.table.descriptor.name}: ${keys} keys over ${regions.length} region${regions.length === 1 ? '' : 's'}`,
     ...lines,
     `fullest over mean ${report.maxOverMean.toFixed(2)}, Gini ${report.gini.toFixed(3)}, hottest ${percent(report.hottestShare)}, ` +
-      `one after the other ${percent(report.burst)}`,
+      `burst ${percent(report.burst)}`,
     ...report.findings.map((finding) => `! ${finding}`),
     '',
   ].join('\n');

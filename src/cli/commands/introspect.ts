@@ -17,11 +17,11 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
   program
     .command('introspect')
     .description(
-      'Prints the TypeScript that declares a live table and its entities, from what its metadata keeps of them, or else from a sample of its rows.',
+      'Prints TypeScript that declares a live table and its entities, from the metadata of the table, or else from a sample of its rows.',
     )
     .argument('<place>', 'the folder of an embedded store, or hbase:host:port,host:port')
     .argument('<table>', 'the table')
-    .option('--sample <rows>', 'rows that are read of a table that Rowan did not write', '1000')
+    .option('--sample <rows>', 'rows to sample from a table that Rowan did not write', '1000')
     .action((place: string, name: string, { sample }: { readonly sample: string }) =>
       withEngines([{ place }], async ([engine]) => {
         const { admin } = engine!;
@@ -45,7 +45,7 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
     );
 }
 
-/** Rows of the beginning and of the end of each region, in all at most as many as are wanted. */
+/** Reads rows from the beginning and the end of each region, `wanted` in total. */
 async function sampleOf(engine: Engine, name: string, wanted: number, regions: number): Promise<Result[]> {
   const table = engine.table(name);
   const each = Math.max(1, Math.floor(wanted / (2 * regions)));
@@ -62,7 +62,7 @@ async function sampleOf(engine: Engine, name: string, wanted: number, regions: n
   return [...found.values()];
 }
 
-/** What the metadata of the table's indexes keeps of them. */
+/** The indexes in the metadata of the table's index table. */
 async function indexesOf({ admin }: Engine, name: string): Promise<StoredIndex[]> {
   const table = indexTableName(name);
   if (!(await admin.tableExists(table))) return [];

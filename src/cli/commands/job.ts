@@ -27,29 +27,31 @@ interface JobFlags {
 }
 
 export function addJobCommands(program: Command, context: CliContext): void {
-  const job = program.command('job').description('Jobs over whole tables.');
+  const job = program.command('job').description('Run jobs over whole tables.');
   job
     .command('run')
-    .description('Runs the job of a module to its end, or goes on with it; with --shard one share of it.')
+    .description(
+      'Runs the job of a module to its end, resuming it if interrupted; with --shard only a share of it.',
+    )
     .argument('<place>', PLACE)
     .argument(
       '<module>',
-      'path of the compiled module: it exports the entities, and "job", which is given the database',
+      'path of the compiled module, which exports the entities, and a function "job" that takes the database',
     )
     .option(
       '--shard <i/n>',
-      'first the splits of this share, from 0/n to n-1/n, then those whose worker is dead',
+      'process first the splits of this share, 0/n to n-1/n, then those whose worker is dead',
     )
     .option(
       '--workers <n>',
-      'on an embedded store: so many threads read and map one copy of it; default: this thread does',
+      'on an embedded store: number of threads that read and map one copy of it; default: no extra threads',
     )
-    .option('--lease <seconds>', 'without a sign of life for so long a worker counts as dead; default 30')
-    .option('--rate <rows>', 'at most so many rows a second, by this process')
-    .option('--parallel <n>', 'splits that this process works at the same time; default 4')
-    .option('--restart', 'from the beginning, whatever was done')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .option('--lease <seconds>', 'a worker without a heartbeat for this long counts as dead; default 30')
+    .option('--rate <rows>', 'limit of this process, in rows per second')
+    .option('--parallel <n>', 'splits that this process works on in parallel; default 4')
+    .option('--restart', 'start over and discard earlier progress')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action(async (place: string, module: string, flags: JobFlags) => {
       const options = optionsOf(flags);
       const exports = await importModule(module);
@@ -76,14 +78,14 @@ function runOne(db: Database, module: string, job: unknown, options: JobRunOptio
     if ('phases' in job) return runJob(db.engine, job as JobDefinition, options);
   }
   throw new InvalidArgumentError(
-    `"job" of ${module} answers no job: return db.job(...).from(...), with what follows it.`,
+    `"job" of ${module} does not return a job. Return db.job(...).from(...) with its further steps.`,
   );
 }
 
 function optionsOf({ shard, lease, restart }: JobFlags): JobRunOptions {
   if (shard !== undefined && restart === true) {
     throw new InvalidArgumentError(
-      '--restart and --shard do not go together: each share would begin the job anew. Run it with --restart once, without --shard, or give the job another name.',
+      '--restart and --shard exclude each other: each share would restart the job. Run it once with --restart and without --shard, or give the job another name.',
     );
   }
   return {
@@ -97,13 +99,13 @@ function workersOf(place: string, { workers, shard }: JobFlags): number | undefi
   if (workers === undefined) return undefined;
   if (isServer(place)) {
     throw new InvalidArgumentError(
-      '--workers is for embedded stores, which one process has. On HBase and Bigtable start several processes with --shard i/n.',
+      '--workers is for embedded stores, which only one process can open. On HBase and Bigtable, start several processes with --shard i/n.',
     );
   }
-  if (shard !== undefined) throw new InvalidArgumentError('--workers and --shard do not go together.');
+  if (shard !== undefined) throw new InvalidArgumentError('--workers and --shard exclude each other.');
   const count = wholeNumber('--workers', workers);
   if (count >= 1 && count <= MOST_WORKERS) return count;
-  throw new InvalidArgumentError(`--workers is a number from 1 to ${MOST_WORKERS}, not ${workers}.`);
+  throw new InvalidArgumentError(`--workers takes a number from 1 to ${MOST_WORKERS}, not ${workers}.`);
 }
 
 function shardOf(text: string): { readonly index: number; readonly count: number } {
@@ -111,7 +113,7 @@ function shardOf(text: string): { readonly index: number; readonly count: number
   if (index !== undefined && Number(index) < Number(count)) {
     return { index: Number(index), count: Number(count) };
   }
-  throw new InvalidArgumentError(`--shard takes i/n with i from 0 below n, as in 0/4, not "${text}".`);
+  throw new InvalidArgumentError(`--shard takes i/n with i from 0 to n-1, as in 0/4, not "${text}".`);
 }
 
 /**

@@ -1,4 +1,4 @@
-/** `rowan key encode|decode` and `rowan cell encode|decode`: what stands in rows and cells, without a table. */
+/** `rowan key encode|decode` and `rowan cell encode|decode`: convert rows and cells, without a table. */
 
 import { type Command, Option } from 'commander';
 import { fromHex, fromStringBinary, toHex, toStringBinary } from '../../bytes/index.js';
@@ -21,7 +21,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
   const key = program.command('key').description('Encode and decode row keys of an entity.');
   withForm(key.command('decode'))
     .description(
-      'Prints the parts of a row key as JSON: dates as ISO texts, bigints as digits, bytes as the shell has them.',
+      'Prints the parts of a row key as JSON: dates as ISO strings, bigints as digits, bytes in the notation of the HBase shell.',
     )
     .argument('<module>', MODULE)
     .argument('<entity>', "the entity's name")
@@ -32,7 +32,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
       context.write(`${JSON.stringify(parts, (_, value) => plain(value))}\n`);
     });
   withForm(key.command('encode'))
-    .description('Prints the row of the parts of a key.')
+    .description('Prints the row key of some key parts.')
     .argument('<module>', MODULE)
     .argument('<entity>', "the entity's name")
     .argument('<parts>', `a JSON object of the key's parts, '{"id":"c1"}'`)
@@ -59,7 +59,10 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .argument('<module>', MODULE)
     .argument('<entity>', "the entity's name")
     .argument('<property>', 'the property of the column')
-    .argument('<value>', 'the value as JSON: dates as ISO texts, bigints as texts of digits, bytes as base64')
+    .argument(
+      '<value>',
+      'the value as JSON: dates as ISO strings, bigints as strings of digits, bytes as base64',
+    )
     .action(async (module: string, name: string, property: string, value: string, { as }: Flags) => {
       const { column, entity } = await columnOf(module, name, property);
       const given = entity.mapper.fromPlain(nested(column, jsonOf(value)) as Record<string, JsonValue>);
@@ -69,7 +72,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
 
 function withForm(command: Command): Command {
   return command.addOption(
-    new Option('--as <form>', 'the form of bytes: as the shell prints them, hex or base64')
+    new Option('--as <form>', 'the notation of bytes: that of the HBase shell, hex or base64')
       .choices(['shell', 'hex', 'base64'])
       .default('shell'),
   );
@@ -95,7 +98,7 @@ async function columnOf(
   if (column?.kind === 'column' || column?.kind === 'counter') return { entity, column };
   const known = entity.columns.filter(({ kind }) => kind === 'column' || kind === 'counter');
   throw new InvalidArgumentError(
-    `${name} has no column of one cell "${property}". It has ${known.map((each) => each.property).join(', ')}.`,
+    `${name} has no single-cell column "${property}". It has ${known.map((each) => each.property).join(', ')}.`,
   );
 }
 
@@ -117,14 +120,14 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new InvalidArgumentError(`${text} is no JSON: ${(cause as Error).message}.`, { cause });
+    throw new InvalidArgumentError(`${text} is not JSON: ${(cause as Error).message}.`, { cause });
   }
 }
 
 function bytesOf(text: string, form: Form): Uint8Array {
   if (form === 'shell') return fromStringBinary(text);
   const isRight = form === 'hex' ? /^(?:[0-9a-fA-F]{2})*$/ : /^[A-Za-z0-9+/]*={0,2}$/;
-  if (!isRight.test(text)) throw new InvalidArgumentError(`"${text}" is no ${form}.`);
+  if (!isRight.test(text)) throw new InvalidArgumentError(`"${text}" is not valid ${form}.`);
   return form === 'hex' ? fromHex(text.toLowerCase()) : Buffer.from(text, 'base64');
 }
 

@@ -1,4 +1,4 @@
-/** `rowan lint <module>`: declarations against rules of thumb (docs/lint.md). */
+/** `rowan lint <module>`: checks declarations for common design faults (docs/lint.md). */
 
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
@@ -19,17 +19,17 @@ export function addLintCommand(program: Command, context: CliContext): void {
   program
     .command('lint')
     .description(
-      'Holds the declarations of a module against rules of thumb: families, names, keys that make hot regions, versions, ' +
-        'times to live. Exit code 1 when there is a warning.',
+      'Checks the declarations of a module for common design faults: families, names, keys that make hot regions, versions, ' +
+        'times to live. Exit code 1 on a warning.',
     )
     .argument('<module>', 'path of the compiled module that exports the entities')
     .option(
       '--sample <entity=file>',
-      'real rows of an entity as JSON, in the order of their writing; may be repeated',
+      'real rows of an entity as JSON, in the order of their writes; may be repeated',
       (sample: string, all: readonly string[]) => [...all, sample],
       [],
     )
-    .option('--suppressions <file>', 'what is meant: JSON, a list of { code, place, reason }')
+    .option('--suppressions <file>', 'findings to ignore: JSON, a list of { code, place, reason }')
     .option('--strict', 'exit code 1 for hints too')
     .option('--json', 'as JSON')
     .action(async (module: string, flags: LintFlags) => {
@@ -42,7 +42,7 @@ export function addLintCommand(program: Command, context: CliContext): void {
       const bad = findings.filter(({ severity }) => severity === 'warning' || flags.strict === true).length;
       if (bad > 0) {
         throw new InvalidArgumentError(
-          `${bad} of ${findings.length} findings stand against the declarations. Mend them, or say in a file of --suppressions why they are meant.`,
+          `${bad} of ${findings.length} findings must be resolved. Correct the declarations, or list intended ones with a reason in a --suppressions file.`,
         );
       }
     });
@@ -58,7 +58,7 @@ function samplesOf(
       const entity = schema.entities.find((each) => each.name === name);
       if (entity === undefined) {
         throw new InvalidArgumentError(
-          `--sample is ENTITY=FILE, of one of ${schema.entities.map((each) => each.name).join(', ')}; not "${sample}".`,
+          `--sample takes ENTITY=FILE with one of ${schema.entities.map((each) => each.name).join(', ')}; not "${sample}".`,
         );
       }
       const rows = parseSamples(textOf(file!)) as Parameters<typeof entity.mapper.fromPlain>[0][];

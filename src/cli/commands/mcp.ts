@@ -6,22 +6,22 @@ import { databaseAt, isServer, openEngine, requireStore } from '../databases.js'
 import { loadSchema } from '../load-entities.js';
 import { signalled } from '../signals.js';
 
-/** Milliseconds after which what another process has written to the store is shown. */
+/** How often, in ms, changes by another process become visible. */
 const REFRESH = 1000;
 
 /** `rowan mcp <place> [module]`: the reads of the studio for an assistant, over standard input and output (docs/mcp.md). */
 export function addMcpCommand(program: Command, context: CliContext): void {
   program
     .command('mcp')
-    .summary('let an assistant read a store or cluster, by its entities')
+    .summary('let an assistant read a store or cluster through its entities')
     .description(
       'Speaks the Model Context Protocol over standard input and output: tools that list entities, describe keys, explain ' +
-        'and run queries with limits, sample, lint and size. It only reads, also beside the process that has the store, and ' +
-        'ends with its input, at SIGTERM and SIGINT. It needs the package @modelcontextprotocol/sdk.',
+        'and run queries with limits, sample, lint and size. It only reads, even while another process has the store open, and ' +
+        'ends at the end of its input, SIGTERM or SIGINT. It needs the package @modelcontextprotocol/sdk.',
     )
     .argument(
       '<place>',
-      'the folder of an embedded store, hbase:host:port of the masters of an HBase, or bigtable:project/instance',
+      'the folder of an embedded store, hbase:host:port,host:port (HBase masters), or bigtable:project/instance',
     )
     .argument('[module]', 'path of the compiled module that exports the entities')
     .action((place: string, module: string | undefined) => run(place, module, context));
@@ -50,7 +50,7 @@ async function run(place: string, module: string | undefined, context: CliContex
   }
 }
 
-/** A store that is only looked at stays free for the process that writes. */
+/** Opens a store for reading only, so that another process can write to it. */
 async function openToRead(place: string, module: string | undefined): Promise<Database> {
   const entities =
     module === undefined ? [] : (await loadSchema(module)).entities.map(({ target }) => target);

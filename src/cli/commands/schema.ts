@@ -1,4 +1,4 @@
-/** `rowan schema diff|plan|apply|check|history`: the life of a schema (docs/schema.md). */
+/** `rowan schema diff|plan|apply|check|history`: manages the schema of tables (docs/schema.md). */
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -42,9 +42,9 @@ interface ApplyFlags extends PlanFlags {
 export function addSchemaCommand(program: Command, context: CliContext): void {
   const schema = program
     .command('schema')
-    .description('Hold declarations against tables, plan what brings the tables in line, and do it.');
+    .description('Compare declarations with tables, plan the changes of the tables, and apply them.');
   planning(schema.command('diff'))
-    .description('Prints what is not as declared; exit code 1 when something is.')
+    .description('Prints the differences between tables and declarations; exit code 1 if there are any.')
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
     .action((module: string, place: string, flags: PlanFlags) =>
@@ -56,7 +56,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     );
   planning(schema.command('plan'))
     .description(
-      'Prints the steps that bring the tables in line, each with its class and why. Changes nothing.',
+      'Prints the steps that make the tables match the declarations, each with its class and reason. Changes nothing.',
     )
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
@@ -65,24 +65,24 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
     );
   planning(schema.command('apply'))
     .description(
-      'Applies the plan, under a lock, and keeps it in the history. Steps that lose data, need the table disabled or ' +
-        'change what is read wait for --allow. On HBase it only prints the plan without --yes.',
+      'Applies the plan under the schema lock and records it in the history. Steps that lose data, need the table disabled or ' +
+        'change what is read require --allow. On HBase it only prints the plan, unless --yes is given.',
     )
     .argument('<module>', MODULE)
     .argument('<place>', PLACE)
-    .option('--yes', 'apply it on HBase')
+    .option('--yes', 'apply the plan on HBase')
     .option('--dry-run', 'only print the plan')
-    .option('--expect <checksum>', 'only the plan of this checksum')
+    .option('--expect <checksum>', 'refuse any plan but the one with this checksum')
     .option('--no-compact', 'leave major compactions to the server')
-    .option('--wait <ms>', "milliseconds to wait for another one's lock; default 60000")
+    .option('--wait <ms>', 'milliseconds to wait for the lock of another process; default 60000')
     .action((module: string, place: string, flags: ApplyFlags) =>
       withSchema(module, place, (tools) => apply(tools, place, flags, context)),
     );
   planning(schema.command('check'))
-    .description('Holds the declarations against a snapshot in the repository; exit code 1 when they differ.')
+    .description('Compares the declarations with a snapshot in the repository; exit code 1 if they differ.')
     .argument('<module>', MODULE)
     .argument('<file>', 'the snapshot')
-    .option('--snapshot', 'write the file anew')
+    .option('--snapshot', 'write a new snapshot')
     .action((module: string, file: string, flags: PlanFlags & { snapshot?: boolean }) =>
       check(module, file, flags, context),
     );
@@ -135,7 +135,7 @@ function differs({ steps, contradictions }: SchemaPlan): boolean {
 }
 
 function summary({ steps, contradictions }: SchemaPlan): string {
-  return `Not as declared: ${steps.length} steps, ${contradictions.length} contradictions.`;
+  return `Tables differ from the declarations: ${steps.length} steps, ${contradictions.length} contradictions.`;
 }
 
 async function apply(
@@ -146,7 +146,8 @@ async function apply(
 ): Promise<void> {
   if (flags.dryRun === true || (isServer(place) && flags.yes !== true)) {
     print(context, await tools.plan(pruning(flags)), flags);
-    if (flags.dryRun !== true) context.writeError('Nothing was done. Give --yes to apply it.\n');
+    if (flags.dryRun !== true)
+      context.writeError('Nothing was applied. Run it with --yes to apply the plan.\n');
     return;
   }
   const { plan, done, held } = await tools.apply({
@@ -165,7 +166,7 @@ async function apply(
     return;
   }
   for (const step of held) context.write(`held ${step.id}  waits for --allow ${allowanceOf(step)}\n`);
-  if (plan.steps.length === 0) context.write('Everything is as declared.\n');
+  if (plan.steps.length === 0) context.write('Tables match the declarations.\n');
 }
 
 async function check(
@@ -181,36 +182,38 @@ async function check(
     return;
   }
   if (before === undefined) {
-    throw new InvalidArgumentError(`There is no snapshot ${file}. Write it with --snapshot, and commit it.`);
+    throw new InvalidArgumentError(
+      `The snapshot ${file} does not exist. Write it with --snapshot and commit it.`,
+    );
   }
   const found = await checkSnapshot(declared, systemTables, before, pruning(flags));
   const { undeclared, differences, same, complete } = found;
-  // A plan without a step says that all is as declared.
+  // A plan without steps prints that tables match.
   if (same || differs(found) || flags.format !== 'text') print(context, found, flags);
   if (flags.format === 'text') context.write(describeSnapshotDifferences(differences));
   if (!complete) {
     context.writeError(
-      `${file} was written by an earlier release and says nothing of indexes, summaries, relations and required columns. Write it anew with --snapshot.\n`,
+      `${file} was written by an earlier release, without indexes, summaries, relations and required columns. Write a new one with --snapshot.\n`,
     );
   }
   for (const name of undeclared)
-    context.writeError(`Table "${name}" is in the snapshot and not declared any more.\n`);
+    context.writeError(`Table "${name}" is in the snapshot but no longer declared.\n`);
   if (!same) {
     refuse(
       context,
-      `The declarations are not those of ${file}. If the change is meant, write it anew with --snapshot and commit it.`,
+      `The declarations differ from ${file}. If the change is intended, write a new snapshot with --snapshot and commit it.`,
     );
   }
 }
 
-/** A difference is what the command was asked for, and no error: it says so, and ends with exit code 1. */
+/** A difference is a result of the command, not an error: prints it and ends with exit code 1. */
 function refuse(context: CliContext, message: string): never {
   context.writeError(`${message}\n`);
   throw new CliExit(1);
 }
 
 function asText(entries: readonly ReadPlanRecord[]): string {
-  if (entries.length === 0) return 'No plan was applied here.\n';
+  if (entries.length === 0) return 'No plan has been applied.\n';
   const lines = entries.flatMap(({ number, plan, state, begun, by, steps, held, error, intact }) => [
     `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
     ...steps.map(({ id, class: kind }) => `    ${id}  [${kind}]`),

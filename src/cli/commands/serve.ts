@@ -22,27 +22,34 @@ interface ServeFlags {
 
 const ZOOKEEPER = '127.0.0.1:2181';
 
-/** `rowan serve <folder>`: a store behind HBase's own protocol, until SIGTERM or SIGINT (docs/server.md). */
+/** `rowan serve <folder>`: serves a store by HBase's protocol until SIGTERM or SIGINT (docs/server.md). */
 export function addServeCommand(program: Command, context: CliContext): void {
   program
     .command('serve')
     .summary("serve an embedded store by HBase's own protocol")
     .description(
-      "Answers HBase's clients (Java, HBase's shell, other languages, and connect of this package) from an embedded store, " +
-        'as registry, master and region server in one process. It ends at SIGTERM and SIGINT: calls under way are answered, and the ' +
-        'store is closed.',
+      "Serves HBase clients (Java, HBase's shell, other languages, and connect of this package) from an embedded store, " +
+        'as registry, master and region server in one process. At SIGTERM or SIGINT it answers the calls in progress and closes the ' +
+        'store.',
     )
     .argument('<folder>', 'the folder of an embedded store')
-    .option('--listen <address>', 'host:port; port 0 takes a free one', '127.0.0.1:16020')
-    .option('--zookeeper [address]', `answer what clients ask ZooKeeper, at ${ZOOKEEPER} or another address`)
-    .option('--announce <address>', 'host or host:port by which clients are told to come')
-    .option('--create', 'make the store when it is not there')
+    .option(
+      '--listen <address>',
+      'address to listen at, host:port; port 0 chooses a free one',
+      '127.0.0.1:16020',
+    )
+    .option(
+      '--zookeeper [address]',
+      `also answer clients' ZooKeeper requests, at ${ZOOKEEPER} or another address`,
+    )
+    .option('--announce <address>', 'host or host:port that clients are told to connect to')
+    .option('--create', 'create the store if it is missing')
     .option('--read-only', 'refuse every write')
-    .option('--tls-cert <file>', 'speak TLS with this certificate (PEM), and --tls-key')
+    .option('--tls-cert <file>', 'use TLS with this certificate (PEM); requires --tls-key')
     .option('--tls-key <file>', 'the key of the certificate (PEM)')
-    .option('--tls-ca <file>', 'clients show certificates that one of these has signed (PEM)')
-    .option('--users <file>', 'who may come and what they may do, as JSON (docs/server.md)')
-    .option('--insecure', 'listen where other machines reach it, with nobody asked who they are')
+    .option('--tls-ca <file>', 'require client certificates signed by one of these (PEM)')
+    .option('--users <file>', 'the users and their permissions, as JSON (docs/server.md)')
+    .option('--insecure', 'allow to listen at an address that other machines reach, without authentication')
     .action((folder: string, flags: ServeFlags) => run(folder, flags, context));
 }
 
@@ -52,7 +59,7 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
     import('../../store/engine.js'),
     import('../../server/server.js'),
   ]);
-  // A signal that comes while the store is opened ends it as well.
+  // Registered first, so that a signal during opening is not lost.
   const signal = signalled();
   const store = await openEmbedded(folder, { createIfMissing: flags.create === true });
   try {
@@ -60,9 +67,9 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
     try {
       context.write(`rowan ${packageVersion()} serves ${folder} at ${server.endpoint}\n`);
       if (server.zookeeperEndpoint !== undefined)
-        context.write(`ZooKeeper's questions are answered at ${server.zookeeperEndpoint}\n`);
+        context.write(`ZooKeeper requests are answered at ${server.zookeeperEndpoint}\n`);
       const name = await signal.came;
-      context.write(`${name}: the server ends\n`);
+      context.write(`${name}: the server is stopping\n`);
     } finally {
       await server.close();
     }
@@ -75,7 +82,9 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
 function optionsOf(flags: ServeFlags): ServeOptions {
   const { zookeeper, listen, announce, readOnly, insecure, tlsCert, tlsKey, tlsCa, users } = flags;
   if ((tlsCert === undefined) !== (tlsKey === undefined) || (tlsCa !== undefined && tlsCert === undefined)) {
-    throw new InvalidArgumentError('--tls-cert and --tls-key go together, and --tls-ca with them.');
+    throw new InvalidArgumentError(
+      '--tls-cert and --tls-key require each other, and --tls-ca requires both.',
+    );
   }
   return {
     ...(tlsCert !== undefined &&
@@ -103,15 +112,20 @@ function contentOf(file: string): Buffer {
   }
 }
 
-/** @throws InvalidArgumentError for a file of secrets that others may read, or that is no JSON. */
+/**
+ * Reads the users file.
+ * @throws InvalidArgumentError when other users can read its secrets, or it is not JSON.
+ */
 function usersOf(file: string): ServedUsers {
   const text = contentOf(file).toString();
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) {
-    throw new InvalidArgumentError(`"${file}" has secrets, and others may read it: chmod 600 ${file}.`);
+    throw new InvalidArgumentError(
+      `"${file}" contains secrets, but other users can read it. Run: chmod 600 ${file}`,
+    );
   }
   try {
     return JSON.parse(text) as ServedUsers;
   } catch (cause) {
-    throw new InvalidArgumentError(`"${file}" is no JSON: ${(cause as Error).message}.`, { cause });
+    throw new InvalidArgumentError(`"${file}" is not JSON: ${(cause as Error).message}.`, { cause });
   }
 }

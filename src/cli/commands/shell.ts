@@ -15,9 +15,9 @@ import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 import { sampleKeys } from './hotspots.js';
 
-/** What rows mean to the shell, by the declarations of a module (`--entities`). */
+/** Decodes rows and keys in the shell by the declarations of a module (`--entities`). */
 
-/** The key of a hash that names an entity, where several have parts of the same names. */
+/** The hash key that names the entity, needed if several have parts with the same names. */
 const ENTITY = 'ENTITY';
 
 export class SchemaView implements EntityView {
@@ -50,7 +50,7 @@ export class SchemaView implements EntityView {
     }
   }
 
-  /** The entity whose key has these parts: all of them, or with `whole` false some. */
+  /** The entity whose key has exactly these parts; with `whole` false, at least these. */
   private keyOf(
     table: string,
     key: RubyHash,
@@ -75,12 +75,12 @@ export class SchemaView implements EntityView {
   private unfit(table: string, names: readonly string[], fitting: readonly EntitySchema[]): string {
     if (fitting.length > 1) {
       const which = fitting.map(({ name }) => name).join(', ');
-      return `Keys of ${which} have the parts ${names.join(', ')}. Say which: ENTITY => '${fitting[0]!.name}'.`;
+      return `Keys of ${which} have the parts ${names.join(', ')}. Name one: ENTITY => '${fitting[0]!.name}'.`;
     }
     const keys = this.entitiesOf(table).map(
       ({ name, key }) => `${name} { ${key.parts.map((part) => part.name).join(', ')} }`,
     );
-    return `No key of table ${table} has the parts ${names.join(', ')}. There are: ${keys.join('; ') || 'none'}.`;
+    return `No key of table ${table} has the parts ${names.join(', ')}. Its keys are: ${keys.join('; ') || 'none'}.`;
   }
 
   private entitiesOf(table: string): readonly EntitySchema[] {
@@ -93,7 +93,7 @@ function nameOf(key: RubyValue): string {
   return key instanceof RubySymbol ? key.name : toText(toS(key));
 }
 
-/** A value of Ruby as key codecs take it: safe integers as numbers. */
+/** Converts a Ruby value to what key codecs accept: safe integers become numbers. */
 function plain(value: RubyValue): unknown {
   if (typeof value === 'bigint') {
     const number = Number(value);
@@ -103,7 +103,7 @@ function plain(value: RubyValue): unknown {
   return toText(toS(value));
 }
 
-/** Milliseconds after which a store in use shows what is new. */
+/** How often, in ms, changes by another process become visible. */
 const REFRESH = 250;
 
 interface ShellFlags {
@@ -112,22 +112,22 @@ interface ShellFlags {
   readonly entities?: string;
 }
 
-/** `rowan shell <place> [script]`: HBase's shell, on either engine (docs/shell.md). */
+/** `rowan shell <place> [script]`: HBase's shell for either engine (docs/shell.md). */
 export function addShellCommand(program: Command, context: CliContext): void {
   program
     .command('shell')
-    .summary("run the commands of HBase's shell, from a script or typed")
+    .summary('run HBase shell commands, from a script or interactively')
     .description(
-      "Reads the commands of HBase's shell as they are written there, and prints what it prints. With a script it runs " +
-        'that, else what is typed.',
+      "Runs the commands of HBase's shell with the same syntax and the same output, from a script or " +
+        'interactively.',
     )
     .argument('<place>', 'the folder of an embedded store, or hbase:host:port,host:port')
     .argument('[script]', 'path of a script')
-    .option('-n, --noninteractive', 'end at the first error, with exit code 1')
-    .option('--create', 'make the store when it is not there')
+    .option('-n, --noninteractive', 'stop at the first error, with exit code 1')
+    .option('--create', 'create the store if it is missing')
     .option(
       '--entities <module>',
-      'say what rows are, and take keys by their parts; the path of a compiled module',
+      'path of a compiled module, to decode rows and to take keys by their parts',
     )
     .action((place: string, script: string | undefined, flags: ShellFlags) =>
       withEngines(

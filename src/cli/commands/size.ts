@@ -22,23 +22,23 @@ import { loadSchema } from '../load-entities.js';
 import { parseSamples } from './hotspots.js';
 
 /**
- * What a table will weigh: a sample is written with the real codecs into a store that is thrown away, under each encoding
- * and compression, and what it weighs there is multiplied (HBase book, "Table schema rules of thumb" and sizing).
+ * Estimates the size of a table: a sample is written with the real codecs into a temporary store under each encoding
+ * and compression, and the measured size is multiplied (HBase book, "Table schema rules of thumb" and sizing).
  */
 
 const GIB = 2 ** 30;
-/** Bytes of a region to aim at. */
+/** The target size of a region, in bytes. */
 export const REGION_BYTES = 10 * GIB;
 const FLUSH_BYTES = 128 * 2 ** 20;
-/** Of the heap, for memstores (`hbase.regionserver.global.memstore.size`); they are half full on average. */
+/** The share of the heap for memstores (`hbase.regionserver.global.memstore.size`); they are half full on average. */
 const MEMSTORE_SHARE = 0.4;
 const FILL = 0.5;
-/** Of an HBase KeyValue, besides row, family, qualifier and value: lengths, timestamp and type. */
+/** Fixed bytes of an HBase KeyValue besides row, family, qualifier and value: lengths, timestamp and type. */
 const CELL_OVERHEAD = 20;
-/** A server serves about so much of a disk (HBase book, quoting Hofhansl). */
+/** The disk space that one server serves (HBase book, quoting Hofhansl). */
 const SERVER_BYTES = 6 * 2 ** 40;
 
-/** What is tried, besides what is declared. */
+/** Variants that are measured besides the declared one. */
 const VARIANTS: readonly (readonly [Compression, DataBlockEncoding])[] = [
   ['NONE', 'NONE'],
   ['NONE', 'FAST_DIFF'],
@@ -53,7 +53,7 @@ const VARIANTS: readonly (readonly [Compression, DataBlockEncoding])[] = [
 export interface SizeQuestion {
   readonly entity: EntitySchema;
   readonly samples: readonly Readonly<Record<string, unknown>>[];
-  /** Rows expected. */
+  /** Expected number of rows. */
   readonly rows: number;
   readonly servers: number;
 }
@@ -61,7 +61,7 @@ export interface SizeQuestion {
 export interface SizeVariant {
   /** `declared`, or "ZSTD FAST_DIFF". */
   readonly name: string;
-  /** Undefined: the codec is an optional package that is not installed. */
+  /** Undefined if the codec is in an optional package that is not installed. */
   readonly bytesPerRow: number | undefined;
 }
 
@@ -73,26 +73,30 @@ export interface SizeReport {
   readonly keyBytes: number;
   readonly cellsPerRow: number;
   readonly valueBytesPerRow: number;
-  /** As HBase has it in memory and on the wire: each cell with its row, names and time. */
+  /** The size in HBase's memory and on the wire, where each cell repeats row, names and timestamp. */
   readonly rawBytesPerRow: number;
   readonly variants: readonly SizeVariant[];
-  /** On disk as declared, one copy. */
+  /** Size on disk as declared, one replica. */
   readonly totalBytes: number;
   readonly regions: number;
   readonly regionsPerServer: number;
-  /** Heap of a server so that the memstores of its regions fit, if all of them are written to. */
+  /** The heap of a server in which the memstores of its regions fit if all are being written to. */
   readonly heapBytesPerServer: number;
-  /** Servers that the disk alone asks for. */
+  /** The number of servers that the disk space alone requires. */
   readonly leastServers: number;
-  /** As the shell prints them. */
+  /** In the notation of the HBase shell. */
   readonly splitPoints: readonly string[];
 }
 
-/** @throws InvalidArgumentError when there are too few samples to tell a row's share from a file's own bytes. */
+/**
+ * Computes the estimate.
+ * @throws InvalidArgumentError when there are too few samples to separate the size of rows from the fixed size of a
+ * file.
+ */
 export async function sizeReport({ entity, samples, rows, servers }: SizeQuestion): Promise<SizeReport> {
   if (samples.length < 2) {
     throw new InvalidArgumentError(
-      `The sample of ${entity.name} has ${samples.length} rows; give 2 or more, 1000 if you can.`,
+      `The sample of ${entity.name} has ${samples.length} rows. Use at least 2, better 1000.`,
     );
   }
   const written = samples.map((sample) => {
@@ -169,13 +173,13 @@ async function measure(entity: EntitySchema, written: readonly Written[]): Promi
   }
 }
 
-/** A row's share of the files: what all rows weigh over what one weighs, so that a file's own bytes do not count. */
+/** The size of a row: the difference between all rows and one row, so that the fixed size of a file does not count. */
 async function weighFiles(
   engine: Engine,
   families: readonly FamilyDescriptor[],
   written: readonly Written[],
 ): Promise<number> {
-  // Which rows have expired, and which versions are over, is not asked here.
+  // Expiry and version limits are ignored in the estimate.
   const kept = families.map((family) => ({ ...family, ttl: 'FOREVER' as const }));
   const weights: number[] = [];
   for (const rows of [written.slice(0, 1), written]) {
@@ -201,7 +205,9 @@ function withoutLife(mutation: RowMutation): RowMutation {
   return mutation.ttl === undefined ? mutation : mutation.setTtl(undefined);
 }
 
-/** `rowan size <module>`: what tables will weigh, from a sample and the rows that are expected (docs/introspect.md). */
+/**
+ * `rowan size <module>`: estimates the size of tables from a sample and the expected number of rows (docs/introspect.md).
+ */
 
 interface SizeFlags {
   readonly rows: string;
@@ -213,13 +219,13 @@ export function addSizeCommand(program: Command, context: CliContext): void {
   program
     .command('size')
     .description(
-      'Writes a sample of an entity with the real codecs, each encoding and compression, and reckons bytes, regions, ' +
-        'split points and heap for the rows that are expected.',
+      'Writes a sample of an entity with the real codecs, each encoding and compression, and estimates bytes, regions, ' +
+        'split points and heap for the expected number of rows.',
     )
     .argument('<module>', 'path of the compiled module that exports the entities')
     .argument('<entity>', "the entity's name")
-    .argument('<samples>', 'path of the samples: entities as JSON, an array or one a line')
-    .requiredOption('--rows <n>', 'rows that are expected: 1000000000, 1e9')
+    .argument('<samples>', 'path of the samples: entities as JSON, an array or one per line')
+    .requiredOption('--rows <n>', 'expected number of rows: 1000000000, 1e9')
     .option('--servers <n>', 'region servers', '3')
     .option('--json', 'as JSON')
     .action(async (module: string, name: string, file: string, flags: SizeFlags) => {
@@ -257,7 +263,7 @@ function positive(flag: string, text: string): number {
 }
 
 function asText(report: SizeReport): string {
-  const table = new Table({ head: ['', 'bytes a row', 'in all'], style: { head: [], border: [] } });
+  const table = new Table({ head: ['', 'bytes per row', 'total'], style: { head: [], border: [] } });
   for (const { name, bytesPerRow } of report.variants) {
     table.push(
       bytesPerRow === undefined
@@ -267,9 +273,9 @@ function asText(report: SizeReport): string {
   }
   const lines = [
     `${report.entity} in ${report.table}: ${report.sampled} rows sampled, ${report.rows} expected`,
-    `key ${report.keyBytes.toFixed(1)} bytes, ${report.cellsPerRow.toFixed(1)} cells a row, values ${report.valueBytesPerRow.toFixed(1)} bytes, raw ${report.rawBytesPerRow.toFixed(1)} bytes a row`,
+    `key ${report.keyBytes.toFixed(1)} bytes, ${report.cellsPerRow.toFixed(1)} cells per row, values ${report.valueBytesPerRow.toFixed(1)} bytes, raw ${report.rawBytesPerRow.toFixed(1)} bytes per row`,
     table.toString(),
-    `As declared ${bytesText(report.totalBytes)} on disk, one copy: ${report.regions} regions of ${bytesText(REGION_BYTES)}, ${report.regionsPerServer} a server, ${bytesText(report.heapBytesPerServer)} of heap for their memstores if all are written to; the disk alone asks for ${report.leastServers} servers.`,
+    `As declared ${bytesText(report.totalBytes)} on disk, one copy: ${report.regions} regions of ${bytesText(REGION_BYTES)}, ${report.regionsPerServer} per server, ${bytesText(report.heapBytesPerServer)} of heap for their memstores if all are written to; the disk space alone needs ${report.leastServers} servers.`,
   ];
   if (report.splitPoints.length > 0) lines.push(`split at ${report.splitPoints.join(' ')}`);
   return `${lines.join('\n')}\n`;

@@ -19,13 +19,13 @@ import { CellType } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { lookedAt } from '../databases.js';
 
-/** What `rowan store dump-wal` and `dump-file` print. */
+/** The output of `rowan store dump-wal` and `dump-file`. */
 
 type Print = (line: string) => void;
 
 /**
- * Prints each write of the log, oldest first.
- * @throws CorruptionError naming file and offset where the log is damaged.
+ * Prints each write of the WAL, oldest first.
+ * @throws CorruptionError naming file and offset where the WAL is damaged.
  */
 export function dumpLog(folder: string, print: Print): void {
   const files = new NodeFileSystem();
@@ -59,10 +59,10 @@ export function dumpLog(folder: string, print: Print): void {
   );
   print(`${records} records in ${segments.length} segments.`);
   if (torn)
-    print(`Torn end: ${torn.bytes} bytes from ${torn.offset} of ${torn.file} were never acknowledged.`);
+    print(`Incomplete end: ${torn.bytes} bytes from ${torn.offset} of ${torn.file} were never acknowledged.`);
 }
 
-/** Prints what is known of a sorted file, and its cells. */
+/** Prints the properties of a sorted file, and its cells. */
 export async function dumpFile(
   folder: string,
   name: string,
@@ -102,18 +102,18 @@ function typeName(type: number): string {
   return Object.entries(CellType).find(([, code]) => code === type)?.[0] ?? `type ${type}`;
 }
 
-/** Enough of a value to know it by. */
+/** The beginning of a value, enough to recognize it. */
 function shortened(value: Uint8Array): string {
   const text = toStringBinary(value.subarray(0, 60));
   return value.length > 60 ? `${text}… (${value.length} bytes)` : text;
 }
 
-/** `rowan store …`: looks into an embedded store, for support. */
+/** `rowan store …`: inspects and repairs an embedded store, for support. */
 
 export function addStoreCommand(program: Command, context: CliContext): void {
   const store = program
     .command('store')
-    .description('Look into an embedded store: sizes, damage, what its files hold.');
+    .description('Inspect, verify, compact and repair an embedded store.');
   store
     .command('stats')
     .description('Sizes and counts of tables, regions and families.')
@@ -122,12 +122,12 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .action((folder: string, options: { json?: boolean }) => stats(folder, options.json ?? false, context));
   store
     .command('verify')
-    .description('Reads every file whole and checks it; exit code 1 when something is wrong.')
+    .description('Reads and checks every file completely; exit code 1 if any is damaged.')
     .argument('<folder>', 'the folder of the store')
     .action((folder: string) => verify(folder, context));
   store
     .command('compact')
-    .description('Merges all files of a table, or of all tables, and drops what is hidden.')
+    .description('Merges all files of a table, or of all tables, and drops hidden cells (major compaction).')
     .argument('<folder>', 'the folder of the store')
     .argument('[table]', 'the table; default: all')
     .argument('[family]', 'the family; default: all')
@@ -137,26 +137,26 @@ export function addStoreCommand(program: Command, context: CliContext): void {
   store
     .command('repair')
     .description(
-      'Makes a damaged store open again with what is sound of it; sets the rest aside and lists it.',
+      'Repairs a damaged store so that it opens with its intact data; moves damaged files aside and lists them.',
     )
-    .argument('<folder>', 'the folder of a store that nobody has open')
+    .argument('<folder>', 'the folder of a store that no process has open')
     .option(
       '--clock',
-      'sets the clock of a sound store back to the time of this machine, after writes under a wrong clock',
+      "set the clock of an intact store back to this machine's time, after writes under a wrong clock",
     )
     .action((folder: string, { clock }: { clock?: boolean }) =>
       clock ? repairClock(folder, context) : repair(folder, context),
     );
   store
     .command('dump-wal')
-    .description('Prints every write in the log of a store that nobody has open. Changes nothing.')
+    .description('Prints every write in the WAL of a store that no process has open. Changes nothing.')
     .argument('<folder>', 'the folder of the store')
     .action((folder: string) => dumpLog(folder, (line) => context.write(`${line}\n`)));
   store
     .command('dump-file')
     .description('Prints the facts and the cells of a sorted file (.sst).')
     .argument('<file>', 'the path of the file')
-    .option('--facts', 'the facts only')
+    .option('--facts', 'print the facts only')
     .action((file: string, options: { facts?: boolean }) =>
       dumpFile(dirname(file), basename(file), options.facts ?? false, (line) => context.write(`${line}\n`)),
     );
@@ -209,12 +209,12 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
   context.write(`log: ${found.walSegments} segments, ${found.walBytes} bytes; last write ${found.lastSeq}\n`);
   if (found.clock > Date.now() + DEFAULT_CLOCK_SKEW) {
     context.write(
-      `clock: ${new Date(found.clock).toISOString()}, which is yet to come. Mend it: rowan store repair --clock ${folder}\n`,
+      `clock: ${new Date(found.clock).toISOString()}, which is in the future. Correct it: rowan store repair --clock ${folder}\n`,
     );
   }
 }
 
-/** Of a store in use: when it was looked at. */
+/** For a store in use: prints the moment at which it was read. */
 function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
   if (moment.opener !== undefined) context.write(lookedAt(moment));
 }
@@ -224,7 +224,7 @@ async function verify(folder: string, context: CliContext): Promise<void> {
   tellMoment(store, context);
   const { tables, regions, files, cells, bytes } = await store.verify();
   context.write(
-    `All is well: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
+    `No damage found: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
   );
 }
 
@@ -233,12 +233,12 @@ async function repair(folder: string, context: CliContext): Promise<void> {
   for (const { file, reason } of setAside) context.write(`set aside: ${file}: ${reason}\n`);
   for (const what of lost) context.write(`lost: ${what}\n`);
   if (setAside.length === 0 && lost.length === 0) {
-    context.write('The store is sound. Nothing was changed.\n');
+    context.write('The store is intact. Nothing was changed.\n');
     return;
   }
   if (savedCells > 0) context.write(`Saved ${savedCells} cells of damaged files to new ones.\n`);
   if (savedRecords > 0) context.write(`Saved ${savedRecords} records of logs to a new one.\n`);
-  if (aside !== undefined) context.write(`What was set aside is in ${aside}.\n`);
+  if (aside !== undefined) context.write(`Files set aside are in ${aside}.\n`);
 }
 
 async function repairClock(folder: string, context: CliContext): Promise<void> {
@@ -251,8 +251,8 @@ async function repairClock(folder: string, context: CliContext): Promise<void> {
   );
   for (const { table, latest } of tables) {
     context.write(
-      `${table} has cells of times to come, the last of ${told(latest)}: they hide what is written before. ` +
-        'Delete them with a timestamp, or read them and write them again.\n',
+      `${table} has cells with future timestamps, the latest ${told(latest)}, which hide earlier writes. ` +
+        'Delete them with a timestamp, or read and rewrite them.\n',
     );
   }
 }

@@ -10,22 +10,24 @@ interface StudioFlags {
   readonly port: number;
 }
 
-/** `rowan studio <place> [module]`: the page of a database at 127.0.0.1, until SIGTERM or SIGINT (docs/studio.md). */
+/**
+ * `rowan studio <place> [module]`: serves the studio of a database at 127.0.0.1 until SIGTERM or SIGINT (docs/studio.md).
+ */
 export function addStudioCommand(program: Command, context: CliContext): void {
   program
     .command('studio')
-    .summary('show a store or cluster in the browser, by its entities')
+    .summary('show a store or cluster in the browser through its entities')
     .description(
-      'Shows tables, keys, rows, versions and regions in the browser, as the entities of the module declare them; without a ' +
-        'module as HBase has them. It listens at 127.0.0.1, lets in who opens the address that it prints, only reads, and ' +
+      'Shows tables, keys, rows, versions and regions in the browser, decoded by the entities of the module; without a ' +
+        'module as raw bytes. It listens at 127.0.0.1, admits only the address that it prints, only reads, and ' +
         'ends at SIGTERM and SIGINT.',
     )
     .argument(
       '<place>',
-      'the folder of an embedded store, hbase:host:port of the masters of an HBase, or bigtable:project/instance',
+      'the folder of an embedded store, hbase:host:port,host:port (HBase masters), or bigtable:project/instance',
     )
     .argument('[module]', 'path of the compiled module that exports the entities')
-    .option('--port <n>', 'the port; 0 takes a free one', portOf, 0)
+    .option('--port <n>', 'the port; 0 chooses a free one', portOf, 0)
     .action((place: string, module: string | undefined, flags: StudioFlags) =>
       run(place, module, flags, context),
     );
@@ -34,7 +36,7 @@ export function addStudioCommand(program: Command, context: CliContext): void {
 function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65535) return port;
-  throw new UsageError('Give a whole number from 0 to 65535.');
+  throw new UsageError('It must be a whole number from 0 to 65535.');
 }
 
 async function run(
@@ -57,7 +59,7 @@ async function run(
   };
   try {
     if (module !== undefined) {
-      // It looks at tables as they are: it makes none.
+      // The studio shows existing tables and creates none.
       await withDatabase(place, await loadSchema(module), { tables: 'verify' }, show);
       return;
     }

@@ -27,25 +27,25 @@ interface SynthFlags {
 export function addSynthCommand(program: Command, context: CliContext): void {
   program
     .command('synth')
-    .description('Puts made-up entities, with the skew that real ones have.')
+    .description('Puts synthetic entities, with realistic skew.')
     .argument('<place>', PLACE)
     .argument(
       '<module>',
-      'path of the compiled module of the entities; its "synth" may say more of their values',
+      'path of the compiled module of the entities; its export "synth" may configure values further',
     )
     .argument('<entity>', "the entity's name")
-    .requiredOption('--rows <n>', 'how many are made')
-    .option('--seed <n>', 'entities of the same seed are the same; default 0')
-    .option('--values <property=n...>', 'how many different values a property has')
-    .option('--skew <property=s...>', "0: all as often as each other; 1: Zipf's law; default 0")
+    .requiredOption('--rows <n>', 'how many entities to generate')
+    .option('--seed <n>', 'equal seeds give equal entities; default 0')
+    .option('--values <property=n...>', 'the number of distinct values of a property')
+    .option('--skew <property=s...>', "0: uniform; 1: Zipf's law; default 0")
     .option('--serial <property...>', 'each entity has the value after that of the one before')
-    .option('--absent <property=share...>', 'share of the entities without it, 0 to 1')
-    .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--rate <rows>', 'at most so many a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar')
+    .option('--absent <property=share...>', 'share of the entities without the property, 0 to 1')
+    .option('--name <name>', 'name of the job, by which it can be resumed')
+    .option('--rate <rows>', 'limit in entities per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar')
     .action(async (place: string, module: string, name: string, flags: SynthFlags) => {
       const exports = await importModule(module);
       const schema = schemaOf(module, exports);

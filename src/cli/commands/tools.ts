@@ -19,7 +19,7 @@ import {
 import { type CliContext, withProgress } from '../context.js';
 import { type EnginePlace, type Looks, withEngines } from '../databases.js';
 
-/** Options that every tool has, as the command line gives them. */
+/** The command-line options common to all tools. */
 interface ToolFlags {
   readonly name?: string;
   readonly families?: string;
@@ -34,7 +34,7 @@ interface ToolFlags {
   readonly progress?: boolean;
 }
 
-/** Of commands that only read: what is said of a store in use goes where it is in nobody's way. */
+/** For commands that only read: the notice about a store in use goes to standard error, apart from the output. */
 function looking(context: CliContext): Looks {
   return { tell: context.writeError };
 }
@@ -60,10 +60,10 @@ export function addToolCommands(program: Command, context: CliContext): void {
         report(context, flags, (options) => countCells(engine!, table, options)),
       ),
     );
-  tool(program, 'export', 'Writes a table into a folder, every version and delete marker.')
+  tool(program, 'export', 'Exports a table into a folder, with every version and delete marker.')
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
-    .argument('<folder>', 'the folder; it is made when it is not there')
+    .argument('<folder>', 'the folder; created if missing')
     .addOption(exportFormat())
     .action((place: string, table: string, folder: string, flags: ToolFlags & ExportFormat) =>
       withEngines([{ place, looks: looking(context) }], async ([engine]) =>
@@ -72,12 +72,12 @@ export function addToolCommands(program: Command, context: CliContext): void {
         ),
       ),
     );
-  tool(program, 'import', "Reads a folder that `rowan export`, or HBase's Export, wrote into a table.")
+  tool(program, 'import', "Imports a folder that `rowan export`, or HBase's Export, wrote into a table.")
     .argument('<place>', PLACE)
     .argument('<folder>', 'the folder')
     .addOption(exportFormat())
     .argument('[table]', 'the table; default: the one that was exported')
-    .option('--create', 'make the table when it is not there')
+    .option('--create', 'create the table if it is missing')
     .action(
       (
         place: string,
@@ -100,13 +100,13 @@ export function addToolCommands(program: Command, context: CliContext): void {
   tool(
     program,
     'copy',
-    'Copies a table, every version and delete marker, into another, of the same engine or of another.',
+    'Copies a table, with every version and delete marker, to another table on the same or another engine.',
   )
     .argument('<place>', PLACE)
-    .argument('<table>', 'the table that is read')
-    .argument('<target-place>', 'where the other table is, likewise')
-    .argument('<target-table>', 'the table that is written')
-    .option('--create', 'make the target with the families and regions of the source when it is not there')
+    .argument('<table>', 'the table to read')
+    .argument('<target-place>', 'the place of the other table')
+    .argument('<target-table>', 'the table to write')
+    .option('--create', 'create a missing target with the families and regions of the source')
     .action(
       (
         place: string,
@@ -130,8 +130,8 @@ export function addToolCommands(program: Command, context: CliContext): void {
   tool(program, 'hash', 'Writes hashes of the rows of a table into a folder, for verify and sync.')
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
-    .argument('<folder>', 'the folder; it is made when it is not there')
-    .option('--chunk-bytes <n>', 'bytes of cells that one hash is of; default 65536')
+    .argument('<folder>', 'the folder; created if missing')
+    .option('--chunk-bytes <n>', 'bytes of cells in one hash; default 65536')
     .action((place: string, table: string, folder: string, flags: ToolFlags & { chunkBytes?: string }) =>
       withEngines([{ place, looks: looking(context) }], async ([engine]) =>
         report(context, flags, (options) =>
@@ -144,7 +144,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
         ),
       ),
     );
-  twoTables(program, 'verify', 'Compares two tables cell by cell; exit code 1 when they differ.').action(
+  twoTables(program, 'verify', 'Compares two tables cell by cell; exit code 1 if they differ.').action(
     (place: string, table: string, otherPlace: string, otherTable: string, flags: ComparisonFlags) =>
       withEngines(comparedPlaces(context, place, otherPlace), async ([first, second]) => {
         const { counters } = await report(context, flags, (options) =>
@@ -157,15 +157,15 @@ export function addToolCommands(program: Command, context: CliContext): void {
         const differences = differencesOf(counters);
         if (differences > 0) {
           throw new InvalidArgumentError(
-            `The tables differ in ${differences} rows. \`rowan sync\` makes the second like the first.`,
+            `The tables differ in ${differences} rows. \`rowan sync\` makes the second equal to the first.`,
           );
         }
       }),
   );
-  twoTables(program, 'sync', 'Makes the other table like the first; exit code 1 when rows stay different.')
-    .option('--dry-run', 'only list the rows that differ')
-    .option('--no-puts', 'write nothing that the other table lacks')
-    .option('--no-deletes', 'delete nothing that the first table does not have')
+  twoTables(program, 'sync', 'Makes the second table equal to the first; exit code 1 if rows still differ.')
+    .option('--dry-run', 'only list differing rows')
+    .option('--no-puts', 'do not write missing cells')
+    .option('--no-deletes', 'do not delete extra cells')
     .action((place: string, table: string, otherPlace: string, otherTable: string, flags: SyncFlags) =>
       withEngines([{ place }, { place: otherPlace }], async ([first, second]) => {
         const tables = [
@@ -185,7 +185,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
         if (left > 0) {
           throw new InvalidArgumentError(
             `${left} rows differ still: they were not to be changed, or delete markers of the second table hide what was ` +
-              'written. A major compaction of it drops those; run sync again then.',
+              'written. Run a major compaction of it, then sync again.',
           );
         }
       }),
@@ -199,7 +199,7 @@ interface ExportFormat {
 function exportFormat(): Option {
   return new Option(
     '--format <format>',
-    "of the files: Rowan's, or the sequence files of HBase's Export and Import",
+    "format of the files: Rowan's, or sequence files of HBase's Export and Import",
   )
     .choices(['rowan', 'hbase'])
     .default('rowan');
@@ -219,11 +219,11 @@ function twoTables(program: Command, name: string, description: string): Command
   return tool(program, name, description)
     .argument('<place>', PLACE)
     .argument('<table>', 'the first table')
-    .argument('<other-place>', 'where the other table is, likewise')
+    .argument('<other-place>', 'the place of the other table')
     .argument('<other-table>', 'the other table')
     .option(
       '--hashes <folder>',
-      'what `rowan hash` wrote of the first table: it is read only where hashes differ',
+      'hashes that `rowan hash` wrote for the first table, which is then read only where hashes differ',
     );
 }
 
@@ -245,17 +245,17 @@ function tool(program: Command, name: string, description: string): Command {
   return program
     .command(name)
     .description(description)
-    .option('--name <name>', 'name of the job, under which it can be gone on with')
-    .option('--families <list>', 'only these families, with commas between')
+    .option('--name <name>', 'name of the job, by which it can be resumed')
+    .option('--families <list>', 'only these families, separated by commas')
     .option('--from <ms>', 'only cells from this timestamp on')
     .option('--to <ms>', 'only cells before this timestamp')
     .option('--versions <n>', 'only the newest versions of each column')
-    .option('--raw', 'delete markers too, and what they hide')
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--json', 'the outcome as JSON')
-    .option('--no-progress', 'no progress bar');
+    .option('--raw', 'include delete markers and what they hide')
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--json', 'print the result as JSON')
+    .option('--no-progress', 'do not show a progress bar');
 }
 
 async function report(
@@ -268,7 +268,7 @@ async function report(
   return outcome;
 }
 
-/** Prints the counters of a tool, or all of its outcome as JSON. */
+/** Prints the counters of a tool, or with `--json` its whole result. */
 export function printOutcome(context: CliContext, json: boolean, outcome: JobOutcome): void {
   if (json) context.write(`${JSON.stringify(outcome)}\n`);
   else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
@@ -293,7 +293,7 @@ function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']):
   };
 }
 
-/** How a job is run, as the command line says it. */
+/** The job options given on the command line. */
 export function runOptions(
   { rate, parallel, restart }: Pick<ToolFlags, 'rate' | 'parallel' | 'restart'>,
   onProgress: JobRunOptions['onProgress'],
@@ -306,7 +306,10 @@ export function runOptions(
   };
 }
 
-/** @throws InvalidArgumentError naming the flag. */
+/**
+ * Parses a whole number.
+ * @throws InvalidArgumentError naming the flag.
+ */
 export function wholeNumber(flag: string, text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;

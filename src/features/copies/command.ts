@@ -9,7 +9,9 @@ import type { CopiesReport, CopyHandle } from './handle.js';
 /** `rowan denormalized check|repair|backfill`: copies of other entities' properties (docs/denormalization.md). */
 
 export function addDenormalizedCommands(program: Command, context: CliContext): void {
-  const commands = program.command('denormalized').description("Copies of other entities' properties.");
+  const commands = program
+    .command('denormalized')
+    .description("Check, repair and backfill copies of other entities' properties.");
   const add = (
     name: string,
     description: string,
@@ -28,14 +30,14 @@ export function addDenormalizedCommands(program: Command, context: CliContext): 
         return { counts: { ...report }, well: isWell(report) };
       },
     });
-  add('check', 'Holds every row against its sources; exit code 1 when something is off.', (copies, run) =>
-    copies.check(run),
-  );
-  add('repair', 'As check, and makes every copy what it should be.', (copies, run) => copies.repair(run));
   add(
-    'backfill',
-    'Builds the indexes that rows are found by, and repairs: for a new declaration.',
-    (copies, run) => copies.backfill(run),
+    'check',
+    'Checks the copies of every row against their sources; exit code 1 if any is wrong.',
+    (copies, run) => copies.check(run),
+  );
+  add('repair', 'Like check, and corrects every wrong copy.', (copies, run) => copies.repair(run));
+  add('backfill', 'Builds the indexes that copies need, and repairs; for a new declaration.', (copies, run) =>
+    copies.backfill(run),
   );
 }
 

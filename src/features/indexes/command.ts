@@ -38,34 +38,27 @@ interface Chosen {
 }
 
 export function addIndexCommands(program: Command, context: CliContext): void {
-  const commands = program.command('index').description('Secondary indexes of entities.');
-  named(
-    commands,
-    'list',
-    'Prints the indexes that are declared or stored, and their states. Changes nothing.',
-  )
-    .argument('[entity]', 'only of this entity')
+  const commands = program
+    .command('index')
+    .description('List, build, verify, repair, drain and drop secondary indexes.');
+  named(commands, 'list', 'Prints declared and stored indexes and their states. Changes nothing.')
+    .argument('[entity]', 'only this entity')
     .action((module: string, place: string, entity: string | undefined, flags: IndexFlags) =>
       list(context, module, place, entity, flags),
     );
-  job(commands, 'build', 'Writes the entries of every row, and lets queries ask the index.')
-    .argument('[entity]', 'only of this entity')
-    .argument('[name]', 'this index, though it is active; default: those that are not')
+  job(commands, 'build', 'Writes the entries of every row; then queries use the index.')
+    .argument('[entity]', 'only this entity')
+    .argument('[name]', 'build this index even if it is active; default: all that are not')
     .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) =>
       work(context, { module, place, entity, name, flags, tables: 'create' }, (handle, run) =>
         name === undefined && handle.state === 'active' ? undefined : handle.build(run).then(countsOf),
       ),
     );
-  check(
-    commands,
-    context,
-    'verify',
-    'Holds rows and entries against each other; exit code 1 when something is off.',
-  );
-  check(commands, context, 'repair', 'As verify, and makes every entry what it should be.');
-  named(commands, 'drain', 'Brings the entries of eventual indexes up to date.')
-    .argument('[entity]', 'only of this entity')
-    .argument('[name]', 'only this index; default: those that are eventual')
+  check(commands, context, 'verify', 'Compares rows with entries; exit code 1 if any entry is wrong.');
+  check(commands, context, 'repair', 'Like verify, and corrects every wrong entry.');
+  named(commands, 'drain', 'Writes the pending entries of eventual indexes.')
+    .argument('[entity]', 'only this entity')
+    .argument('[name]', 'only this index; default: all eventual ones')
     .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) =>
       work(context, { module, place, entity, name, flags, tables: 'verify' }, (handle) =>
         name === undefined && !handle.eventual
@@ -73,12 +66,12 @@ export function addIndexCommands(program: Command, context: CliContext): void {
           : handle.drain().then((entries) => ({ counts: { entries }, well: true })),
       ),
     );
-  job(commands, 'drop', 'Removes the entries of an index, which can not be asked then until it is built.')
+  job(commands, 'drop', 'Removes the entries of an index, which queries cannot use until it is built again.')
     .argument('<entity>', "the entity's name")
     .argument('<name>', "the index's name")
     .option(
       '--undeclared',
-      'what was built under this name otherwise than it is declared now, or is not declared',
+      'an index of this name that is no longer declared, or was built with another declaration',
     )
     .action((module: string, place: string, entity: string, name: string, flags: IndexFlags) =>
       flags.undeclared === true
@@ -95,16 +88,16 @@ function named(parent: Command, name: string, description: string): Command {
     .description(description)
     .argument('<entities>', 'path of the compiled module of the entities')
     .argument('<place>', PLACE)
-    .option('--json', 'the outcome as JSON');
+    .option('--json', 'print the result as JSON');
 }
 
 function job(parent: Command, name: string, description: string): Command {
   return named(parent, name, description)
-    .option('--rate <rows>', 'at most so many rows a second')
-    .option('--bytes-rate <bytes>', 'at most so many bytes a second')
-    .option('--parallel <n>', 'splits that are worked at the same time; default 4')
-    .option('--restart', 'from the beginning, though an earlier run did not end')
-    .option('--no-progress', 'no progress bar');
+    .option('--rate <rows>', 'limit in rows per second')
+    .option('--bytes-rate <bytes>', 'limit in bytes per second')
+    .option('--parallel <n>', 'splits processed in parallel; default 4')
+    .option('--restart', 'start over, even if an earlier run did not finish')
+    .option('--no-progress', 'do not show a progress bar');
 }
 
 function check(
@@ -114,9 +107,9 @@ function check(
   description: string,
 ): void {
   job(commands, doing, description)
-    .argument('[entity]', 'only of this entity')
+    .argument('[entity]', 'only this entity')
     .argument('[name]', 'only this index')
-    .option('--sample <share>', 'looks at a share of the rows and entries: 1%, or 0.01')
+    .option('--sample <share>', 'check only a share of the rows and entries: 1%, or 0.01')
     .action((module: string, place: string, entity?: string, name?: string, flags: IndexFlags = {}) => {
       const sample = flags.sample === undefined ? 1 : shareOf(flags.sample);
       const tables = doing === 'repair' ? 'create' : 'verify';
@@ -282,7 +275,7 @@ async function listEntity(engine: Engine, entity: EntitySchema): Promise<Listed[
 function describeIndex({ entity, index, state, declared, unique, parts, include }: Listed): string {
   const what = declared
     ? `${unique ? 'unique ' : ''}(${parts!.join(', ')})${include!.length === 0 ? '' : ` with ${include!.join(', ')}`}`
-    : 'not declared so';
+    : 'declared differently';
   return `${entity}.${index}\t${state}\t${what}`;
 }
 
@@ -318,7 +311,7 @@ async function dropUndeclared(
       ([, { index }]) => index === name,
     );
     if (old.length === 0) {
-      throw new InvalidArgumentError(`No index "${name}" of ${entityName} is stored that is not declared.`);
+      throw new InvalidArgumentError(`No index "${name}" of ${entityName} is stored without being declared.`);
     }
     const table = indexTableName(entity.table.descriptor.name);
     let removed = 0;

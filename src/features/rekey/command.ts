@@ -23,17 +23,17 @@ export function addRekeyCommand(program: Command, context: CliContext): void {
   const commands = program
     .command('rekey')
     .description(
-      "Changes the layout of an entity's keys, on HBase or on a store that no other process has open.",
+      "Changes an entity's key layout online, on HBase or on a store that no other process has open.",
     );
-  named(commands, 'plan', 'Says whether it can be, and where it stands. Changes nothing.').action(
+  named(commands, 'plan', 'Says whether the change is possible, and its state. Changes nothing.').action(
     (module: string, store: string, from: string, to: string, flags: RekeyFlags) =>
       plan(context, module, store, from, to, flags),
   );
   const step = (name: string, description: string, work: Step): void => {
     named(commands, name, description)
-      .option('--rate <rows>', 'most rows a second')
-      .option('--parallel <splits>', 'splits worked at the same time; default 4')
-      .option('--no-progress', 'without a progress bar')
+      .option('--rate <rows>', 'limit in rows per second')
+      .option('--parallel <splits>', 'splits processed in parallel; default 4')
+      .option('--no-progress', 'do not show a progress bar')
       .action(async (module: string, store: string, from: string, to: string, flags: RekeyFlags) => {
         const record = await withRekey(module, store, from, to, (rekey) =>
           withProgress(flags, (onProgress) => work(rekey, runOptions(flags, onProgress))),
@@ -41,12 +41,12 @@ export function addRekeyCommand(program: Command, context: CliContext): void {
         print(context, record, flags);
       });
   };
-  step('run', 'Goes on until the new layout may be read.', (rekey, run) => rekey.run(run));
-  step('status', 'Says where it stands. Changes nothing.', (rekey) => rekey.status());
-  step('pause', 'Notes that it rests; writes go to both layouts still.', (rekey) => rekey.pause());
-  step('cutover', 'Makes the new layout the one that counts.', (rekey) => rekey.cutOver());
-  step('cleanup', 'Removes the old rows. There is no way back.', (rekey, run) => rekey.cleanup(run));
-  step('abort', 'Goes back to the old layout, and removes the new rows.', (rekey, run) => rekey.abort(run));
+  step('run', 'Copies and verifies rows until the new layout can take over.', (rekey, run) => rekey.run(run));
+  step('status', 'Prints the state. Changes nothing.', (rekey) => rekey.status());
+  step('pause', 'Pauses the copying; writes still go to both layouts.', (rekey) => rekey.pause());
+  step('cutover', 'Switches readers and writers to the new layout.', (rekey) => rekey.cutOver());
+  step('cleanup', 'Removes the old rows. This cannot be undone.', (rekey, run) => rekey.cleanup(run));
+  step('abort', 'Returns to the old layout and removes the new rows.', (rekey, run) => rekey.abort(run));
 }
 
 function named(commands: Command, name: string, description: string): Command {
@@ -56,7 +56,7 @@ function named(commands: Command, name: string, description: string): Command {
     .argument('<module>', 'a module that exports the entities')
     .argument('<store>', 'the folder of a store, or hbase:host:port')
     .argument('<from>', 'the entity with the old key')
-    .argument('<to>', 'the entity with the new one')
+    .argument('<to>', 'the entity with the new key')
     .option('--json', 'as JSON');
 }
 
@@ -88,7 +88,7 @@ async function plan(
     `from  ${fromKey}`,
     `to    ${toKey}`,
     ...problems.map((problem) => `! ${problem}`),
-    `state ${record?.state ?? 'not begun'}`,
+    `state ${record?.state ?? 'not started'}`,
   ];
   context.write(json === true ? `${JSON.stringify(found, null, 2)}\n` : `${lines.join('\n')}\n`);
   if (problems.length > 0) throw new CliExit(1);

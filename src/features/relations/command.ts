@@ -9,7 +9,9 @@ import type { ReferenceHandle } from './handle.js';
 /** `rowan references check|repair|backfill`: referential rules of relations (docs/relations.md). */
 
 export function addReferenceCommands(program: Command, context: CliContext): void {
-  const commands = program.command('references').description('Referential rules of relations.');
+  const commands = program
+    .command('references')
+    .description('Check, repair and backfill referential rules of relations.');
   const add = (
     name: string,
     description: string,
@@ -31,19 +33,17 @@ export function addReferenceCommands(program: Command, context: CliContext): voi
         return { counts: { ...counts }, well: counts.dangling <= (counts.repaired ?? 0) };
       },
     });
-  add(
-    'check',
-    'Counts the rows that name what is not there; exit code 1 when there are some.',
-    (rules, run) => rules.check(run),
+  add('check', 'Counts rows with dangling references; exit code 1 if there are any.', (rules, run) =>
+    rules.check(run),
   );
   add(
     'repair',
-    'As check, and does with them what their rules say: cascade and setNull; exit code 1 when some are left.',
+    'Like check, and applies the rules cascade and setNull to them; exit code 1 if any are left.',
     (rules, run) => rules.repair(run),
   );
   add(
     'backfill',
-    'Builds the indexes by which deletes find rows, and checks: for a new rule.',
+    'Builds the indexes by which deletes find referencing rows, and checks; for a new rule.',
     (rules, run) => rules.backfill(run),
   );
 }

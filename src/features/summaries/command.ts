@@ -11,7 +11,9 @@ import type { SummaryHandle, SummaryReport } from './handle.js';
 type AnySummary = SummaryHandle<KeyedClass, never>;
 
 export function addSummaryCommands(program: Command, context: CliContext): void {
-  const commands = program.command('summary').description('Figures of groups of rows.');
+  const commands = program
+    .command('summary')
+    .description('Check, repair and build summaries (figures of groups of rows).');
   const add = (
     name: string,
     description: string,
@@ -35,11 +37,9 @@ export function addSummaryCommands(program: Command, context: CliContext): void 
         return { counts, well };
       },
     });
-  add(
-    'check',
-    'Counts all rows and holds the figures against them; exit code 1 when something is off.',
-    (s, run) => s.check(run),
+  add('check', 'Counts all rows and compares the figures; exit code 1 if any is wrong.', (s, run) =>
+    s.check(run),
   );
-  add('repair', 'As check, and makes every figure what it should be.', (s, run) => s.repair(run));
-  add('build', 'Counts all rows, for a summary that comes to stored rows.', (s, run) => s.build(run));
+  add('repair', 'Like check, and corrects every wrong figure.', (s, run) => s.repair(run));
+  add('build', 'Counts all rows; for a new summary on a table with rows.', (s, run) => s.build(run));
 }

@@ -1,4 +1,4 @@
-/** disable, enable, drop, exists, list, and what looks at tables and their regions. */
+/** disable, enable, drop, exists, list, and commands that show tables and their regions. */
 
 import { toStringBinary } from '../../bytes/index.js';
 import { FILTER_NAMES, type RegionInfo } from '../../table/index.js';
@@ -28,7 +28,7 @@ const enable: ShellCommand = {
   group: 'ddl',
   least: 1,
   most: 1,
-  summary: 'Puts a disabled table into service again.',
+  summary: 'Puts a disabled table back into service.',
   examples: ["enable 't1'"],
   async run(shell, [table]) {
     const name = textOf(table!);
@@ -56,7 +56,7 @@ const drop: ShellCommand = {
   },
 };
 
-/** A command over every table whose whole name a pattern matches, after the user said yes. */
+/** A command on every table whose whole name matches a pattern, after confirmation. */
 function forAll(
   name: string,
   verb: string,
@@ -68,7 +68,7 @@ function forAll(
     group: 'ddl',
     least: 1,
     most: 1,
-    summary: `${verb}s every table whose name matches a pattern, after a question.`,
+    summary: `${verb}s every table whose name matches a pattern, after confirmation.`,
     examples: [`${name}_all 't.*'`],
     async run(shell, [pattern]) {
       const tables = await matchingTables(shell, textOf(pattern!));
@@ -96,7 +96,10 @@ function forAll(
   };
 }
 
-/** @throws CommandError for what is no regular expression. */
+/**
+ * Parses a regular expression.
+ * @throws CommandError for an invalid one.
+ */
 export function patternOf(text: string): RegExp {
   try {
     return new RegExp(`^(?:${text})$`, 'u');
@@ -132,7 +135,7 @@ const exists: ShellCommand = {
   group: 'ddl',
   least: 1,
   most: 1,
-  summary: 'Says whether there is a table of a name.',
+  summary: 'Prints whether a table exists.',
   examples: ["exists 't1'"],
   async run(shell, [table]) {
     const name = textOf(table!);
@@ -163,7 +166,7 @@ const showFilters: ShellCommand = {
   group: 'ddl',
   least: 0,
   most: 0,
-  summary: 'Prints the filters that FILTER knows.',
+  summary: 'Prints the filters that FILTER accepts.',
   examples: ['show_filters'],
   async run(shell) {
     for (const name of FILTER_NAMES) shell.formatter.row(name);
@@ -176,7 +179,7 @@ const getTable: ShellCommand = {
   group: 'ddl',
   least: 1,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Answers a table, on which commands can be called.',
+  summary: 'Returns a table object, on which commands can be called.',
   examples: ["t = get_table 't1'", "t.put 'r1', 'f:q', 'v'"],
   run: async (shell, [table]) => shell.reference(textOf(table!)),
 };
@@ -202,7 +205,7 @@ export function hostOf({ server }: RegionInfo): string {
   return server.split(',').slice(0, 2).join(':');
 }
 
-/** As HBase's `RegionInfo.toString`. */
+/** Formats a region like HBase's `RegionInfo.toString`. */
 export function regionText({ name, startKey, endKey }: RegionInfo): string {
   const encoded = /\.([0-9a-f]{32})\.$/.exec(name)?.[1] ?? name.slice(name.lastIndexOf(',') + 1);
   const ends = `STARTKEY => '${toStringBinary(startKey)}', ENDKEY => '${toStringBinary(endKey)}'`;
@@ -232,12 +235,12 @@ const listRegions: ShellCommand = {
 export const DDL: readonly ShellCommand[] = [
   disable,
   forAll('disable', 'Disable', 'disabled', (shell, table) => shell.admin.disableTable(table)),
-  asking('is_disabled', false, 'Says whether a table is disabled.'),
+  asking('is_disabled', false, 'Prints whether a table is disabled.'),
   drop,
   forAll('drop', 'Drop', 'dropped', (shell, table) => shell.admin.deleteTable(table)),
   enable,
   forAll('enable', 'Enable', 'enabled', (shell, table) => shell.admin.enableTable(table)),
-  asking('is_enabled', true, 'Says whether a table is enabled.'),
+  asking('is_enabled', true, 'Prints whether a table is enabled.'),
   exists,
   list,
   showFilters,

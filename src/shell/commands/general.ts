@@ -15,8 +15,7 @@ const status: ShellCommand = {
   examples: ['status', "status 'simple'", "status 'summary'", "status 'detailed'"],
   async run(shell, [format = 'summary']) {
     const wanted = textOf(format);
-    if (wanted === 'replication')
-      throw new CommandError('Rowan does not replicate; ask the servers of HBase.');
+    if (wanted === 'replication') throw new CommandError('Rowan has no replication; use the shell of HBase.');
     const servers = await serversOf(shell);
     if (wanted !== 'simple' && wanted !== 'detailed') {
       const regions = servers.reduce((sum, server) => sum + server.regions, 0);
@@ -88,7 +87,7 @@ const whoami: ShellCommand = {
   group: 'general',
   least: 0,
   most: 0,
-  summary: 'Prints the user of this process, by whose name HBase knows it.',
+  summary: 'Prints the user name of this process, which HBase sees.',
   examples: ['whoami'],
   async run(shell) {
     shell.print(`${userInfo().username} (auth:SIMPLE)`);
@@ -101,7 +100,7 @@ const tableHelp: ShellCommand = {
   group: 'general',
   least: 0,
   most: 0,
-  summary: 'Says what can be called on a table.',
+  summary: 'Lists the commands that can be called on a table.',
   examples: ['table_help'],
   async run(shell) {
     shell.print(

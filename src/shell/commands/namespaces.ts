@@ -1,4 +1,4 @@
-/** Namespaces. */
+/** Commands on namespaces. */
 
 import { parseTableName } from '../../table/index.js';
 import type { ShellCommand } from '../command.js';
@@ -6,11 +6,11 @@ import { CommandError, textOf } from '../options.js';
 import { fromText, RubyHash, type RubyValue } from '../ruby/index.js';
 import { patternOf } from './ddl.js';
 
-/** Properties as arguments give them: every hash of texts. */
+/** Properties from arguments: every hash of strings. */
 function propertiesOf(args: readonly RubyValue[]): Record<string, string> {
   const properties: Record<string, string> = {};
   for (const arg of args) {
-    if (!(arg instanceof RubyHash)) throw new CommandError('Properties of a namespace stand in a hash.');
+    if (!(arg instanceof RubyHash)) throw new CommandError('Properties of a namespace must be a hash.');
     for (const [key, value] of arg.pairs()) properties[textOf(key)] = textOf(value);
   }
   return properties;
@@ -21,7 +21,7 @@ const create: ShellCommand = {
   group: 'namespace',
   least: 1,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Makes a namespace.',
+  summary: 'Creates a namespace.',
   examples: ["create_namespace 'ns1'", "create_namespace 'ns1', {'PROPERTY_NAME' => 'PROPERTY_VALUE'}"],
   async run(shell, [namespace, ...args]) {
     const properties = propertiesOf(args);
@@ -36,7 +36,7 @@ const alter: ShellCommand = {
   group: 'namespace',
   least: 2,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Sets or takes away properties of a namespace.',
+  summary: 'Sets or removes properties of a namespace.',
   examples: [
     "alter_namespace 'ns1', {METHOD => 'set', 'PROPERTY_NAME' => 'PROPERTY_VALUE'}",
     "alter_namespace 'ns1', {METHOD => 'unset', NAME => 'PROPERTY_NAME'}",
@@ -46,7 +46,7 @@ const alter: ShellCommand = {
     const { admin } = shell;
     const properties: Record<string, string> = { ...(await admin.getNamespace(name)) };
     for (const arg of args) {
-      if (!(arg instanceof RubyHash)) throw new CommandError('Properties of a namespace stand in a hash.');
+      if (!(arg instanceof RubyHash)) throw new CommandError('Properties of a namespace must be a hash.');
       const hash = arg.copy();
       const method = hash.delete('METHOD');
       if (method === 'set') Object.assign(properties, propertiesOf([hash]));

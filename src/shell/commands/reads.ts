@@ -16,7 +16,7 @@ import {
   scanOf,
 } from '../scan-options.js';
 
-/** The row that an argument names: a text, or with `--entities` the parts of a key. */
+/** The row of an argument: a string, or with `--entities` the parts of a key. */
 export function rowOf(shell: ShellContext, table: string, row: RubyValue): Uint8Array {
   if (row instanceof RubyHash && shell.entities !== undefined) return shell.entities.rowOf(table, row);
   const bytes = bytesOf(row);
@@ -29,7 +29,7 @@ const get: ShellCommand = {
   group: 'dml',
   least: 2,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Prints a row, or some of its columns, versions and times.',
+  summary: 'Prints a row, or some of its columns, versions and timestamps.',
   examples: [
     "get 't1', 'r1'",
     "get 't1', 'r1', 'f:q1', 'f:q2'",
@@ -100,7 +100,7 @@ function buildGet(get: Get, options: Options, columns: Columns): void {
   if (consistency !== null) get.setConsistency(consistencyOf(textOf(consistency)));
 }
 
-/** Columns and their cells, as they are printed. */
+/** Yields columns and cells as they are printed. */
 function* cellsOf(result: Result, columns: Columns, print: Printing): Generator<readonly [string, string]> {
   const { converter, maxLength } = print;
   for (const cell of result.cells) {
@@ -141,7 +141,7 @@ const scan: ShellCommand = {
       for (const [column, text] of cellsOf(result, columns, print))
         formatter.row(row, `column=${column}, ${text}`);
       describeEntity(shell, name, result);
-      // Of BATCH each part of a row counts, as in HBase's shell.
+      // With BATCH, each part of a row counts, as in HBase's shell.
       rows++;
     }
     formatter.footer(rows);
@@ -149,7 +149,7 @@ const scan: ShellCommand = {
   },
 };
 
-/** The rows of a scan, or of one for each interval of KEY. */
+/** The rows of a scan, or of one scan for each range of KEY. */
 async function* rowsOf(
   shell: ShellContext,
   table: string,
@@ -179,7 +179,7 @@ const count: ShellCommand = {
   group: 'dml',
   least: 1,
   most: 2,
-  summary: 'Counts the rows of a table; every INTERVAL rows (1000) it says how far it is.',
+  summary: 'Counts the rows of a table; every INTERVAL rows (1000) it prints its progress.',
   examples: [
     "count 't1'",
     "count 't1', INTERVAL => 10, CACHE => 1000",
@@ -237,7 +237,7 @@ const getCounter: ShellCommand = {
   },
 };
 
-/** The number that a counter's eight bytes are. */
+/** Decodes the eight bytes of a counter. */
 export function counterOf(value: Uint8Array): bigint {
   if (value.length !== 8) {
     throw new CommandError(`Wrong length: ${value.length}, expected 8`);
@@ -250,7 +250,7 @@ const getSplits: ShellCommand = {
   group: 'dml',
   least: 1,
   most: 1,
-  summary: 'Prints where the regions of a table begin.',
+  summary: 'Prints the start keys of the regions of a table.',
   examples: ["get_splits 't1'"],
   async run(shell, [table]) {
     const regions = await shell.admin.getRegions(textOf(table!));

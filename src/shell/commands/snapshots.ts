@@ -1,4 +1,4 @@
-/** Snapshots of tables. */
+/** Commands on snapshots of tables. */
 
 import { type SnapshotFacts, snapshotsOf } from '../cluster.js';
 import type { ShellCommand, ShellContext } from '../command.js';
@@ -34,7 +34,7 @@ const clone: ShellCommand = {
   group: 'snapshots',
   least: 2,
   most: 3,
-  summary: 'Makes a new table of a snapshot.',
+  summary: 'Creates a new table from a snapshot.',
   examples: ["clone_snapshot 'snapshot1', 't2'"],
   async run(shell, [name, table]) {
     const admin = snapshotsOf(shell.admin, 'clone_snapshot');
@@ -49,7 +49,7 @@ const restore: ShellCommand = {
   group: 'snapshots',
   least: 1,
   most: 2,
-  summary: "Puts a snapshot's disabled table back to what it was.",
+  summary: "Restores a snapshot's disabled table to the state of the snapshot.",
   examples: ["restore_snapshot 'snapshot1'"],
   async run(shell, [name]) {
     const admin = snapshotsOf(shell.admin, 'restore_snapshot');
@@ -146,7 +146,7 @@ const deleteAll: ShellCommand = {
   group: 'snapshots',
   least: 1,
   most: 1,
-  summary: 'Deletes every snapshot whose name matches a pattern, after a question.',
+  summary: 'Deletes every snapshot whose name matches a pattern, after confirmation.',
   examples: ["delete_all_snapshot 's.*'"],
   async run(shell, [pattern]) {
     shell.formatter.header(...TITLES);
@@ -168,7 +168,7 @@ const deleteOfTables: ShellCommand = {
   group: 'snapshots',
   least: 1,
   most: 2,
-  summary: 'Deletes the snapshots of the tables whose name matches a pattern, after a question.',
+  summary: 'Deletes the snapshots of the tables whose name matches a pattern, after confirmation.',
   examples: ["delete_table_snapshots 't1'", "delete_table_snapshots 't.*', 'abc.*'"],
   async run(shell, [table, pattern = '.*']) {
     shell.formatter.header(...TITLES);

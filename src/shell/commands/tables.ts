@@ -1,4 +1,4 @@
-/** create, alter, describe, and the rest of what is done to tables as a whole. */
+/** create, alter, describe, and other commands on whole tables. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import {
@@ -23,13 +23,13 @@ import { bytesOfBinary } from '../formatter.js';
 import { CommandError, Options, requireText, textOf, textsOf } from '../options.js';
 import { inspect, RubyHash, type RubyValue, rubyClass, toText } from '../ruby/index.js';
 
-/** An option that no one takes is no error, as in HBase, but is named. */
+/** An unknown option is not an error, as in HBase, but is reported. */
 const create: ShellCommand = {
   name: 'create',
   group: 'ddl',
   least: 1,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Makes a table of column families, with options, split if asked for.',
+  summary: 'Creates a table with column families and options, split into regions if requested.',
   examples: [
     "create 'ns1:t1', {NAME => 'f1', VERSIONS => 5}, {NAME => 'f2', TTL => 2592000}",
     "create 't1', 'f1', 'f2'",
@@ -88,7 +88,7 @@ function finished(draft: TableDraft, families: readonly FamilyDescriptor[]): Tab
   return tableDescriptor(name, families, options);
 }
 
-/** HBase's words for a name that cannot be. */
+/** Checks a table name, with HBase's messages. */
 function checkTableName(name: string): void {
   const qualifier = name.slice(name.indexOf(':') + 1);
   const bad = /[^-_.\p{Alphabetic}0-9]/u.exec(qualifier);
@@ -101,13 +101,13 @@ function checkTableName(name: string): void {
   parseTableName(name);
 }
 
-/** SPLITS, SPLITS_FILE, or NUMREGIONS with SPLITALGO. Undefined when there is none of them. */
+/** Parses SPLITS, SPLITS_FILE, or NUMREGIONS with SPLITALGO; undefined if there is none of them. */
 function takeSplits(options: Options): readonly Uint8Array[] | undefined {
   const file = options.take('SPLITS_FILE');
   const given = options.take('SPLITS');
   if (file !== null || given !== null) {
     const lines = file === null ? textsOf(given) : splitsFile(textOf(file));
-    // The client of HBase puts them in order, and so does this one.
+    // Sorted, as HBase's client does.
     return lines.map(bytesOfBinary).sort(Buffer.compare);
   }
   if (!options.has('NUMREGIONS') && !options.has('SPLITALGO')) return undefined;
@@ -205,7 +205,7 @@ const alter: ShellCommand = {
 const alterAsync: ShellCommand = {
   ...alter,
   name: 'alter_async',
-  summary: 'As alter, without a word of how far it is.',
+  summary: 'Like alter, without printing its progress.',
   examples: ["alter_async 't1', NAME => 'f1', VERSIONS => 5"],
   run: (shell, args) => alterTable(shell, args, false),
 };
@@ -215,13 +215,13 @@ const alterStatus: ShellCommand = {
   group: 'ddl',
   least: 1,
   most: 1,
-  summary: 'Prints how many regions have the newest schema of a table.',
+  summary: 'Prints how many regions of a table have its newest schema.',
   examples: ["alter_status 't1'"],
   async run(shell, [table]) {
     const name = requireText(table!, 'Table name must be of type String');
     if (!(await shell.admin.tableExists(name))) throw new CommandError(`Can't find a table: ${name}`);
     const { length } = await shell.admin.getRegions(name);
-    // A change of a table returns when every region has it.
+    // Changes of a table return only when every region has the new schema.
     shell.print(`${length}/${length} regions updated.`);
     shell.print('Done.');
     return null;

@@ -1,4 +1,4 @@
-/** What is done to regions: flush, compact, split, merge, move, the balancer. */
+/** Commands on regions: flush, compact, split, merge, move, the balancer. */
 
 import type { RowanError } from '../../errors.js';
 import type { RegionInfo } from '../../table/index.js';
@@ -8,14 +8,14 @@ import { booleanOf, bytesOf, CommandError, textOf } from '../options.js';
 import type { RubyValue } from '../ruby/index.js';
 import { regionText } from './ddl.js';
 
-/** The table that a name is of: a table's, or a region's, whose table's name stands before its first comma. */
+/** The table of a name: a table name, or a region name, which has the table before its first comma. */
 function tableNameOf(value: RubyValue): string {
   const name = textOf(value);
   const comma = name.indexOf(',');
   return comma < 0 ? name : name.slice(0, comma);
 }
 
-/** The region of a name, whole or encoded. */
+/** Finds a region by its full or encoded name. */
 async function regionNamed(
   shell: ShellContext,
   value: RubyValue,
@@ -60,7 +60,7 @@ function onStores(
       } catch (error) {
         const { code } = error as Partial<RowanError>;
         if (code === 'ERR_NO_SUCH_FAMILY') throw noFamily(name, textOf(family));
-        // A disabled table has nothing in memory and is left as it is.
+        // A disabled table has an empty memstore, so there is nothing to do.
         if (code !== 'ERR_TABLE_DISABLED') throw error;
       }
       return null;
@@ -87,7 +87,7 @@ const split: ShellCommand = {
   group: 'tools',
   least: 1,
   most: 2,
-  summary: 'Splits the regions of a table at their middles, or the one that holds a row there.',
+  summary: 'Splits the regions of a table at their middles, or one region at a row.',
   examples: ["split 't1'", "split 't1', 'splitKey'"],
   async run(shell, [table, key = null]) {
     if (key === '') throw new CommandError('should not give a splitkey which equals to startkey!');
@@ -101,7 +101,7 @@ const merge: ShellCommand = {
   group: 'tools',
   least: 1,
   most: Number.POSITIVE_INFINITY,
-  summary: 'Merges neighboring regions, given by their names.',
+  summary: 'Merges adjacent regions, given by their names.',
   examples: ["merge_region 'REGIONNAME', 'REGIONNAME'", "merge_region 'ENCODED', 'ENCODED', true"],
   async run(shell, args) {
     const given = args.flatMap((arg) => (Array.isArray(arg) ? arg : [arg])).filter((arg) => arg !== null);
@@ -162,7 +162,7 @@ const regionInfo: ShellCommand = {
   group: 'tools',
   least: 1,
   most: 1,
-  summary: 'Prints a region: its name, its ends.',
+  summary: 'Prints the name of a region and bounds.',
   examples: ["regioninfo 'REGIONNAME'"],
   async run(shell, [region]) {
     shell.print(regionText(await regionNamed(shell, region!, unknownRegion)));
@@ -175,7 +175,7 @@ const balanceSwitch: ShellCommand = {
   group: 'tools',
   least: 1,
   most: 1,
-  summary: 'Lets the balancer run or not, and prints what it was.',
+  summary: 'Switches the balancer on or off, and prints the previous state.',
   examples: ['balance_switch true', 'balance_switch false'],
   async run(shell, [on]) {
     const before = await clusterOf(shell.admin, 'balance_switch').setBalancerRunning(booleanOf(on!));
@@ -189,7 +189,7 @@ const balancerEnabled: ShellCommand = {
   group: 'tools',
   least: 0,
   most: 0,
-  summary: 'Prints whether the balancer runs.',
+  summary: 'Prints whether the balancer is on.',
   examples: ['balancer_enabled'],
   async run(shell) {
     const enabled = await clusterOf(shell.admin, 'balancer_enabled').isBalancerEnabled();
@@ -203,7 +203,7 @@ const liveServers: ShellCommand = {
   group: 'tools',
   least: 0,
   most: 0,
-  summary: 'Prints the servers that are up.',
+  summary: 'Prints the live servers.',
   examples: ['list_liveservers'],
   async run(shell) {
     shell.formatter.header('SERVERNAME');
@@ -221,7 +221,7 @@ const closeRegion: ShellCommand = {
   group: 'tools',
   least: 1,
   most: 2,
-  summary: 'Says what to use instead.',
+  summary: 'Prints what to use instead.',
   examples: ["close_region 'REGIONNAME'"],
   async run(shell) {
     shell.print("DEPRECATED!!! Use 'unassign' command instead.");

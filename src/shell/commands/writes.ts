@@ -10,7 +10,7 @@ import { counterOf, rowOf } from './reads.js';
 
 const EMPTY = new Uint8Array();
 
-/** The column that an argument names. */
+/** The column of an argument. */
 function columnOf(value: RubyValue): { family: string; qualifier: Uint8Array | undefined } {
   if (value instanceof RubySymbol || value === null) {
     throw new CommandError(`undefined method \`to_java_bytes' for ${describeValue(value)}`);
@@ -18,7 +18,7 @@ function columnOf(value: RubyValue): { family: string; qualifier: Uint8Array | u
   return new Columns().parse(toS(value));
 }
 
-/** A timestamp, and the options behind it, of which either may be left out. */
+/** Parses an optional timestamp and optional options after it. */
 function timestampAndOptions(given: readonly RubyValue[]): {
   timestamp: number | undefined;
   options: Options;
@@ -40,7 +40,7 @@ function applyOptions(mutation: Mutation, options: Options): void {
   if (ttl !== undefined) mutation.setTtl(ttl);
   for (const option of ['VISIBILITY']) {
     if (options.has(option))
-      throw new CommandError(`${option} is not supported: Rowan writes no labels of cells.`);
+      throw new CommandError(`${option} is not supported: Rowan writes no cell labels.`);
   }
 }
 
@@ -67,7 +67,7 @@ const put: ShellCommand = {
   },
 };
 
-/** The delete of a row's column, family or everything; of all versions or of one. */
+/** The delete of a row, a family or a column; of all versions or of one. */
 function deletion(row: Uint8Array, column: RubyValue, given: readonly RubyValue[], all: boolean): Delete {
   const { timestamp = LATEST_TIMESTAMP } = timestampAndOptions(given);
   const mutation = new Delete(row, timestamp);
@@ -140,7 +140,7 @@ const incr: ShellCommand = {
   group: 'dml',
   least: 3,
   most: 5,
-  summary: 'Adds to a counter, 1 if nothing else is given, and prints its new value.',
+  summary: 'Adds to a counter (default 1) and prints its new value.',
   examples: ["incr 't1', 'r1', 'f:c1'", "incr 't1', 'r1', 'f:c1', 10"],
   async run(shell, [table, row, column, ...rest]) {
     const name = textOf(table!);
@@ -152,7 +152,7 @@ const incr: ShellCommand = {
     }
     const { family, qualifier } = columnOf(column!);
     const mutation = new Increment(rowOf(shell, name, row!)).addColumn(family, qualifier ?? EMPTY, amount);
-    applyOptions(mutation, Options.of(options, 'Options stand in a hash.'));
+    applyOptions(mutation, Options.of(options, 'Options must be a hash.'));
     const [cell] = (await shell.table(name).increment(mutation)).cells;
     if (cell !== undefined) shell.print(`COUNTER VALUE = ${counterOf(cell.value)}`);
     else shell.print('No counter found at specified coordinates');
@@ -165,7 +165,7 @@ const append: ShellCommand = {
   group: 'dml',
   least: 4,
   most: 5,
-  summary: 'Adds to the end of a value, and prints what it is now.',
+  summary: 'Appends to a value and prints the new value.',
   examples: ["append 't1', 'r1', 'f:q', 'more'"],
   async run(shell, [table, row, column, value, options = new RubyHash()]) {
     const name = textOf(table!);
@@ -175,7 +175,7 @@ const append: ShellCommand = {
       qualifier ?? EMPTY,
       bytesOf(value!),
     );
-    applyOptions(mutation, Options.of(options, 'Options stand in a hash.'));
+    applyOptions(mutation, Options.of(options, 'Options must be a hash.'));
     const [cell] = (await shell.table(name).append(mutation)).cells;
     if (cell !== undefined) shell.print(`CURRENT VALUE = ${toStringBinary(cell.value)}`);
     return null;

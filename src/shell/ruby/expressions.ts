@@ -1,10 +1,10 @@
-/** Ruby's expressions: literals, operators, calls. */
+/** Parses Ruby expressions: literals, operators, calls. */
 
 import type { Block, Node } from './syntax.js';
 import { TokenReader } from './token-reader.js';
 import { type Place, RubyError, RubySymbol } from './values.js';
 
-/** From loose to tight. */
+/** From low to high precedence. */
 const BINARY: readonly (readonly string[])[] = [
   ['||'],
   ['&&'],
@@ -18,14 +18,14 @@ const BINARY: readonly (readonly string[])[] = [
 ];
 const COMPARISONS = 2;
 
-/** A position in a text of expressions; statements are known to who extends it. */
+/** Parses expressions. Subclasses parse statements. */
 export abstract class ExpressionReader extends TokenReader {
-  /** Statements up to one of these keywords or brackets. */
+  /** Parses statements up to one of these keywords or brackets. */
   protected abstract statements(ends: readonly string[]): Node;
   protected abstract statement(): Node;
-  /** What a keyword begins. */
+  /** Parses the construct that a keyword begins. */
   protected abstract keyword(text: string, place: Place): Node;
-  /** The tree of an interpolated text. */
+  /** Parses the text of an interpolation. */
   protected abstract interpolated(source: string, place: Place): Node;
 
   protected expressionStatement(): Node {
@@ -115,7 +115,7 @@ export abstract class ExpressionReader extends TokenReader {
       if (token.kind !== 'op' || !operators.includes(token.text)) return left;
       this.at++;
       this.skipNewlines();
-      // The right side of && and || may be a command: `x || puts 'y'` is no Ruby, and neither is it here.
+      // The right side of && and || may not be a command: `x || puts 'y'` is invalid Ruby.
       const right = this.binary(level + 1, false);
       left = { kind: 'binary', operator: token.text, left, right, place: token };
       if (level === COMPARISONS && this.token.kind === 'op' && operators.includes(this.token.text))
@@ -142,7 +142,7 @@ export abstract class ExpressionReader extends TokenReader {
     return this.postfix(this.primary(command), command);
   }
 
-  /** Method calls, indexes and blocks behind a value. */
+  /** Parses method calls, indexes and blocks after a value. */
   protected postfix(value: Node, command: boolean): Node {
     let node = value;
     for (let links = 0; ; links++) {
@@ -180,7 +180,7 @@ export abstract class ExpressionReader extends TokenReader {
     return ahead > this.at && token?.kind === 'op' && token.text === '.';
   }
 
-  /** What stands behind a name: parentheses, or arguments without them, and a block. */
+  /** Parses the rest of a call after its name: arguments with or without parentheses, and a block. */
   protected callOf(receiver: Node | undefined, name: string, place: Place, command: boolean): Node {
     let args: readonly Node[] = [];
     let bare = true;
@@ -214,7 +214,7 @@ export abstract class ExpressionReader extends TokenReader {
         return ['nil', 'true', 'false', 'not'].includes(token.text);
       case 'op': {
         if (token.text === '[' || token.text === '(' || token.text === '!') return true;
-        // `t.scan {STARTROW => …}`: Ruby takes it for a block; what is meant is a hash.
+        // `t.scan {STARTROW => …}`: Ruby would take it for a block, but a hash is meant.
         if (token.text === '{') return this.opensHash();
         return token.text === '-' && this.tokens[this.at + 1]?.spaced === false;
       }
@@ -250,7 +250,7 @@ export abstract class ExpressionReader extends TokenReader {
     return { names, body };
   }
 
-  /** Arguments up to the end of the line; pairs at their end make a hash. */
+  /** Parses arguments up to the end of the line; pairs at the end form a hash. */
   protected arguments(): readonly Node[] {
     const args: Node[] = [];
     const pairs: (readonly [Node, Node])[] = [];
@@ -274,10 +274,7 @@ export abstract class ExpressionReader extends TokenReader {
       this.skipNewlines();
       pairs.push([value, this.value()]);
     } else if (pairs.length > 0) {
-      throw new RubyError(
-        'An argument stands behind pairs of a hash. Put braces around the pairs.',
-        value.place,
-      );
+      throw new RubyError('An argument follows hash pairs. Put braces around the pairs.', value.place);
     } else args.push(value);
   }
 
@@ -294,7 +291,7 @@ export abstract class ExpressionReader extends TokenReader {
     return { kind: 'literal', value: new RubySymbol(token.text), place: token };
   }
 
-  /** Items up to a closing bracket, on as many lines as they like. */
+  /** Parses items up to a closing bracket, on any number of lines. */
   protected list(close: string): readonly Node[] {
     const items: Node[] = [];
     const pairs: (readonly [Node, Node])[] = [];
@@ -342,7 +339,7 @@ export abstract class ExpressionReader extends TokenReader {
     throw this.unexpected();
   }
 
-  /** `Time.now`, `org.apache…`: a constant that a method is called on is left to the interpreter. */
+  /** `Time.now`, `org.apache…`: method calls on a constant are left to the interpreter. */
   protected constant(name: string, place: Place, command: boolean): Node {
     if (this.is('op', '(') && !this.token.spaced) return this.callOf(undefined, name, place, command);
     return { kind: 'constant', name, place };
@@ -355,7 +352,7 @@ export abstract class ExpressionReader extends TokenReader {
     const all = parts.map((part) =>
       typeof part === 'string' ? part : this.interpolated(part.source, part.place),
     );
-    // Strings that stand side by side are one.
+    // Adjacent strings are concatenated.
     while (this.token.kind === 'string') {
       const more = this.token.parts;
       this.at++;

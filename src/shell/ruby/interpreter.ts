@@ -15,16 +15,16 @@ import {
   truthy,
 } from './values.js';
 
-/** What the interpreter runs in: the commands and constants of the shell. */
+/** The environment of the interpreter: the commands and constants of the shell. */
 export interface RubyHost {
   isCommand(name: string): boolean;
   command(name: string, args: RubyValue[], place: Place): Promise<RubyValue>;
-  /** Undefined for one that is not known. */
+  /** Undefined for an unknown one. */
   constant(name: string): RubyValue | undefined;
   write(text: string): void;
 }
 
-/** `exit` was said. */
+/** `exit` was called. */
 export class ShellExit extends Error {
   constructor(readonly code: number) {
     super(`exit ${code}`);
@@ -33,7 +33,7 @@ export class ShellExit extends Error {
 
 const MAX_RANGE = 10_000_000n;
 
-/** Runs statements, one after the other; variables live as long as it does. */
+/** Runs statements in order; variables live as long as the interpreter. */
 export class Interpreter {
   private readonly variables = new Map<string, RubyValue>();
 
@@ -132,7 +132,7 @@ export class Interpreter {
       throw new RubyRaised('ArgumentError', 'bad value for range', node.place);
     }
     if (last - first > MAX_RANGE)
-      throw new RubyError(`A range has at most ${MAX_RANGE} members here.`, node.place);
+      throw new RubyError(`A range may have at most ${MAX_RANGE} members in this shell.`, node.place);
     return new RubyRange(first, node.exclusive ? last - 1n : last);
   }
 
@@ -171,7 +171,7 @@ export class Interpreter {
     const proc =
       block &&
       new RubyProc(async (args) => {
-        // A block's own names hide those outside it, and are gone behind it.
+        // A block's parameters shadow outer variables, which are restored afterwards.
         const hidden = block.names.map((each) => [each, this.variables.get(each)] as const);
         this.bind(block.names, args);
         try {
@@ -199,7 +199,7 @@ export class Interpreter {
     return callMethod(value, name, await this.all(node.args), proc, place);
   }
 
-  /** Ruby's own functions. */
+  /** Ruby's built-in functions. */
   private async kernel(
     name: string,
     args: RubyValue[],
@@ -255,7 +255,7 @@ export class Interpreter {
 /** `'a'..'e'`, of one character each. */
 function letters(first: string, last: string, exclusive: boolean, place: Place): RubyValue {
   if (first.length !== 1 || last.length !== 1) {
-    throw new RubyError('A range of strings is of one character each here.', place);
+    throw new RubyError('In this shell, ranges of strings must have one character each.', place);
   }
   const found: RubyValue[] = [];
   const end = last.charCodeAt(0) - (exclusive ? 1 : 0);

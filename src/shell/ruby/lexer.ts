@@ -1,4 +1,4 @@
-/** Ruby's tokens, as far as scripts of the HBase shell have them. */
+/** Tokenizes the part of Ruby that HBase shell scripts use. */
 
 import { fromText, IncompleteError, type Place, RubyError } from './values.js';
 
@@ -6,7 +6,7 @@ import { fromText, IncompleteError, type Place, RubyError } from './values.js';
 export type StringPart = string | { readonly source: string; readonly place: Place };
 
 export type Token = Place & {
-  /** Whether white space stands before it. */
+  /** Whether white space precedes it. */
   readonly spaced: boolean;
 } & (
     | { readonly kind: 'integer'; readonly value: bigint }
@@ -17,7 +17,7 @@ export type Token = Place & {
     | { readonly kind: 'label'; readonly text: string }
     | { readonly kind: 'symbol' | 'constant' | 'name' | 'keyword' | 'op'; readonly text: string }
     | { readonly kind: 'newline' }
-    /** `goesOn`: the last line end is escaped, so that another line belongs to this one. */
+    /** `goesOn`: the last line end is escaped, so the statement continues on another line. */
     | { readonly kind: 'end'; readonly goesOn: boolean }
   );
 
@@ -50,7 +50,7 @@ class Lexer {
   private at = 0;
   private lineStart: number;
   private line: number;
-  /** Whether an escaped line end is the last thing that was read. */
+  /** Whether the last thing read was an escaped line end. */
   private goesOn = false;
   private readonly found: Token[] = [];
 
@@ -90,7 +90,7 @@ class Lexer {
     }
     const operator = OPERATORS.find((text) => this.source.startsWith(text, this.at)) ?? char;
     if (!/^[-+*/%=<>!.,()[\]{}|&?:.]+$/.test(operator))
-      throw new RubyError(`"${char}" is not understood.`, place);
+      throw new RubyError(`Unexpected character "${char}".`, place);
     this.at += operator.length;
     return { kind: 'op', text: operator, ...place };
   }
@@ -144,8 +144,7 @@ class Lexer {
     let text = '';
     for (this.at++; ; ) {
       const char = this.source[this.at];
-      if (char === undefined)
-        throw new IncompleteError(`The string that begins here has no end: ${quote}.`, begun);
+      if (char === undefined) throw new IncompleteError(`Unterminated string: ${quote} is missing.`, begun);
       this.at++;
       if (char === quote) break;
       if (char === '\n') this.newLine();
@@ -192,7 +191,7 @@ class Lexer {
       return fromText(String.fromCodePoint(code));
     }
     const char = rest[0];
-    if (char === undefined) throw new IncompleteError('The string that begins here has no end.', begun);
+    if (char === undefined) throw new IncompleteError('Unterminated string.', begun);
     if (char === 'x' || char === 'u')
       throw new RubyError(`Bad escape \\${char}: write \\xHH or \\uHHHH.`, this.place());
     this.at++;
@@ -206,8 +205,8 @@ class Lexer {
     const start = this.at;
     for (let depth = 1; ; this.at++) {
       const char = this.source[this.at];
-      if (char === undefined) throw new IncompleteError('#{ has no end.', place);
-      if (char === '\n') throw new RubyError('An interpolation stands on one line here.', place);
+      if (char === undefined) throw new IncompleteError('Unterminated #{.', place);
+      if (char === '\n') throw new RubyError('An interpolation must be on one line in this shell.', place);
       if (char === '{') depth++;
       if (char === '}' && --depth === 0) break;
     }
@@ -232,7 +231,7 @@ class Lexer {
     const [text] = /^[@$]*[\p{L}\p{N}_]*[?!]?/u.exec(this.source.slice(this.at))!;
     const known = /[?!]$/.test(text) && this.source[this.at + text.length] === '=' ? text.slice(0, -1) : text;
     if (known === '' || /^[@$]+$/.test(known))
-      throw new RubyError(`"${this.source[this.at]}" is not understood.`, place);
+      throw new RubyError(`Unexpected character "${this.source[this.at]}".`, place);
     this.at += known.length;
     const next = this.source[this.at];
     const before = this.found.at(-1);
@@ -243,7 +242,7 @@ class Lexer {
     }
     const method = before?.kind === 'op' && before.text === '.';
     if (UNKNOWN_KEYWORDS.has(known) && !method) {
-      throw new RubyError(`"${known}" is Ruby that this shell does not know.`, place);
+      throw new RubyError(`This shell does not support Ruby's "${known}".`, place);
     }
     if (KEYWORDS.has(known) && !method) return { kind: 'keyword', text: known, ...place };
     return { kind: /^\p{Lu}/u.test(known) ? 'constant' : 'name', text: known, ...place };
@@ -255,7 +254,7 @@ class Lexer {
     if (quote === '"' || quote === "'") {
       const parts = this.quoted(quote);
       if (parts.some((part) => typeof part !== 'string')) {
-        throw new RubyError('A symbol with an interpolation is Ruby that this shell does not know.', place);
+        throw new RubyError('This shell does not support symbols with interpolation.', place);
       }
       return { kind: 'symbol', text: parts.join(''), ...place };
     }
@@ -267,7 +266,7 @@ class Lexer {
   private words(place: Place & { readonly spaced: boolean }): Token {
     const close = { '[': ']', '(': ')', '{': '}' }[this.source[this.at + 2]!]!;
     const end = this.source.indexOf(close, this.at + 3);
-    if (end < 0) throw new IncompleteError(`%w has no end: ${close}.`, place);
+    if (end < 0) throw new IncompleteError(`Unterminated %w: ${close} is missing.`, place);
     const text = this.source.slice(this.at + 3, end);
     for (let i = this.at; i < end; i++) {
       if (this.source[i] !== '\n') continue;

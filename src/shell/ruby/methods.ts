@@ -17,9 +17,9 @@ import {
   truthy,
 } from './values.js';
 
-/** The methods of arrays, and of what is gone through as one. */
+/** The methods of arrays and other iterable values. */
 
-/** Undefined for arguments that the method does not take. */
+/** Undefined for arguments that the method does not accept. */
 export type Method = (
   args: readonly RubyValue[],
   block: RubyProc | undefined,
@@ -140,10 +140,10 @@ function flatten(items: readonly RubyValue[]): RubyValue[] {
   return items.flatMap((item) => (Array.isArray(item) ? flatten(item) : [item]));
 }
 
-/** The longest text that is multiplied: as long as HBase's longest values. */
+/** The longest result of a string multiplication: the largest value in HBase. */
 const MAX_TEXT = 10n * 1024n * 1024n;
 
-/** What `left operator right` is. */
+/** Evaluates `left operator right`. */
 export function operate(operator: string, left: RubyValue, right: RubyValue, place: Place): RubyValue {
   if (operator === '==') return equals(left, right);
   if (operator === '!=') return !equals(left, right);
@@ -151,7 +151,7 @@ export function operate(operator: string, left: RubyValue, right: RubyValue, pla
     if (operator === '%') return format(left, Array.isArray(right) ? right : [right], place);
     if (operator === '*' && typeof right === 'bigint') {
       if (right < 0n || right * BigInt(left.length) > MAX_TEXT) {
-        throw new RubyError(`A text of ${left.length} bytes cannot be taken ${right} times.`, place);
+        throw new RubyError(`A string of ${left.length} bytes cannot be repeated ${right} times.`, place);
       }
       return left.repeat(Number(right));
     }
@@ -173,7 +173,7 @@ export function operate(operator: string, left: RubyValue, right: RubyValue, pla
   if (typeof left === 'bigint' && typeof right === 'bigint') return integers(operator, left, right, place);
   if (isNumber(left) && isNumber(right)) return floats(operator, Number(left), Number(right), place);
   throw new RubyError(
-    `${rubyClass(left)} ${operator} ${rubyClass(right)} (${inspect(left)} ${operator} ${inspect(right)}) is not known.`,
+    `${rubyClass(left)} ${operator} ${rubyClass(right)} (${inspect(left)} ${operator} ${inspect(right)}) is not supported.`,
     place,
   );
 }
@@ -200,7 +200,7 @@ function integers(operator: string, a: bigint, b: bigint, place: Place): RubyVal
       return a - b;
     case '*':
       return a * b;
-    // Towards minus infinity, as Ruby has it.
+    // Rounds towards minus infinity, as in Ruby.
     case '/':
       return (a - modulo(a, b)) / b;
     case '%':
@@ -211,10 +211,10 @@ function integers(operator: string, a: bigint, b: bigint, place: Place): RubyVal
       return a | b;
     case '**':
     case '<<':
-      if (b < 0n || b > 10_000n) throw new RubyError(`${a} ${operator} ${b} is too much.`, place);
+      if (b < 0n || b > 10_000n) throw new RubyError(`${a} ${operator} ${b} is too large.`, place);
       return operator === '**' ? a ** b : a << b;
   }
-  throw new RubyError(`The operator ${operator} is not known for integers.`, place);
+  throw new RubyError(`The operator ${operator} is not supported for integers.`, place);
 }
 
 function modulo(a: bigint, b: bigint): bigint {
@@ -230,7 +230,7 @@ function floats(operator: string, a: number, b: number, place: Place): RubyValue
   if (operator === '*') return a * b;
   if (operator === '/') return a / b;
   if (operator === '**') return a ** b;
-  throw new RubyError(`The operator ${operator} is not known for floats.`, place);
+  throw new RubyError(`The operator ${operator} is not supported for floats.`, place);
 }
 
 /** `'%05d' % 3`: %d, %s, %x, %o, %b, %f and %%, with flags, width and precision. */
@@ -260,14 +260,17 @@ function directive(kind: string, value: RubyValue, precision: string | undefined
   if (!isNumber(number)) throw new RubyError(`%${kind} takes a number, not ${inspect(value)}.`, place);
   if (kind === 'f') return Number(number).toFixed(Math.min(Number(precision ?? 6), 100));
   const radix = { d: 10, i: 10, x: 16, X: 16, o: 8, b: 2 }[kind];
-  if (radix === undefined) throw new RubyError(`%${kind} is a format that this shell does not know.`, place);
+  if (radix === undefined) throw new RubyError(`This shell does not support the format %${kind}.`, place);
   const digits = (typeof number === 'bigint' ? number : BigInt(Math.floor(number))).toString(radix);
   return kind === 'X' ? digits.toUpperCase() : digits;
 }
 
-/** The methods of Ruby's own classes that scripts use. */
+/** Methods of Ruby's own classes that scripts use. */
 
-/** @throws RubyError for a method that is not known, with its place. */
+/**
+ * Calls a method.
+ * @throws RubyError for an unknown method, with its place.
+ */
 export async function callMethod(
   value: RubyValue,
   name: string,

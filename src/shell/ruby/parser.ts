@@ -1,4 +1,4 @@
-/** Ruby's statements, as far as scripts of the HBase shell have them. */
+/** Parses the statements of Ruby that HBase shell scripts use. */
 
 import { ExpressionReader } from './expressions.js';
 import { type Token, tokenize } from './lexer.js';
@@ -6,9 +6,9 @@ import type { Node, Rescue } from './syntax.js';
 import { IncompleteError, type Place } from './values.js';
 
 /**
- * Reads a text of statements.
- * `depth`: how deep it stands in others.
- * @throws IncompleteError when it ends within a statement; RubyError for what is no Ruby, or none that is known here.
+ * Parses a list of statements.
+ * `depth`: its nesting depth.
+ * @throws IncompleteError when the text ends within a statement; RubyError for invalid or unsupported Ruby.
  */
 export function parseRuby(source: string, from?: Place, depth = 0): Node {
   return new Parser(tokenize(source, from), depth).program();
@@ -19,7 +19,7 @@ class Parser extends ExpressionReader {
     const body = this.statements([]);
     const { token } = this;
     if (token.kind !== 'end') throw this.unexpected();
-    if (token.goesOn) throw new IncompleteError('The line goes on behind "\\", and nothing follows.', token);
+    if (token.goesOn) throw new IncompleteError('The line ends with "\\", but no line follows.', token);
     return body;
   }
 
@@ -46,7 +46,7 @@ class Parser extends ExpressionReader {
     return { kind: 'sequence', statements, place };
   }
 
-  /** A statement with what may stand behind it: `if`, `unless`, `while`, `and`, `or`. */
+  /** A statement with its modifiers: `if`, `unless`, `while`, `and`, `or`. */
   protected statement(): Node {
     let node = this.expressionStatement();
     for (;;) {

@@ -1,6 +1,6 @@
 import type { Place, RubyValue } from './values.js';
 
-/** What a statement is made of. */
+/** A node of the syntax tree. */
 export type Node = { readonly place: Place } & (
   | { readonly kind: 'literal'; readonly value: RubyValue }
   | { readonly kind: 'text'; readonly parts: readonly (string | Node)[] }
@@ -19,7 +19,7 @@ export type Node = { readonly place: Place } & (
       readonly test: Node;
       readonly body: Node;
       readonly until: boolean;
-      /** `begin … end while`: the body runs before the test is made for the first time. */
+      /** `begin … end while`: the body runs before the first test. */
       readonly bodyFirst: boolean;
     }
   | { readonly kind: 'for'; readonly names: readonly string[]; readonly over: Node; readonly body: Node }
@@ -33,7 +33,7 @@ export type Node = { readonly place: Place } & (
 );
 
 export interface Rescue {
-  /** The variable that the error is given to. */
+  /** The variable that receives the error. */
   readonly name: string | undefined;
   readonly body: Node;
 }
@@ -45,7 +45,7 @@ export interface CallNode {
   readonly name: string;
   readonly args: readonly Node[];
   readonly block: Block | undefined;
-  /** A name alone, which may be a variable. */
+  /** Whether it is a bare name, which may be a variable. */
   readonly bare: boolean;
 }
 

@@ -1,11 +1,11 @@
 import type { Token } from './lexer.js';
 import { IncompleteError, RubyError } from './values.js';
 
-/** How deep statements and expressions are nested, and how many operators or calls follow each other in one. */
+/** The largest nesting depth of statements and expressions, and number of operators or calls in a chain. */
 const MOST_NESTED = 200;
 const MOST_LINKS = 1000;
 
-/** Goes through tokens, one after the other. `depth`: how deep what is read stands in others. */
+/** Reads tokens one by one. `depth`: the nesting depth of the text. */
 export abstract class TokenReader {
   protected at = 0;
 
@@ -14,19 +14,21 @@ export abstract class TokenReader {
     protected depth = 0,
   ) {}
 
-  /** Reads what may hold others of its kind. @throws RubyError when that is too deep. */
+  /** Reads a nested construct. @throws RubyError when the nesting is too deep. */
   protected nested<T>(read: () => T): T {
-    if (++this.depth > MOST_NESTED)
-      throw new RubyError(`It is nested more than ${MOST_NESTED} deep.`, this.token);
+    if (++this.depth > MOST_NESTED) throw new RubyError(`Nesting is deeper than ${MOST_NESTED}.`, this.token);
     const found = read();
     this.depth--;
     return found;
   }
 
-  /** @throws RubyError when so many operators or calls are too many. */
+  /**
+   * Checks the length of a chain.
+   * @throws RubyError when it is too long.
+   */
   protected checkLinks(count: number): void {
     if (count > MOST_LINKS)
-      throw new RubyError(`More than ${MOST_LINKS} operators or calls follow each other.`, this.token);
+      throw new RubyError(`More than ${MOST_LINKS} operators or calls in a chain.`, this.token);
   }
 
   protected get token(): Token {
@@ -51,14 +53,14 @@ export abstract class TokenReader {
   protected unexpected(wanted?: string): RubyError {
     const { token } = this;
     const hope = wanted === undefined ? '' : ` ${wanted} is missing.`;
-    if (token.kind === 'end') return new IncompleteError(`The statement has no end.${hope}`, token);
+    if (token.kind === 'end') return new IncompleteError(`The statement is incomplete.${hope}`, token);
     const text =
       'text' in token
         ? `"${token.text}"`
         : token.kind === 'newline'
           ? 'The end of the line'
           : `A ${token.kind}`;
-    return new RubyError(`${text} cannot stand here.${hope}`, token);
+    return new RubyError(`Unexpected ${text}.${hope}`, token);
   }
 
   protected skipNewlines(): void {

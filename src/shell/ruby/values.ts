@@ -1,12 +1,12 @@
 import { RowanError } from '../../errors.js';
 
-/** Where something stands in a script; both from 1. */
+/** A position in a script; both from 1. */
 export interface Place {
   readonly line: number;
   readonly column: number;
 }
 
-/** What a script says cannot be read, or is Ruby that the shell does not know. Names line and column. */
+/** A script is invalid, or uses Ruby that the shell does not support. Names line and column. */
 export class RubyError extends RowanError {
   constructor(
     message: string,
@@ -18,10 +18,10 @@ export class RubyError extends RowanError {
   }
 }
 
-/** The text ends within a statement: more lines are wanted. */
+/** The text ends within a statement: more lines are needed. */
 export class IncompleteError extends RubyError {}
 
-/** An error that Ruby would raise: its class, its message, and where. */
+/** An error that Ruby raises, with its class, message and place. */
 export class RubyRaised extends RubyError {
   constructor(
     readonly rubyClass: string,
@@ -33,8 +33,8 @@ export class RubyRaised extends RubyError {
 }
 
 /**
- * What Ruby values are here. A string is a byte string, one character (U+0000 to U+00FF) a byte: rows and values are
- * bytes, and so are Ruby's strings once they hold `\xFF`. An Integer is a bigint, a Float a number.
+ * Ruby values. A string is a byte string, one character (U+0000 to U+00FF) per byte: rows and values are bytes, and so
+ * are Ruby's strings once they contain `\xFF`. An Integer is a bigint, a Float a number.
  */
 
 export type RubyValue =
@@ -63,11 +63,11 @@ export class RubyRange {
   ) {}
 }
 
-/** Something of the host: a table. Its methods are answered by the shell. */
+/** An object of the host: a table, whose methods the shell implements. */
 export interface RubyObject {
   readonly rubyClass: string;
   inspect(): string;
-  /** Undefined for a method that it does not have. */
+  /** Calls a method; undefined if the object does not have it. */
   call(name: string, args: RubyValue[]): Promise<RubyValue | undefined>;
 }
 
@@ -76,7 +76,7 @@ export class RubyProc {
   constructor(readonly run: (args: readonly RubyValue[]) => Promise<RubyValue>) {}
 }
 
-/** A hash, in the order of its keys' first appearance. */
+/** A hash, in insertion order of its keys. */
 export class RubyHash {
   private readonly entries = new Map<string, readonly [RubyValue, RubyValue]>();
 
@@ -102,7 +102,7 @@ export class RubyHash {
     this.entries.set(identity(key), [key, value]);
   }
 
-  /** Takes the value out. */
+  /** Removes and returns the value. */
   delete(key: RubyValue): RubyValue {
     const value = this.get(key);
     this.entries.delete(identity(key));
@@ -118,7 +118,7 @@ export class RubyHash {
   }
 }
 
-/** Equal values have equal texts. */
+/** A string that is equal for equal values. */
 function identity(value: RubyValue): string {
   return typeof value === 'number' ? `float ${value}` : `${rubyClass(value)} ${inspect(value)}`;
 }
@@ -133,13 +133,13 @@ export function truthy(value: RubyValue): boolean {
   return value !== null && value !== false;
 }
 
-/** Text of JavaScript as a byte string. */
+/** Encodes a JavaScript string as a byte string. */
 export function fromText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is its own UTF-8.
   return /^[\x00-\x7f]*$/.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** A byte string as text of JavaScript; what is no UTF-8 becomes U+FFFD, as on a terminal. */
+/** Decodes a byte string to a JavaScript string; invalid UTF-8 becomes U+FFFD, as on a terminal. */
 export function toText(bytes: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
@@ -205,7 +205,7 @@ const NAMED: Readonly<Record<string, string>> = {
 
 function inspectString(bytes: string): string {
   const text = toText(bytes);
-  // Bytes that are no UTF-8 are shown one by one.
+  // Bytes that are not valid UTF-8 are shown one by one.
   const sound = !text.includes('\ufffd');
   let out = '';
   for (const char of sound ? text : bytes) {
@@ -223,7 +223,7 @@ function hex(code: number): string {
     : `\\x${code.toString(16).toUpperCase()}`;
 }
 
-/** What a value is called in a message. */
+/** Describes a value in a message. */
 export function describeValue(value: RubyValue): string {
   if (value instanceof RubySymbol) return `:${value.name}:Symbol`;
   return `${inspect(value)}:${rubyClass(value)}`;
