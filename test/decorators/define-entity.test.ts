@@ -192,7 +192,9 @@ describe('defineEntity', () => {
         columns: (c) => ({ a: c.column('d:a', text).default(ofColumn as () => string) }),
         defaults: defaults as { id: () => string },
       });
-    expect(() => declare(['id'])).toThrow(/defaults must be an object that maps key parts to functions.*not an array/);
+    expect(() => declare(['id'])).toThrow(
+      /defaults must be an object that maps key parts to functions.*not an array/,
+    );
     expect(() => declare({ id: 'one' })).toThrow(/default of id must be a function.*not "one"/);
     expect(() => compileSchema([declare({ nope: () => 1 })])).toThrow(
       /Defaulted\.nope: It has a default, but is no column and no part of the key/,
