@@ -178,7 +178,7 @@ type MisplacedParts<Names extends readonly string[], E, Q> = Names extends reado
               : Forbidden<
                   Rest[number] & keyof Q,
                   Q,
-                  `stands after a range on "${Part}". Only the last part of a prefix may be a range.`
+                  `follows a range on "${Part}". Only the last part with a condition may have a range.`
                 >)
     : Hole<Rest, Q, Part>
   : unknown;
@@ -186,7 +186,7 @@ type MisplacedParts<Names extends readonly string[], E, Q> = Names extends reado
 type Hole<Rest extends readonly string[], Q, Part extends string> = Forbidden<
   Rest[number] & keyof Q,
   Q,
-  `cannot be searched without "${Part}", which stands before it in the key.`
+  `needs a condition on "${Part}", which precedes it in the key.`
 >;
 
 type UnknownOperators<Part extends string, Names> = [Names] extends [never]

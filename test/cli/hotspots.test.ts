@@ -29,7 +29,7 @@ test('prints the keys of each region of the declared splits, the figures and wha
   expect(lines[0]).toBe('Rising in rising: 100 keys over 3 regions');
   expect(lines[1]).toMatch(/^ {2}\[, \\x00\\x00\\x00d\) +100 +100\.0 % {2}#{40}$/);
   expect(lines[2]).toMatch(/^ {2}\[\\x00\\x00\\x00d, \\x00\\x00\\x01\\x00\) +0 +0\.0 %$/);
-  expect(lines[4]).toBe('fullest over mean 3.00, Gini 0.667, hottest 100.0 %, one after the other 100.0 %');
+  expect(lines[4]).toBe('fullest over mean 3.00, Gini 0.667, hottest 100.0 %, burst 100.0 %');
   expect(out).toMatch(/^! Region 0 .* takes 100\.0 % of the keys/m);
 });
 

@@ -124,7 +124,7 @@ test('indexes are listed, built, verified, repaired and dropped', async () => {
     out: '[{"entity":"Thing","index":"bySize","counters":{"removed":59}}]\n',
   });
   expect(await entriesIn()).toBe(0);
-  expect((await index('list', PLAIN, store)).out).toBe('Thing.byColor\tdisabled\tnot declared so\n');
+  expect((await index('list', PLAIN, store)).out).toBe('Thing.byColor\tdisabled\tdeclared differently\n');
 });
 
 test('what cannot be done is said', async () => {
@@ -132,7 +132,7 @@ test('what cannot be done is said', async () => {
   for (const [args, message] of [
     [['list', MODULE, join(folder, 'nope')], /There is no store/],
     [['build', MODULE, join(folder, 'nope')], /There is no store/],
-    [['verify', MODULE, store], /There is no table "shop:things_idx"/],
+    [['verify', MODULE, store], /The table "shop:things_idx" does not exist/],
     [['verify', PLAIN, store], /The module has no index\. Declare one/],
     [['build', MODULE, store, 'Thong'], /no entity "Thong"/],
     [['build', MODULE, store, 'Thing', 'none'], /Thing has no index "none"\. It has bySize, byColor\./],
@@ -140,7 +140,7 @@ test('what cannot be done is said', async () => {
     [['verify', MODULE, store, '--sample', '101%'], /--sample takes a share/],
     [['build', MODULE, store, '--rate', 'fast'], /--rate takes a whole number/],
     [['build', MODULE, store, '--bytes-rate', '0'], /--bytes-rate takes a number above 0/],
-    [['drop', PLAIN, store, 'Thing', 'byColor', '--undeclared'], /is stored that is not declared/],
+    [['drop', PLAIN, store, 'Thing', 'byColor', '--undeclared'], /is stored without being declared/],
     [['list', MODULE, 'hbase:'], /names no master/],
   ] as const) {
     const { code, err } = await index(...args);

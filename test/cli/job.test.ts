@@ -51,10 +51,10 @@ test('says what is wrong with a module or an option', async () => {
   await using db = await opened();
   await db.close();
   for (const [args, why] of [
-    [[fixture('indexed')], 'exports no job: export a function "job"'],
+    [[fixture('indexed')], 'exports no job. Export a function "job"'],
     [[MODULE, '--shard', '4/4'], '--shard takes i/n'],
     [[MODULE, '--shard', '1'], '--shard takes i/n'],
-    [[MODULE, '--shard', '0/4', '--restart'], 'do not go together'],
+    [[MODULE, '--shard', '0/4', '--restart'], 'exclude each other'],
     [[MODULE, '--lease', 'long'], '--lease takes a whole number'],
   ] as const) {
     const { code, err } = await run('job', 'run', store, ...args);

@@ -36,9 +36,9 @@ describe('rowan key', () => {
     for (const [args, message] of [
       [['decode', MODULE, 'Nope', 'x'], /no entity "Nope"/],
       [['decode', MODULE, 'Visit', '\\xzz'], /upper-case hex/],
-      [['decode', MODULE, 'Visit', 'abc', '--as', 'hex'], /no hex/],
+      [['decode', MODULE, 'Visit', 'abc', '--as', 'hex'], /not valid hex/],
       [['decode', MODULE, 'Visit', 'zz'], /ERR_KEY/],
-      [['encode', MODULE, 'Visit', '{'], /no JSON/],
+      [['encode', MODULE, 'Visit', '{'], /not JSON/],
       [['encode', MODULE, 'Visit', '{"id":"a"}'], /ERR_KEY.*at/s],
     ] as const) {
       const { code, err } = await run('key', ...args);

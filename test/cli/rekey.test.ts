@@ -28,7 +28,7 @@ test('keys are planned, run, cut over and cleaned up, or aborted', async () => {
     await using db = await open({ path: store, entities: [Old, New] });
     await db.repository(Old).putMany([1, 2, 3].map((size) => ({ id: `t${size}`, color: 'red', size })));
     await db.close();
-    expect((await rekey('plan')).out).toContain('state not begun');
+    expect((await rekey('plan')).out).toContain('state not started');
     expect(await rekey('status')).toMatchObject({ code: 0, out: 'Not begun.\n' });
     expect(await rekey('pause')).toMatchObject({ code: 1, err: expect.stringContaining('ERR_CONFLICT') });
     expect((await rekey('run')).out).toBe(

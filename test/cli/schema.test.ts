@@ -53,7 +53,7 @@ test('diff, plan, apply, history on an embedded store', async () => {
   expect((await run('schema', 'apply', MODULE, store, ...rest, '--format', 'json')).code).toBe(0);
   expect(await run('schema', 'diff', MODULE, store)).toMatchObject({
     code: 0,
-    out: 'Everything is as declared.\n',
+    out: 'Tables match the declarations.\n',
   });
   const history = await run('schema', 'history', store);
   expect(history.out).toMatch(/^1 {2}\S+ {2}done {2}plan [0-9a-f]{16}.*held versions:notes\/n.*\n2 {2}/s);
@@ -105,10 +105,10 @@ test('check fails on what the snapshot has and the declarations have not, with o
       notes.options.configuration['hbase.x'] = '1';
     }, format);
     expect([format, setting.code]).toEqual([format, 1]);
-    expect(setting.out).toContain('notes options.configuration.hbase.x: "1" is there no more');
+    expect(setting.out).toContain('notes options.configuration.hbase.x: "1" no longer exists');
     const same = await checkAs(() => undefined, format);
-    expect([format, same.code, same.out]).toEqual([format, 0, 'Everything is as declared.\n']);
-    expect(same.err.includes('says nothing of indexes')).toBe(format === 1);
+    expect([format, same.code, same.out]).toEqual([format, 0, 'Tables match the declarations.\n']);
+    expect(same.err.includes('without indexes')).toBe(format === 1);
   }
   const required = await checkAs((notes) => {
     notes.entities!.Note['columns'] = { text: { required: true } };
@@ -116,7 +116,7 @@ test('check fails on what the snapshot has and the declarations have not, with o
   expect([required.code, required.out]).toEqual([
     1,
     expect.stringMatching(
-      /^Not as in the snapshot:\n {4}notes entities\.Note\.columns\.text\.required: true is there no more/,
+      /^Differences from the snapshot:\n {4}notes entities\.Note\.columns\.text\.required: true no longer exists/,
     ),
   ]);
   const index = await checkAs((notes) => {
@@ -145,5 +145,5 @@ test('lint prints findings, takes samples and suppressions, and ends with 1 for 
   writeFileSync(file, JSON.stringify(codes.map((code: string) => ({ code, reason: 'known' }))));
   const quiet = await run('lint', MODULE, '--sample', `Note=${rows}`, '--suppressions', file, '--strict');
   expect(quiet).toMatchObject({ code: 0, out: '' });
-  expect((await run('lint', MODULE, '--sample', 'Nope=x')).err).toContain('of one of Note, Customer');
+  expect((await run('lint', MODULE, '--sample', 'Nope=x')).err).toContain('with one of Note, Customer');
 });

@@ -55,7 +55,7 @@ test('it ends with the code of exit, and with -n at the first error', async () =
   expect(failed.out).not.toContain('no\n');
   expect(await script("puts 'a'\nfoo(\n", '-n')).toMatchObject({
     code: 1,
-    out: expect.stringContaining('SyntaxError (The statement has no end.'),
+    out: expect.stringContaining('SyntaxError (The statement is incomplete.'),
   });
 });
 
@@ -82,7 +82,7 @@ test('statements of many lines are read once, whole or without an end', async ()
   );
   expect(code).toBe(0);
   expect(out).toMatch(/\n3000\n.*\nn is 7\n.*\nbehind\n/s);
-  expect(out).toContain('SyntaxError (The statement has no end. "end" is missing.)');
+  expect(out).toContain('SyntaxError (The statement is incomplete. "end" is missing.)');
 });
 
 test('blocks, loops and words behind statements are taken for what they are', async () => {
@@ -131,7 +131,7 @@ test('a line that ends with a backslash goes on on the next', async () => {
     ].join('\n'),
   );
   expect(linesOf(out, /^[a-g]+$/)).toEqual(['ab', 'c', 'd', 'e', 'f']);
-  expect(out).toContain('SyntaxError (The line goes on behind "\\", and nothing follows.)');
+  expect(out).toContain('SyntaxError (The line ends with "\\", but no line follows.)');
 });
 
 test('begin … end while runs once at least', async () => {
@@ -226,6 +226,6 @@ test('with entities rows are told, and keys taken, by their parts', async () => 
   );
   expect(out.match(/# Note \{ id: 'n1', text: 'Ada' \}/g)).toHaveLength(2);
   expect(out).toContain('0 row(s)');
-  expect(out).toContain('ERROR: No key of table notes has the parts idd. There are: Note { id }.');
+  expect(out).toContain('ERROR: No key of table notes has the parts idd. Its keys are: Note { id }.');
   await db.close();
 });

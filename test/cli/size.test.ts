@@ -65,7 +65,7 @@ test('size prints a table, and says what it cannot take', async () => {
   expect(out).toMatch(/ZSTD FAST_DIFF/);
   for (const [args, message] of [
     [['Nope', samples(2), '--rows', '1'], /no entity "Nope"/],
-    [['Customer', samples(1), '--rows', '1'], /give 2 or more/],
+    [['Customer', samples(1), '--rows', '1'], /Use at least 2/],
     [['Customer', samples(2), '--rows', '0'], /--rows takes/],
     [['Customer', join(folder, 'none'), '--rows', '1'], /cannot be read/],
   ] as const) {

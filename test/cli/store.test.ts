@@ -138,7 +138,7 @@ describe('rowan store, where there is no store or somebody has it open', () => {
     expect(out).toContain(`set aside: ${file}`);
     expect(out).toContain('lost: 1 cells of rows in a file to in a file');
     expect((await rowan('store', 'verify', folder)).code).toBe(0);
-    expect((await rowan('store', 'repair', folder)).out).toContain('The store is sound');
+    expect((await rowan('store', 'repair', folder)).out).toContain('The store is intact');
     expect((await rowan('store', 'repair', '--clock', folder)).out).toContain(
       'is not ahead. Nothing was changed',
     );

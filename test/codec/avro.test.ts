@@ -113,19 +113,19 @@ describe('values', () => {
   });
 
   it.each([
-    ['a wrong type', { ...value, small: '5' }, /small is "5", which is no int/],
+    ['a wrong type', { ...value, small: '5' }, /small is "5", which is not of type int/],
     ['a number beyond int', { ...value, small: 2 ** 31 }, /small is 2147483648/],
     ['a long that is no safe integer', { ...value, large: 2 ** 53 }, /large is 9007199254740992/],
     [
       'a time of day in a date',
       { ...value, day: new Date(1) },
-      /day is 1970-01-01T00:00:00\.001Z, which is no date/,
+      /day is 1970-01-01T00:00:00\.001Z, which is not of type date/,
     ],
-    ['too many digits', { ...value, price: '0.001' }, /price is "0\.001", which is no decimal/],
+    ['too many digits', { ...value, price: '0.001' }, /price is "0\.001", which is not of type decimal/],
     ['a number that is too long', { ...value, price: '12345678901.00' }, /price is/],
-    ['an unknown symbol', { ...value, state: 'LOST' }, /state is "LOST", which is no State/],
+    ['an unknown symbol', { ...value, state: 'LOST' }, /state is "LOST", which is not of type State/],
     ['a fixed of another size', { ...value, digest: Uint8Array.of(1) }, /digest is 1 bytes/],
-    ['no UUID', { ...value, id: 'x' }, /id is "x", which is no uuid/],
+    ['no UUID', { ...value, id: 'x' }, /id is "x", which is not of type uuid/],
     [
       'a field that the schema lacks',
       { ...value, lines: [{ sku: 'a', price: null, colour: 1 }] },
@@ -204,11 +204,11 @@ describe('fingerprints', () => {
           { name: 'a', type: 'int' },
         ],
       },
-      /R\.a stands there twice/,
+      /R\.a occurs twice/,
     ],
-    ['a bad name', { type: 'record', name: 'R-1', fields: [] }, /no name that Avro allows/],
-    ['a union in a union', ['null', ['int']], /union that holds a union/],
-    ['a union with a type twice', ['int', { type: 'int', logicalType: 'date' }], /holds int twice/],
+    ['a bad name', { type: 'record', name: 'R-1', fields: [] }, /no valid Avro name/],
+    ['a union in a union', ['null', ['int']], /union within a union/],
+    ['a union with a type twice', ['int', { type: 'int', logicalType: 'date' }], /with int twice/],
     ['nothing', null, /neither a name/],
     ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, /without symbols/],
   ])('refuse %s', (_name, schema, message) => {
@@ -294,7 +294,7 @@ describe('evolution', () => {
   it('refuses to read what the rules of resolution do not allow', () => {
     const bytes = avroCodec(avroSchemaOf('Q', { a: avro.string })).encode({ a: 'x' });
     expect(() => avroCodec(avroSchemaOf('Q', { a: avro.int, b: avro.int })).decode(bytes)).toThrowError(
-      /cannot read .*Q\.a: string was written, and the reader has int; Q\.b: it was not written/,
+      /cannot read .*Q\.a: string was written, but the reader has int; Q\.b: it was not written/,
     );
   });
 });
@@ -303,42 +303,42 @@ describe('incompatibilities', () => {
   const rec = (fields: Parameters<typeof avroSchemaOf>[1], name = 'R') => avroSchemaOf(name, fields);
   it.each([
     ['int as long', 'long', 'int', []],
-    ['long as int', 'int', 'long', ['schema: long was written, and the reader has int']],
+    ['long as int', 'int', 'long', ['schema: long was written, but the reader has int']],
     ['float as double', 'double', 'float', []],
-    ['double as float', 'float', 'double', ['schema: double was written, and the reader has float']],
+    ['double as float', 'float', 'double', ['schema: double was written, but the reader has float']],
     ['string as bytes', 'bytes', 'string', []],
     [
       'a branch that is not read',
       'string',
       ['null', 'string'],
-      ['schema: null was written, and the reader has string'],
+      ['schema: null was written, but the reader has string'],
     ],
     ['a type into a union', ['null', 'long'], 'int', []],
     [
       'a type that no branch takes',
       ['null', 'long'],
       'string',
-      ['schema: string was written, and the reader has only null, long'],
+      ['schema: string was written, but the reader has only null, long'],
     ],
     [
       'items',
       { type: 'array', items: 'int' },
       { type: 'array', items: 'string' },
-      ['schema[]: string was written, and the reader has int'],
+      ['schema[]: string was written, but the reader has int'],
     ],
     [
       'values',
       { type: 'map', values: 'int' },
       { type: 'map', values: 'string' },
-      ['schema{}: string was written, and the reader has int'],
+      ['schema{}: string was written, but the reader has int'],
     ],
     [
       'several fields, at once',
       rec({ a: avro.int, b: avro.string, c: avro.boolean }),
       rec({ a: avro.string, b: avro.string }),
       [
-        'R.a: string was written, and the reader has int',
-        'R.c: it was not written, and the reader has no default for it',
+        'R.a: string was written, but the reader has int',
+        'R.c: it was not written, but the reader has no default for it',
       ],
     ],
     ['a field with a default', rec({ a: avro.int, b: avro.optional(avro.int) }), rec({ a: avro.int }), []],
@@ -347,13 +347,13 @@ describe('incompatibilities', () => {
       'another name',
       rec({}, 'A'),
       rec({}, 'B'),
-      ['A: "B" was written, and the reader has "A" without that alias'],
+      ['A: "B" was written, but the reader has "A" without that alias'],
     ],
     [
       'symbols',
       avro.enum('E', ['A']).schema,
       avro.enum('E', ['A', 'B', 'C']).schema,
-      ['E: the symbols B, C were written, which the reader lacks without having a default'],
+      ['E: the symbols B, C were written, but the reader has neither these nor a default'],
     ],
     [
       'symbols with a default',
@@ -365,7 +365,7 @@ describe('incompatibilities', () => {
       'sizes',
       avro.fixed('F', 2).schema,
       avro.fixed('F', 3).schema,
-      ['F: 3 bytes were written, and the reader has 2'],
+      ['F: 3 bytes were written, but the reader has 2'],
     ],
     [
       'scales',
@@ -378,7 +378,7 @@ describe('incompatibilities', () => {
       'inside of an optional record',
       rec({ l: avro.optional(avro.record('L', { a: avro.int })) }),
       rec({ l: avro.optional(avro.record('L', { a: avro.string })) }),
-      ['R.l.a: string was written, and the reader has int'],
+      ['R.l.a: string was written, but the reader has int'],
     ],
     [
       'a record that holds itself',
@@ -398,7 +398,7 @@ describe('incompatibilities', () => {
           { name: 'v', type: 'long' },
         ],
       },
-      ['N.v: long was written, and the reader has int'],
+      ['N.v: long was written, but the reader has int'],
     ],
     [
       'only the namespace',

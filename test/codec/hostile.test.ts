@@ -49,7 +49,7 @@ it('bounds decimals by their precision', () => {
     ...Array<number>(1_000_000).fill(1),
   ]);
   expect(() => codec.decode(large)).toThrow(/at most/);
-  expect(() => rawDecimal.decode(new Uint8Array(1_000_000))).toThrow(/no raw.decimal/);
+  expect(() => rawDecimal.decode(new Uint8Array(1_000_000))).toThrow(/not a valid raw.decimal/);
 });
 
 it('reads back every scale of raw.decimal that it takes', () => {
@@ -63,8 +63,8 @@ it('refuses keys and texts of Avro that would come back as others', () => {
   expect(() => map.encode(JSON.parse('{"__proto__": 1}') as never)).toThrow(/__proto__/);
   const forged = [...header(map, {}), ...long(1n), ...long(9n), ...Buffer.from('__proto__'), 2, 0];
   expect(() => map.decode(Uint8Array.from(forged))).toThrow(/__proto__/);
-  expect(() => map.encode({ '\ud800': 1, '\udfff': 2 } as never)).toThrow(/half a surrogate/);
-  expect(() => avroCodec('string').encode('\ud800' as never)).toThrow(/half a surrogate/);
+  expect(() => map.encode({ '\ud800': 1, '\udfff': 2 } as never)).toThrow(/lone surrogate/);
+  expect(() => avroCodec('string').encode('\ud800' as never)).toThrow(/lone surrogate/);
 });
 
 it('refuses values that JSON would change', () => {

@@ -131,7 +131,7 @@ describe('options of families that are not as declared', () => {
 
   it("that change what is kept are refused by tables: 'verify'", async () => {
     const opening = evolve([before], [after], 'verify');
-    await expect(opening).rejects.toThrow(/d\.versions is 1, declared 5, which decides what is kept/);
+    await expect(opening).rejects.toThrow(/d\.versions is 1, declared 5, which decides which cells are kept/);
     await expect(opening).rejects.toThrow(/d\.ttl is 2147483647, declared 60/);
     await expect(opening).rejects.not.toThrow(/compression/);
   });
@@ -161,7 +161,7 @@ describe('what a table was written with', () => {
 
   it('rows without a record type are not mixed with rows that have one', async () => {
     const typed = { recordType: 1, key: [recordType(), part('id')] };
-    await refused({}, typed, /rows were written without one \(by Thing\).*Leave out recordType\(\)/);
+    await refused({}, typed, /the table has rows without one \(by Thing\).*Leave out recordType\(\)/);
     fileSystem = new MemoryFileSystem();
     await refused(typed, {}, /no record type, but the table's rows were written with one \(by Thing\)/);
   });
@@ -224,9 +224,9 @@ describe('what a table was written with', () => {
     await opening([entity({})]);
     await closeAll();
     for (const [stamp, message] of [
-      ['{"format":3}', /its format is 3, and this version of Rowan reads up to 2/],
-      ['nonsense', /it is not one that Rowan writes/],
-      ['{"format":2,"key":5}', /it lacks what a stamp has/],
+      ['{"format":3}', /its format is 3, but this version of Rowan reads only up to 2/],
+      ['nonsense', /it is not a stamp of Rowan/],
+      ['{"format":2,"key":5}', /it lacks required fields/],
     ] as const) {
       await using store = await openAdmin({ path: '/store', fileSystem });
       const live = await store.admin.getDescriptor('t');
@@ -277,7 +277,7 @@ describe('families', () => {
       columns: columns({ a, e: ['e:e', text] }),
     });
     await expect(evolve([entity({ columns: columns({ a }) })], [grown])).rejects.toThrow(
-      /family "e" is declared but not there.*rowan schema apply/,
+      /family "e" is declared, but the table has only.*rowan schema apply/,
     );
     {
       await using store = await openAdmin({ path: '/store', fileSystem });

@@ -160,8 +160,8 @@ it('a codec of the program’s own is told to be unknown, at its place', () => {
     columns: (c) => ({ x: c.column('d:x', own) }),
   });
   const { inexact, source } = introspected(compileSchema([Thing]).tables[0]!);
-  expect(inexact).toEqual(['Thing.x: the codec mine is not told by its name']);
-  expect(source).toContain('bytes /* Thing.x: the codec mine is not told by its name */');
+  expect(inexact).toEqual(['Thing.x: the codec mine cannot be derived from its name']);
+  expect(source).toContain('bytes /* Thing.x: the codec mine cannot be derived from its name */');
 });
 
 it('a table that Rowan did not write is refused', () => {
@@ -206,7 +206,7 @@ describe('indexes', () => {
         byColor: { on: [part('color')] },
       }),
     );
-    expect(inexact).toEqual(['Thing: what is kept of the index "recent" does not tell how to declare it']);
+    expect(inexact).toEqual(['Thing: the metadata of the index "recent" does not suffice to declare it']);
     expect(again.entities[0]!.indexes.map(({ name }) => name)).toEqual(['byColor']);
     expect(source).not.toContain('recent');
   });

@@ -129,9 +129,9 @@ describe('what is allowed', () => {
 
   it('the text says what each step waits for', () => {
     expect(describePlan(losing)).toContain(`- drop-family:notes/old  [data-loss]
-    The family is not declared; dropping it drops all of its cells.
+    The family is not declared; dropping it deletes all of its cells.
     Waits for --allow data-loss:drop-family:notes/old`);
-    expect(describePlan(plan(declared({}), declared({})))).toBe('Everything is as declared.\n');
+    expect(describePlan(plan(declared({}), declared({})))).toBe('Tables match the declarations.\n');
   });
 });
 

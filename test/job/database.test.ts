@@ -95,5 +95,5 @@ test('what has no meaning in parts is refused', async () => {
   for (const wrong of [query.limit(3), query.reverse(), query.orderBy('milliseconds').limit(2)]) {
     await expect(db.job('wrong').from(wrong).run()).rejects.toMatchObject({ code: 'ERR_QUERY' });
   }
-  expect(() => db.job('no name!')).toThrowError(/name of a job/);
+  expect(() => db.job('no name!')).toThrowError(/valid job name/);
 });

@@ -157,7 +157,9 @@ test('CSV of other programs: a byte order mark, ends of lines of Windows, names 
   await writeFile(path, '1,x\n2,y,z\n');
   await expect(
     collecting(engine, csvSource([path], { columns: ['id', 'text'] }), named).run({ restart: true }),
-  ).rejects.toThrow(`What begins at byte 4 of ${path} cannot be read: It has 3 fields for 2 columns.`);
+  ).rejects.toThrow(
+    `The item at byte 4 of ${path} cannot be read: It has 3 fields, but there are 2 columns.`,
+  );
   await engine.close();
 });
 

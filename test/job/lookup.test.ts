@@ -115,9 +115,9 @@ test('what is no lookup is refused, and another lookup is another job', async ()
   const job = new JobBuilder(db.engine, 'refused').from(db.repository(Visit).find({}, { fullScan: true }));
   const lookup = job.lookup.bind(job) as (...args: unknown[]) => unknown;
   for (const [args, why] of [
-    [[undefined, () => 1], 'A job looks up in a repository'],
-    [[db.repository(Page), 'id'], 'A job looks up in a repository'],
-    [[db.repository(Page), () => 1, { kept: -1 }], 'whole number from 0, not -1'],
+    [[undefined, () => 1], 'lookup() takes a repository'],
+    [[db.repository(Page), 'id'], 'lookup() takes a repository'],
+    [[db.repository(Page), () => 1, { kept: -1 }], 'a whole number, not -1'],
   ] as const) {
     expect(() => lookup(...args)).toThrow(why);
   }

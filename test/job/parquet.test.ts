@@ -114,7 +114,7 @@ test('what cannot be written or read says why', async () => {
   await writeFile(lines, '{"n":1.5}\n');
   expect(() => parquetFiles(folder, {})).toThrow('need columns');
   expect(() => parquetFiles(folder, { n: 'money' as never })).toThrow(
-    'Column "n" of Parquet files is of "money"',
+    'Column "n" of Parquet files has the unknown type "money"',
   );
   const job = new JobBuilder(engine, 'bad')
     .from(ndjsonSource([lines]))

@@ -156,7 +156,7 @@ describe('@Avro of a class', () => {
           'Wrong.plain: The class Plain has no @AvroRecord. Put @AvroRecord({ name }) above it.',
           'Wrong.empty: The class Empty has no fields of Avro. Declare them with @AvroField.',
           'Wrong.other: Two classes are the Avro record "com.shop.LineItem". Give each a name of its own.',
-          expect.stringMatching(/^Wrong\.bad: "not a name" is no name that Avro allows/),
+          expect.stringMatching(/^Wrong\.bad: "not a name" is not a valid Avro name/),
           expect.stringMatching(/^Wrong\.misspelt: Misspelt: @AvroField of "a" has no option "optinal"/),
         ],
       }),

@@ -101,7 +101,7 @@ test('who has no secret, another, or a name that nobody has, is told the same, a
       .then(String, String);
     refusals.push(error.replaceAll(served.endpoint, 'X'));
   }
-  expect(refusals[0]).toContain('the login is refused');
+  expect(refusals[0]).toContain('login refused');
   expect(new Set(refusals).size).toBe(1);
   // The simple authentication is not taken, with or without TLS.
   for (const options of [known, {}]) {

@@ -151,10 +151,10 @@ describe('a served store', () => {
   });
 
   it.each([
-    [{ listen: '0.0.0.0:16020' }, /can be reached by other machines/],
-    [{ listen: 'here', zookeeper: '10.0.0.1:2181' }, /can be reached by other machines/],
+    [{ listen: '0.0.0.0:16020' }, /can be reached from other machines/],
+    [{ listen: 'here', zookeeper: '10.0.0.1:2181' }, /can be reached from other machines/],
     [{ listen: 'a b' }, /host:port/],
-    [{ maxCalls: 0 }, /maxCalls is a positive integer/],
+    [{ maxCalls: 0 }, /maxCalls must be a positive integer/],
     [{ nosuch: 1 } as object, /no option "nosuch"/],
   ])('refuses the options %j', async (options, message) => {
     await using served = await Served.start();

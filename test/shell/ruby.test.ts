@@ -160,7 +160,7 @@ test.each([
   ['interpolations', `${'"#{'.repeat(DEEP)}1${'}"'.repeat(DEEP)}`],
 ])('too many %s are named, and are no end of the stack', async (_, source) => {
   expect((await failure(source)).message).toMatch(
-    /nested more than 200 deep|More than 1000 operators or calls/,
+    /Nesting is deeper than 200|More than 1000 operators or calls/,
   );
 });
 

@@ -98,6 +98,6 @@ it('takes arbitraries of one’s own, and asks for them where it knows no values
     key: [part('id')],
     columns: (c) => ({ mine: c.column('d:m', own) }),
   });
-  expect(() => entities(Mine)).toThrow(/no values are known for mine.*Give an override/);
+  expect(() => entities(Mine)).toThrow(/no values can be generated for mine.*Pass an override/);
   expect(fc.sample(entities(Mine, { mine: fc.constant(1) }), 1)[0]).toMatchObject({ mine: 1 });
 });

@@ -97,11 +97,11 @@ const MISTAKES: readonly (readonly [string, RegExp])[] = [
   ],
   [
     'orders.find({ placedAt: new Date() });',
-    /\\"placedAt\\" cannot be searched without \\"customerId\\", which stands before it in the key\./,
+    /\\"placedAt\\" needs a condition on \\"customerId\\", which precedes it in the key\./,
   ],
   [
     "orders.find({ customerId: { startsWith: 'a' }, placedAt: new Date() });",
-    /\\"placedAt\\" stands after a range on \\"customerId\\"\. Only the last part of a prefix may be a range\./,
+    /\\"placedAt\\" follows a range on \\"customerId\\"\. Only the last part with a condition may have a range\./,
   ],
   [
     "orders.find({ customerId: 'a', status: 'open' });",

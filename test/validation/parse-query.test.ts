@@ -117,45 +117,47 @@ it('reads what frameworks give, and finds by it', async () => {
 });
 
 it('refuses what is not allowed, with its path', () => {
-  expect(issues('tenant=other')).toEqual([expect.stringMatching(/^tenant: it cannot be asked/)]);
+  expect(issues('tenant=other')).toEqual([expect.stringMatching(/^tenant: it is not allowed/)]);
   expect(issues('nothing=1')).toEqual([
-    expect.stringMatching(/^nothing: it cannot be asked. Ask for queue, at/),
+    expect.stringMatching(/^nothing: it is not allowed. Allowed are queue, at/),
   ]);
-  expect(issues('total[ne]=1')).toEqual(['total.ne: the operators of total are eq, gte, lt, between, in.']);
+  expect(issues('total[ne]=1')).toEqual([
+    'total.ne: the allowed operators of total are eq, gte, lt, between, in.',
+  ]);
   expect(issues('status[regex]=x')).toEqual([
-    expect.stringMatching(/^status.regex: the operators of status/),
+    expect.stringMatching(/^status.regex: the allowed operators of status/),
   ]);
   expect(issues({ where: { $or: [{ status: 'open' }] } })).toEqual([expect.stringMatching(/^where.\$or: /)]);
   expect(issues('total=abc')).toEqual([expect.stringMatching(/^total: int64 cannot hold "abc"/)]);
   expect(issues('due[exists]=maybe&total[between]=1')).toEqual([
-    'due.exists: true or false is wanted, not "maybe".',
-    'total.between: two values are wanted.',
+    'due.exists: expected true or false, not "maybe".',
+    'total.between: expected two values.',
   ]);
   expect(issues('limit=1000&orderBy=status&cursor=%00')).toEqual([
-    'limit: a whole number from 1 to 100 is wanted, not "1000".',
-    'cursor: it is no cursor. Give the one of an earlier page.',
-    'orderBy: rows are sorted by total.',
+    'limit: expected a whole number from 1 to 100, not "1000".',
+    'cursor: it is not a valid cursor. Use the cursor of an earlier page.',
+    'orderBy: allowed are total.',
   ]);
   expect(issues('cursor=abc&orderBy=total')).toHaveLength(1);
   expect(issues(`status=${'x'.repeat(1001)}`)).toEqual(['status: it has more than 1000 characters.']);
-  expect(issues(`queue[in]=${'a,'.repeat(60)}`)).toEqual(['queue.in: more than 50 values are given.']);
+  expect(issues(`queue[in]=${'a,'.repeat(60)}`)).toEqual(['queue.in: more than 50 values.']);
   const lists = `queue[in]=${[...'abcdefgh'].join()}&at[in]=${[1, 2, 3, 4, 5, 6, 7].map((day) => `2026-01-0${day}`)}`;
-  expect(issues(lists)).toEqual(['at: the lists come to more than 50 ranges of keys.']);
+  expect(issues(lists)).toEqual(['at: the lists expand to more than 50 ranges of keys.']);
   expect(issues('queue=a&status=b', { ...RULES, maxConditions: 1 })).toEqual([
-    'status: a query has at most 1 conditions.',
+    'status: a query may have at most 1 conditions.',
   ]);
   let deep: Record<string, unknown> = { eq: '1' };
   for (let i = 0; i < 20_000; i++) deep = { a: deep };
-  expect(issues({ total: deep })).toEqual([expect.stringMatching(/more than 8 deep/)]);
+  expect(issues({ total: deep })).toEqual([expect.stringMatching(/more than 8 levels deep/)]);
 });
 
 it('says wrong rules when they are given', () => {
   const wrong = (allow: readonly unknown[]) => () => parse('', { allow: allow as never });
-  expect(wrong(['extra'])).toThrow(/"extra" is no column of one value/);
-  expect(wrong(['limit'])).toThrow(/has a meaning of its own/);
-  expect(wrong([{ total: ['like'] }])).toThrow(/"like" is no operator/);
+  expect(wrong(['extra'])).toThrow(/"extra" is neither a single-valued column nor a key part/);
+  expect(wrong(['limit'])).toThrow(/is reserved in queries/);
+  expect(wrong([{ total: ['like'] }])).toThrow(/"like" is not an operator/);
   expect(() => parse('', { allow: [], key: { queue: 'a', nothing: 1 } as never })).toThrow(/nothing/);
-  expect(() => parse('', { allow: [], maxLimit: 0 })).toThrow(/maxLimit is a whole number/);
+  expect(() => parse('', { allow: [], maxLimit: 0 })).toThrow(/maxLimit must be a positive whole number/);
 });
 
 it('answers anything with a query that can be run, or with issues', async () => {

@@ -8,7 +8,7 @@ import { compareAndSet } from '../../table/table.js';
  * The table `rowan_schema`: the lock for schema changes, and the plans that were applied (docs/formats.md).
  *
  * Row `l`: the lock. Row `p` + four bytes, big-endian: an applied plan, numbered from 1. Row `r` + the names of two
- * entities with a zero byte between: a re-keying (docs/rekey.md). Each row is one cell of JSON, `c:v`, and each change
+ * entities with a zero byte between: a change of a key layout (docs/rekey.md). Each row is one cell of JSON, `c:v`, and each change
  * of it is a checkAndMutate on the bytes before.
  */
 
@@ -60,7 +60,7 @@ export class ControlTable {
     return this.under(ENTRY);
   }
 
-  /** The re-keyings, in the order of their names. */
+  /** The changes of key layouts, in the order of their names. */
   rekeys<T>(): Promise<Kept<T>[]> {
     return this.under(REKEY);
   }

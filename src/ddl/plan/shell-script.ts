@@ -18,7 +18,7 @@ export function describePlan(plan: SchemaPlan, allow: readonly Allowance[] = [])
   const { steps, unmanaged, contradictions, checksum } = plan;
   const held = new Set(admit(plan, allow).held);
   const lines: string[] = [];
-  if (steps.length === 0 && contradictions.length === 0) lines.push('Everything is as declared.');
+  if (steps.length === 0 && contradictions.length === 0) lines.push('Tables match the declarations.');
   for (const step of steps) {
     lines.push(`${held.has(step) ? '-' : '+'} ${step.id}  [${step.class}]`);
     const change = describeChange(step);

@@ -77,7 +77,7 @@ test('what was left unfinished is finished, and nobody restores it before', asyn
   await backupTables(workerOn(stage.engine, { lives: 12 }).engine, stage.folder, {
     run: { batchRows: 5, checkpointRows: 5, parallel: 1 },
   }).catch(() => {});
-  await expect(restoreTables(stage.other, stage.folder)).rejects.toThrow('holds no complete backup');
+  await expect(restoreTables(stage.other, stage.folder)).rejects.toThrow('has no complete backup');
   expect((await backupTables(stage.engine, stage.folder)).backup.name).toBe('0001-full');
   await restoreTables(stage.other, stage.folder);
   expect(await differences(stage.other, 'b.c')).toBe(0);
@@ -108,9 +108,9 @@ test('nothing is added to nothing, and a list that is none is refused', async ()
   );
   await backupTables(stage.engine, stage.folder, { tables: ['a'] });
   await expect(backupTables(stage.engine, stage.folder, { incremental: true })).rejects.toThrow(
-    'has no table "b.c" to go on from',
+    'has no table "b.c" to continue from',
   );
   const path = join(stage.folder, 'backup.json');
   await writeFile(path, (await readFile(path, 'utf8')).replace('0001-full', '../../0001-full'));
-  await expect(restoreTables(stage.other, stage.folder)).rejects.toThrow('is no list of backups');
+  await expect(restoreTables(stage.other, stage.folder)).rejects.toThrow('is not a list of backups');
 });

@@ -165,15 +165,15 @@ test('records and objects are loaded as the same delimited text is, and tell wha
   for (const name of ['csv', 'named', 'ndjson', 'mapped'])
     expect(await stored(engine, name)).toEqual(expected);
   expect(bad.slice(0, 5)).toEqual([
-    '"no time" is no timestamp',
-    'It has 5 fields for 4 columns.',
+    '"no time" is not a valid timestamp',
+    'It has 5 fields, but there are 4 columns.',
     'The table has no family for "g:n"',
     'No object',
     'No row',
   ]);
   await expect(
     load('mapped', 'ndjson', { name: 'strict', items: { columns: mapped, skipBadLines: false } }),
-  ).rejects.toThrow(/What begins at byte \d+ of .*mapped cannot be read: No object/);
+  ).rejects.toThrow(/The item at byte \d+ of .*mapped cannot be read: No object/);
   await expect(load('ndjson', 'ndjson', { create: true, name: 'made' })).rejects.toThrow('name the columns');
   await expect(load('ndjson', 'avro', { name: 'avro' })).rejects.toThrow('name the entity');
   await expect(

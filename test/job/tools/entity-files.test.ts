@@ -156,7 +156,7 @@ test('a line that is no entity is named, or counted', async () => {
   const entity = db.schema.entity(Thing);
   const repository = db.repository(Thing);
   await expect(importEntities(db.engine, repository, entity, [path])).rejects.toThrow(
-    `What begins at byte 14 of ${path} is no Thing`,
+    `The item at byte 14 of ${path} is not a valid Thing`,
   );
   const bad: number[] = [];
   const { counters } = await importEntities(db.engine, repository, entity, [path], {

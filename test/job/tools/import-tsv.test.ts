@@ -56,11 +56,16 @@ test('lines that cannot be read are counted and told with their place, or end th
     onBadLine: ({ offset, why }) => bad.push(`${offset}: ${why}`),
   });
   expect(counters).toEqual({ lines: 6, cells: 1, 'bad lines': 4 });
-  expect(bad).toEqual(['7: "x" is no timestamp', '14: No timestamp', '15: No row', '20: Excessive columns']);
+  expect(bad).toEqual([
+    '7: "x" is not a valid timestamp',
+    '14: No timestamp',
+    '15: No row',
+    '20: Excessive columns',
+  ]);
   expect(await cells()).toEqual(['r1 f:q@1=a']);
   await expect(
     importTsv(stage.engine, 't', [path], { ...options, skipBadLines: false, name: 'strict' }),
-  ).rejects.toThrow(`The line at byte 7 of ${path} cannot be read: "x" is no timestamp`);
+  ).rejects.toThrow(`The line at byte 7 of ${path} cannot be read: "x" is not a valid timestamp`);
 });
 
 test('a dry run writes nothing and needs no table', async () => {
@@ -74,7 +79,7 @@ test.each([
   [[], 'there are none'],
   [['f:q'], 'HBASE_ROW_KEY is missing'],
   [['HBASE_ROW_KEY'], 'no column is written'],
-  [['HBASE_ROW_KEY', 'HBASE_ROW_KEY', 'f:q'], 'HBASE_ROW_KEY stands there twice'],
+  [['HBASE_ROW_KEY', 'HBASE_ROW_KEY', 'f:q'], 'HBASE_ROW_KEY occurs twice'],
   [['HBASE_ROW_KEY', ':q'], '":q" names no family'],
   [['HBASE_ROW_KEY', 'f:q', 'HBASE_CELL_VISIBILITY'], 'HBASE_CELL_VISIBILITY is not supported'],
 ])('columns %j are refused: %s', async (columns, why) => {
@@ -82,7 +87,7 @@ test.each([
 });
 
 test.each([
-  [{ columns: [5] }, '5 is no text'],
+  [{ columns: [5] }, '5 is not a string'],
   [{ columns: null }, 'there are none'],
   [undefined, 'there are none'],
   [{ columns: ['HBASE_ROW_KEY', 'f:q'], timestamp: -1 }, 'Bad timestamp -1'],
@@ -97,7 +102,7 @@ test.each(['', '\n', '\r', 'ab', 'ä', 5, null])('the separator %j is refused', 
   const options = { columns: ['HBASE_ROW_KEY', 'f:q'], separator: separator as string };
   await expect(importTsv(stage.engine, 't', [join(stage.folder, 'none')], options)).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
-    message: expect.stringContaining('A separator is one character') as string,
+    message: expect.stringContaining('The separator must be one ASCII character') as string,
   });
 });
 

@@ -102,7 +102,7 @@ test('while a folder is written over it is no export', async () => {
     exportTable(engine, 't', stage.folder, { run: ONE_LANE }),
   );
   // Each file may have as many bytes as before: only what is in them is of two moments.
-  await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toThrow('did not end');
+  await expect(importTable(stage.other, stage.folder, { create: true })).rejects.toThrow('did not finish');
   await exportTable(stage.engine, 't', stage.folder, { run: ONE_LANE });
   await importTable(stage.other, stage.folder, { create: true });
   expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
@@ -115,7 +115,7 @@ test('an import is not gone on with when the folder has another export, nor text
   await leaveUnfinished(stage.other, 'import-t', run);
   await stage.engine.table('t').put(new Put(rowName(3)).addColumn('f', 'q', 'x', 2));
   await exportTable(stage.engine, 't', stage.folder, { run: SMALL });
-  await expect(run(stage.other)).rejects.toThrow('was begun with other work');
+  await expect(run(stage.other)).rejects.toThrow('was started with other work');
   await importTable(stage.other, stage.folder, { create: true, run: { ...SMALL, restart: true } });
   expect(await cellsOf(stage.other)).toEqual(await cellsOf(stage.engine));
 
@@ -135,7 +135,7 @@ test('an import is not gone on with when the folder has another export, nor text
     ) as string,
   });
   await expect(importTsv(stage.other, 't', [path], { ...options, skipEmptyColumns: true })).rejects.toThrow(
-    'was begun with other work',
+    'was started with other work',
   );
   await importTsv(stage.other, 't', [path], { ...options, run: { ...ONE_LANE, restart: true } });
   expect((await countRows(stage.other, 't')).rows).toBe(81);
@@ -181,14 +181,14 @@ test('a copy or comparison with one store is not gone on with in another', async
   );
   const source = { engine: stage.engine, table: 't' };
   await expect(copyTable(source, { engine: third, table: 't' }, { run: ONE_LANE })).rejects.toThrow(
-    'was begun with other work',
+    'was started with other work',
   );
   await copyTable(source, target, { run: ONE_LANE });
   await leaveUnfinished(stage.engine, 'verify-t-t', (engine) =>
     verifyTables({ engine, table: 't' }, target, { run: ONE_LANE }),
   );
   await expect(verifyTables(source, { engine: third, table: 't' }, { run: ONE_LANE })).rejects.toThrow(
-    'was begun with other work',
+    'was started with other work',
   );
 });
 
@@ -279,16 +279,16 @@ test('what a sink threw is told, whatever its closing throws', async () => {
 });
 
 test.each<[unknown, string]>([
-  [null, 'Options of a job are an object'],
-  ['fast', 'Options of a job are an object'],
-  [{ shard: null }, 'an index from 0 below a count'],
-  [{ shard: { index: 5, count: 4 } }, 'an index from 0 below a count'],
-  [{ shard: { index: 0, count: 0 } }, 'an index from 0 below a count'],
+  [null, 'Options of a job must be an object'],
+  ['fast', 'Options of a job must be an object'],
+  [{ shard: null }, '{ index, count } with an index from 0 to count - 1'],
+  [{ shard: { index: 5, count: 4 } }, '{ index, count } with an index from 0 to count - 1'],
+  [{ shard: { index: 0, count: 0 } }, '{ index, count } with an index from 0 to count - 1'],
   [{ leaseMs: 2 ** 31 }, 'no more than 2147483647'],
   [{ rowsPerSecond: -5 }, 'a number above 0'],
   [{ bytesPerSecond: 0 }, 'a number above 0'],
   [{ rowsPerSecond: Number.NaN }, 'a number above 0'],
-  [{ batchRows: 1.5 }, 'a whole number from 1'],
+  [{ batchRows: 1.5 }, 'a whole number of at least 1'],
 ])('options %j of a job are refused: %s', async (options, why) => {
   const definition = { name: 'n', signature: 's', phases: [] };
   await expect(runJob(stage.engine, definition, options as never)).rejects.toThrow(why);
