@@ -123,7 +123,7 @@ test('check fails on what the snapshot has and the declarations have not, with o
     notes.entities!.Note['indexes'] = { byText: { signature: '["Note","byText"]', unique: true } };
   });
   expect([index.code, index.out]).toEqual([1, expect.stringContaining('+ drop-index:notes/Note.byText/')]);
-  expect(index.out).toContain('notes entities.Note.indexes.byText: it is there no more');
+  expect(index.out).toContain('notes entities.Note.indexes.byText: it no longer exists');
   const asJson = await run('schema', 'check', MODULE, file, '--format', 'json');
   expect(JSON.parse(asJson.out)).toMatchObject({
     same: false,
