@@ -163,7 +163,7 @@ describe('what a table was written with', () => {
     const typed = { recordType: 1, key: [recordType(), part('id')] };
     await refused({}, typed, /the table has rows without one \(by Thing\).*Leave out recordType\(\)/);
     fileSystem = new MemoryFileSystem();
-    await refused(typed, {}, /no record type, but the table's rows were written with one \(by Thing\)/);
+    await refused(typed, {}, /no record type, but the table has rows with one \(by Thing\)/);
   });
 
   it('another class is not taken for the one that wrote them', async () => {

@@ -151,7 +151,7 @@ test('what cannot be written or read says why', async () => {
   await writeFile(path, bytes);
   await expect(read(engine, [path], 'codec')).rejects.toMatchObject({
     code: 'ERR_UNSUPPORTED',
-    message: expect.stringContaining('packed by LZ4'),
+    message: expect.stringContaining('compressed with LZ4'),
   });
   await engine.close();
 });

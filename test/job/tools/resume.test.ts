@@ -130,8 +130,8 @@ test('an import is not gone on with when the folder has another export, nor text
   await expect(lines(stage.other)).rejects.toMatchObject({
     code: 'ERR_JOB',
     message: expect.stringContaining(
-      `The files that job "importtsv-t" reads are not what they were when it was begun: 1 file of ${size} bytes then, ` +
-        `1 file of ${size + 6} bytes now. One that is still written to is read when it is whole.`,
+      `The files that job "importtsv-t" reads have changed since it was started: 1 file of ${size} bytes then, ` +
+        `1 file of ${size + 6} bytes now. Wait until the files are complete.`,
     ) as string,
   });
   await expect(importTsv(stage.other, 't', [path], { ...options, skipEmptyColumns: true })).rejects.toThrow(
