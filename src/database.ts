@@ -260,7 +260,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
       fill,
       options,
     );
-    return wiring.features.outbox.behind(written);
+    return wiring.features.outbox.kickAfter(written);
   }
 
   /**
@@ -284,7 +284,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
     const { features, source } = this.wiring;
-    return features.outbox.behind(
+    return features.outbox.kickAfter(
       runTransaction(this.engine, (tables) => new Transaction(source, tables), run, options),
     );
   }

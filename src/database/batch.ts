@@ -12,11 +12,11 @@ import {
   compileItems,
   type ItemOutcome,
   loadRowOfKey,
+  outcomeAfterHooks,
   type RepositoryBatchOptions,
   type RepositoryContext,
   runBatch,
   type ScatteredBatch,
-  settledOutcome,
 } from '../repository/index.js';
 import type { KeyedClass, ScatteredClass } from '../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
@@ -147,11 +147,11 @@ async function allOrNone(
       }
     }, transaction);
   } catch (error) {
-    for (const { item } of items) if (!('get' in item)) item.failed?.();
+    for (const { item } of items) if (!('get' in item)) item.onFailed?.();
     throw error;
   }
   for (const [index, { item }] of items.entries()) {
-    if (!('get' in item)) outcomes[index] = await settledOutcome(item, DONE);
+    if (!('get' in item)) outcomes[index] = await outcomeAfterHooks(item, DONE);
   }
   return outcomes;
 }

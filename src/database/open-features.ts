@@ -91,7 +91,7 @@ export class OpenFeatures {
       outbox: engine.table(OUTBOX_TABLE),
       now,
       reading,
-      onLeft: (token) => this.remote!.take(token),
+      onLeft: (token) => this.remote!.enqueue(token),
       onFailure,
     });
   }

@@ -249,12 +249,12 @@ export class Listener {
   /** Reports opened tables and lint's findings. */
   opened(tables: EnsuredTables, all: readonly LintFinding[]): void {
     const news = tables.created.length + tables.stamped.length + tables.differences.length;
-    if (news > 0) this.tell({ kind: 'tables', ...tables });
+    if (news > 0) this.emit({ kind: 'tables', ...tables });
     const findings = all.filter(({ severity }) => severity === 'warning');
-    if (findings.length > 0) this.tell({ kind: 'lint', findings });
+    if (findings.length > 0) this.emit({ kind: 'lint', findings });
   }
 
-  tell(event: TablesEvent | LintEvent | OutboxEvent): void {
+  emit(event: TablesEvent | LintEvent | OutboxEvent): void {
     try {
       this.onEvent?.(event);
     } catch {

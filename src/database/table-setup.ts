@@ -8,7 +8,7 @@ import {
   readLiveTables,
   registerSchemas,
 } from '../ddl/index.js';
-import type { Indexing } from '../features/indexes/indexing.js';
+import type { IndexRegistry } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
 import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, TableSchema } from '../schema/types.js';
@@ -47,7 +47,7 @@ export class TableSetup {
     private readonly engine: Engine,
     readonly handling: TableHandling,
     private readonly listener: Listener,
-    private readonly indexing: Indexing,
+    private readonly indexing: IndexRegistry,
     private readonly avro: AvroRegistry,
   ) {}
 

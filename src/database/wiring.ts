@@ -1,7 +1,7 @@
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
-import { Moves } from '../features/evolution/moves.js';
-import { Indexing } from '../features/indexes/indexing.js';
+import { TableViews } from '../features/evolution/moves.js';
+import { IndexRegistry } from '../features/indexes/indexing.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
@@ -60,14 +60,14 @@ export class Wiring {
   /** What its repositories and those of transactions have in common. */
   readonly source: SharedSource;
   readonly contexts: Contexts;
-  readonly indexing: Indexing;
+  readonly indexing: IndexRegistry;
   readonly features: OpenFeatures;
   /** The engine, which shows tables as their entities are declared. For jobs. */
   readonly viewed: Engine;
   readonly operations: Operations;
   /** Functions to call when the database closes. */
   readonly endings: (() => void)[] = [];
-  private readonly moves = new Moves();
+  private readonly moves = new TableViews();
   private schema: AdoptedSchema;
 
   constructor(
@@ -81,8 +81,8 @@ export class Wiring {
     this.operations = new Operations(engine.name, reading.onQuery);
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
-    const onFailure = (error: RowanError): void => listener.tell({ kind: 'outbox', error });
-    this.indexing = new Indexing(this.viewed, onFailure, () => this.contexts.rest());
+    const onFailure = (error: RowanError): void => listener.emit({ kind: 'outbox', error });
+    this.indexing = new IndexRegistry(this.viewed, onFailure, () => this.contexts.rest());
     this.features = new OpenFeatures({
       engine: this.viewed,
       stored: engine,
@@ -118,7 +118,7 @@ export class Wiring {
     this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
     // Until `ready` the tables are unknown. It adapts the schema before anything is read.
     this.schema = AdoptedSchema.of(declared);
-    this.take(this.schema);
+    this.use(this.schema);
   }
 
   get declared(): AdoptedSchema {
@@ -144,7 +144,7 @@ export class Wiring {
   }
 
   /** Reads and writes with this schema from now on. */
-  private take(schema: AdoptedSchema): void {
+  private use(schema: AdoptedSchema): void {
     this.schema = schema;
     this.bound.clear();
     this.moves.declare(schema);
@@ -152,7 +152,7 @@ export class Wiring {
   }
 
   private async adopt(declared: Schema): Promise<void> {
-    this.take(await this.setup.adopt(declared));
+    this.use(await this.setup.adopt(declared));
     if (this.handling === 'ignore') return;
     const { before, handling } = this.setup;
     await this.features.tablesOpened(this.declared.tables, before, handling === 'verify');

@@ -10,7 +10,7 @@ import type { MaintainerContext, RowIntent, RowMaintainer, StepDriver } from '..
 import type { AdoptedSchema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import type { Engine, Result } from '../table/index.js';
-import type { Indexing } from './indexes/indexing.js';
+import type { IndexRegistry } from './indexes/indexing.js';
 import type { Outbox } from './outbox.js';
 
 /** A feature of an open database. `openFeatures` creates them all. */
@@ -64,7 +64,7 @@ export interface FeatureContext extends MaintainerContext {
   readonly isRemote: boolean;
   /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
-  readonly indexing: Indexing;
+  readonly indexing: IndexRegistry;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;
   declared(): AdoptedSchema;

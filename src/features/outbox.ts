@@ -10,7 +10,7 @@ import {
   removeIntents,
 } from '../repository/index.js';
 import { type Engine, Scan, type Table } from '../table/index.js';
-import { SETTLED } from './indexes/remote.js';
+import { ABANDONED_AFTER } from './indexes/remote.js';
 
 /**
  * The outbox: effects of changes that are still to be applied.
@@ -32,7 +32,7 @@ export interface Outbox {
   /** Starts working off the outbox in the background. */
   kick(): void;
   /** Passes on the result of a write, and afterwards starts working off what it queued. */
-  behind<T>(written: Promise<T>): Promise<T>;
+  kickAfter<T>(written: Promise<T>): Promise<T>;
   /** Resolves when every effect that was pending at the call has been applied. */
   drain(options?: DrainOptions): Promise<void>;
   /** The number of pending intents and notes. */
@@ -74,7 +74,7 @@ export class RemoteOutbox implements Outbox {
   constructor(private readonly source: RemoteOutboxSource) {}
 
   /** Queues the effects of a change whose row has been written. */
-  take(token: Uint8Array): void {
+  enqueue(token: Uint8Array): void {
     this.left.add(toHex(token));
     setImmediate(() => this.kick());
   }
@@ -95,7 +95,7 @@ export class RemoteOutbox implements Outbox {
   private async passes(): Promise<void> {
     while (this.again && !this.hasEnded) {
       this.again = false;
-      const youngest = await this.pass(undefined, SETTLED);
+      const youngest = await this.pass(undefined, ABANDONED_AFTER);
       if (youngest === undefined || this.hasEnded) continue;
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.kick(), youngest);
@@ -103,12 +103,12 @@ export class RemoteOutbox implements Outbox {
     }
   }
 
-  behind<T>(written: Promise<T>): Promise<T> {
+  kickAfter<T>(written: Promise<T>): Promise<T> {
     return written;
   }
 
   /** Resolves when every intent pending at the call is finished, by this program or by its writer. */
-  async drain({ settledAfter = SETTLED }: DrainOptions = {}): Promise<void> {
+  async drain({ settledAfter = ABANDONED_AFTER }: DrainOptions = {}): Promise<void> {
     await this.source.rest();
     const waiting = new Set<string>();
     for await (const { marks } of this.intents()) for (const { token } of marks) waiting.add(toHex(token));
@@ -198,8 +198,8 @@ export class JoinedOutbox implements Outbox {
     for (const outbox of this.all()) outbox.kick();
   }
 
-  behind<T>(written: Promise<T>): Promise<T> {
-    return this.all().reduce((result, outbox) => outbox.behind(result), written);
+  kickAfter<T>(written: Promise<T>): Promise<T> {
+    return this.all().reduce((result, outbox) => outbox.kickAfter(result), written);
   }
 
   async drain(options?: DrainOptions): Promise<void> {

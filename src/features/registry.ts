@@ -1,9 +1,9 @@
-import { Watching } from './changes/handle.js';
-import { Copying } from './copies/handle.js';
+import { ChangesFeature } from './changes/handle.js';
+import { CopiesFeature } from './copies/handle.js';
 import type { FeatureContext } from './feature.js';
-import { Rekeying } from './rekey/rekeying.js';
-import { Referencing } from './relations/handle.js';
-import { Summarizing } from './summaries/handle.js';
+import { RekeyFeature } from './rekey/rekeying.js';
+import { RelationsFeature } from './relations/handle.js';
+import { SummariesFeature } from './summaries/handle.js';
 
 /**
  * Creates the features of an open database, in the order in which their maintainers run: first those that refuse
@@ -12,11 +12,11 @@ import { Summarizing } from './summaries/handle.js';
  */
 export function openFeatures(context: FeatureContext) {
   return {
-    references: new Referencing(context),
-    copies: new Copying(context),
-    summaries: new Summarizing(context),
-    changes: new Watching(context),
-    rekey: new Rekeying(context),
+    references: new RelationsFeature(context),
+    copies: new CopiesFeature(context),
+    summaries: new SummariesFeature(context),
+    changes: new ChangesFeature(context),
+    rekey: new RekeyFeature(context),
   };
 }
 

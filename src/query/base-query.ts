@@ -109,7 +109,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   async first(): Promise<T | null> {
     const limit = Math.min(this.spec.limit ?? 1, 1);
     // Observers get an event for the running query.
-    const query = this.access.operations?.queriesHeard ? this.limit(limit) : this;
+    const query = this.access.operations?.hasQueryListeners ? this.limit(limit) : this;
     const found = query.collect('first', undefined, limit);
     const rows = found instanceof Promise ? await found : found;
     return rows[0] ?? null;
@@ -417,7 +417,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   /** Tells whoever listens that the query begins; undefined where nobody does. */
   private started(operation: QueryOperation, prepared: Prepared): RunningOperation | undefined {
     const { operations, table } = this.access;
-    if (operations === undefined || !operations.queriesHeard) return undefined;
+    if (operations === undefined || !operations.hasQueryListeners) return undefined;
     const { plan, scope, explain, conditions } = prepared;
     let explained: Explanation | undefined;
     return operations.begin({

@@ -333,7 +333,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { through } = spec;
     if (through === undefined || spec.orderBy !== undefined || limit === 0) return undefined;
     // Observers get an event for the running query.
-    if (access.operations?.queriesHeard) return undefined;
+    if (access.operations?.hasQueryListeners) return undefined;
     if (lookUps !== undefined) {
       requireActive(spec.schema, through.index.index, access.indexing?.access);
       const found = lookUps.find(spec, through.key, options, limit === 1);

@@ -27,7 +27,7 @@ const NOTHING: readonly never[] = Object.freeze([]);
 
 /** Tests whether rows confirm the entries that were found by equality on an index's parts. */
 
-export class BornOut {
+export class EntryConfirmation {
   /** The column of each part, if each is a column: then a row with the requested values has the entry. */
   private readonly columns: readonly ColumnSchema[] | undefined;
 

@@ -130,13 +130,13 @@ export class Operations {
   ) {}
 
   /** Whether there is a listener of all operations. */
-  get heard(): boolean {
+  get hasListeners(): boolean {
     return this.isWatched || ENDED.hasSubscribers || BEGUN.hasSubscribers;
   }
 
   /** Whether there is a listener of queries. */
-  get queriesHeard(): boolean {
-    return this.onQuery !== undefined || this.heard;
+  get hasQueryListeners(): boolean {
+    return this.onQuery !== undefined || this.hasListeners;
   }
 
   /** Adds a watcher. @returns a function that removes it. */
@@ -158,18 +158,18 @@ export class Operations {
   /** Called by the operation at its end. */
   ended(running: RunningOperation): void {
     const { onQuery } = this;
-    if (onQuery !== undefined && running.isQuery()) heedless(() => onQuery(running));
+    if (onQuery !== undefined && running.isQuery()) ignoringErrors(() => onQuery(running));
     this.tell(ENDED, running, (watcher) => watcher.ended(running));
   }
 
   private tell(told: typeof BEGUN, event: OperationEvent, call: (watcher: OperationWatcher) => void): void {
     if (told.hasSubscribers) told.publish(event);
-    for (const watcher of this.watchers) heedless(() => call(watcher));
+    for (const watcher of this.watchers) ignoringErrors(() => call(watcher));
   }
 }
 
 /** Errors of listeners do not affect the operation. */
-function heedless(call: () => void): void {
+function ignoringErrors(call: () => void): void {
   try {
     call();
   } catch {

@@ -23,7 +23,7 @@ export class AfterCommit {
     operation: ChangeOperation,
     entity: Entity,
     failed: (() => void) | undefined,
-  ): Change['settled'] {
+  ): Change['onApplied'] {
     const { lock, deferred } = this;
     const { afterWrite } = this.lifecycle;
     const after = afterWrite && (() => afterWrite(entity));
@@ -46,7 +46,7 @@ export class AfterCommit {
   }
 
   /** Runs a hook after the write, or after the commit of its transaction. */
-  hook(operation: ChangeOperation, after: Change['settled']): Change['settled'] {
+  hook(operation: ChangeOperation, after: Change['onApplied']): Change['onApplied'] {
     const { deferred } = this;
     if (after === undefined || deferred === undefined) return after;
     return () => deferred.add({ operation, undo: undefined, after });

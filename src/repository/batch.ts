@@ -5,7 +5,7 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Get } from '../table/index.js';
-import { type Change, settle } from './change.js';
+import { afterWrite, type Change } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
 import type { ChangeOutcome } from './executor.js';
 import type { ItemOutcome, ReplaceOptions, WriteOptions } from './options.js';
@@ -191,7 +191,7 @@ export async function compileItems(pending: readonly CompileItem[]): Promise<Bat
   try {
     for (const compile of pending) items.push(await compile());
   } catch (error) {
-    for (const item of items) if (!('get' in item)) item.failed?.();
+    for (const item of items) if (!('get' in item)) item.onFailed?.();
     throw ofItem(error, 'batch', items.length);
   }
   return items;
@@ -222,7 +222,7 @@ export async function runBatch(
       ? await allOrNone(context, changes, options)
       : await context.executor.runAll(changes, options);
     for (const [at, index] of indexes.entries())
-      outcomes[index] = await settledOutcome(changes[at]!, results[at]!);
+      outcomes[index] = await outcomeAfterHooks(changes[at]!, results[at]!);
   };
   for (const [index, item] of items.entries()) {
     if (!('get' in item)) {
@@ -248,20 +248,20 @@ async function allOrNone(
     const results = await context.executor.runAtomic(changes, options);
     return results.map((result) => ({ ok: true, result }));
   } catch (error) {
-    for (const change of changes) change.failed?.();
+    for (const change of changes) change.onFailed?.();
     throw error;
   }
 }
 
 /** Adds the error of a hook that ran after the write: the write itself has taken effect. */
-export async function settledOutcome(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
+export async function outcomeAfterHooks(change: Change, outcome: ChangeOutcome): Promise<ItemOutcome> {
   if (!outcome.ok) {
-    change.failed?.();
+    change.onFailed?.();
     return outcome;
   }
-  if (change.settled === undefined) return { ok: true, value: undefined };
+  if (change.onApplied === undefined) return { ok: true, value: undefined };
   try {
-    await settle(change);
+    await afterWrite(change);
     return { ok: true, value: undefined };
   } catch (error) {
     if (!(error instanceof RowanError)) throw error;

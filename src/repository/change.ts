@@ -150,9 +150,9 @@ export interface Change {
   /** Whether the row's own copies are right after this change, so that maintainers need not amend it. */
   readonly isAmended?: boolean;
   /** Called when the change has taken effect; a returned promise is awaited. */
-  readonly settled: (() => void | Promise<void>) | undefined;
+  readonly onApplied: (() => void | Promise<void>) | undefined;
   /** Called when the change has failed. */
-  readonly failed: (() => void) | undefined;
+  readonly onFailed: (() => void) | undefined;
 }
 
 /** The mutations of a change for a row that was read into `image`. */
@@ -286,11 +286,11 @@ function withoutImplied(expectations: readonly Expectation[]): readonly Expectat
  * Runs the work after a write. Its errors say that the write itself has taken effect. Returns a promise only where a
  * hook does.
  */
-export function settle(change: Change): void | Promise<void> {
-  return following(change.operation, change.settled);
+export function afterWrite(change: Change): void | Promise<void> {
+  return following(change.operation, change.onApplied);
 }
 
-/** As {@link settle}, for a change whose transaction was committed. */
+/** As {@link afterWrite}, for a change whose transaction was committed. */
 export function runEnding({ operation, after }: Ending): void | Promise<void> {
   return following(operation, after);
 }

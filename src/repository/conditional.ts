@@ -8,7 +8,7 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
-import { type Change, type Expectation, settle } from './change.js';
+import { afterWrite, type Change, type Expectation } from './change.js';
 import { checkEntity } from './input-copy.js';
 import type { CheckOutcome, WriteOptions } from './options.js';
 import { timestampOf } from './options.js';
@@ -129,11 +129,11 @@ export class ConditionalWrite<C extends KeyedClass> {
     try {
       await this.context.executor.run(change, options);
     } catch (error) {
-      change.failed?.();
+      change.onFailed?.();
       if (error instanceof ConditionFailed) return this.readCurrent();
       throw error;
     }
-    await settle(change);
+    await afterWrite(change);
     return { ok: true };
   }
 }

@@ -6,7 +6,7 @@ import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import { IndexMaintainer } from '../features/indexes/embedded.js';
 import { entityIndexes, type IndexAccess } from '../features/indexes/query/access.js';
-import { SETTLED } from '../features/indexes/remote.js';
+import { ABANDONED_AFTER } from '../features/indexes/remote.js';
 import type { KeyDictionary } from '../key/index.js';
 import {
   CollectionQuery,
@@ -29,6 +29,7 @@ import {
   EntityReader,
   IntentDriver,
   IntentExecutor,
+  ObservedExecutor,
   ReadRepair,
   RemoteExecutor,
   Repository,
@@ -37,7 +38,6 @@ import {
   RowLock,
   StepDriver,
   type StepMaintainer,
-  ToldExecutor,
 } from './index.js';
 
 /** The tables to work on, and the parts shared by the whole database. */
@@ -77,7 +77,7 @@ export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
   private readonly ofEntities = new Map<EntityClass, ChangeExecutor>();
-  private readonly gates = new Map<string, RowLock>();
+  private readonly locks = new Map<string, RowLock>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly maintainers = new Map<EntityClass, readonly StepMaintainer[]>();
   /** Applies changes of rows of any entity, with their effects, in one step. */
@@ -105,12 +105,12 @@ export class Contexts {
 
   /** The context of a repository. Its writes are reported to observers. */
   of(schema: EntitySchema): RepositoryContext {
-    const context = this.untold(schema);
-    const told = new ToldExecutor(context.executor, this.source.operations, schema);
-    return { ...context, executor: told, told };
+    const context = this.unobserved(schema);
+    const told = new ObservedExecutor(context.executor, this.source.operations, schema);
+    return { ...context, executor: told, observed: told };
   }
 
-  private untold(schema: EntitySchema): RepositoryContext {
+  private unobserved(schema: EntitySchema): RepositoryContext {
     const { source } = this;
     const { deferred } = source;
     const access = this.access([schema]);
@@ -122,8 +122,8 @@ export class Contexts {
     if (isRemote && (indexing !== undefined || intents.length > 0)) {
       const own = indexes?.indexes ?? entityIndexes(schema);
       const entries = this.tableAccess(own.tableName).table;
-      const rows = new IntentDriver(access.table, entries, own, shared.now, SETTLED, intents);
-      const gate = this.gate(access.table.name);
+      const rows = new IntentDriver(access.table, entries, own, shared.now, ABANDONED_AFTER, intents);
+      const gate = this.lockOf(access.table.name);
       return {
         access:
           indexing === undefined
@@ -150,7 +150,7 @@ export class Contexts {
   executorOf(schema: EntitySchema): ChangeExecutor {
     let executor = this.ofEntities.get(schema.target);
     if (executor === undefined) {
-      executor = this.untold(schema).executor;
+      executor = this.unobserved(schema).executor;
       this.ofEntities.set(schema.target, executor);
     }
     return executor;
@@ -158,13 +158,13 @@ export class Contexts {
 
   /** Resolves when the background work of answered writes has ended. */
   async rest(): Promise<void> {
-    await Promise.all([...this.gates.values()].map((gate) => gate.rest()));
+    await Promise.all([...this.locks.values()].map((gate) => gate.rest()));
   }
 
   /** The row lock of a table. */
-  private gate(name: string): RowLock {
-    const gate = this.gates.get(name) ?? new RowLock();
-    this.gates.set(name, gate);
+  private lockOf(name: string): RowLock {
+    const gate = this.locks.get(name) ?? new RowLock();
+    this.locks.set(name, gate);
     return gate;
   }
 
@@ -223,7 +223,7 @@ export class Contexts {
       executor =
         'atomic' in table
           ? new EmbeddedExecutor(table as CommittingTable, [])
-          : new RemoteExecutor(table, this.gate(name));
+          : new RemoteExecutor(table, this.lockOf(name));
       this.executors.set(name, executor);
     }
     return executor;

@@ -163,8 +163,8 @@ function changeOf(put: Put): Change {
     mismatch: undefined,
     reads: undefined,
     resolve: () => ({ mutations: [put], seen: [] }),
-    settled: undefined,
-    failed: undefined,
+    onApplied: undefined,
+    onFailed: undefined,
   };
 }
 

@@ -4,9 +4,9 @@ export {
   type CheckedItem,
   type CompileItem,
   compileItems,
+  outcomeAfterHooks,
   type RepositoryBatchOptions,
   runBatch,
-  settledOutcome,
 } from './batch.js';
 export type { IndexFinder } from './by-index.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
@@ -27,6 +27,7 @@ export type {
   StepMaintainer,
   StepReading,
 } from './maintainer.js';
+export { ObservedExecutor } from './observed-executor.js';
 export type * from './options.js';
 export type { BulkWriteOptions, ReplaceOptions, WriteOptions } from './options.js';
 export {
@@ -57,4 +58,3 @@ export { RowImage } from './row-image.js';
 export { RowLock } from './row-lock.js';
 export { MOST_EFFECTS, StepDriver } from './step-driver.js';
 export { TablesReader } from './tables-reader.js';
-export { ToldExecutor } from './told-executor.js';

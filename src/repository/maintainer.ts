@@ -66,7 +66,7 @@ export interface EntityChange {
    * The columns that it changes, where the row exists before and after and no column has to be amended afterwards.
    * Give the same array for each change of one kind.
    */
-  readonly settled?: readonly ColumnSchema[] | undefined;
+  readonly finalColumns?: readonly ColumnSchema[] | undefined;
 }
 
 /** A change of another row that a change causes. */
@@ -86,7 +86,7 @@ export interface StepMaintainer {
    * @throws an error to refuse the change.
    */
   effects(change: ChangeImage, step: ChangeStep): readonly Effect[];
-  /** Whether a change of these columns alone ({@link EntityChange.settled}) can have effects. Absent: it can. */
+  /** Whether a change of these columns alone ({@link EntityChange.finalColumns}) can have effects. Absent: it can. */
   isAffectedBy?(columns: readonly ColumnSchema[]): boolean;
   /**
    * Fast path for a put that creates a row. True: everything that `amend` and `effects` would return has been put

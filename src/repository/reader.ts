@@ -51,9 +51,9 @@ import type { ColumnSchema, EntitySchema, PlainOptions } from '../schema/types.j
 import { checkOptions, describe, isCallable, isList, isPlainObject, isRecord } from '../table/checks.js';
 import { type Filter, Get, type RawRow, type Result, type TimeRange } from '../table/index.js';
 import { ByIndex, type IndexFinder } from './by-index.js';
+import { beginOfRows } from './observed-executor.js';
 import type { PlainOf } from './options.js';
 import { notFound, randomSalt } from './row-access.js';
-import { beginOfRows } from './told-executor.js';
 
 /** The read methods of a repository, for the present or a past time. */
 
@@ -123,7 +123,7 @@ export class EntityReader<C extends KeyedClass> {
   get(key: KeyOf<C>, said?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
     if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.get(key, options));
     const { operations } = this.access;
-    if (operations?.heard) return this.getTold(key, said, operations);
+    if (operations?.hasListeners) return this.getTold(key, said, operations);
     return this.getOne(key, said);
   }
 
@@ -169,12 +169,12 @@ export class EntityReader<C extends KeyedClass> {
       // A promised entity has copied its bytes.
       giveBackRawRow(raw);
       const entity = found instanceof Promise ? await found : found;
-      return this.meant(key, entity);
+      return this.withStoredParts(key, entity);
     }
     const result = await table.get(get, options);
     if (tally !== undefined) count(tally, result);
     if (this.dictionaries !== undefined) await loadTexts([this.schema.key], [result]);
-    return this.meant(key, await this.loader.load(result));
+    return this.withStoredParts(key, await this.loader.load(result));
   }
 
   /** `getMany` where all reads are synchronous: one raw row is reused for all. */
@@ -187,8 +187,8 @@ export class EntityReader<C extends KeyedClass> {
     const entities = gets.map((get, i) => {
       const found = getRaw(get, raw) ? this.loader.load(raw) : null;
       return found instanceof Promise
-        ? found.then((entity) => this.meant(keys[i]!, entity))
-        : this.meant(keys[i]!, found);
+        ? found.then((entity) => this.withStoredParts(keys[i]!, entity))
+        : this.withStoredParts(keys[i]!, found);
     });
     giveBackRawRow(raw);
     return entities;
@@ -214,7 +214,7 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /** The entity, unless its row shares only the digest of the key with the requested one. */
-  private meant(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
+  private withStoredParts(key: KeyOf<C>, entity: object | null): EntityOf<C> | null {
     if (entity === null || this.storedParts.length === 0) return entity as EntityOf<C> | null;
     for (const { property, codec } of this.storedParts) {
       const stored: unknown = Reflect.get(entity, property);
@@ -253,11 +253,11 @@ export class EntityReader<C extends KeyedClass> {
     const known = this.dictionaries === undefined ? keys : await this.dictionaries.known(keys);
     const gets = known.map((key, i) => at(i, () => this.getOf(key, options)));
     const { operations, sync, table } = this.access;
-    if (sync?.getRaw !== undefined && options === undefined && this.loadsAlone && !operations?.heard) {
+    if (sync?.getRaw !== undefined && options === undefined && this.loadsAlone && !operations?.hasListeners) {
       return Promise.all(this.getRaws(sync.getRaw.bind(sync), gets, keys));
     }
     const read = (): Promise<Result[]> => table.getAll(gets, options);
-    const results = operations?.heard
+    const results = operations?.hasListeners
       ? await beginOfRows(
           operations,
           this.schema,
@@ -273,7 +273,7 @@ export class EntityReader<C extends KeyedClass> {
     const entities: (EntityOf<C> | null)[] = [];
     for (const [i, result] of results.entries()) {
       const loaded = this.loader.load(result);
-      entities.push(this.meant(keys[i]!, loaded instanceof Promise ? await loaded : loaded));
+      entities.push(this.withStoredParts(keys[i]!, loaded instanceof Promise ? await loaded : loaded));
     }
     return entities;
   }
@@ -333,7 +333,7 @@ export class EntityReader<C extends KeyedClass> {
     const deleted = this.schema.columns.filter(({ property }) => property === this.schema.deletedProperty);
     const needed = [...this.storedParts, ...deleted];
     const { operations } = this.access;
-    if (!operations?.heard) return this.isThere(key, known, needed, options);
+    if (!operations?.hasListeners) return this.isThere(key, known, needed, options);
     const row = this.schema.mapper.rowOf(known);
     return beginOfRows(operations, this.schema, 'exists', [row]).follow(async (running) => {
       const found = await this.isThere(key, known, needed, options);

@@ -23,7 +23,7 @@ import {
   type RepositoryBatchOptions,
   runBatch,
 } from './batch.js';
-import { type Change, settle } from './change.js';
+import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
 import { instanceOf } from './input-copy.js';
@@ -98,12 +98,12 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    const { putsAlone, access, executor, told } = this.context;
+    const { putsAlone, access, executor, observed: told } = this.context;
     if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
       const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
       if (puts !== undefined && putsAlone) {
         const write = (): Promise<void> => access.table.putAll(puts, calls);
-        return access.operations?.heard && told !== undefined ? told.puts(puts, write) : write();
+        return access.operations?.hasListeners && told !== undefined ? told.puts(puts, write) : write();
       }
       if (puts !== undefined) return checkPut(await executor.putAll!(puts, calls));
     }
@@ -115,7 +115,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
         changes.push(compiler.put(prepared, optionsOf(options, entity)));
       }
     } catch (error) {
-      for (const change of changes) change.failed?.();
+      for (const change of changes) change.onFailed?.();
       throw ofItem(error, 'putMany', changes.length);
     }
     const outcomes = await this.context.executor.runAll(changes, calls);
@@ -124,13 +124,13 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       const change = changes[index]!;
       if (outcome.ok) {
         try {
-          const after = settle(change);
+          const after = afterWrite(change);
           if (after !== undefined) await after;
         } catch (error) {
           failure ??= ofItem(error, 'putMany', index);
         }
       } else {
-        change.failed?.();
+        change.onFailed?.();
         failure ??= ofItem(outcome.error, 'putMany', index);
       }
     }
@@ -484,10 +484,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     try {
       await this.context.executor.run(change, options);
     } catch (error) {
-      change.failed?.();
+      change.onFailed?.();
       throw error;
     }
-    if (change.settled !== undefined) await settle(change);
+    if (change.onApplied !== undefined) await afterWrite(change);
   }
 }
 

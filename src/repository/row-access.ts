@@ -6,14 +6,14 @@ import type { EntitySchema } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
 import type { Deferred } from './change.js';
 import type { ChangeExecutor } from './executor.js';
-import type { ToldExecutor } from './told-executor.js';
+import type { ObservedExecutor } from './observed-executor.js';
 
 /** The table access, executor and clock that a repository works with. */
 export interface RepositoryContext {
   readonly access: TableAccess;
   readonly executor: ChangeExecutor;
   /** Reports puts that bypass the executor to observers. Undefined inside an executor. */
-  readonly told?: ToldExecutor;
+  readonly observed?: ObservedExecutor;
   /** Whether puts may go to the table unchanged: no maintainer or intent takes part. */
   readonly putsAlone: boolean;
   /** The engine's time, ms, for timestamps and TTLs. */

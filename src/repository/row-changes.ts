@@ -3,7 +3,7 @@ import { ofItem, UnsupportedError } from '../errors.js';
 import type { FoundRow, Recheck, RowAction, RowChanger, RowCheck } from '../query/bulk-change.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Delete, Get, type Put } from '../table/index.js';
-import { type Change, type Expectation, settle } from './change.js';
+import { afterWrite, type Change, type Expectation } from './change.js';
 import { Expiry } from './expiry.js';
 import type { RepositoryContext } from './row-access.js';
 import type { RowImage } from './row-image.js';
@@ -40,13 +40,13 @@ export class BulkChanges implements RowChanger {
     for (const [index, outcome] of outcomes.entries()) {
       const change = changes[index]!;
       if (!outcome.ok) {
-        change.failed?.();
+        change.onFailed?.();
         if (!(outcome.error instanceof ConditionFailed)) failure ??= outcome.error;
         continue;
       }
       changed++;
       try {
-        await settle(change);
+        await afterWrite(change);
       } catch (error) {
         failure ??= error;
       }

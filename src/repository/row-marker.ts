@@ -56,7 +56,7 @@ export class RowMarker {
   }
 
   /** Whether one of these columns decides that an entity is soft-deleted. */
-  isToldBy(columns: readonly ColumnSchema[]): boolean {
+  dependsOn(columns: readonly ColumnSchema[]): boolean {
     return this.deletedAt !== undefined && columns.includes(this.deletedAt);
   }
 

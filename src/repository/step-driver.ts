@@ -27,7 +27,7 @@ export const MOST_EFFECTS = 10_000;
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
   /** Whether no column has to be amended afterwards. */
-  readonly settled?: boolean;
+  readonly isFinal?: boolean;
 }
 
 export class StepDriver {
@@ -59,7 +59,7 @@ export class StepDriver {
     // The queue grows meanwhile.
     for (let at = 0; at < queue.length; at++) {
       if (at === MOST_EFFECTS) throw tooMany(queue[at]!);
-      const { entity, operation, row, resolve, settled } = queue[at]!;
+      const { entity, operation, row, resolve, finalColumns: settled } = queue[at]!;
       const table = entity.table.descriptor.name;
       const before = RowImage.of(row, step.read(new Get(row), table));
       const mutations = resolve(before);
@@ -98,7 +98,7 @@ export class StepDriver {
     let result: Result;
     if (isPlain(before, mutations, this.now())) {
       after = before.after(mutations);
-      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
+      const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
       if (joined === undefined) [mutations, after] = setBehind(change, mutations, after, own, step);
@@ -109,7 +109,7 @@ export class StepDriver {
     } else {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
-      const own = change.settled ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
+      const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
       if (own.length > 0) [mutations, after] = setBehind(change, mutations, after, own, step);
     }
     const image: ChangeImage = { operation: change.operation, row, before, after, mutations };

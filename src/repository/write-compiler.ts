@@ -97,7 +97,7 @@ export class WriteCompiler {
   /** Properties that the repository sets, and restores when a write fails. */
   private readonly stamped: readonly string[];
   private readonly presence: RowMarker;
-  private readonly sequel: AfterCommit;
+  private readonly afterCommit: AfterCommit;
 
   constructor(
     private readonly schema: EntitySchema,
@@ -118,7 +118,7 @@ export class WriteCompiler {
     );
     this.stamped = lifecycle.stamped;
     this.presence = new RowMarker(schema);
-    this.sequel = new AfterCommit(schema, this.lock, deferred);
+    this.afterCommit = new AfterCommit(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
     const { deletedAt } = this.presence;
     const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
@@ -292,12 +292,12 @@ export class WriteCompiler {
     applyWriteOptions(mutations, options);
     const markerApart = this.markerApart(mutations, options);
     const there = presence.expect(counted);
-    const settled = this.sequel.hook(
+    const onApplied = this.afterCommit.hook(
       'update',
       afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
     );
     const missing = condition?.mismatch ?? (() => notFound(schema, key));
-    const base = { operation: 'update' as const, row, settled, failed: undefined, markerApart };
+    const base = { operation: 'update' as const, row, onApplied, onFailed: undefined, markerApart };
     if (lock === undefined && life === undefined) {
       return {
         ...base,
@@ -352,7 +352,10 @@ export class WriteCompiler {
       // A missing or soft-deleted entity stays unchanged.
       resolve: (before) =>
         presence.isIn(before!, 'living') ? update.resolve(before) : { mutations: NOTHING, seen: NOTHING },
-      settled: this.sequel.hook('delete', afterDelete && (() => afterDelete(draftOf(schema, key, patch)))),
+      onApplied: this.afterCommit.hook(
+        'delete',
+        afterDelete && (() => afterDelete(draftOf(schema, key, patch))),
+      ),
     };
   }
 
@@ -373,8 +376,11 @@ export class WriteCompiler {
       mismatch: condition?.mismatch,
       reads: undefined,
       resolve: () => ({ mutations: [del], seen: NOTHING }),
-      settled: this.sequel.hook('delete', afterDelete && (() => afterDelete(draftOf(this.schema, key, {})))),
-      failed: undefined,
+      onApplied: this.afterCommit.hook(
+        'delete',
+        afterDelete && (() => afterDelete(draftOf(this.schema, key, {}))),
+      ),
+      onFailed: undefined,
     };
   }
 
@@ -396,8 +402,8 @@ export class WriteCompiler {
       reads: life && this.expiry!.reads(row, life),
       resolve: (before) =>
         life === undefined ? { mutations, seen: NOTHING } : this.expiry!.apply(mutations, before!, life),
-      settled: undefined,
-      failed: undefined,
+      onApplied: undefined,
+      onFailed: undefined,
     };
   }
 
@@ -467,8 +473,8 @@ export class WriteCompiler {
       reads: life && expiry!.reads(row, life),
       resolve: (before) =>
         life === undefined ? { mutations, seen: NOTHING } : expiry!.apply(mutations, before!, life),
-      settled: this.sequel.afterWrite(operation, entity, failed),
-      failed,
+      onApplied: this.afterCommit.afterWrite(operation, entity, failed),
+      onFailed: failed,
     };
   }
 

@@ -8,7 +8,7 @@ import { text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import type { Rekey } from '../../src/features/rekey/handle.js';
-import { Rekeying } from '../../src/features/rekey/rekeying.js';
+import { RekeyFeature } from '../../src/features/rekey/rekeying.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
@@ -31,7 +31,7 @@ function withoutSteps(
   { engine }: Database<EmbeddedEngine>,
   entities: readonly KeyedClass[],
   observes = true,
-): Rekeying {
+): RekeyFeature {
   const remote = new Proxy(engine, {
     get: (target, name) => {
       if (name === 'observe' && !observes) return () => () => undefined;
@@ -41,7 +41,7 @@ function withoutSteps(
     },
   }) as Engine;
   const schema = compileSchema(entities);
-  return new Rekeying({
+  return new RekeyFeature({
     stored: remote,
     declared: () => schema,
     schemaOf: (target) => schema.entity(target),

@@ -103,7 +103,7 @@ export class ChangeIntents implements RowIntent {
     if (open.length === 0) return;
     const { log, table, kept } = this.source;
     const buckets = open.map(({ row }) => bucketOf(table, row));
-    const taking = log.take(buckets, options);
+    const taking = log.allocate(buckets, options);
     await allEnded<unknown>([taking, this.claim(unmarked, rows, options)]);
     const numbers = await taking;
     const numbered: NumberedWork[] = [];

@@ -12,6 +12,7 @@ import {
   type Table,
 } from '../../table/index.js';
 import {
+  allocateNumbers,
   BUCKETS,
   closeChange,
   closeNumber,
@@ -33,7 +34,6 @@ import {
   readLogRow,
   STATE_COLUMN,
   scanAges,
-  takeNumbers,
   writeUnderWay,
 } from './log-rows.js';
 
@@ -66,7 +66,7 @@ export class ChangeLog {
    * Allocates a new number in the bucket of each row. Undefined where no number was learned. Numbers of one bucket
    * rise in the order of the list. @throws RowanError as the table does.
    */
-  async take(
+  async allocate(
     buckets: readonly number[],
     options: OperationOptions | undefined,
   ): Promise<(number | undefined)[]> {
@@ -74,7 +74,7 @@ export class ChangeLog {
     for (const bucket of buckets) counts.set(bucket, (counts.get(bucket) ?? 0) + 1);
     const asked = [...counts];
     const answers = await this.table.batch(
-      asked.map(([bucket, count]) => takeNumbers(bucket, count)),
+      asked.map(([bucket, count]) => allocateNumbers(bucket, count)),
       options,
     );
     const next = new Map<number, number>();

@@ -29,7 +29,7 @@ interface Watched {
   readonly load: (row: Result) => object | null | Promise<object | null>;
 }
 
-export class Watching implements Feature {
+export class ChangesFeature implements Feature {
   private readonly notifier = new CommitNotifier();
   private readonly feeds = new Set<{ cutOff(): void }>();
   private stopRecording: (() => void) | undefined;

@@ -99,7 +99,7 @@ export function scanAges(bucket: number, limit: number): Scan {
 }
 
 /** Allocates `count` numbers of a bucket. */
-export function takeNumbers(bucket: number, count: number): Increment {
+export function allocateNumbers(bucket: number, count: number): Increment {
   return new Increment(counterRow(bucket)).addColumn(CHANGES_FAMILY, LAST, count);
 }
 

@@ -221,7 +221,7 @@ export class LogReader implements CommitSource {
       page.rest = row.time;
       if (row.number > page.upTo + 1 && !(await this.pass(page, bucket, row.number - 1, row.time)))
         return page;
-      if (!(await this.take(page, row))) return page;
+      if (!(await this.process(page, row))) return page;
       page.upTo = row.number;
     }
     page.rest = undefined;
@@ -236,13 +236,13 @@ export class LogReader implements CommitSource {
   }
 
   /** Processes an entry. @returns whether the bucket may be read beyond it. */
-  private async take(page: BucketPage, row: LogRow): Promise<boolean> {
+  private async process(page: BucketPage, row: LogRow): Promise<boolean> {
     const { entry, state, mark, bucket, number } = row;
     if (entry === undefined || this.reading.schemaOf(entry.table, entry.row) === undefined) return true;
     if (state === MADE) page.told.push(row);
     const where = this.whereOf(row);
     if (state !== UNDER_WAY || where === undefined) return true;
-    const ends = this.isOver(bucket, number);
+    const ends = this.isTimedOut(bucket, number);
     // Who closed it, and with which outcome, is in the log.
     page.more = await decideChange({ bucket, number, row: where.row, mark: mark! }, where, ends);
     return false;
@@ -255,7 +255,7 @@ export class LogReader implements CommitSource {
       return true;
     }
     const first = Math.max(page.upTo + 1, upTo - MOST_MISSING);
-    if (!this.isOver(bucket, first)) return false;
+    if (!this.isTimedOut(bucket, first)) return false;
     const places = Array.from({ length: upTo - first + 1 }, (_, i) => ({ bucket, number: first + i }));
     await this.reading.log.closeNumbers(places, this.reading.kept);
     page.upTo = first - 1;
@@ -268,7 +268,7 @@ export class LogReader implements CommitSource {
   }
 
   /** Whether this number has been awaited long enough. */
-  private isOver(bucket: number, number: number): boolean {
+  private isTimedOut(bucket: number, number: number): boolean {
     const known = this.waiting.get(bucket);
     const now = performance.now();
     if (known?.number !== number) this.waiting.set(bucket, { number, since: now });

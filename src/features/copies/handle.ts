@@ -106,7 +106,7 @@ export interface ExplainedCopying {
   readonly copiedTo: readonly ExplainedCopies[];
 }
 
-export class Copying implements Feature, Outbox {
+export class CopiesFeature implements Feature, Outbox {
   /** The number of notes written so far, including those of uncommitted transactions. */
   private notes = 0;
   private byHolder = new Map<EntityClass, readonly CopyPlan[]>();
@@ -182,7 +182,7 @@ export class Copying implements Feature, Outbox {
    */
   private async mend(schema: EntitySchema, row: Uint8Array): Promise<number> {
     const holder = new CopyHolder(schema, this.plansOf(schema), this.context);
-    const mended = await holder.mend(row);
+    const mended = await holder.repair(row);
     await holder.settle(row);
     return mended;
   }
@@ -209,7 +209,7 @@ export class Copying implements Feature, Outbox {
   }
 
   /** Works off the notes of a transaction once it is committed. */
-  async behind<T>(written: Promise<T>): Promise<T> {
+  async kickAfter<T>(written: Promise<T>): Promise<T> {
     const before = this.notes;
     try {
       return await written;

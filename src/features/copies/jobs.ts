@@ -51,7 +51,7 @@ export async function checkCopies(
       ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {
-          const { fault, change } = plan.mend(row, step);
+          const { fault, change } = plan.repair(row, step);
           count(fault ?? 'valid');
           if (fault !== undefined && repair && driver !== undefined)
             count('repaired', driver.applyChanges([change], step as AtomicStep));

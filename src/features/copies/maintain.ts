@@ -93,12 +93,12 @@ export class CopyHolder implements RowMaintainer {
   }
 
   async settle(row: Uint8Array): Promise<boolean> {
-    for (let round = 0; round < ROUNDS; round++) if ((await this.mend(row)) === 0) return true;
+    for (let round = 0; round < ROUNDS; round++) if ((await this.repair(row)) === 0) return true;
     return false;
   }
 
   /** Sets the copies of a row to the values of its sources. @returns how many declarations had something to change. */
-  async mend(row: Uint8Array): Promise<number> {
+  async repair(row: Uint8Array): Promise<number> {
     const { reading, applyChanges } = this.context;
     const changes = await reading((step) => {
       const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));

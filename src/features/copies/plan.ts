@@ -55,7 +55,7 @@ export class CopyPlan {
 
   /** Whether a change of these columns of an existing source may change its copies. */
   copiesAny(columns: readonly ColumnSchema[]): boolean {
-    return this.fields.some(({ from }) => columns.includes(from)) || this.link.named.isToldBy(columns);
+    return this.fields.some(({ from }) => columns.includes(from)) || this.link.named.dependsOn(columns);
   }
 
   /** The values that are copied from a source. */
@@ -112,7 +112,7 @@ export class CopyPlan {
       entity: this.entity,
       operation: 'mutate',
       row,
-      settled: this.settled,
+      finalColumns: this.settled,
       resolve: (before) => {
         if (!this.link.own.isIn(before, 'deleted too') || !holds(before)) return [];
         return columnMutations(row, this.differences(before, values), this.lifeOf(before));
@@ -121,7 +121,7 @@ export class CopyPlan {
   }
 
   /** The change that corrects the copies of a row, and how they differed. */
-  mend(
+  repair(
     row: RowImage,
     step: ChangeStep,
   ): { readonly fault: CopyFault | undefined; readonly change: EntityChange } {

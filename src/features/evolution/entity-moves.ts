@@ -279,7 +279,7 @@ export class EntityUpgrades {
     return added;
   }
 
-  /** Requests all columns that {@link settling} needs. */
+  /** Requests all columns that {@link upgradeMutations} needs. */
   readStored<Q extends Query>(query: Q): Q {
     for (const { family, qualifier } of this.places) query.addColumn(family, qualifier);
     return query;
@@ -327,7 +327,7 @@ export class EntityUpgrades {
    * The mutations that turn a stored row, read by {@link readStored}, into one of the present version, at the
    * timestamps of its cells, so that later writes win. Empty when it is of the present version.
    */
-  settling(stored: Result): RowMutation[] {
+  upgradeMutations(stored: Result): RowMutation[] {
     const upgraded = this.upgraded(stored);
     if (upgraded === undefined) return [];
     const { marker, read, values } = upgraded;

@@ -20,7 +20,7 @@ import {
   type Table,
 } from '../../table/index.js';
 import { EntityMoves, EntityUpgrades } from './entity-moves.js';
-import { moveOf, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
+import { cannotMigrate, moveOf, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { countTransfer, hasOldCells, moveMutations, readMoved } from './table-moves.js';
 
 /** A migration job: it changes rows, checks every row again, and counts the rows that are `left`. */
@@ -259,7 +259,7 @@ export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMi
   }
   if (schema.columns.every(({ was }) => was.length === 0)) return undefined;
   const entity = new EntityMoves(schema);
-  if (entity.ends) throw unsettled(table.name);
+  if (entity.ends) throw cannotMigrate(table.name);
   const move = moverOf(table, entity);
   return async (rows) => {
     const found = await table.getAll(rows.map((row) => readMoved(new Get(row), [entity])));

@@ -28,7 +28,7 @@ export function migrateRow(step: AtomicStep, table: string, moves: TableMoves, r
   if (upgrades !== undefined) change = upgradeOf(upgrades, row, step.read, table);
   else if (moved !== undefined) {
     change = moveOf(moved, row, step.read, table);
-    if (change !== undefined && moved.ends) throw unsettled(table);
+    if (change !== undefined && moved.ends) throw cannotMigrate(table);
   }
   if (change !== undefined) step.apply(change);
 }
@@ -76,7 +76,7 @@ export function upgradeOf(
   read: RowRead,
   table: string,
 ): TableChange | undefined {
-  return inStep(table, row, upgrades.settling(read(upgrades.readStored(new Get(row)), table)));
+  return inStep(table, row, upgrades.upgradeMutations(read(upgrades.readStored(new Get(row)), table)));
 }
 
 /**
@@ -90,7 +90,7 @@ export async function upgradeChecked(
 ): Promise<boolean> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const stored = await table.get(upgrades.readStored(new Get(row)));
-    const mutations = upgrades.settling(stored);
+    const mutations = upgrades.upgradeMutations(stored);
     if (mutations.length === 0) return false;
     const { family, qualifier, value } = upgrades.markerIn(stored)!;
     const action = new RowMutations(row).add(...mutations);
@@ -103,7 +103,7 @@ export async function upgradeChecked(
   );
 }
 
-export function unsettled(table: string): UnsupportedError {
+export function cannotMigrate(table: string): UnsupportedError {
   return new UnsupportedError(
     `A column of table "${table}" that is moving from one place to another was to be checked or added to, while its value ` +
       'may stand at either: the engine cannot do that in one step. Have the move done first: rowan schema apply.',

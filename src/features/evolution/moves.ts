@@ -29,7 +29,7 @@ import type {
   TableChange,
 } from '../../table/index.js';
 import { isCheckAndMutate } from '../../table/row-mutations.js';
-import { migrateRow, moveCounts, unsettled, upgradeChecked, upgradeOf } from './migrate-row.js';
+import { cannotMigrate, migrateRow, moveCounts, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { type Change, TableMoves } from './table-moves.js';
 
 /** A table as its entities are declared. Layers above do not see where the values of moved columns are still stored. */
@@ -55,14 +55,14 @@ export class MovedTable<T extends Table = Table> implements Table {
    * Migrates the rows of requests that the engine evaluates on stored columns: conditions, filters, increments.
    * @throws UnsupportedError where migration and request cannot be one step.
    */
-  protected async settle(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
+  protected async migrateFor(items: readonly (Get | Change | CheckAndMutate)[]): Promise<void> {
     const rows: Uint8Array[] = [];
     const counted: Uint8Array[] = [];
     for (const item of items) {
-      if (!this.moves.mustSettle(item)) continue;
+      if (!this.moves.mustMigrate(item)) continue;
       if (this.moves.upgradesOf(item.row) !== undefined) rows.push(item.row);
       else if (this.moves.onlyCounts(item)) counted.push(item.row);
-      else throw unsettled(this.name);
+      else throw cannotMigrate(this.name);
     }
     if (rows.length > 0) await this.writeBack(rows);
     if (counted.length > 0) await moveCounts(this.inner, this.moves, counted);
@@ -88,19 +88,19 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 
   async get(get: Get, options?: OperationOptions): Promise<Result> {
-    await this.settle([get]);
+    await this.migrateFor([get]);
     const [result] = await this.read([await this.inner.get(this.moves.widened(get), options)], [get]);
     return result!;
   }
 
   async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
-    await this.settle(gets);
+    await this.migrateFor(gets);
     const wide = gets.map((get) => this.moves.widened(get));
     return this.read(await this.inner.getAll(wide, options), gets);
   }
 
   async exists(get: Get, options?: OperationOptions): Promise<boolean> {
-    await this.settle([get]);
+    await this.migrateFor([get]);
     return this.inner.exists(this.moves.widened(get), options);
   }
 
@@ -119,7 +119,7 @@ export class MovedTable<T extends Table = Table> implements Table {
 
   /** Applies a put or a delete. */
   protected async change(change: Put | Delete, options?: OperationOptions): Promise<void> {
-    if (this.moves.upgradesOf(change.row) !== undefined) await this.settle([change]);
+    if (this.moves.upgradesOf(change.row) !== undefined) await this.migrateFor([change]);
     const settled = this.moves.settled(change);
     if (settled.kind === 'put') await this.inner.put(settled, options);
     else if (settled.kind === 'delete') await this.inner.delete(settled, options);
@@ -127,27 +127,27 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 
   async increment(increment: Increment, options?: OperationOptions): Promise<Result> {
-    await this.settle([increment]);
+    await this.migrateFor([increment]);
     return this.inner.increment(increment, options);
   }
 
   async append(append: Append, options?: OperationOptions): Promise<Result> {
-    await this.settle([append]);
+    await this.migrateFor([append]);
     return this.inner.append(append, options);
   }
 
   async mutateRow(mutations: RowMutations, options?: OperationOptions): Promise<Result> {
-    await this.settle([mutations]);
+    await this.migrateFor([mutations]);
     return this.inner.mutateRow(this.moves.settled(mutations), options);
   }
 
   async checkAndMutate(check: CheckAndMutate, options?: OperationOptions): Promise<CheckAndMutateResult> {
-    await this.settle([check]);
+    await this.migrateFor([check]);
     return this.inner.checkAndMutate(this.settledCheck(check), options);
   }
 
   async batch(actions: readonly BatchAction[], options?: BatchOptions): Promise<BatchOutcome[]> {
-    await this.settle(actions);
+    await this.migrateFor(actions);
     const outcomes = await this.inner.batch(
       actions.map((action): BatchAction => {
         if (isGet(action)) return this.moves.widened(action);
@@ -202,8 +202,8 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
     this.commit = steps.commit;
   }
 
-  protected override async settle(items: Parameters<MovedTable['settle']>[0]): Promise<void> {
-    const rows = items.filter((item) => this.moves.mustSettle(item)).map(({ row }) => row);
+  protected override async migrateFor(items: Parameters<MovedTable['migrateFor']>[0]): Promise<void> {
+    const rows = items.filter((item) => this.moves.mustMigrate(item)).map(({ row }) => row);
     if (rows.length === 0) return;
     await this.inner.atomic!((step) => {
       for (const row of rows) migrateRow(step, this.name, this.moves, row);
@@ -224,7 +224,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
 
   /** @throws UnsupportedError when its filter is on a moved column: a synchronous read cannot migrate rows. */
   getSync(get: Get): Result {
-    if (this.moves.mustSettle(get)) throw unsettled(this.name);
+    if (this.moves.mustMigrate(get)) throw cannotMigrate(this.name);
     return this.moves.declared(this.inner.getSync(this.moves.widened(get)), get.maxVersions);
   }
 
@@ -258,7 +258,7 @@ function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
         const groups = decide((get, table = inner.name) => declaredRead(read, movesOf(table), get, table));
         const upgraded = new Set<string>();
         return groups.map((group) =>
-          group.flatMap((change) => settledChanges(movesOf, change, read, upgraded)),
+          group.flatMap((change) => migratedChanges(movesOf, change, read, upgraded)),
         );
       }, options),
     atomic: (decide, options) =>
@@ -270,7 +270,7 @@ function movedSteps(inner: SyncTable, movesOf: MovesOf): Steps {
  * The change in terms of stored columns, after the upgrade of its row. `upgraded`: rows already upgraded in this
  * step, which its reads do not show yet.
  */
-function settledChanges(
+function migratedChanges(
   movesOf: MovesOf,
   given: TableChange,
   read: RowRead,
@@ -285,7 +285,7 @@ function settledChanges(
     upgraded.add(id);
     return first === undefined ? [given] : [first, given];
   }
-  if (moves?.mustSettle(change)) throw unsettled(table);
+  if (moves?.mustMigrate(change)) throw cannotMigrate(table);
   return [{ ...given, change: moves?.settled(change) ?? change }];
 }
 
@@ -307,7 +307,7 @@ class MovedStep implements AtomicStep {
 
   readonly read: RowRead = (get, table = this.own) => {
     const moves = this.movesOf(table);
-    if (moves?.mustSettle(get)) migrateRow(this.inner, table, moves, get.row);
+    if (moves?.mustMigrate(get)) migrateRow(this.inner, table, moves, get.row);
     return declaredRead(this.inner.read, moves, get, table);
   };
 
@@ -322,7 +322,7 @@ class MovedStep implements AtomicStep {
     const { table, change } = given;
     const moves = this.movesOf(table);
     if (moves === undefined) return this.inner.apply(given);
-    if (moves.mustSettle(change)) migrateRow(this.inner, table, moves, change.row);
+    if (moves.mustMigrate(change)) migrateRow(this.inner, table, moves, change.row);
     return this.inner.apply({ ...given, change: moves.settled(change) });
   }
 
@@ -333,7 +333,7 @@ class MovedStep implements AtomicStep {
 
 /** The moved columns of a database's tables. Creates the views that hide them. */
 
-export class Moves {
+export class TableViews {
   private readonly byTable = new Map<string, TableMoves>();
   private readonly of: MovesOf = (table) => this.byTable.get(table);
 

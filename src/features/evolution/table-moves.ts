@@ -109,7 +109,7 @@ export class TableMoves {
    * values must stand where they are looked for then. Whatever writes a row that may be upgraded has it upgraded before:
    * its marker says one version for all of its columns.
    */
-  mustSettle(item: Get | Change | CheckAndMutate): boolean {
+  mustMigrate(item: Get | Change | CheckAndMutate): boolean {
     const upgrades = this.upgradesOf(item.row);
     if (upgrades !== undefined) {
       if (!isGet(item)) return true;
@@ -128,7 +128,7 @@ export class TableMoves {
       condition.kind === 'filter'
         ? asks(condition.filter, (column) => isMoved(entity, column))
         : isMoved(entity, condition);
-    return asked || this.mustSettle(action);
+    return asked || this.mustMigrate(action);
   }
 
   /** Whether it is only increments of moved counters that need the row to be settled. */

@@ -118,7 +118,7 @@ export class IndexMaintainer implements StepMaintainer {
     }
     if (holder !== undefined && !own) {
       const stored = step.read(new Get(holder), schema.table.descriptor.name);
-      if (this.planner.bears(index, stored, row)) throw this.planner.taken(index, row, holder);
+      if (this.planner.hasEntry(index, stored, row)) throw this.planner.duplicateError(index, row, holder);
     }
     // A put after a delete in the same step has a later timestamp.
     if (isShortened) out.push({ table, mutation: deleteOf(row) });

@@ -47,7 +47,7 @@ export class EventualIndexQueue {
   }
 
   /** Updates the entries of these notes from their rows, and removes the notes. @returns the number of notes. */
-  settle(step: AtomicStep, notes: readonly Uint8Array[]): number {
+  process(step: AtomicStep, notes: readonly Uint8Array[]): number {
     let settled = 0;
     for (const note of notes) if (this.settleOne(step, note)) settled++;
     return settled;

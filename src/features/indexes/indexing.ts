@@ -130,7 +130,7 @@ export class EntityNotes implements WaitingNotes {
   }
 
   private step(notes: readonly Uint8Array[]): Promise<number> {
-    return this.table.atomic((step) => this.notes.settle(step, notes));
+    return this.table.atomic((step) => this.notes.process(step, notes));
   }
 
   /**
@@ -144,7 +144,7 @@ export class EntityNotes implements WaitingNotes {
       const from = last;
       [settled, last] = await this.table.atomic((step): [number, Uint8Array | undefined] => {
         const found = this.notes.waiting(step, place, from, STEP);
-        return [settled + this.notes.settle(step, found), found.length < STEP ? undefined : found.at(-1)];
+        return [settled + this.notes.process(step, found), found.length < STEP ? undefined : found.at(-1)];
       });
     } while (last !== undefined && !this.ended);
     return settled;
@@ -159,7 +159,7 @@ export class EntityNotes implements WaitingNotes {
 
 /** The indexes of an open database: their states, and which of them queries may use. */
 
-export class Indexing implements IndexKeeper {
+export class IndexRegistry implements IndexKeeper {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
   private states: IndexStates = new Map();
   /** The keys of `states`, cached because each query looks them up. */

@@ -115,13 +115,13 @@ export class EntryPlanner {
   }
 
   /** Whether a row has this entry. */
-  bears(index: EntityIndex, stored: Result, entry: Uint8Array): boolean {
+  hasEntry(index: EntityIndex, stored: Result, entry: Uint8Array): boolean {
     const entries = this.indexes.entriesOf(stored)[this.indexes.all.indexOf(index)]!;
     return entries.some(({ row }) => equalBytes(row, entry));
   }
 
   /** The error of a unique value that another entity has. */
-  taken(index: EntityIndex, entry: Uint8Array, holder: Uint8Array): ConflictError {
+  duplicateError(index: EntityIndex, entry: Uint8Array, holder: Uint8Array): ConflictError {
     const { schema } = this.indexes;
     const values = index.index.layout.decode(entry);
     const key = schema.key.decode(holder);

@@ -24,7 +24,7 @@ import { deleteOf, type EntryPlanner, putOf } from './plan.js';
  * Age in milliseconds from which an unverified entry has no live writer: a change writes its row within {@link
  * WINDOW} of its first mark, or starts over. The rest allows for clock differences.
  */
-export const SETTLED = 30_000;
+export const ABANDONED_AFTER = 30_000;
 /** Milliseconds from the first mark to the deadline of the row's write. */
 export const WINDOW = 10_000;
 
@@ -50,7 +50,7 @@ export class EntryMarks {
     for (const [work, mark] of marks) work.note(mark);
     const actions = marks.map(([work, mark]) => this.firstStep(work, mark));
     const answers = await this.batch(actions, options);
-    const contested = marks.filter(([work], i) => !this.settled(work, answers[i]!));
+    const contested = marks.filter(([work], i) => !this.isMarked(work, answers[i]!));
     if (contested.length === 0) return;
     await this.contest(works, contested, options);
     await this.release(works.filter((work) => work.isPutOff));
@@ -77,7 +77,7 @@ export class EntryMarks {
   }
 
   /** Whether the mark is written, or the work has failed because of it. */
-  private settled(work: RowWork, answer: BatchOutcome): boolean {
+  private isMarked(work: RowWork, answer: BatchOutcome): boolean {
     if (!answer.ok) work.fail(answer.error);
     return !answer.ok || answer.success !== false;
   }
@@ -106,7 +106,7 @@ export class EntryMarks {
       steps.map(([, step]) => step),
       options,
     );
-    for (const [i, [work]] of steps.entries()) if (!this.settled(work, answers[i]!)) work.isPutOff = true;
+    for (const [i, [work]] of steps.entries()) if (!this.isMarked(work, answers[i]!)) work.isPutOff = true;
   }
 
   private async nextStep(
@@ -131,17 +131,17 @@ export class EntryMarks {
     }
     const loaded = await this.rows.load(holder, options);
     const { stored, shadow } = loaded;
-    if (this.planner.bears(index, stored, row)) {
+    if (this.planner.hasEntry(index, stored, row)) {
       if (here.has(toLatin1(holder))) work.isPutOff = true;
       else if (work.change === undefined) {
         work.taken++;
         work.drop(change);
-      } else work.fail(this.planner.taken(index, row, holder));
+      } else work.fail(this.planner.duplicateError(index, row, holder));
       return undefined;
     }
     // Its row has been written since, or its writer can no longer write the row.
     const isSeen = token === undefined || (shadow !== undefined && equalBytes(token, shadow));
-    if (isSeen || (this.isSettled(cell) && (await this.rows.fence(holder, loaded, this.now()))))
+    if (isSeen || (this.isAbandoned(cell) && (await this.rows.fence(holder, loaded, this.now()))))
       return ifStill(cell.value, put);
     work.isPutOff = true;
     return undefined;
@@ -149,11 +149,11 @@ export class EntryMarks {
 
   /** The timestamp from which on marks may belong to changes in progress, whatever `settledAfter` is. */
   since(): number {
-    return Math.max(0, this.now() - SETTLED);
+    return Math.max(0, this.now() - ABANDONED_AFTER);
   }
 
   /** Whether an unverified entry is abandoned. */
-  isSettled(cell: Cell): boolean {
+  isAbandoned(cell: Cell): boolean {
     return this.remaining(cell) <= 0;
   }
 
@@ -230,7 +230,7 @@ export class EntryMarks {
       const standing = before[i];
       if (standing === undefined || !equalBytes(standing.holder, of)) continue;
       const { cell, token } = standing;
-      if (token === undefined || this.isSettled(cell)) actions.push(removal(row, cell));
+      if (token === undefined || this.isAbandoned(cell)) actions.push(removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length + (await this.remove([...mine.values()]));

@@ -44,7 +44,7 @@ export class Rekey {
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
     private readonly mirror: Mirror,
-    private readonly way: RekeyStrategy,
+    private readonly strategy: RekeyStrategy,
     private readonly declared: () => readonly EntitySchema[],
   ) {
     this.keeper = new RekeyKeeper(engine, from, to);
@@ -64,7 +64,7 @@ export class Rekey {
   async status(): Promise<RekeyRecord | undefined> {
     const record = (await this.keeper.read())?.value;
     // Another process may have cut over, or aborted, a change that this one has run.
-    if (record !== undefined && isOver(record)) this.way.counts();
+    if (record !== undefined && isEnded(record)) this.strategy.cutOverRecorded();
     return record;
   }
 
@@ -80,7 +80,7 @@ export class Rekey {
       let record = await this.begun();
       if (record.paused) record = await this.keeper.set({ paused: false });
       return this.heeding(record, isStopped, async () => {
-        const { way, keeper } = this;
+        const { strategy: way, keeper } = this;
         if (record.state === 'planned') {
           // Before it is recorded: whoever reads that it has begun may rely on it.
           await way.begin(this.runOf(record));
@@ -123,7 +123,7 @@ export class Rekey {
     if (restMs !== undefined && !(restMs > 0))
       throw new InvalidArgumentError(`restMs is a positive number of milliseconds, not ${restMs}.`);
     return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
-      const { keeper, way } = this;
+      const { keeper, strategy: way } = this;
       let record = await keeper.required();
       if (record.state === 'cut-over') return record;
       if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
@@ -137,7 +137,7 @@ export class Rekey {
           { ...options, ...(signal && { signal }) },
           (differences, rested) => this.noteCut(record, differences, rested),
         );
-        way.counts();
+        way.cutOverRecorded();
         return cut;
       });
     });
@@ -172,11 +172,11 @@ export class Rekey {
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
       if (record.state === 'cut-over') {
-        const lost = compare ? await this.way.lost(this.runOf(record), run) : undefined;
+        const lost = compare ? await this.strategy.lost(this.runOf(record), run) : undefined;
         if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
         record = await keeper.advance(record, { state: 'cleanup' });
       }
-      await this.way.removeOld(this.runOf(record), run);
+      await this.strategy.removeOld(this.runOf(record), run);
       return keeper.advance(record, { state: 'done' });
     });
   }
@@ -191,14 +191,14 @@ export class Rekey {
       if (record.state === 'aborted') return record;
       if (record.state === 'cleanup' || record.state === 'done')
         throw this.notNow('aborted', record.state, 'Change the keys of the new one back.');
-      if (record.state === 'cut-over' && !this.way.leadsBack)
+      if (record.state === 'cut-over' && !this.strategy.leadsBack)
         throw this.notNow(
           'aborted',
           record.state,
           'The new table may have been written since. Change its keys back.',
         );
       if (record.state !== 'aborting') record = await keeper.advance(record, { state: 'aborting' });
-      await this.way.removeNew(this.runOf(record), run);
+      await this.strategy.removeNew(this.runOf(record), run);
       return keeper.advance(record, { state: 'aborted' });
     });
   }
@@ -238,7 +238,7 @@ export class Rekey {
     // Only one process can have such a store open.
     if (this.engine.capabilities.sync) return work();
     const { running, keeper } = this;
-    const end = keeper.look(
+    const end = keeper.poll(
       (record) => record.run !== run || ends(record),
       () => running?.abort(),
     );
@@ -262,7 +262,7 @@ export class Rekey {
   }
 
   private problems(): string[] {
-    return [...mappingProblems(this.from, this.to, this.declared()), ...this.way.problems()];
+    return [...mappingProblems(this.from, this.to, this.declared()), ...this.strategy.problems()];
   }
 
   /** Begins the change unless it has begun. */
@@ -283,7 +283,7 @@ export class Rekey {
           `The keys of ${this.from.name} cannot be changed:\n${problems.join('\n')}`,
           problems,
         );
-      await this.way.prepare();
+      await this.strategy.prepare();
       const { rowsOf } = await import('./jobs/remote-copy.js');
       const there = await rowsOf(this.engine, this.to);
       // The rows may be those of a process that has begun it since.
@@ -344,7 +344,7 @@ function isUnderWay({ state }: RekeyRecord): boolean {
 }
 
 /** Whether the change has been aborted or finished, so that the new layout may be written. */
-function isOver({ state }: RekeyRecord): boolean {
+function isEnded({ state }: RekeyRecord): boolean {
   return state === 'cut-over' || state === 'cleanup' || state === 'done' || state === 'aborted';
 }
 

@@ -87,7 +87,7 @@ export class RekeyKeeper {
   }
 
   /** Polls the record, and calls `stop` once `mustStop` holds. @returns a function that ends the polling. */
-  look(mustStop: (record: RekeyRecord) => boolean, stop: () => void): () => void {
+  poll(mustStop: (record: RekeyRecord) => boolean, stop: () => void): () => void {
     let looking = false;
     const look = async (): Promise<void> => {
       if (looking) return;

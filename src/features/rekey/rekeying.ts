@@ -7,7 +7,7 @@ import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
-import type { Indexing } from '../indexes/indexing.js';
+import type { IndexRegistry } from '../indexes/indexing.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
@@ -99,7 +99,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return { ...(await lostRows(target, options)), entries: 0 };
   }
 
-  counts(): void {}
+  cutOverRecorded(): void {}
 
   async removeOld({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
@@ -127,10 +127,10 @@ export interface RekeyedIndexes {
 /** The parts of a database that key changes use. */
 export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf'> {
   declared(): Schema;
-  readonly indexing: Pick<Indexing, 'of' | 'handle'>;
+  readonly indexing: Pick<IndexRegistry, 'of' | 'handle'>;
 }
 
-export class Rekeying implements Feature {
+export class RekeyFeature implements Feature {
   private readonly mirrors = new Map<string, Mirror>();
   private readonly handles = new Map<string, Rekey>();
   /** The known changes: entity names, and the signature of the old key. */

@@ -266,7 +266,7 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Nothing can be lost: the old table has refused writes since the cut-over. */
   async lost(): Promise<undefined> {}
 
-  counts(): void {
+  cutOverRecorded(): void {
     this.unguard();
   }
 

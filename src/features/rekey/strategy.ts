@@ -139,7 +139,7 @@ export interface RekeyStrategy {
   /** The rows that only the old layout has, before it is removed. Undefined where there can be none. */
   lost(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** Called when the cut-over has been recorded. */
-  counts(): void;
+  cutOverRecorded(): void;
   /** Whether `verify` may be repeated when the change is `ready`. */
   readonly runsAgain: boolean;
   /** Whether the change may be aborted after the cut-over. */

@@ -59,7 +59,7 @@ export interface ExplainedReferring {
 }
 
 /** The relations feature of an open database: its referential rules. */
-export class Referencing implements Feature {
+export class RelationsFeature implements Feature {
   private byHolder = new Map<EntityClass, readonly ReferencePlan[]>();
   private byTarget = new Map<EntityClass, readonly ReferencePlan[]>();
 
@@ -116,7 +116,7 @@ export class Referencing implements Feature {
     }
     const names = new Set(schema.references.flatMap(({ index }) => index ?? []));
     const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
-    const mend = (row: Uint8Array) => this.holderOf(schema.target)!.mend(row);
+    const mend = (row: Uint8Array) => this.holderOf(schema.target)!.repair(row);
     const rows = isRemote ? { remote: { reading, mend } } : { driver };
     return new ReferenceHandle(
       { engine, schema, plans, ...rows },

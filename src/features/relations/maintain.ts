@@ -114,7 +114,7 @@ export class ReferenceHolder implements RowMaintainer {
 
   isAffectedBy(columns: readonly ColumnSchema[]): boolean {
     return (
-      this.marker.isToldBy(columns) ||
+      this.marker.dependsOn(columns) ||
       this.plans.some(({ link }) => link.columns.some((column) => columns.includes(column)))
     );
   }
@@ -126,12 +126,12 @@ export class ReferenceHolder implements RowMaintainer {
   }
 
   async settle(row: Uint8Array): Promise<boolean> {
-    await this.mend(row);
+    await this.repair(row);
     return true;
   }
 
   /** Applies the rules to the dangling references of a row. @returns how many rules changed it. */
-  async mend(row: Uint8Array): Promise<number> {
+  async repair(row: Uint8Array): Promise<number> {
     const { reading, applyChanges, now } = this.context;
     const changes = await reading((step) => {
       const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
@@ -188,7 +188,7 @@ export class ReferenceTarget implements RowMaintainer {
   }
 
   isAffectedBy(columns: readonly ColumnSchema[]): boolean {
-    return this.marker.isToldBy(columns);
+    return this.marker.dependsOn(columns);
   }
 
   hasEffects(change: ChangeImage, step: ChangeStep): boolean {

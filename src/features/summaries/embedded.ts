@@ -119,7 +119,7 @@ export class SummaryCount {
   }
 
   /** Subtracts up to `limit` expired rows. @returns whether there may be more. */
-  bury(step: AtomicStep, now: number, limit: number): boolean {
+  subtractExpired(step: AtomicStep, now: number, limit: number): boolean {
     const { generation, plan } = this;
     if (!plan.ends) return false;
     const { id } = plan.summary;

@@ -226,7 +226,7 @@ interface Stored extends SummaryStanding {
   readonly id: Uint8Array;
 }
 
-export class Summarizing implements Feature {
+export class SummariesFeature implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
   /** HBase: the counts of each summary. */
   private readonly counts = new Map<SummaryPlan, RemoteCount>();

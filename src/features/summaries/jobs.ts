@@ -11,7 +11,7 @@ import {
   withoutMarks,
 } from '../../repository/index.js';
 import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
-import { SETTLED } from '../indexes/remote.js';
+import { ABANDONED_AFTER } from '../indexes/remote.js';
 import { cursorAt, SummaryCount } from './embedded.js';
 import type { GroupIdentity, SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
@@ -56,7 +56,8 @@ export class RemoteCountWork implements SplitWork {
 
   /** A transfer of a dead writer is finished once it counts as abandoned. */
   private async one(row: Uint8Array): Promise<void> {
-    while (!(await this.count.settle(row, this.generation, SETTLED))) this.context.signal.throwIfAborted();
+    while (!(await this.count.update(row, this.generation, ABANDONED_AFTER)))
+      this.context.signal.throwIfAborted();
   }
 }
 
@@ -67,7 +68,7 @@ export type IdentityPair = readonly [GroupIdentity, GroupIdentity];
  * The two cannot be read at one moment. Reads them again until they agree, or until they differ while nobody changes
  * them.
  */
-export async function lookAgain(
+export async function compareAgain(
   count: RemoteCount,
   generations: readonly [number, number],
   name: string,
@@ -247,7 +248,7 @@ export async function compareCounts(
     const pages = (step: ChangeStep): CountPages =>
       [asked, made].map((generation) => {
         const count = new SummaryCount(plan, generation);
-        if (plan.ends) while (count.bury(step as AtomicStep, engine.now(), STEP_ROWS));
+        if (plan.ends) while (count.subtractExpired(step as AtomicStep, engine.now(), STEP_ROWS));
         return readPage(plan, step, generation, start);
       }) as CountPages;
     const [found, wanted] = await (remote === undefined
@@ -255,7 +256,8 @@ export async function compareCounts(
       : readingFrom((name) => engine.table(name))(pages));
     const held = holdPages(found, wanted);
     for (const [name, pair] of held.groups) {
-      const [is, should] = remote === undefined ? pair : await lookAgain(remote, [asked, made], name, pair);
+      const [is, should] =
+        remote === undefined ? pair : await compareAgain(remote, [asked, made], name, pair);
       if (is === undefined && should === undefined) continue;
       report.groups++;
       if (is === should) report.valid++;

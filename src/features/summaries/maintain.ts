@@ -71,7 +71,7 @@ export class SummaryMaintainer implements RowMaintainer {
     settledAfter: number,
     change?: WrittenChange,
   ): Promise<boolean> {
-    const done = await Promise.all(this.counts.map((count) => count.settleAll(row, settledAfter, change)));
+    const done = await Promise.all(this.counts.map((count) => count.updateAll(row, settledAfter, change)));
     return done.every((one) => one);
   }
 }

@@ -24,7 +24,7 @@ export interface GroupPosition {
 }
 
 /** Expired rows subtracted in one step. */
-const BURIED = 256;
+const SUBTRACTED_AT_ONCE = 256;
 /** Entries tested in one batch for one that its row confirms. */
 const ENTRIES = 16;
 
@@ -87,7 +87,7 @@ export class SummaryReader {
       );
     }
     const count = new SummaryCount(this.plan, standing.active);
-    if (this.plan.ends) while (count.bury(step as AtomicStep, this.now(), BURIED));
+    if (this.plan.ends) while (count.subtractExpired(step as AtomicStep, this.now(), SUBTRACTED_AT_ONCE));
     return standing.active;
   }
 

@@ -29,13 +29,13 @@ import {
   getEnded,
   getToken,
   groupRow,
+  incrementOnce,
   lifeRow,
   putStanding,
   readStanding,
   SUMMARY_FAMILY,
   type SummaryStanding,
   stateRow,
-  takeOnce,
 } from './rows.js';
 
 /**
@@ -238,7 +238,7 @@ export class RemoteCount {
    * Updates the counts in use from a row. `change`: the change of the row that the caller has just written, if any.
    * @returns false while other writers are changing the row.
    */
-  async settleAll(
+  async updateAll(
     row: Uint8Array,
     settledAfter: number,
     change: WrittenChange | undefined = undefined,
@@ -250,7 +250,7 @@ export class RemoteCount {
     );
     const [standing] = await Promise.all([this.standing(), ...looks.values()]);
     this.inUse = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
-    const settling = this.inUse.map((count) => this.settle(row, count, settledAfter, looks.get(count)));
+    const settling = this.inUse.map((count) => this.update(row, count, settledAfter, looks.get(count)));
     return (await Promise.all(settling)).every((one) => one);
   }
 
@@ -258,7 +258,7 @@ export class RemoteCount {
    * Updates one count from a row. @param settledAfter age in milliseconds from which a transfer is abandoned. @param
    * first the row, if it was read already.
    */
-  async settle(
+  async update(
     row: Uint8Array,
     generation: number,
     settledAfter: number,
@@ -320,7 +320,7 @@ export class RemoteCount {
     const ends = performance.now() + WINDOW;
     if (!(await this.change(found?.value, putAddition(own, value)))) return false;
     const taken = this.differences(generation, was, is);
-    const steps = taken.map(([group, amounts]) => takeOnce(group, amounts, token));
+    const steps = taken.map(([group, amounts]) => incrementOnce(group, amounts, token));
     const timeout = ends - performance.now();
     // Too late: another writer may take over the transfer before the groups are changed. The next round, or another
     // writer, does.

@@ -160,7 +160,7 @@ function additionTo(row: Uint8Array, amounts: Amounts): Increment {
 }
 
 /** The same increment, on condition that the group does not have the token yet. */
-export function takeOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
+export function incrementOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
   const column = tokenColumn(token);
   const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, column, 1n);
   return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);

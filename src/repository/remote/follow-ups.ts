@@ -7,7 +7,7 @@
 import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { newToken } from '../../features/indexes/entry.js';
-import { SETTLED } from '../../features/indexes/remote.js';
+import { ABANDONED_AFTER } from '../../features/indexes/remote.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
 import type {
@@ -131,7 +131,7 @@ export class FollowUps implements RowIntent {
     if (!outcome!.ok) return !isSent;
     try {
       const change = { before, after: before.after(mutations) };
-      if (await this.settle(row, 'declared', SETTLED, change)) return true;
+      if (await this.settle(row, 'declared', ABANDONED_AFTER, change)) return true;
     } catch (error) {
       this.failed(error);
     }

@@ -16,7 +16,7 @@ import { ConflictError, RowanError } from '../../errors.js';
 import type { EntityIndex, EntityIndexes } from '../../features/indexes/entity-indexes.js';
 import { encodeEntryValue } from '../../features/indexes/entry.js';
 import { type EntryChange, EntryPlanner } from '../../features/indexes/plan.js';
-import { EntryMarks, SETTLED, type Standing, WINDOW } from '../../features/indexes/remote.js';
+import { ABANDONED_AFTER, EntryMarks, type Standing, WINDOW } from '../../features/indexes/remote.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
 import {
   type Change,
@@ -61,7 +61,7 @@ export class IntentDriver {
     readonly indexes: EntityIndexes,
     private readonly now: () => number,
     /** Milliseconds after which the writer of an unverified entry is taken to have given up. */
-    settledAfter: number = SETTLED,
+    settledAfter: number = ABANDONED_AFTER,
     /** The intents of changes, in the order in which they plan. */
     readonly intents: readonly RowIntent[] = [],
   ) {

@@ -169,7 +169,7 @@ export class ReadRepair implements EntryRepair {
           [indexes.all.indexOf(index)]!.find((one) => equalBytes(one.row, row));
         const ttl = planner.remaining(index, RowImage.of(holder, stored));
         decisions.push({ row, cell, put: entry && verified(entry, ttl, cell) });
-      } else if (entries.isSettled(cell)) {
+      } else if (entries.isAbandoned(cell)) {
         await this.rows.mend([{ row: holder, suspects: [suspect] }]);
       } else left.push({ suspect, remaining: entries.remaining(cell) });
     }

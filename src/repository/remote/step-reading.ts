@@ -32,7 +32,7 @@ export function applyingWith(
 
 /** `onResolve` is called at each attempt, with whether the row changes. */
 function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void): Change {
-  const { operation, row, resolve, settled } = change;
+  const { operation, row, resolve, finalColumns: settled } = change;
   return {
     operation,
     row,
@@ -45,8 +45,8 @@ function compiledOf(change: EntityChange, onResolve: (changes: boolean) => void)
       return { mutations, seen: [] };
     },
     isAmended: settled !== undefined,
-    settled: undefined,
-    failed: undefined,
+    onApplied: undefined,
+    onFailed: undefined,
   };
 }
 

@@ -97,7 +97,7 @@ export class RemoteRowWork extends RemoteComparingWork {
       undefined,
     );
     for (const [i, { row, holder, index, entry }] of taken.entries()) {
-      if (indexed.planner.bears(index, holders[i]!.stored, entry)) target.shared?.note(row, holder);
+      if (indexed.planner.hasEntry(index, holders[i]!.stored, entry)) target.shared?.note(row, holder);
     }
   }
 
@@ -179,7 +179,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
           );
     return there.flatMap((entry, i) => {
       const { stored } = loaded[i]!;
-      if (indexed.planner.bears(index, stored, entry.row)) return [];
+      if (indexed.planner.hasEntry(index, stored, entry.row)) return [];
       const { value, timestamp } = entry.cell;
       return [{ ...entry, fault: strayName(target, { isVerified: isVerified(value), timestamp }, stored) }];
     });

@@ -11,7 +11,7 @@ import {
 } from '../../../query/condition.js';
 import { type FindOptions, isPlain } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
-import { BornOut } from '../../../query/living.js';
+import { EntryConfirmation } from '../../../query/living.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import { isOrdered } from '../../../query/pushdown.js';
@@ -36,7 +36,7 @@ interface Candidate {
   readonly covered: boolean;
   readonly ranges: number;
   /** Whether all entries in the range have equal values, so that they are in the order of their rows' bytes. */
-  readonly alike: boolean;
+  readonly isOneValue: boolean;
 }
 
 /**
@@ -87,12 +87,12 @@ function whyKey(spec: QuerySpec, candidate: Candidate, { kind, order }: KeyPlan)
   const by = `ask by("${index.name}")`;
   const beyond = Object.keys(key).some((part) => spec.key[part] === undefined) || index.where !== undefined;
   if (!beyond) return 'asks for no more than the key does';
-  const single = index.unique && candidate.alike;
+  const single = index.unique && candidate.isOneValue;
   const left = Object.keys(spec.key).find((part) => key[part] === undefined);
   if (left !== undefined && !single)
     return `may have more entries to read than the key, for "${left}" is none of its leading parts: ${by}`;
   // Entries of equal values are in the order of their rows' bytes. That is the order of the key only without salts.
-  if (order !== 'none' && !single && !(candidate.alike && order === 'sequence'))
+  if (order !== 'none' && !single && !(candidate.isOneValue && order === 'sequence'))
     return `has its rows in another order than the key: ${by}`;
   return undefined;
 }
@@ -157,7 +157,7 @@ function candidateOf(
   const { covered, keyPlan } = planIndex({ ...spec, fullScan: true }, use);
   const ranges = keyPlan.ranges.length;
   const alike = ranges === 1 && index.index.parts.every((part) => key[part]?.kind === 'eq');
-  return { index, key, served, equal, ranged, covered, ranges, alike };
+  return { index, key, served, equal, ranged, covered, ranges, isOneValue: alike };
 }
 
 function isPlannable(index: EntityIndex, key: KeyConditions): boolean {
@@ -318,7 +318,7 @@ function collect(
   const { covered, covering, use } = plan;
   const reader = new EntryReader(use.index.index);
   const decodes = covered && decodesEntries(covering);
-  const bornOut = new BornOut(use.index);
+  const bornOut = new EntryConfirmation(use.index);
   const found: (object | Promise<object | null>)[] = [];
   let waits = false;
   while (found.length < limit && next(entry)) {

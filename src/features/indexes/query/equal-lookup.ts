@@ -1,7 +1,7 @@
 import type { KeyConditions } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
 import { type FindOptions, isPlain } from '../../../query/find-options.js';
-import { BornOut } from '../../../query/living.js';
+import { EntryConfirmation } from '../../../query/living.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
@@ -18,26 +18,26 @@ import { PlainReadings, type Reading } from './plan.js';
  */
 
 /** Tables with the reads of the fast path. */
-export type NearTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
+export type RawReadTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
 
 /** Look-ups by one index with the same projection: everything that does not depend on the values. */
 export class EqualLookUp {
   private readonly loader: RowLoader;
   private readonly reader: EntryReader;
   private readonly decodes: boolean;
-  private readonly bornOut: BornOut;
+  private readonly bornOut: EntryConfirmation;
 
   constructor(
     private readonly index: EntityIndex,
     readonly reading: Reading,
     access: TableAccess,
-    private readonly rows: NearTable,
-    private readonly entries: NearTable,
+    private readonly rows: RawReadTable,
+    private readonly entries: RawReadTable,
   ) {
     this.loader = new RowLoader(index.schema, access, reading.read.properties);
     this.reader = new EntryReader(index.index);
     this.decodes = decodesEntries(reading.covering);
-    this.bornOut = new BornOut(index);
+    this.bornOut = new EntryConfirmation(index);
   }
 
   /** `only`: the prefix is the entry's whole row. `whole`: the entry's row ends with the data row. */
@@ -91,8 +91,8 @@ export class EqualLookUps {
   private constructor(
     private readonly index: EntityIndex,
     private readonly access: TableAccess,
-    private readonly rows: NearTable,
-    private readonly entries: NearTable,
+    private readonly rows: RawReadTable,
+    private readonly entries: RawReadTable,
   ) {
     this.readings = PlainReadings.of(index);
   }
@@ -142,6 +142,6 @@ export class EqualLookUps {
   }
 }
 
-function isNear(table: SyncTable | undefined): table is NearTable {
+function isNear(table: SyncTable | undefined): table is RawReadTable {
   return table?.getRaw !== undefined && table.firstRaw !== undefined;
 }

@@ -211,7 +211,7 @@ export class LookupCursor implements RowCursor {
         this.state = 'rest';
         break;
       }
-      const one = this.take();
+      const one = this.nextEntry();
       if (!this.given.has(one.dataRow)) met.push(one);
     }
     const found = await this.lookUp(met);
@@ -244,7 +244,7 @@ export class LookupCursor implements RowCursor {
   }
 
   /** The entry at the scan's position. */
-  private take(): Met {
+  private nextEntry(): Met {
     const { plan, reader, rows } = this;
     const { index } = plan.use;
     const stands = this.entries.row!;

@@ -88,7 +88,7 @@ function followEntries(
   }
   return plan.covered
     ? new CoveredCursor(plan, reading, entries, sync, rows, options, position)
-    : new NearCursor(plan, reading, entries, sync, rows, options, position);
+    : new SyncLookupCursor(plan, reading, entries, sync, rows, options, position);
 }
 
 /** Reads rows of a synchronous table, one entry at a time. */
@@ -210,7 +210,7 @@ class CoveredCursor extends StepCursor {
 }
 
 /** Rows read by key. */
-class NearCursor extends StepCursor {
+class SyncLookupCursor extends StepCursor {
   protected rowOf(entry: Row, into: RawRow): boolean {
     const { reader, rows, plan, options } = this;
     const { bytes, start, end } = valueSpan(entry, INDEX_FAMILY, ENTRY_QUALIFIER);

@@ -67,7 +67,7 @@ export class RemoteComparison {
   private async looksAgain(suspects: readonly Uint8Array[]): Promise<readonly Difference[]> {
     const found: Difference[] = [];
     for (let at = 0; at < suspects.length; at += TOGETHER) {
-      const looking = suspects.slice(at, at + TOGETHER).map((row) => this.lookAgain(row));
+      const looking = suspects.slice(at, at + TOGETHER).map((row) => this.copyAndCompare(row));
       for (const what of await Promise.all(looking)) if (what !== undefined) found.push(what);
     }
     return found;
@@ -77,7 +77,7 @@ export class RemoteComparison {
    * Copies the row once more. It counts as different if it still differs although nobody has written it meanwhile.
    * That is decided by its stored cells: nothing else shows that a row was written and deleted again.
    */
-  private async lookAgain(row: Uint8Array): Promise<Difference | undefined> {
+  private async copyAndCompare(row: Uint8Array): Promise<Difference | undefined> {
     for (let look = 0; look < LOOKS; look++) {
       const copied = await rawRow(this.target, row);
       await writeCopies(this.target, [copied]);

@@ -8,7 +8,7 @@ import type { Change } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 
 /** Without observers every call goes to the inner executor unchanged. */
-export class ToldExecutor implements ChangeExecutor {
+export class ObservedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
 
   constructor(
@@ -19,13 +19,13 @@ export class ToldExecutor implements ChangeExecutor {
     this.putAll =
       inner.putAll &&
       ((puts, options) =>
-        operations.heard
+        operations.hasListeners
           ? this.puts(puts, (): Promise<ChangeOutcome[]> => inner.putAll!(puts, options))
           : inner.putAll!(puts, options));
   }
 
   run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    if (!this.operations.heard) return this.inner.run(change, options);
+    if (!this.operations.hasListeners) return this.inner.run(change, options);
     return this.begin([change]).follow(async (running) => {
       const result = await this.inner.run(counted(change, running), options);
       running.rows = 1;
@@ -34,7 +34,7 @@ export class ToldExecutor implements ChangeExecutor {
   }
 
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
-    if (!this.operations.heard) return this.inner.runAll(changes, options);
+    if (!this.operations.hasListeners) return this.inner.runAll(changes, options);
     return this.begin(changes).follow(async (running) => {
       const outcomes = await this.inner.runAll(
         changes.map((change) => counted(change, running)),
@@ -46,7 +46,7 @@ export class ToldExecutor implements ChangeExecutor {
   }
 
   runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]> {
-    if (!this.operations.heard) return this.inner.runAtomic(changes, options);
+    if (!this.operations.hasListeners) return this.inner.runAtomic(changes, options);
     return this.begin(changes).follow(async (running) => {
       const results = await this.inner.runAtomic(
         changes.map((change) => counted(change, running)),
