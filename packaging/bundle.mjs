@@ -43,7 +43,7 @@ const REQUIRED = ['avsc/lib/types.js', 'murmurhash3js'];
 const PUT_IN = new Set([...REQUIRED, 'reflect-metadata/lite']);
 
 /** Of these packages, whose licenses are published beside the code. */
-const PACKAGES_WITHIN = ['avsc', 'murmurhash3js', 'preact', 'reflect-metadata'];
+const PACKAGES_WITHIN = ['avsc', 'murmurhash3js', 'preact', 'reflect-metadata', 'uplot'];
 
 const REQUIRE = /nodeModule\.createRequire\(import\.meta\.url\)\('([^']+)'\)/;
 

@@ -1,7 +1,13 @@
 /** The composition root: declared entities on an engine. Nothing below knows which engine it is. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DatabaseBatch, type ExplainedWrite, explainWrite, runDatabaseBatch } from './database/batch.js';
+import {
+  type BatchSource,
+  type DatabaseBatch,
+  type ExplainedWrite,
+  explainWrite,
+  runDatabaseBatch,
+} from './database/batch.js';
 import { type Health, type HealthOptions, healthOf } from './database/health.js';
 import {
   CONNECT_OPTIONS,
@@ -15,6 +21,7 @@ import {
   type TableHandling,
 } from './database/options.js';
 import { Wiring } from './database/wiring.js';
+import { previewWrite, type WriteOf, type WritePreview } from './database/write-preview.js';
 import { type EnsuredTables, ensureTables, registerSchemas } from './ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from './errors.js';
 import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
@@ -51,6 +58,7 @@ import type { Schema } from './schema/index.js';
 import type { EntityClass } from './schema/types.js';
 import type { EmbeddedEngine } from './store/engine.js';
 import type { ReadOnlyStore } from './store/follow/read-only-store.js';
+import type { Studio, StudioOptions } from './studio/server/server.js';
 import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
@@ -249,18 +257,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     fill: (batch: DatabaseBatch) => unknown,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    const { wiring, engine } = this;
-    const written = runDatabaseBatch(
-      {
-        engine,
-        contexts: wiring.contexts,
-        schemaOf: (target) => wiring.bound.of(target),
-        within: (tables) => wiring.within(tables),
-      },
-      fill,
-      options,
-    );
-    return wiring.features.outbox.kickAfter(written);
+    const written = runDatabaseBatch(this.batchSource(), fill, options);
+    return this.wiring.features.outbox.kickAfter(written);
   }
 
   /**
@@ -363,11 +361,41 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * What a write of this row takes along: indexes, copies in it and of it (docs/denormalization.md). Nothing is written.
-   * @throws KeyError when the key is none.
+   * Says what a write of this row takes along: indexes, copies in it and of it (docs/denormalization.md). With a `write` it also
+   * lists the mutations that this write would make now (`preview`). Nothing is written; hooks before the write run, those behind it do not.
+   *
+   * @example
+   * ```ts
+   * const { preview } = await db.explainWrite(Order, key, (orders) => orders.update(key, { status: 'paid' }));
+   * ```
+   * @throws KeyError when the key is none; what the write throws; UnsupportedError with a `write` of an entity whose key has ids of
+   * a dictionary.
    */
-  explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite> {
-    return explainWrite(this.wiring.features.named, this.wiring.bound.of(target), key);
+  explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite>;
+  explainWrite<C extends KeyedClass>(
+    target: C,
+    key: KeyOf<C>,
+    write: WriteOf<C>,
+  ): Promise<ExplainedWrite & { readonly preview: WritePreview }>;
+  async explainWrite<C extends KeyedClass>(
+    target: C,
+    key: KeyOf<C>,
+    write?: WriteOf<C>,
+  ): Promise<ExplainedWrite> {
+    const explained = await explainWrite(this.wiring.features.named, this.wiring.bound.of(target), key);
+    if (write === undefined) return explained;
+    const preview = await previewWrite(this.batchSource(), target, write);
+    return Object.assign(explained, { preview });
+  }
+
+  private batchSource(): BatchSource {
+    const { wiring, engine } = this;
+    return {
+      engine,
+      contexts: wiring.contexts,
+      schemaOf: (target) => wiring.bound.of(target),
+      within: (tables) => wiring.within(tables),
+    };
   }
 
   /**
@@ -443,6 +471,26 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   health(options: HealthOptions = {}): Promise<Health> {
     return healthOf(this.engine, this.wiring.declared, options);
+  }
+
+  /**
+   * Shows this database in the browser, at 127.0.0.1, until it is closed with the database (docs/studio.md). Read only unless
+   * `write` is given. Print the `url` that it answers: it has the token that lets a browser in.
+   *
+   * @example
+   * ```ts
+   * const studio = await db.studio({ port: 4800 });
+   * console.log(studio.url);
+   * ```
+   * @throws RowanError `ERR_IO` when the port is taken; InvalidArgumentError on options that are none.
+   */
+  async studio(options: StudioOptions = {}): Promise<Studio> {
+    checkOptions('studio', options, { port: true, place: true, limits: true, write: true, queries: true });
+    const { startStudio } = await import('./studio/server/server.js');
+    const place = options.place ?? this.engine.place ?? this.engine.name;
+    const studio = await startStudio(this, { ...options, place });
+    this.wiring.endings.push(() => void studio.close());
+    return studio;
   }
 
   /** Closes the engine. Calls under way end with `ERR_CLOSED`. */

@@ -197,6 +197,7 @@ export type {
   TablesEvent,
 } from './database/options.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
+export type { PreviewedMutation, WriteOf, WritePreview } from './database/write-preview.js';
 export { connect, Database, type Health, type HealthOptions, open, type TableHealth } from './database.js';
 export {
   type Allowance,
@@ -394,6 +395,8 @@ export type { EmbeddedEngine } from './store/engine.js';
 export type { StoreMoment } from './store/follow/follower.js';
 export type { ReadOnlyStore } from './store/follow/read-only-store.js';
 export type { EmbeddedOptions } from './store/options.js';
+export type { Limits as StudioLimits } from './studio/server/rows.js';
+export type { Studio, StudioOptions } from './studio/server/server.js';
 export type {
   Compression,
   Durability,

@@ -44,6 +44,7 @@ export {
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
+export { RecordingExecutor } from './recording-executor.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';

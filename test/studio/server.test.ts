@@ -1,4 +1,3 @@
-import { type IncomingHttpHeaders, request } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
@@ -15,45 +14,35 @@ import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { Put, Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { entityFormat } from '../../src/tools/entity-formats.js';
+import { type Answer, enter, ask as send } from './client.js';
 import { Customer, fill, HOSTILE, Order } from './entities.js';
 
 const COUNT = 30;
-const ROUTES = ['catalog', 'regions', 'schema', 'plan', 'rows', 'table', 'row', 'export'];
+const ROUTES = [
+  ...[
+    'catalog',
+    'health',
+    'counters',
+    'regions',
+    'heat',
+    'schema',
+    'queries',
+    'plan',
+    'rows',
+    'table',
+    'row',
+  ],
+  ...['export', 'value'],
+];
+/** Those of a studio that writes, and saves queries. */
+const WRITES = ['write/plan', 'write/make', 'write/undo', 'index', 'queries/save', 'queries/remove'];
 
 let db: Database;
 let studio: Studio;
 let cookie: string;
 
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly text: string;
-}
-
-/** A request with any headers: `fetch` lets nobody choose the Host. */
-function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const { port } = studio;
-    const sent = request({
-      host: '127.0.0.1',
-      port,
-      path,
-      method,
-      headers: { host: `127.0.0.1:${port}`, ...headers },
-    });
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8');
-      response.on('data', (part: string) => {
-        text += part;
-      });
-      response.on('error', reject);
-      response.on('end', () => resolve({ status: response.statusCode!, headers: response.headers, text }));
-    });
-    sent.end();
-  });
-}
+const ask = (path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> =>
+  send(studio, path, headers, method);
 
 async function api<T>(route: string, given: Record<string, string> = {}): Promise<T> {
   const { status, text } = await ask(`/api/${route}?${new URLSearchParams(given)}`, { cookie });
@@ -83,9 +72,7 @@ beforeAll(async () => {
   db = await openMemory({ entities: [Customer, Order] });
   await fill(db, COUNT);
   studio = await startStudio(db, { place: 'memory' });
-  const first = new URL(studio.url);
-  const { headers } = await ask(first.pathname + first.search);
-  cookie = headers['set-cookie']![0]!.split(';')[0]!;
+  cookie = await enter(studio);
 });
 
 afterAll(async () => {
@@ -213,9 +200,10 @@ test('no request can change a byte: every method on every route, with right and 
     }),
   ];
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    for (const route of [...ROUTES, 'write', 'delete', '../row']) {
+    for (const route of [...ROUTES, ...WRITES, 'write', 'delete', '../row']) {
       for (const parameters of given) {
-        const { status } = await ask(`/api/${route}?${parameters}`, { cookie }, method);
+        const own = { cookie, origin: `http://127.0.0.1:${studio.port}`, 'content-type': 'application/json' };
+        const { status } = await ask(`/api/${route}?${parameters}`, own, method);
         if (method === 'GET') expect([200, 404, 422]).toContain(status);
         else expect(status).toBe(405);
       }
@@ -244,7 +232,7 @@ test('the catalog tells tables, families with bytes, entities, keys, columns, in
     ['at', true],
   ]);
   expect(customer!.relations).toEqual([
-    { property: 'Order', kind: 'many', entity: 'Order', via: [['id', 'id']] },
+    { property: 'Order', declared: false, kind: 'many', entity: 'Order', via: [['id', 'id']] },
   ]);
   const regions = await api<{ start: string; end: string }[]>('regions', { table: 'shop:crm' });
   expect(regions.map(({ start, end }) => [start, end])).toEqual([
@@ -452,7 +440,7 @@ describe('a file of what is shown', () => {
       'attachment; filename="Customer.first-5.ndjson"',
     ]);
     for (const [entity, format, question, says] of [
-      ['Customer', 'exe', {}, 'ndjson, csv and ts'],
+      ['Customer', 'exe', {}, 'ndjson, csv, parquet and ts'],
       ['Nothing', 'csv', {}, 'There are Customer'],
       ['Customer', 'csv', { key: { other: 'x' } }, 'other'],
       ['Order', 'csv', { key: { id: 'c000003' } }, 'amount'],

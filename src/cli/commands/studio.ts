@@ -8,6 +8,8 @@ import { signalled } from '../signals.js';
 
 interface StudioFlags {
   readonly port: number;
+  readonly write?: boolean;
+  readonly queries?: string;
 }
 
 /**
@@ -19,8 +21,8 @@ export function addStudioCommand(program: Command, context: CliContext): void {
     .summary('show a store or cluster in the browser through its entities')
     .description(
       'Shows tables, keys, rows, versions and regions in the browser, decoded by the entities of the module; without a ' +
-        'module as raw bytes. It listens at 127.0.0.1, admits only the address that it prints, only reads, and ' +
-        'ends at SIGTERM and SIGINT.',
+        'module as raw bytes. It listens at 127.0.0.1, admits only the address that it prints, only reads unless ' +
+        '--write is given, and ends at SIGTERM and SIGINT.',
     )
     .argument(
       '<place>',
@@ -28,6 +30,8 @@ export function addStudioCommand(program: Command, context: CliContext): void {
     )
     .argument('[module]', 'path of the compiled module that exports the entities')
     .option('--port <n>', 'the port; 0 chooses a free one', portOf, 0)
+    .option('--write', 'let the page insert, edit and delete rows, and repair indexes')
+    .option('--queries <file>', 'a file of JSON in which the page saves queries')
     .action((place: string, module: string | undefined, flags: StudioFlags) =>
       run(place, module, flags, context),
     );
@@ -42,13 +46,13 @@ function portOf(text: string): number {
 async function run(
   place: string,
   module: string | undefined,
-  { port }: StudioFlags,
+  { port, write = false, queries }: StudioFlags,
   context: CliContext,
 ): Promise<void> {
   const signal = signalled();
   const show = async (db: Database): Promise<void> => {
     const { startStudio } = await import('../../studio/server/server.js');
-    const studio = await startStudio(db, { port, place });
+    const studio = await startStudio(db, { port, place, write, ...(queries !== undefined && { queries }) });
     try {
       context.write(`Rowan Studio shows ${place}: open ${studio.url}\n`);
       const name = await signal.came;

@@ -1,9 +1,9 @@
 /** The tools of a database for assistants: the Model Context Protocol over standard input and output, by its official SDK. */
 
 import type { Readable, Writable } from 'node:stream';
-import type { Database } from '../../database.js';
 import { UnsupportedError } from '../../errors.js';
 import { problemOf } from '../server/questions.js';
+import type { StudioDatabase } from '../server/studio-database.js';
 import { type Given, MCP_LIMITS, type Tool, toolsOf } from './tools.js';
 
 const PACKAGE = '@modelcontextprotocol/sdk';
@@ -34,7 +34,7 @@ export interface McpServed {
  * Answers an assistant, read only (docs/mcp.md). Nothing else may write to the output.
  * @throws UnsupportedError when the SDK is not installed.
  */
-export async function serveMcp(db: Database, options: McpOptions): Promise<McpServed> {
+export async function serveMcp(db: StudioDatabase, options: McpOptions): Promise<McpServed> {
   const { place, version, input, output } = options;
   const { Server, StdioServerTransport, AjvJsonSchemaValidator, ...schemas } = await loadSdk();
   const validator = new AjvJsonSchemaValidator();

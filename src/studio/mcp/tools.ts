@@ -1,12 +1,12 @@
 /** What an assistant may ask of a database, each a read with limits, answered as plain values of JSON. */
 
 import { fromStringBinary, toHex } from '../../bytes/index.js';
-import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { Question, RowPage, RowShown } from '../server/api.js';
 import { catalogOf, regionsOf, schemaReport } from '../server/catalog.js';
 import { parseQuestion, plan, repositoryOf } from '../server/questions.js';
 import { DEFAULT_LIMITS, type Limits, type PageRequest, RowReader } from '../server/rows.js';
+import type { StudioDatabase } from '../server/studio-database.js';
 import { shownPieces } from '../server/values.js';
 
 /** What one call may take: less than a page of the studio, since an assistant reads all of it. */
@@ -97,7 +97,7 @@ function input(properties: InputSchema['properties'], ...required: string[]): In
 }
 
 /** The tools of a database. No one of them writes. */
-export function toolsOf(db: Database, place: string, limits: Limits = MCP_LIMITS): Tool[] {
+export function toolsOf(db: StudioDatabase, place: string, limits: Limits = MCP_LIMITS): Tool[] {
   const reader = new RowReader(db, limits);
   return [
     {
@@ -105,7 +105,7 @@ export function toolsOf(db: Database, place: string, limits: Limits = MCP_LIMITS
       description: 'The tables of the database, and the entities that are declared on them with their keys.',
       input: input({}),
       run: async () => {
-        const { tables, entities } = await catalogOf(db, place);
+        const { tables, entities } = await catalogOf(db, { place, writable: false, queriesFile: null });
         return {
           place,
           tables: tables.map(({ name, kind, entities: names }) => ({ name, kind, entities: names })),
@@ -196,9 +196,14 @@ function requestOf({ limit, cursor }: Given, signal: AbortSignal): PageRequest {
   return { size: limit ?? ROWS, cursor: cursor ?? null, raw: false, signal };
 }
 
-async function describe(db: Database, place: string, name: string, row: string | undefined): Promise<object> {
+async function describe(
+  db: StudioDatabase,
+  place: string,
+  name: string,
+  row: string | undefined,
+): Promise<object> {
   const { key } = repositoryOf(db, name).schema;
-  const { entities } = await catalogOf(db, place);
+  const { entities } = await catalogOf(db, { place, writable: false, queriesFile: null });
   const info = entities.find((each) => each.name === name)!;
   if (row === undefined) return info;
   const bytes = fromStringBinary(row);
@@ -223,7 +228,7 @@ function pageOf({ rows, cursor }: RowPage): object {
 }
 
 async function sample(
-  db: Database,
+  db: StudioDatabase,
   reader: RowReader,
   table: string,
   limit: number,
@@ -247,8 +252,8 @@ async function sample(
   return { regions: all.length, rows: rows.map(plainRow) };
 }
 
-async function sizes(db: Database, place: string, only: string | undefined): Promise<object> {
-  const { tables } = await catalogOf(db, place);
+async function sizes(db: StudioDatabase, place: string, only: string | undefined): Promise<object> {
+  const { tables } = await catalogOf(db, { place, writable: false, queriesFile: null });
   const wanted = tables.filter(({ name }) => only === undefined || name === only);
   if (wanted.length === 0) {
     const known = tables.map(({ name }) => name).join(', ');

@@ -4,6 +4,8 @@ import type { RowPage, RowShown } from '../server/api.js';
 import type { PageAt } from './requests.js';
 
 const PAGE_ROWS = 500;
+/** Of the first page: what a screen shows, and soon. */
+const FIRST_ROWS = 100;
 /** Pages that are kept: what a person scrolls back over without a request. */
 const KEPT_PAGES = 12;
 
@@ -29,6 +31,8 @@ export class RowFeed {
   constructor(
     private readonly fetchPage: (at: PageAt) => Promise<RowPage>,
     private readonly changed: () => void,
+    /** Rows at most. */
+    private readonly limit: number = Number.POSITIVE_INFINITY,
   ) {}
 
   /** Rows that are known of. */
@@ -90,7 +94,7 @@ export class RowFeed {
     const cursor = known === undefined ? (this.next ?? null) : known.cursor;
     try {
       const page = await this.fetchPage({
-        size: known?.length ?? PAGE_ROWS,
+        size: known?.length ?? Math.min(this.length === 0 ? FIRST_ROWS : PAGE_ROWS, this.limit - this.length),
         cursor,
         signal: this.leaving.signal,
       });
@@ -98,7 +102,7 @@ export class RowFeed {
       if (known !== undefined) known.rows = page.rows;
       else {
         this.pages.push({ start: this.length, cursor, length: page.rows.length, rows: page.rows });
-        this.next = page.cursor;
+        this.next = this.length >= this.limit ? null : page.cursor;
       }
     } catch (error) {
       this.failure = error as Error;

@@ -6,7 +6,7 @@ import { RowFeed } from './feed.js';
 import { ProblemBox } from './parts.js';
 import type { PageAt } from './requests.js';
 
-const ROW_HEIGHT = 28;
+const ROW_HEIGHT = 24;
 /** Rows beyond the edges of the view. */
 const MARGIN = 12;
 /** Browsers draw no element that is much higher. */
@@ -25,10 +25,11 @@ export interface GridProps {
   readonly columns: readonly GridColumn[];
   readonly fetchPage: (at: PageAt) => Promise<RowPage>;
   readonly open: (row: RowShown) => void;
-  readonly seen?: (rows: readonly RowShown[]) => void;
+  /** Rows at most. */
+  readonly limit?: number | undefined;
 }
 
-export function Grid({ id, columns, fetchPage, open }: GridProps) {
+export function Grid({ id, columns, fetchPage, open, limit }: GridProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState(0);
   const [feed, setFeed] = useState<RowFeed>();
@@ -36,7 +37,7 @@ export function Grid({ id, columns, fetchPage, open }: GridProps) {
   const [selected, select] = useState(0);
 
   useEffect(() => {
-    const next = new RowFeed(fetchPage, () => redraw((count) => count + 1));
+    const next = new RowFeed(fetchPage, () => redraw((count) => count + 1), limit);
     setFeed(next);
     select(0);
     if (scroller.current !== null) scroller.current.scrollTop = 0;
@@ -148,7 +149,7 @@ export function Grid({ id, columns, fetchPage, open }: GridProps) {
 
 function reveal(box: HTMLDivElement | null, index: number): void {
   if (box === null) return;
-  const head = 44;
+  const head = 40;
   const top = index * ROW_HEIGHT;
   if (top < box.scrollTop) box.scrollTop = top;
   else if (top + ROW_HEIGHT + head > box.scrollTop + box.clientHeight)

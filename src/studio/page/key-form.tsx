@@ -1,19 +1,29 @@
-/** The heart of it: fields for the parts of a key, and what the question means while one types. */
+/** The form of a key: fields for its parts in their order, and beside them the bytes, ranges and plan of what is asked. */
 
 import { useEffect, useState } from 'preact/hooks';
-import type { Condition, EntityInfo, PartInfo, Planned, Question } from '../server/api.js';
-import { Code, Pieces } from './parts.js';
+import type { Condition, EntityInfo, PartInfo, Planned, Question, SavedQuery } from '../server/api.js';
+import { PlanBox } from './plan-box.js';
 import { requests } from './requests.js';
 
 const FORMS = [
   ['is', 'is'],
-  ['range', 'from … to below'],
+  ['range', 'is between'],
   ['startsWith', 'starts with'],
-  ['in', 'one of (a, b)'],
+  ['in', 'is one of'],
 ] as const;
 type Form = (typeof FORMS)[number][0];
 
-const CONDITIONS = ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'startsWith', 'in', 'exists'];
+const CONDITIONS = [
+  ['eq', '='],
+  ['ne', '≠'],
+  ['gt', '>'],
+  ['gte', '≥'],
+  ['lt', '<'],
+  ['lte', '≤'],
+  ['startsWith', 'starts with'],
+  ['in', 'is one of'],
+  ['exists', 'has a value (true, false)'],
+] as const;
 
 type Asked = NonNullable<Question['key']>[string];
 
@@ -28,9 +38,11 @@ export interface KeyFormProps {
   /** What is shown. */
   readonly question: Question;
   readonly run: (question: Question) => void;
+  /** Undefined: queries cannot be saved. */
+  readonly save: ((query: SavedQuery) => void) | undefined;
 }
 
-export function KeyForm({ entity, question, run }: KeyFormProps) {
+export function KeyForm({ entity, question, run, save }: KeyFormProps) {
   const [draft, setDraft] = useState(question);
   const [planned, setPlanned] = useState<Planned>();
   const shown = JSON.stringify(question);
@@ -100,17 +112,34 @@ export function KeyForm({ entity, question, run }: KeyFormProps) {
             </label>
           )}
           <label>
-            <input
-              type="checkbox"
-              checked={draft.reverse === true}
+            order
+            <select
+              value={draft.reverse === true ? 'reverse' : ''}
               onChange={({ currentTarget }) =>
-                setDraft(without({ ...draft, reverse: currentTarget.checked }))
+                setDraft(without({ ...draft, reverse: currentTarget.value === 'reverse' }))
               }
-            />
-            from the last key on
+            >
+              <option value="">of the key</option>
+              <option value="reverse">reversed</option>
+            </select>
           </label>
           <label>
-            as of
+            limit
+            <input
+              type="number"
+              min="1"
+              class="limit"
+              placeholder="none"
+              value={draft.limit ?? ''}
+              onInput={({ currentTarget }) => {
+                const { limit: _, ...others } = draft;
+                const limit = currentTarget.valueAsNumber;
+                setDraft(Number.isInteger(limit) && limit > 0 ? { ...others, limit } : others);
+              }}
+            />
+          </label>
+          <label>
+            as of (UTC)
             <input
               type="datetime-local"
               step="1"
@@ -121,7 +150,6 @@ export function KeyForm({ entity, question, run }: KeyFormProps) {
                 setDraft(Number.isNaN(time) ? others : { ...others, asOf: time });
               }}
             />
-            UTC
           </label>
         </div>
         {where.map((condition, at) => (
@@ -145,15 +173,18 @@ export function KeyForm({ entity, question, run }: KeyFormProps) {
                 setWhere([...where, { property: entity.columns[0]!.property, operator: 'eq', value: '' }])
               }
             >
-              Add a condition on a column
+              Condition on a column
             </button>
           )}
           <button type="button" onClick={() => run({})}>
             Clear
           </button>
+          {save !== undefined && (
+            <SaveButton save={(name) => save({ name, entity: entity.name, question: draft })} />
+          )}
         </div>
       </fieldset>
-      <PlanBox planned={planned} layout={entity.layout} />
+      <PlanBox planned={planned} />
     </form>
   );
 }
@@ -166,17 +197,30 @@ interface PartFieldProps {
   readonly set: (asked: Asked) => void;
 }
 
+/** The bounds of a range, each with what it may be. */
+const BOUNDS = [
+  ['gte', 'gt', 'from', '≥', '>'],
+  ['lt', 'lte', 'to', '<', '≤'],
+] as const;
+
 function PartField({ part, first, asked, refused, set }: PartFieldProps) {
   const [form, setForm] = useState<Form>(formOf(asked));
-  const value = (operator: string): string =>
-    asked === undefined
-      ? ''
-      : typeof asked === 'string'
-        ? operator === 'is'
-          ? asked
-          : ''
-        : (asked[operator] ?? '');
   const isRefused = refused !== undefined && asked === undefined;
+  const operators = typeof asked === 'object' ? asked : {};
+  const textFor = (operator: string): string =>
+    typeof asked === 'string' ? (operator === 'is' ? asked : '') : (operators[operator] ?? '');
+  const setOperator = (operator: string, typed: string, instead?: string): void => {
+    if (operator === 'is') {
+      set(typed);
+      return;
+    }
+    const next = Object.fromEntries(
+      Object.entries({ ...operators, [operator]: typed }).filter(
+        ([name, each]) => each !== '' && name !== instead,
+      ),
+    );
+    set(Object.keys(next).length === 0 ? '' : next);
+  };
   const input = (operator: string, label: string, focus: boolean) => (
     <input
       type="text"
@@ -185,24 +229,20 @@ function PartField({ part, first, asked, refused, set }: PartFieldProps) {
       spellcheck={false}
       data-first={focus ? '' : undefined}
       disabled={isRefused}
-      placeholder={/date|time/i.test(part.codec) ? '2001-02-01T00:00:00Z' : ''}
-      value={value(operator)}
-      onInput={({ currentTarget }) => {
-        const typed = currentTarget.value;
-        if (operator === 'is') return set(typed);
-        const others = typeof asked === 'object' ? asked : {};
-        const next = Object.fromEntries(
-          Object.entries({ ...others, [operator]: typed }).filter(([, each]) => each !== ''),
-        );
-        set(Object.keys(next).length === 0 ? '' : next);
-      }}
+      placeholder={placeholderOf(part, operator)}
+      value={textFor(operator)}
+      onInput={({ currentTarget }) => setOperator(operator, currentTarget.value)}
     />
   );
   return (
     <div class={`field ${isRefused ? 'refused' : ''}`}>
       <div class="field-name">
-        <strong>{part.name}</strong> <small>{part.codec}</small>
-        {part.descending && <small> newest first</small>}
+        <strong>{part.name}</strong>{' '}
+        <small>
+          {part.codec}
+          {part.descending && ', greatest first'}
+          {!part.recoverable && ', digest only'}
+        </small>
       </div>
       <div class="field-value">
         <select
@@ -222,17 +262,71 @@ function PartField({ part, first, asked, refused, set }: PartFieldProps) {
             ),
           )}
         </select>
-        {form === 'range' ? (
-          <>
-            {input('gte', 'from', first)}
-            {input('lt', 'to below', false)}
-          </>
-        ) : (
-          input(form, form === 'is' ? 'is' : form, first)
-        )}
+        {form === 'range'
+          ? BOUNDS.map(([usual, other, label, usualSign, otherSign], at) => {
+              const operator = operators[other] === undefined ? usual : other;
+              const instead = operator === usual ? other : usual;
+              return (
+                <span class="bound" key={label}>
+                  <button
+                    type="button"
+                    aria-label={`${part.name} ${label}: ${operator === usual ? usualSign : otherSign}`}
+                    title="Click to include or exclude the bound"
+                    disabled={isRefused}
+                    onClick={() => setOperator(instead, textFor(operator), operator)}
+                  >
+                    {operator === usual ? usualSign : otherSign}
+                  </button>
+                  {input(operator, label, first && at === 0)}
+                </span>
+              );
+            })
+          : input(form, form, first)}
       </div>
       {isRefused && <small class="why">{refused}</small>}
     </div>
+  );
+}
+
+function placeholderOf({ codec }: PartInfo, operator: string): string {
+  if (operator === 'in') return 'a, b, c';
+  if (/date|time/i.test(codec)) return '2001-02-01T00:00:00Z';
+  return '';
+}
+
+/** Asks for a name, and saves under it. */
+function SaveButton({ save }: { readonly save: (name: string) => void }) {
+  const [name, setName] = useState<string>();
+  if (name === undefined)
+    return (
+      <button type="button" onClick={() => setName('')}>
+        Save query
+      </button>
+    );
+  const done = (): void => {
+    if (name.trim() !== '') save(name.trim());
+    setName(undefined);
+  };
+  return (
+    <span class="save">
+      <input
+        type="text"
+        aria-label="Name of the query"
+        placeholder="name"
+        // The button that was pressed is gone.
+        ref={(input) => input?.focus()}
+        value={name}
+        onInput={({ currentTarget }) => setName(currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return;
+          event.preventDefault();
+          done();
+        }}
+      />
+      <button type="button" onClick={done}>
+        Save
+      </button>
+    </span>
   );
 }
 
@@ -261,9 +355,9 @@ function ConditionField({ entity, condition, set }: ConditionFieldProps) {
         value={condition.operator}
         onChange={({ currentTarget }) => set({ ...condition, operator: currentTarget.value })}
       >
-        {CONDITIONS.map((operator) => (
+        {CONDITIONS.map(([operator, sign]) => (
           <option key={operator} value={operator}>
-            {operator}
+            {sign}
           </option>
         ))}
       </select>
@@ -277,57 +371,6 @@ function ConditionField({ entity, condition, set }: ConditionFieldProps) {
         ×
       </button>
     </div>
-  );
-}
-
-interface Explained {
-  readonly kind: string;
-  readonly fanOut: number;
-  readonly order: string;
-  readonly ranges: readonly { readonly printed: string }[];
-  readonly warnings: readonly { readonly code: string; readonly message: string }[];
-}
-
-function PlanBox({ planned, layout }: { readonly planned: Planned | undefined; readonly layout: string }) {
-  const plan = planned?.explanation as unknown as Explained | null | undefined;
-  return (
-    <section class="plan" aria-label="What it means" aria-live="polite">
-      <p class="layout">
-        <code>{layout}</code>
-      </p>
-      {planned?.pieces != null && <Pieces pieces={planned.pieces} />}
-      {planned?.problem != null && (
-        <p class="problem">
-          <strong>{planned.problem.code}</strong> {planned.problem.message}
-        </p>
-      )}
-      {plan != null && (
-        <>
-          <p class="facts">
-            <b>{plan.kind}</b>, {plan.ranges.length} {plan.ranges.length === 1 ? 'range' : 'ranges'}, fan-out{' '}
-            {plan.fanOut}, order {plan.order}
-          </p>
-          <ul class="ranges">
-            {plan.ranges.slice(0, 4).map(({ printed }) => (
-              <li key={printed}>
-                <code>{printed}</code>
-              </li>
-            ))}
-            {plan.ranges.length > 4 && <li>… {plan.ranges.length - 4} more</li>}
-          </ul>
-          {plan.warnings.map(({ code, message }) => (
-            <p key={code} class="warning">
-              <strong>{code}</strong> {message}
-            </p>
-          ))}
-          <details>
-            <summary>explain() and the query as TypeScript</summary>
-            <Code label="explain()" text={planned!.text} />
-            <Code label="TypeScript" text={planned!.code} />
-          </details>
-        </>
-      )}
-    </section>
   );
 }
 

@@ -1,27 +1,49 @@
-/** The studio's page: what there is on the left, a view on the right, keys for all of it. */
+/** The studio's page: tables and entities on the left, a view on the right, keys for all of it. */
 
 import { render } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { Catalog } from '../server/api.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Catalog, SavedQuery } from '../server/api.js';
+import { DiagramView } from './diagram.js';
+import { LiveView } from './live-view.js';
+import { LoadView } from './load-view.js';
+import { Overview } from './overview.js';
 import { ProblemBox, useLoaded } from './parts.js';
 import { requests } from './requests.js';
-import { go, hashOf, type View, viewOf } from './routes.js';
-import { EntityView, Overview, RowView, SchemaView, TableView } from './views.js';
+import { entityHash, go, hashOf, tableHash, type View, viewOf } from './routes.js';
+import { RowView } from './row-view.js';
+import { EntityView, TableView } from './rows-view.js';
+import { SchemaView } from './schema-view.js';
+import { LastWriteBar, useWrites } from './undo.js';
+import { InsertView } from './write-form.js';
 
 function useView(): View {
   const [view, setView] = useState(() => viewOf(location.hash));
   useEffect(() => {
     const changed = (): void => setView(viewOf(location.hash));
     addEventListener('hashchange', changed);
+    // The address may have changed before this listens.
+    changed();
     return () => removeEventListener('hashchange', changed);
   }, []);
   return view;
 }
 
-/** `/` to the first field, `g t` to the tables, `g s` to the schema, `?` for the keys, Escape back. */
+/** Views that two keys lead to. */
+const JUMPS: Readonly<Record<string, View>> = {
+  gt: { kind: 'overview' },
+  gd: { kind: 'diagram' },
+  gl: { kind: 'load', entity: '' },
+  gs: { kind: 'schema' },
+};
+
+/** `/` to the first field, `f` to the search of tables, `g` and a letter to a view, `?` for the keys, Escape back. */
 function useKeys(help: () => void): void {
   useEffect(() => {
     let before = '';
+    const focus = (...selectors: readonly string[]): void => {
+      const found = selectors.map((selector) => document.querySelector<HTMLElement>(selector));
+      found.find((each) => each !== null)?.focus();
+    };
     const pressed = (event: KeyboardEvent): void => {
       const { target, key } = event;
       const typing =
@@ -30,19 +52,16 @@ function useKeys(help: () => void): void {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       if (key === 'Escape' && typing) (target as HTMLElement).blur();
       if (typing) return;
-      const two = before + key;
+      const jump = JUMPS[before + key];
       before = key === 'g' ? 'g' : '';
-      if (key === '/') {
+      if (key === '/' || key === 'f') {
         event.preventDefault();
-        (
-          document.querySelector<HTMLElement>('[data-first]') ??
-          document.querySelector<HTMLElement>('#filter')
-        )?.focus();
+        if (key === 'f') focus('#filter');
+        else focus('[data-first]', '#filter');
       } else if (key === '?') help();
       else if (key === 'Escape') history.back();
-      else if (two === 'gt') go({ kind: 'overview' });
-      else if (two === 'gs') go({ kind: 'schema' });
-      else if (key === 'j' || key === 'k') document.querySelector<HTMLElement>('.grid')?.focus();
+      else if (jump !== undefined) go(jump);
+      else if (key === 'j') focus('.grid');
     };
     addEventListener('keydown', pressed);
     return () => removeEventListener('keydown', pressed);
@@ -53,9 +72,23 @@ function Studio() {
   const view = useView();
   const catalog = useLoaded(requests.catalog, 'catalog');
   const [helped, setHelped] = useState(false);
+  const [queries, setQueries] = useState<readonly SavedQuery[]>([]);
+  const [failure, setFailure] = useState<Error>();
+  const writes = useWrites();
   useKeys(() => setHelped((shown) => !shown));
+  const hasQueries = catalog !== undefined && !(catalog instanceof Error) && catalog.queriesFile !== null;
+  useEffect(() => {
+    if (hasQueries) requests.queries().then(setQueries, setFailure);
+  }, [hasQueries]);
+  useEffect(() => {
+    document.title = `${titleOf(view)} · Rowan Studio`;
+  }, [view]);
   if (catalog === undefined) return <p role="status">Reading…</p>;
   if (catalog instanceof Error) return <ProblemBox error={catalog} />;
+  const kept = (change: Promise<SavedQuery[]>): void => {
+    setFailure(undefined);
+    change.then(setQueries, setFailure);
+  };
   return (
     <>
       <a
@@ -68,63 +101,112 @@ function Studio() {
       >
         To the content
       </a>
-      <Side catalog={catalog} view={view} />
+      <Side
+        catalog={catalog}
+        view={view}
+        queries={queries}
+        remove={(name) => kept(requests.removeQuery(name))}
+      />
       <main id="main" tabIndex={-1}>
-        {helped && <Help />}
-        <Shown view={view} catalog={catalog} />
+        {helped && <Help close={() => setHelped(false)} />}
+        {failure !== undefined && <ProblemBox error={failure} />}
+        <Shown
+          view={view}
+          catalog={catalog}
+          writes={writes}
+          save={hasQueries ? (query) => kept(requests.saveQuery(query)) : undefined}
+        />
       </main>
+      <LastWriteBar />
     </>
   );
 }
 
-function Shown({ view, catalog }: { readonly view: View; readonly catalog: Catalog }) {
+function titleOf(view: View): string {
+  if ('table' in view) return view.table;
+  if ('entity' in view && view.entity !== '') return view.entity;
+  return { overview: 'Tables', diagram: 'Diagram', load: 'Load', schema: 'Schema' }[view.kind as 'overview'];
+}
+
+interface ShownProps {
+  readonly view: View;
+  readonly catalog: Catalog;
+  readonly writes: number;
+  readonly save: ((query: SavedQuery) => void) | undefined;
+}
+
+function Shown({ view, catalog, writes, save }: ShownProps) {
   switch (view.kind) {
     case 'overview':
       return <Overview catalog={catalog} />;
+    case 'diagram':
+      return <DiagramView catalog={catalog} />;
+    case 'load':
+      return <LoadView catalog={catalog} entity={view.entity} />;
     case 'schema':
       return <SchemaView />;
     case 'row':
-      return <RowView table={view.table} row={view.row} catalog={catalog} />;
+      return <RowView {...view} catalog={catalog} changes={writes} />;
     case 'table': {
       const table = catalog.tables.find(({ name }) => name === view.table);
-      return table === undefined ? (
-        <Missing what={view.table} />
-      ) : (
-        <TableView table={table} from={view.from} raw={view.raw} />
-      );
+      if (table === undefined) return <Missing what={`table "${view.table}"`} />;
+      return <TableView table={table} from={view.from} raw={view.raw} />;
     }
-    case 'entity': {
+    default: {
       const entity = catalog.entities.find(({ name }) => name === view.entity);
-      if (entity === undefined) return <Missing what={view.entity} />;
-      return <EntityView entity={entity} question={view.question} raw={view.raw} />;
+      if (entity === undefined) return <Missing what={`entity "${view.entity}"`} />;
+      if (view.kind === 'live') return <LiveView entity={entity} question={view.question} />;
+      if (view.kind === 'insert')
+        return catalog.writable ? (
+          <InsertView entity={entity} />
+        ) : (
+          <p class="problem">The studio only reads. Start it with --write to insert rows.</p>
+        );
+      const { question, raw } = view;
+      return (
+        <EntityView entity={entity} question={question} raw={raw} writable={catalog.writable} save={save} />
+      );
     }
   }
 }
 
 function Missing({ what }: { readonly what: string }) {
-  return <p class="problem">There is no {what}.</p>;
+  return (
+    <p class="problem">
+      There is no {what}. <a href={hashOf({ kind: 'overview' })}>Tables</a>
+    </p>
+  );
 }
 
-function Side({ catalog, view }: { readonly catalog: Catalog; readonly view: View }) {
+interface SideProps {
+  readonly catalog: Catalog;
+  readonly view: View;
+  readonly queries: readonly SavedQuery[];
+  readonly remove: (name: string) => void;
+}
+
+function Side({ catalog, view, queries, remove }: SideProps) {
   const [filter, setFilter] = useState('');
   const [open, setOpen] = useState(false);
-  const current = hashOf({
-    ...view,
-    ...('question' in view && { question: {} }),
-    ...('from' in view && { from: '' }),
-    ...('raw' in view && { raw: false }),
-  } as View);
+  const nav = useRef<HTMLElement>(null);
   const fits = (name: string): boolean => name.toLowerCase().includes(filter.toLowerCase());
-  const link = (to: View, text: string, className: string) => (
+  const link = (href: string, text: string, className: string, isCurrent: boolean) => (
     <a
       class={className}
-      href={hashOf(to)}
-      aria-current={hashOf(to) === current ? 'page' : undefined}
+      href={href}
+      aria-current={isCurrent ? 'page' : undefined}
       onClick={() => setOpen(false)}
     >
       {text}
     </a>
   );
+  const onArrow = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    const stops = [...(nav.current?.querySelectorAll<HTMLElement>('a, input') ?? [])];
+    event.preventDefault();
+    stops[stops.indexOf(document.activeElement as HTMLElement) + step]?.focus();
+  };
   return (
     <header class={`side ${open ? 'open' : ''}`}>
       <div class="brand">
@@ -134,14 +216,18 @@ function Side({ catalog, view }: { readonly catalog: Catalog; readonly view: Vie
           Menu
         </button>
       </div>
-      <nav aria-label="Tables and entities">
-        {link({ kind: 'overview' }, 'Tables', 'top')}
-        {link({ kind: 'schema' }, 'Schema', 'top')}
+      <nav aria-label="Tables and entities" ref={nav} onKeyDown={onArrow}>
+        <div class="tops">
+          {link(hashOf({ kind: 'overview' }), 'Tables', 'top', view.kind === 'overview')}
+          {link(hashOf({ kind: 'diagram' }), 'Diagram', 'top', view.kind === 'diagram')}
+          {link(hashOf({ kind: 'load', entity: '' }), 'Load', 'top', view.kind === 'load')}
+          {link(hashOf({ kind: 'schema' }), 'Schema', 'top', view.kind === 'schema')}
+        </div>
         <input
           id="filter"
           type="search"
           aria-label="Find a table or entity"
-          placeholder="Find a table or entity"
+          placeholder="Find a table or entity (f)"
           value={filter}
           onInput={({ currentTarget }) => setFilter(currentTarget.value)}
         />
@@ -150,29 +236,71 @@ function Side({ catalog, view }: { readonly catalog: Catalog; readonly view: Vie
           .filter(({ name, entities }) => fits(name) || entities.some(fits))
           .map((table) => (
             <div key={table.name}>
-              {link({ kind: 'table', table: table.name, from: '', raw: false }, table.name, 'table')}
+              {link(
+                tableHash(table.name),
+                table.name,
+                'table',
+                view.kind === 'table' && view.table === table.name,
+              )}
               {table.entities.map((name) => (
                 <div key={name}>
-                  {link({ kind: 'entity', entity: name, question: {}, raw: false }, name, 'entity-link')}
+                  {link(entityHash(name), name, 'entity-link', 'entity' in view && view.entity === name)}
                 </div>
               ))}
             </div>
           ))}
+        {queries.length > 0 && <p class="side-title">Saved queries</p>}
+        {queries
+          .filter(({ name }) => fits(name))
+          .map(({ name, entity, question }) => (
+            <div key={name} class="saved">
+              {link(entityHash(entity, question), name, 'entity-link', false)}
+              <button type="button" aria-label={`Remove the query ${name}`} onClick={() => remove(name)}>
+                ×
+              </button>
+            </div>
+          ))}
       </nav>
-      <p class="hint">read only · ? for keys</p>
+      <p class="hint">
+        <span class={catalog.writable ? 'state disabled' : ''}>
+          {catalog.writable ? 'writes are on' : 'read only'}
+        </span>{' '}
+        · <kbd>?</kbd> keys
+      </p>
     </header>
   );
 }
 
-function Help() {
+const KEYS = [
+  ['/', 'to the first field of the view'],
+  ['f', 'find a table or entity; arrows move in the list'],
+  ['g t, g d, g l, g s', 'tables, diagram, load, schema'],
+  ['j', 'to the rows'],
+  ['arrows, Page Up, Page Down, Home, End', 'move in the rows'],
+  ['Enter', 'opens the row, or shows what is asked'],
+  ['Esc', 'out of a field, else back'],
+  ['?', 'these keys'],
+] as const;
+
+function Help({ close }: { readonly close: () => void }) {
   return (
     <section class="card" aria-label="Keys">
-      <h2>Keys</h2>
-      <p>
-        <kbd>/</kbd> first field · <kbd>g</kbd> <kbd>t</kbd> tables · <kbd>g</kbd> <kbd>s</kbd> schema ·{' '}
-        <kbd>j</kbd> to the rows · arrows, <kbd>Page Up</kbd>, <kbd>Page Down</kbd>, <kbd>Home</kbd>,{' '}
-        <kbd>End</kbd> in them · <kbd>Enter</kbd> opens a row · <kbd>Esc</kbd> back · <kbd>?</kbd> this
-      </p>
+      <h2>
+        Keys
+        <button type="button" class="aside" onClick={close}>
+          Close
+        </button>
+      </h2>
+      <dl class="keys">
+        {KEYS.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
     </section>
   );
 }

@@ -29,18 +29,49 @@ export function useLoaded<T>(load: () => Promise<T>, id: string): T | Error | un
   return state?.id === id ? state.value : undefined;
 }
 
-/** The bytes of a key, element by element. */
+/** The bytes of a key, element by element. What one is for stands below while it is pointed at or focused. */
 export function Pieces({ pieces }: { readonly pieces: readonly PieceShown[] }) {
+  const [at, setAt] = useState<number>();
+  const shown = at === undefined ? undefined : pieces[at];
   return (
-    <ol class="pieces" aria-label="Bytes of the key">
-      {pieces.map((piece) => (
-        <li key={piece.element} class={`piece ${piece.kind}`} title={piece.about}>
-          <code>{piece.printed}</code>
-          <span>{piece.element}</span>
-        </li>
-      ))}
-    </ol>
+    <div class="pieces-box">
+      <ol class="pieces" aria-label="Bytes of the key">
+        {pieces.map((piece, index) => (
+          <li key={`${index} ${piece.element}`}>
+            <button
+              type="button"
+              class={`piece ${piece.kind}`}
+              aria-describedby="piece-about"
+              onMouseEnter={() => setAt(index)}
+              onMouseLeave={() => setAt(undefined)}
+              onFocus={() => setAt(index)}
+              onBlur={() => setAt(undefined)}
+            >
+              <code>
+                {piece.printed}
+                {piece.end !== undefined && <i>{piece.end}</i>}
+              </code>
+              <span>{piece.element}</span>
+            </button>
+          </li>
+        ))}
+      </ol>
+      <p class="about" id="piece-about">
+        {shown === undefined ? (
+          <>{sizeOf(pieces)} Point at an element to read what it is for.</>
+        ) : (
+          <>
+            <b>{shown.element}</b> <code>{shown.hex}</code> {shown.about}
+          </>
+        )}
+      </p>
+    </div>
   );
+}
+
+function sizeOf(pieces: readonly PieceShown[]): string {
+  const bytes = pieces.reduce((sum, { hex }) => sum + (hex === '*' ? 1 : hex.length / 2), 0);
+  return `${bytes} bytes.`;
 }
 
 export function Code({ text, label }: { readonly text: string; readonly label: string }) {
@@ -80,3 +111,26 @@ export function sizeText(bytes: number): string {
 
 export const timeText = (time: number): string =>
   time > 0 && time < 8.64e15 ? new Date(time).toISOString().replace('T', ' ').replace('Z', '') : String(time);
+
+/** A span of time, in its largest unit. */
+export function spanText(milliseconds: number): string {
+  const units = [
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['min', 60_000],
+    ['s', 1000],
+  ] as const;
+  for (const [unit, size] of units)
+    if (milliseconds >= size) return `${Math.round((milliseconds / size) * 10) / 10} ${unit}`;
+  return `${Math.round(milliseconds)} ms`;
+}
+
+/** Has the browser save a text as a file. */
+export function saveFile(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(address);
+}

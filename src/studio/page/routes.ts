@@ -4,10 +4,21 @@ import type { Question } from '../server/api.js';
 
 export type View =
   | { readonly kind: 'overview' }
+  | { readonly kind: 'diagram' }
+  | { readonly kind: 'load'; readonly entity: string }
   | { readonly kind: 'schema' }
   | { readonly kind: 'entity'; readonly entity: string; readonly question: Question; readonly raw: boolean }
+  | { readonly kind: 'live'; readonly entity: string; readonly question: Question }
+  | { readonly kind: 'insert'; readonly entity: string }
   | { readonly kind: 'table'; readonly table: string; readonly from: string; readonly raw: boolean }
-  | { readonly kind: 'row'; readonly table: string; readonly row: string };
+  | {
+      readonly kind: 'row';
+      readonly table: string;
+      readonly row: string;
+      /** The column whose versions are shown, as family:qualifier; empty: none. */
+      readonly column: string;
+      readonly edit: boolean;
+    };
 
 export function viewOf(hash: string): View {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?');
@@ -15,14 +26,21 @@ export function viewOf(hash: string): View {
   const given = new URLSearchParams(search);
   const raw = given.get('raw') === '1';
   switch (kind) {
+    case 'diagram':
     case 'schema':
-      return { kind: 'schema' };
+      return { kind };
+    case 'load':
+      return { kind, entity: name };
     case 'entity':
-      return { kind: 'entity', entity: name, question: questionOf(given.get('q')), raw };
+      return { kind, entity: name, question: questionOf(given.get('q')), raw };
+    case 'live':
+      return { kind, entity: name, question: questionOf(given.get('q')) };
+    case 'insert':
+      return { kind, entity: name };
     case 'table':
-      return { kind: 'table', table: name, from: given.get('from') ?? '', raw };
+      return { kind, table: name, from: given.get('from') ?? '', raw };
     case 'row':
-      return { kind: 'row', table: name, row };
+      return { kind, table: name, row, column: given.get('column') ?? '', edit: given.get('edit') === '1' };
     default:
       return { kind: 'overview' };
   }
@@ -47,24 +65,45 @@ function questionOf(text: string | null): Question {
 
 export function hashOf(view: View): string {
   const given = new URLSearchParams();
-  if (view.kind === 'entity' && JSON.stringify(view.question) !== '{}')
+  if ('question' in view && JSON.stringify(view.question) !== '{}')
     given.set('q', JSON.stringify(view.question));
   if (view.kind === 'table' && view.from !== '') given.set('from', view.from);
-  if ((view.kind === 'entity' || view.kind === 'table') && view.raw) given.set('raw', '1');
+  if ('raw' in view && view.raw) given.set('raw', '1');
+  if (view.kind === 'row' && view.column !== '') given.set('column', view.column);
+  if (view.kind === 'row' && view.edit) given.set('edit', '1');
   const search = given.size === 0 ? '' : `?${given}`;
+  return `#/${pathOf(view)}${search}`;
+}
+
+function pathOf(view: View): string {
   switch (view.kind) {
     case 'overview':
-      return '#/';
+      return '';
+    case 'diagram':
     case 'schema':
-      return '#/schema';
+      return view.kind;
+    case 'load':
+      return view.entity === '' ? 'load' : `load/${encodeURIComponent(view.entity)}`;
     case 'entity':
-      return `#/entity/${encodeURIComponent(view.entity)}${search}`;
+    case 'live':
+    case 'insert':
+      return `${view.kind}/${encodeURIComponent(view.entity)}`;
     case 'table':
-      return `#/table/${encodeURIComponent(view.table)}${search}`;
+      return `table/${encodeURIComponent(view.table)}`;
     case 'row':
-      return `#/row/${encodeURIComponent(view.table)}/${view.row}`;
+      return `row/${encodeURIComponent(view.table)}/${view.row}`;
   }
 }
+
+/** The address of a whole row. */
+export const rowHash = (table: string, row: string): string =>
+  hashOf({ kind: 'row', table, row, column: '', edit: false });
+
+/** The address of the rows of an entity. */
+export const entityHash = (entity: string, question: Question = {}): string =>
+  hashOf({ kind: 'entity', entity, question, raw: false });
+
+export const tableHash = (table: string): string => hashOf({ kind: 'table', table, from: '', raw: false });
 
 export function go(view: View): void {
   location.hash = hashOf(view);

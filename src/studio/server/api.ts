@@ -42,6 +42,8 @@ export interface ColumnInfo {
   /** As HBase prints it. */
   readonly qualifier: string;
   readonly codec: string;
+  /** The Avro schema of its values, where its codec has one. */
+  readonly avro?: Json;
 }
 
 export interface IndexInfo {
@@ -63,6 +65,8 @@ export interface EntityInfo {
   readonly summaries: readonly { readonly name: string; readonly by: readonly string[] }[];
   readonly copies: readonly { readonly from: string; readonly properties: readonly string[] }[];
   readonly relations: readonly RelationInfo[];
+  /** Whether its changes are kept, so that `db.watch` can be asked. */
+  readonly changes: boolean;
 }
 
 /** Another entity that rows of one lead to, and by which of its properties. */
@@ -70,6 +74,8 @@ export interface RelationInfo {
   readonly property: string;
   readonly kind: 'one' | 'many';
   readonly entity: string;
+  /** False: not declared, but the other's key begins with the same parts in the same table. */
+  readonly declared: boolean;
   /** Parts of the other's key, and the properties of this one that hold them. */
   readonly via: readonly (readonly [part: string, property: string])[];
 }
@@ -84,6 +90,12 @@ export interface TableInfo {
 
 export interface Catalog {
   readonly place: string;
+  /** "embedded", "hbase" or "bigtable". */
+  readonly engine: string;
+  /** Whether the studio was started to write. */
+  readonly writable: boolean;
+  /** Whether saved queries can be changed, and where they are kept. */
+  readonly queriesFile: string | null;
   readonly tables: readonly TableInfo[];
   readonly entities: readonly EntityInfo[];
 }
@@ -110,6 +122,8 @@ export interface Question {
   readonly reverse?: boolean;
   /** Milliseconds. */
   readonly asOf?: number;
+  /** Rows at most, from 1 on. */
+  readonly limit?: number;
 }
 
 export interface Condition {
@@ -125,6 +139,8 @@ export interface PieceShown {
   /** As HBase prints them. */
   readonly printed: string;
   readonly hex: string;
+  /** The bytes at its end that only end it (a terminator), as HBase prints them; `printed` is without them. */
+  readonly end?: string;
   /** A sentence. */
   readonly about: string;
 }
@@ -163,6 +179,8 @@ export interface CellShown {
   readonly value: string;
   readonly bytes: number;
   readonly cut?: true;
+  /** The bytes are a picture that a browser draws. */
+  readonly picture?: boolean;
   /** The property that it is the value of. */
   readonly property?: string;
   /** As the property's codec reads it. */
@@ -207,4 +225,110 @@ export interface SchemaReport {
   readonly steps: number;
   readonly findings: readonly { readonly severity: string; readonly code: string; readonly text: string }[];
   readonly script: string;
+}
+
+/** The state of one structure that Rowan derives from rows. */
+export interface HealthInfo {
+  readonly entity: string;
+  readonly kind: 'index' | 'summary' | 'copies';
+  readonly name: string;
+  /** `active`, `building`, `disabled`, or `unknown` where the engine was opened without looking. */
+  readonly state: string;
+  readonly note: string;
+}
+
+/** Counters of a whole engine at one moment. Those that only grow are counted from the start of the store or server. */
+export interface Counters {
+  /** Milliseconds. */
+  readonly time: number;
+  readonly writes: number;
+  readonly reads: number;
+  readonly memstoreBytes: number;
+  readonly fileBytes: number;
+  /** Only of an embedded store. */
+  readonly store: {
+    readonly bytesFlushed: number;
+    readonly bytesCompacted: number;
+    readonly cacheHits: number;
+    readonly cacheMisses: number;
+    readonly walBytes: number;
+    readonly files: number;
+  } | null;
+}
+
+/** Rows of an entity, counted by what their keys begin with. */
+export interface HeatMap {
+  /** The salt or bucket of each line; one empty text for keys without. */
+  readonly lanes: readonly string[];
+  /** Values of the first part that comes behind, in their order, several of them together where there are many. */
+  readonly groups: readonly string[];
+  /** Rows by lane, then by group. */
+  readonly rows: readonly (readonly number[])[];
+  readonly part: string;
+  readonly counted: number;
+  /** False: each lane was counted up to a limit only. */
+  readonly complete: boolean;
+}
+
+/** A change that was committed, as `db.watch` tells it. */
+export interface LiveChange {
+  readonly entity: string;
+  readonly operation: 'insert' | 'update' | 'delete';
+  readonly time: number;
+  readonly before: Readonly<Record<string, ValueShown>> | null;
+  readonly after: Readonly<Record<string, ValueShown>> | null;
+}
+
+/** A write as the page asks for it: texts as they are typed. */
+export interface WriteAsked {
+  readonly entity: string;
+  readonly operation: 'insert' | 'update' | 'delete';
+  /** Of update and delete: the row in hex. */
+  readonly row?: string;
+  /** Of insert: parts of the key and properties; of update: properties. Null deletes the value. */
+  readonly values?: Readonly<Record<string, string | null>>;
+}
+
+export interface MutationShown {
+  readonly table: string;
+  readonly kind: string;
+  /** The row as HBase prints it. */
+  readonly row: string;
+  readonly cells: readonly { readonly column: string; readonly type: string; readonly value: string }[];
+}
+
+/** What a write would do. */
+export interface WritePlanned {
+  readonly mutations: readonly MutationShown[];
+  /** False: those of the row itself only; what follows it is named in `effects`. */
+  readonly complete: boolean;
+  readonly effects: readonly string[];
+  /** What has to be typed to make it. */
+  readonly confirm: string;
+  /** The row as it was seen; the write is refused when it has changed since. */
+  readonly seen: string;
+  readonly code: string;
+}
+
+export interface WriteDone {
+  readonly row: string;
+  /** Takes the write back while the row is as it left it. Null: it cannot be taken back. */
+  readonly undo: string | null;
+}
+
+/** A query that was saved under a name. */
+export interface SavedQuery {
+  readonly name: string;
+  readonly entity: string;
+  readonly question: Question;
+}
+
+/** How far a check or repair of an index has come; the last one has the report. */
+export interface IndexProgress {
+  readonly phase: string;
+  /** 0..1 of the phase. */
+  readonly fraction: number;
+  readonly rows: number;
+  readonly report?: Json;
+  readonly problem?: Problem;
 }

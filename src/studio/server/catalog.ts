@@ -1,7 +1,7 @@
 /** What there is: tables, families, entities, regions, and what their declarations smell of. */
 
 import { toStringBinary } from '../../bytes/index.js';
-import type { Database } from '../../database.js';
+import { AvroCodec } from '../../codec/index.js';
 import { schemaScript } from '../../ddl/index.js';
 import type { KeyPart } from '../../key/types.js';
 import { describeFinding } from '../../schema/index.js';
@@ -12,15 +12,20 @@ import type {
   Catalog,
   EntityInfo,
   FamilyInfo,
+  Json,
   PartInfo,
   RegionShown,
   RelationInfo,
   SchemaReport,
   TableInfo,
 } from './api.js';
+import type { StudioDatabase } from './studio-database.js';
+
+/** What the catalog says of the studio itself. */
+export type CatalogAbout = Pick<Catalog, 'place' | 'writable' | 'queriesFile'>;
 
 /** Tables and entities of a database. */
-export async function catalogOf(db: Database, place: string): Promise<Catalog> {
+export async function catalogOf(db: StudioDatabase, about: CatalogAbout): Promise<Catalog> {
   const stats = statsOf(db.engine);
   const declared = new Map(db.schema.tables.map((table) => [table.descriptor.name, table]));
   const found = await db.admin.listTables();
@@ -33,7 +38,8 @@ export async function catalogOf(db: Database, place: string): Promise<Catalog> {
       entities: (declared.get(name)?.entities ?? []).map((entity) => entity.name),
     };
   });
-  return { place, tables, entities: db.schema.entities.map((entity) => entityInfo(db, entity)) };
+  const entities = db.schema.entities.map((entity) => entityInfo(db, entity));
+  return { ...about, engine: db.engine.name, tables, entities };
 }
 
 /** Tables that Rowan makes itself: of schemas and jobs, and beside a declared one those of its indexes, copies, changes. */
@@ -42,7 +48,8 @@ function isSystem({ name }: TableDescriptor, declared: ReadonlyMap<string, unkno
   return [...declared.keys()].some((table) => name.startsWith(`${table}_`) || name.startsWith(`${table}.`));
 }
 
-function statsOf(engine: Engine): StoreStats | undefined {
+/** Statistics of an embedded store; undefined of other engines. */
+export function statsOf(engine: Engine): StoreStats | undefined {
   const { stats } = engine as { stats?: () => StoreStats };
   return stats?.call(engine);
 }
@@ -78,7 +85,7 @@ function partInfo({ name, codec, descending, recoverable }: KeyPart): PartInfo {
   return { name, codec: codec.name, descending, recoverable };
 }
 
-function entityInfo(db: Database, entity: EntitySchema): EntityInfo {
+function entityInfo(db: StudioDatabase, entity: EntitySchema): EntityInfo {
   const nameOf = (target: EntityClass): string => db.schema.entity(target).name;
   return {
     name: entity.name,
@@ -92,6 +99,7 @@ function entityInfo(db: Database, entity: EntitySchema): EntityInfo {
       family,
       qualifier: toStringBinary(qualifier),
       codec: codec.name,
+      ...(codec instanceof AvroCodec && { avro: codec.schema as Json }),
     })),
     indexes: entity.indexes.map(({ name, unique, eventual, layout, parts, included }) => ({
       name,
@@ -106,16 +114,18 @@ function entityInfo(db: Database, entity: EntitySchema): EntityInfo {
       properties: fields.map(({ column }) => column.property),
     })),
     relations: relationsOf(db, entity),
+    changes: entity.changesKept !== undefined,
   };
 }
 
 /** Those that are declared, and the entities of the same table whose keys begin with the same parts. */
-function relationsOf(db: Database, entity: EntitySchema): RelationInfo[] {
+function relationsOf(db: StudioDatabase, entity: EntitySchema): RelationInfo[] {
   const declared = [...entity.relations.values()].map(
     ({ property, kind, target, via }): RelationInfo => ({
       property,
       kind,
       entity: db.schema.entity(target()).name,
+      declared: true,
       via,
     }),
   );
@@ -131,6 +141,7 @@ function relationsOf(db: Database, entity: EntitySchema): RelationInfo[] {
         property: other.name,
         kind: both.length === parts.length ? 'one' : 'many',
         entity: other.name,
+        declared: false,
         via: both.map((name) => [name, name] as const),
       },
     ];
@@ -139,7 +150,7 @@ function relationsOf(db: Database, entity: EntitySchema): RelationInfo[] {
 }
 
 /** The regions of a table, in the order of their keys. */
-export async function regionsOf(db: Database, table: string): Promise<RegionShown[]> {
+export async function regionsOf(db: StudioDatabase, table: string): Promise<RegionShown[]> {
   const regions = await db.admin.getRegions(table);
   return regions.map(({ startKey, endKey, server, readRequests, writeRequests, ...region }) => ({
     start: toStringBinary(startKey),
@@ -154,7 +165,7 @@ export async function regionsOf(db: Database, table: string): Promise<RegionShow
 }
 
 /** How the tables differ from the declarations, and what the declarations smell of. */
-export async function schemaReport(db: Database): Promise<SchemaReport> {
+export async function schemaReport(db: StudioDatabase): Promise<SchemaReport> {
   const { steps, contradictions } = await db.schema.plan();
   const lines = [
     ...contradictions.map(({ table, message }) => `! ${table}: ${message}`),

@@ -1,13 +1,18 @@
 /** What a question finds as a file: NDJSON and CSV as `rowan entities` reads them, or a fixture of TypeScript. */
 
-import type { Database } from '../../database.js';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
 import { csvLine } from '../../job/files/line-files.js';
+import { partName } from '../../job/pipeline/file-sink.js';
+import type { SplitContext } from '../../job/types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { entityFormat, propertiesOf } from '../../tools/entity-formats.js';
 import type { Question } from './api.js';
-import { literal, readQuestion } from './questions.js';
+import { type AnyQuery, literal, readQuestion } from './questions.js';
 import type { Limits } from './rows.js';
+import type { StudioDatabase } from './studio-database.js';
 
 type Properties = Readonly<Record<string, unknown>>;
 
@@ -15,8 +20,10 @@ export interface ExportedFile {
   readonly type: string;
   readonly name: string;
   /** The file in pieces, each a page of rows. */
-  readonly pieces: AsyncGenerator<string, void>;
+  readonly pieces: AsyncGenerator<string | Uint8Array, void>;
 }
+
+type FileLimits = Pick<Limits, 'rows' | 'bytes'>;
 
 interface FileText {
   readonly type: string;
@@ -34,7 +41,7 @@ const PAGE = 50;
  *   row that cannot be decoded.
  */
 export function exportedFile(
-  db: Database,
+  db: StudioDatabase,
   entity: string,
   question: Question,
   format: string,
@@ -42,29 +49,72 @@ export function exportedFile(
   signal: AbortSignal,
 ): ExportedFile {
   const { schema, query } = readQuestion(db, entity, question, signal);
+  const { rows, bytes } = limits;
+  const most = { rows: Math.min(rows, question.limit ?? rows), bytes };
+  const name = `${entity.replace(/[^\w.-]/g, '_')}.first-${most.rows}.${format}`;
+  if (format === 'parquet')
+    return { type: 'application/vnd.apache.parquet', name, pieces: parquetFile(schema, query, most) };
   const text = textOf(schema, format);
   const pieces = async function* (): AsyncGenerator<string, void> {
-    let piece = text.begins;
-    let bytes = 0;
-    let left = limits.rows;
-    let cursor: string | undefined;
-    do {
-      const page = await query.page({
-        size: Math.min(PAGE, left),
-        ...(cursor !== undefined && { cursor }),
-      });
-      for (const item of page.items) piece += text.line(item as Properties);
-      left -= page.items.length;
-      cursor = page.cursor ?? undefined;
-      bytes += piece.length;
-      const goesOn = cursor !== undefined && left > 0 && bytes < limits.bytes;
-      yield goesOn ? piece : piece + text.ends;
-      if (!goesOn) return;
-      piece = '';
-    } while (cursor !== undefined);
+    let begins = text.begins;
+    for await (const items of pagesOf(query, most)) {
+      // The first rows stand with what the file begins with: an error in them is answered before any of it is sent.
+      yield begins + items.map((item) => text.line(item)).join('');
+      begins = '';
+    }
+    yield begins + text.ends;
   };
-  const name = `${entity.replace(/[^\w.-]/g, '_')}.first-${limits.rows}.${format}`;
   return { type: text.type, name, pieces: pieces() };
+}
+
+/** The file as a whole: a reader of Parquet begins at its end. It is made in the folder for temporary files. */
+async function* parquetFile(
+  schema: EntitySchema,
+  query: AnyQuery,
+  limits: FileLimits,
+): AsyncGenerator<Uint8Array, void> {
+  const format = entityFormat('parquet', schema, undefined);
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-studio-'));
+  try {
+    const part: Pick<SplitContext, 'split' | 'resumed'> = { split: 0, resumed: undefined };
+    const writer = await format.sink(folder).open(part as SplitContext);
+    for await (const items of pagesOf(query, limits))
+      await writer.write(items.map((item) => format.toItem(item)) as never);
+    await writer.commit?.();
+    await writer.close?.();
+    yield await readFile(join(folder, partName(0, 'parquet')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Pages of entities, up to the limits of one request. */
+async function* pagesOf(query: AnyQuery, limits: FileLimits): AsyncGenerator<readonly Properties[], void> {
+  let bytes = 0;
+  let left = limits.rows;
+  let cursor: string | undefined;
+  do {
+    const page = await query.page({
+      size: Math.min(PAGE, left),
+      ...(cursor !== undefined && { cursor }),
+    });
+    const items = page.items as readonly Properties[];
+    left -= items.length;
+    cursor = page.cursor ?? undefined;
+    bytes += items.reduce((sum, item) => sum + sizeOf(item), 0);
+    if (cursor !== undefined && (left === 0 || bytes >= limits.bytes)) cursor = undefined;
+    yield items;
+  } while (cursor !== undefined);
+}
+
+/** About the bytes of an entity. */
+function sizeOf(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
+  if (typeof value !== 'object' || value === null) return 8;
+  const inner: Iterable<unknown> = value instanceof Map ? value.values() : Object.values(value);
+  let sum = 0;
+  for (const each of inner) sum += sizeOf(each);
+  return sum;
 }
 
 function textOf(schema: EntitySchema, format: string): FileText {
@@ -96,6 +146,8 @@ function textOf(schema: EntitySchema, format: string): FileText {
       return { type: 'text/plain', begins, line, ends: '];\n' };
     }
     default:
-      throw new InvalidArgumentError(`"${format}" is no format of a file. There are ndjson, csv and ts.`);
+      throw new InvalidArgumentError(
+        `"${format}" is no format of a file. There are ndjson, csv, parquet and ts.`,
+      );
   }
 }

@@ -1,7 +1,6 @@
 /** What a person asks, as texts that were typed: read by the codecs of parts and columns, planned, and explained. */
 
 import { fromStringBinary } from '../../bytes/index.js';
-import type { Database } from '../../database.js';
 import { InvalidArgumentError, KeyError, QueryError, RowanError } from '../../errors.js';
 import { BaseCodec } from '../../key/index.js';
 import type { KeyLayout, KeyPart } from '../../key/types.js';
@@ -9,6 +8,7 @@ import { type EntityQuery, parseKeyConditions } from '../../query/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import type { Condition, Json, PieceShown, Planned, Problem, Question } from './api.js';
+import type { StudioDatabase } from './studio-database.js';
 import { reason, shownPieces } from './values.js';
 
 /** A query whose class is known only when it runs. */
@@ -27,7 +27,7 @@ const RANGES = ['gt', 'gte', 'lt', 'lte', 'startsWith', 'endsWith'];
 const CONDITIONS = ['eq', 'ne', ...OPERATORS, 'contains', 'exists'];
 
 /** @throws QueryError naming the entities that there are. */
-export function repositoryOf(db: Database, name: string): AnyRepository {
+export function repositoryOf(db: StudioDatabase, name: string): AnyRepository {
   const entity = db.schema.entities.find((each) => each.name === name);
   if (entity === undefined) {
     const known = db.schema.entities.map((each) => each.name).join(', ');
@@ -130,7 +130,7 @@ export interface ReadQuestion {
 
 /** @throws KeyError, QueryError on what cannot be asked. */
 export function readQuestion(
-  db: Database,
+  db: StudioDatabase,
   entity: string,
   question: Question,
   signal?: AbortSignal,
@@ -162,13 +162,14 @@ function layoutOf(schema: EntitySchema, name: string | undefined): Asked {
 }
 
 /** What a question means. Reads nothing; what cannot be asked is said in `problem`. */
-export function plan(db: Database, entity: string, question: Question): Planned {
+export function plan(db: StudioDatabase, entity: string, question: Question): Planned {
   const { schema } = repositoryOf(db, entity);
   const layout = layoutOf(schema, question.index);
   const refused = refusals(layout, question.key ?? {});
   try {
     const read = readQuestion(db, entity, question);
-    const explanation = read.query.explain();
+    const { limit } = question;
+    const explanation = (limit === undefined ? read.query : read.query.limit(limit)).explain();
     return {
       pieces: question.index === undefined ? piecesOf(schema, read.key) : null,
       refused,
@@ -235,7 +236,7 @@ function piecesOf(schema: EntitySchema, key: KeyInput): PieceShown[] | null {
 
 /** The query as TypeScript. */
 function codeOf({ schema, key, where, question }: ReadQuestion): string {
-  const { index, reverse, asOf } = question;
+  const { index, reverse, asOf, limit } = question;
   const steps = [
     `db.repository(${schema.target.name})`,
     ...(asOf === undefined ? [] : [`.asOf(new Date('${new Date(asOf).toISOString()}'))`]),
@@ -245,7 +246,8 @@ function codeOf({ schema, key, where, question }: ReadQuestion): string {
     ...(reverse === true ? ['.reverse()'] : []),
   ];
   const [first, ...others] = steps;
-  return `const page = await ${first}\n${others.map((step) => `  ${step}\n`).join('')}  .page({ size: 100 });`;
+  const ending = limit === undefined ? '.page({ size: 100 })' : `.limit(${limit})\n  .all()`;
+  return `const rows = await ${first}\n${others.map((step) => `  ${step}\n`).join('')}  ${ending};`;
 }
 
 /** A value as it is written in TypeScript. */
@@ -278,13 +280,15 @@ export function parseQuestion(text: string | null): Question {
     throw new InvalidArgumentError('The question is no JSON.', { cause });
   }
   if (!isQuestion(given))
-    throw new InvalidArgumentError('The question has other fields than key, where, index, reverse, asOf.');
+    throw new InvalidArgumentError(
+      'The question has other fields than key, where, index, reverse, asOf, limit.',
+    );
   return given;
 }
 
 function isQuestion(given: unknown): given is Question {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return false;
-  const { key, where, index, reverse, asOf, ...others } = given as Record<string, unknown>;
+  const { key, where, index, reverse, asOf, limit, ...others } = given as Record<string, unknown>;
   const isTexts = (of: unknown): boolean =>
     typeof of === 'string' ||
     (typeof of === 'object' && of !== null && Object.values(of).every((each) => typeof each === 'string'));
@@ -295,7 +299,8 @@ function isQuestion(given: unknown): given is Question {
       (Array.isArray(where) && where.every((each) => isTexts(each) && typeof each === 'object'))) &&
     (index === undefined || typeof index === 'string') &&
     (reverse === undefined || typeof reverse === 'boolean') &&
-    (asOf === undefined || (typeof asOf === 'number' && Number.isSafeInteger(asOf) && asOf >= 0))
+    (asOf === undefined || (typeof asOf === 'number' && Number.isSafeInteger(asOf) && asOf >= 0)) &&
+    (limit === undefined || (typeof limit === 'number' && Number.isSafeInteger(limit) && limit >= 1))
   );
 }
 

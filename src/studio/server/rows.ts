@@ -1,7 +1,6 @@
 /** Rows of an entity or of a whole table, page by page, and everything that one row has. */
 
 import { compareBytes, concatBytes, fromHex, keyAfter, toHex } from '../../bytes/index.js';
-import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { KeyPlan } from '../../key/types.js';
 import { parseKeyConditions } from '../../query/index.js';
@@ -9,6 +8,7 @@ import type { EntitySchema } from '../../schema/types.js';
 import { Get, Result, type ResultScanner, Scan, type Table } from '../../table/index.js';
 import type { Question, RowDetail, RowPage, RowShown } from './api.js';
 import { codeOfKey, type ReadQuestion, readQuestion, repositoryOf } from './questions.js';
+import type { StudioDatabase } from './studio-database.js';
 import {
   ColumnFinder,
   DETAIL_CHARACTERS,
@@ -44,7 +44,7 @@ export class RowReader {
   private readonly finders = new Map<EntitySchema, ColumnFinder>();
 
   constructor(
-    private readonly db: Database,
+    private readonly db: StudioDatabase,
     private readonly limits: Limits,
   ) {}
 

@@ -1,29 +1,35 @@
 /**
  * The studio's server: a page that knows the entities of a database, and what it asks for as JSON. It stands on Node's own
- * HTTP server: a dozen routes, all of them reads, need no framework, and every request passes one guard.
+ * HTTP server: its routes are two maps, one for reads and one for writes, and every request passes one guard.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import { fromStringBinary } from '../../bytes/index.js';
-import type { Database } from '../../database.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { Assets } from './assets.js';
-import { catalogOf, regionsOf, schemaReport } from './catalog.js';
-import { exportedFile } from './export.js';
 import { Guard, setHeaders } from './guard.js';
-import { parseQuestion, plan, problemOf } from './questions.js';
-import { DEFAULT_LIMITS, type Limits, type PageRequest, RowReader } from './rows.js';
+import { problemEvent } from './live.js';
+import { problemOf } from './questions.js';
+import { Routes } from './routes.js';
+import { DEFAULT_LIMITS, type Limits } from './rows.js';
+import type { StudioDatabase } from './studio-database.js';
+
+/** Bytes of a request that changes something. */
+const MOST_BODY = 4 << 20;
 
 /** Options of {@link startStudio}. */
 export interface StudioOptions {
-  /** Default 0: a free one. */
+  /** The port at 127.0.0.1. Default 0: a free one. */
   readonly port?: number;
   /** How the page calls what it shows; default: nothing. */
   readonly place?: string;
   /** What one request may take; default: 1,000 rows, 8 MiB, 15 s. */
   readonly limits?: Partial<Limits>;
+  /** Whether rows may be written and indexes repaired. Default false: no request changes the database. */
+  readonly write?: boolean;
+  /** A file of JSON for saved queries; it is made with the first. Default: none can be saved. */
+  readonly queries?: string;
 }
 
 /** A studio that answers. */
@@ -35,21 +41,20 @@ export interface Studio extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-type Route = (parameters: URLSearchParams, signal: AbortSignal) => Promise<unknown>;
-
 /**
- * Shows a database at 127.0.0.1, read only (docs/studio.md).
+ * Shows a database at 127.0.0.1, read only unless `write` is given (docs/studio.md).
  * @throws RowanError `ERR_IO` when the port is taken; InvalidArgumentError when the page was not built.
  */
-export async function startStudio(db: Database, options: StudioOptions = {}): Promise<Studio> {
-  const { port = 0, place = '', limits } = options;
+export async function startStudio(db: StudioDatabase, options: StudioOptions = {}): Promise<Studio> {
+  const { port = 0, limits } = options;
   const guard = new Guard();
-  const handler = new Handler(db, guard, new Assets(), place, { ...DEFAULT_LIMITS, ...limits });
+  const handler = new Handler(guard, new Assets(), new Routes(db, options, { ...DEFAULT_LIMITS, ...limits }));
   const server = createServer((request, response) => void handler.answer(request, response));
   await listening(server, port);
   const { port: taken } = server.address() as AddressInfo;
   guard.listensOn(taken);
   const close = async (): Promise<void> => {
+    handler.close();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
     await closed;
@@ -78,32 +83,17 @@ function listening(server: Server, port: number): Promise<void> {
 }
 
 class Handler {
-  private readonly routes: ReadonlyMap<string, Route>;
+  private readonly closing = new AbortController();
 
   constructor(
-    private readonly db: Database,
     private readonly guard: Guard,
     private readonly assets: Assets,
-    place: string,
-    private readonly limits: Limits,
-  ) {
-    const reader = new RowReader(db, limits);
-    this.routes = new Map<string, Route>([
-      ['/api/catalog', () => catalogOf(db, place)],
-      ['/api/regions', (given) => regionsOf(db, textOf(given, 'table'))],
-      ['/api/schema', () => schemaReport(db)],
-      ['/api/plan', async (given) => plan(db, textOf(given, 'entity'), parseQuestion(given.get('q')))],
-      [
-        '/api/rows',
-        (given, signal) =>
-          reader.entityPage(textOf(given, 'entity'), parseQuestion(given.get('q')), requestOf(given, signal)),
-      ],
-      [
-        '/api/table',
-        (given, signal) => reader.tablePage(textOf(given, 'table'), fromOf(given), requestOf(given, signal)),
-      ],
-      ['/api/row', (given, signal) => reader.row(textOf(given, 'table'), textOf(given, 'row'), signal)],
-    ]);
+    private readonly routes: Routes,
+  ) {}
+
+  /** Ends streams and requests under way. */
+  close(): void {
+    this.closing.abort();
   }
 
   /** Never throws. */
@@ -114,45 +104,91 @@ class Handler {
     const admission = this.guard.admit(request, url);
     if (admission.kind === 'refused')
       return end(response, admission.status, 'text/plain', `${admission.why}\n`);
-    if (request.method !== 'GET') {
-      response.setHeader('allow', 'GET');
-      return end(response, 405, 'text/plain', 'The studio only reads.\n');
-    }
+    if (request.method === 'POST') return this.post(request, response, url);
+    if (request.method !== 'GET') return notAllowed(response, 'The studio answers GET and POST.\n');
     if (admission.kind === 'enter') {
       response.setHeader('set-cookie', admission.cookie);
       // Without the token: addresses are kept, shown, and sent on.
       response.setHeader('location', '/');
       return end(response, 303, 'text/plain', '');
     }
-    const route = this.routes.get(url.pathname);
-    if (route !== undefined) return this.json(route, url.searchParams, response);
+    const { reads, streams } = this.routes;
+    const read = reads.get(url.pathname);
+    if (read !== undefined) return this.json(response, (signal) => read(url.searchParams, signal));
+    const stream = streams.get(url.pathname);
+    if (stream !== undefined) return this.stream(response, (signal) => stream(url.searchParams, signal));
     if (url.pathname === '/api/export') return this.file(url.searchParams, response);
+    if (url.pathname === '/api/value') return this.value(url.searchParams, response);
     const asset = this.assets.find(url.pathname);
     if (asset === undefined) return end(response, 404, 'text/plain', 'There is nothing here.\n');
     end(response, 200, asset.type, asset.bytes);
   }
 
-  private json(route: Route, given: URLSearchParams, response: ServerResponse): Promise<void> {
+  /** A request that changes something: there is such a route only where it was asked for when the studio was started. */
+  private post(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> | void {
+    const route = this.routes.writes.get(url.pathname);
+    const job = this.routes.jobs.get(url.pathname);
+    if (route === undefined && job === undefined)
+      return notAllowed(response, 'The studio only reads here.\n');
+    if (!isOwnJson(request))
+      return end(response, 403, 'text/plain', 'A change is sent as JSON by the page of the studio.\n');
+    if (route !== undefined)
+      return this.json(response, async (signal) => route(await bodyOf(request), signal));
+    return this.stream(response, async function* (signal) {
+      yield* job!(await bodyOf(request), signal);
+    });
+  }
+
+  private json(response: ServerResponse, route: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
     return this.within(response, async (signal) => {
-      const answer = await route(given, signal);
+      const answer = await route(signal);
       if (!response.destroyed) end(response, 200, 'application/json', JSON.stringify(answer));
+    });
+  }
+
+  /** Server-sent events, one an item, until the page leaves or the items end. */
+  private async stream(
+    response: ServerResponse,
+    items: (signal: AbortSignal) => AsyncGenerator<unknown, void>,
+  ): Promise<void> {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    const signal = AbortSignal.any([gone.signal, this.closing.signal]);
+    response.setHeader('content-type', 'text/event-stream; charset=utf-8');
+    response.write(': the stream is open\n\n');
+    try {
+      for await (const item of items(signal)) {
+        if (!response.write(`data: ${JSON.stringify(item)}\n\n`))
+          await new Promise((resolve) => {
+            response.once('drain', resolve);
+            response.once('close', resolve);
+          });
+      }
+    } catch (error) {
+      if (!signal.aborted) response.write(problemEvent(error));
+    }
+    response.end('event: end\ndata: {}\n\n');
+  }
+
+  /** The bytes of a cell: a picture is drawn, all else is a download. */
+  private value(given: URLSearchParams, response: ServerResponse): Promise<void> {
+    return this.within(response, async (signal) => {
+      const { type, bytes } = await this.routes.value(given, signal);
+      if (!type.startsWith('image/'))
+        response.setHeader('content-disposition', 'attachment; filename="value.bin"');
+      end(response, 200, type, bytes);
     });
   }
 
   /** A file, piece by piece. What is wrong before the first is said; after it the file is left unfinished, which browsers tell. */
   private file(given: URLSearchParams, response: ServerResponse): Promise<void> {
     return this.within(response, async (signal) => {
-      const question = parseQuestion(given.get('q'));
-      const { type, name, pieces } = exportedFile(
-        this.db,
-        textOf(given, 'entity'),
-        question,
-        textOf(given, 'format'),
-        this.limits,
-        signal,
-      );
+      const { type, name, pieces } = this.routes.file(given, signal);
       const first = await pieces.next();
-      response.setHeader('content-type', `${type}; charset=utf-8`);
+      response.setHeader(
+        'content-type',
+        type.startsWith('text/') || type.includes('json') ? `${type}; charset=utf-8` : type,
+      );
       response.setHeader('content-disposition', `attachment; filename="${name}"`);
       if (first.done !== true) response.write(first.value);
       await pipeline(pieces, response);
@@ -167,7 +203,8 @@ class Handler {
     const gone = new AbortController();
     // A page that was left wants no answer.
     response.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, AbortSignal.timeout(this.limits.time)]);
+    const { time } = this.routes.limits;
+    const signal = AbortSignal.any([gone.signal, this.closing.signal, AbortSignal.timeout(time)]);
     try {
       await work(signal);
     } catch (error) {
@@ -177,7 +214,7 @@ class Handler {
         return;
       }
       const late = signal.aborted
-        ? { code: 'ERR_TIMEOUT', message: `It takes longer than ${this.limits.time / 1000} s: ask for less.` }
+        ? { code: 'ERR_TIMEOUT', message: `It takes longer than ${time / 1000} s: ask for less.` }
         : problemOf(error);
       const status = error instanceof RowanError || signal.aborted ? 422 : 500;
       end(response, status, 'application/json', JSON.stringify({ problem: late }));
@@ -202,20 +239,34 @@ function end(response: ServerResponse, status: number, type: string, body: strin
   response.end(body);
 }
 
-function textOf(given: URLSearchParams, name: string): string {
-  const text = given.get(name);
-  if (text !== null && text !== '') return text;
-  throw new InvalidArgumentError(`The request says no "${name}".`);
+function notAllowed(response: ServerResponse, why: string): void {
+  response.setHeader('allow', 'GET');
+  end(response, 405, 'text/plain', why);
 }
 
-function requestOf(given: URLSearchParams, signal: AbortSignal): PageRequest {
-  const size = Number(given.get('size') ?? 100);
-  if (!Number.isInteger(size) || size < 1)
-    throw new InvalidArgumentError('"size" is a whole number from 1 on.');
-  return { size, cursor: given.get('cursor'), raw: given.get('raw') === '1', signal };
+/** Browsers send JSON to another origin only when that lets them, and name the origin that a change comes from. */
+function isOwnJson({ headers }: IncomingMessage): boolean {
+  return headers.origin !== undefined && /^application\/json(;|$)/.test(headers['content-type'] ?? '');
 }
 
-/** Where a table is read from: a row as HBase prints it. */
-function fromOf(given: URLSearchParams): Uint8Array {
-  return fromStringBinary(given.get('from') ?? '');
+/** @throws InvalidArgumentError when the body is no JSON, or too large. */
+async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > MOST_BODY)
+      throw new InvalidArgumentError(
+        `A request has ${MOST_BODY >> 20} MiB at most. Write larger values by a program.`,
+      );
+    parts.push(part);
+  }
+  let given: unknown;
+  try {
+    given = JSON.parse(Buffer.concat(parts).toString('utf8'));
+  } catch (cause) {
+    throw new InvalidArgumentError('The request is no JSON.', { cause });
+  }
+  if (typeof given === 'object' && given !== null) return given as Readonly<Record<string, unknown>>;
+  throw new InvalidArgumentError('The request is no JSON object.');
 }

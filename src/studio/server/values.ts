@@ -5,6 +5,7 @@ import type { KeyPiece } from '../../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import { type Cell, CellType, CellWithTtl, type Result } from '../../table/index.js';
 import type { CellShown, Json, PieceShown, RowShown, ValueShown } from './api.js';
+import { pictureType } from './cell-value.js';
 
 /** Characters of a value in a list of rows, and where one row is looked at. */
 export const LIST_CHARACTERS = 400;
@@ -107,6 +108,7 @@ export function shownCell(cell: Cell, columns: ColumnFinder | undefined, most: n
     value: String(printed),
     bytes: cell.value.length,
     ...(cut === true && { cut }),
+    ...(pictureType(cell.value) !== undefined && { picture: true }),
     ...(cell instanceof CellWithTtl && { timeToLive: cell.ttl }),
   };
   if (columns?.isMarker(cell) === true) return { ...shown, property: '(marker)' };
@@ -186,17 +188,26 @@ const ABOUT: readonly (readonly [RegExp, PieceShown['kind'], string])[] = [
 
 /** The bytes of a key element by element, each with what it is for. */
 export function shownPieces(row: Uint8Array, pieces: readonly KeyPiece[]): PieceShown[] {
-  return pieces.map(({ element, parts, start, end }) => {
+  return pieces.map(({ element, parts, start, end }, at) => {
     const bytes = row.subarray(start, end);
+    const ends = at + 1 < pieces.length ? terminatorOf(element, bytes) : 0;
     const known = ABOUT.find(([pattern]) => pattern.test(element));
     return {
       element,
       kind: known?.[1] ?? 'part',
-      printed: toStringBinary(bytes),
+      printed: toStringBinary(bytes.subarray(0, bytes.length - ends)),
       hex: toHex(bytes),
+      ...(ends > 0 && { end: toStringBinary(bytes.subarray(bytes.length - ends)) }),
       about: known?.[2] ?? partAbout(element, parts),
     };
   });
+}
+
+/** Bytes that only end a text or bytes of any length where another element follows: 00 01, inverted FF FE. */
+function terminatorOf(element: string, bytes: Uint8Array): number {
+  if (!/:(text|bytes)|desc\(/.test(element)) return 0;
+  const [before, last] = bytes.subarray(-2);
+  return (before === 0 && last === 1) || (before === 255 && last === 254) ? 2 : 0;
 }
 
 function partAbout(element: string, parts: readonly string[]): string {
@@ -205,6 +216,6 @@ function partAbout(element: string, parts: readonly string[]): string {
   if (/desc\(/.test(element)) return `${name} kept inverted: the greatest comes first.`;
   if (/reverse/i.test(element)) return `${name} kept reversed, to spread keys or to be found by its end.`;
   if (/:text$/.test(element))
-    return `${name}, with what ends it where another part follows (a text's end is 00 01, unless it is last).`;
+    return `${name}; where another element follows, 00 01 ends it and lets shorter texts come first.`;
   return `${name}, as its codec writes it.`;
 }
