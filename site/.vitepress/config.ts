@@ -59,7 +59,7 @@ export default defineConfig({
     nav: [
       ...contents.map(({ text, items }) => ({ text, link: items[0]!.items[0]!.link })),
       { text: 'Cookbook', link: '/cookbook/' },
-      { text: `v${version}`, link: 'https://www.npmjs.com/package/rowan-orm' },
+      { text: `v${version}`, link: 'https://unpkg.com/rowan-orm/CHANGELOG.md' },
     ],
     sidebar: contents.flatMap(({ items }) => items),
   },

@@ -14,7 +14,7 @@ export function showsDiagrams(md: MarkdownRenderer): void {
 }
 
 /** Where files of the repository that are no pages can be read. */
-const PACKAGE = 'https://www.npmjs.com/package/rowan-orm';
+const PACKAGE = 'https://unpkg.com/browse/rowan-orm/';
 
 /** Links are written for readers of the files: to README.md, which is the index of its folder here, and out of docs/. */
 export function showsOwnLinks(md: MarkdownRenderer): void {
