@@ -64,8 +64,29 @@ function familyName(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined || bytes.length === 0 ? undefined : Buffer.from(bytes).toString('utf8');
 }
 
+/** The compactions that clients asked for and that still run, by region: clients poll for their end. */
+class RunningCompactions {
+  private readonly running: { readonly region: object; readonly isMajor: boolean }[] = [];
+
+  /** Registers a compaction until it ends. Its failure is reported by the event listener of the store. */
+  add(region: object, isMajor: boolean, done: Promise<unknown>): void {
+    const entry = { region, isMajor };
+    this.running.push(entry);
+    const end = (): void => void this.running.splice(this.running.indexOf(entry), 1);
+    done.then(end, end);
+  }
+
+  /** `GetRegionInfoResponse.CompactionState`: 0 none, 1 minor, 2 major, 3 both. */
+  stateOf(region: object): number {
+    let state = 0;
+    for (const entry of this.running) if (entry.region === region) state |= entry.isMajor ? 2 : 1;
+    return state;
+  }
+}
+
 export function adminService(parts: ServerParts): Service {
   const { store, server } = parts;
+  const compactions = new RunningCompactions();
   const known = (specifier: Specifier): ServedRegion => {
     const served = parts.regions.find(specifier);
     if (served === undefined) throw notServing(specifier.value);
@@ -78,7 +99,7 @@ export function adminService(parts: ServerParts): Service {
       const middle = bestSplitRow === true ? store.middleOf(served.region) : undefined;
       return {
         regionInfo: regionInfoOf(served),
-        compactionState: 0,
+        compactionState: compactions.stateOf(served.region),
         splittable: true,
         ...(middle === undefined ? {} : { bestSplitRow: middle }),
       };
@@ -103,9 +124,10 @@ export function adminService(parts: ServerParts): Service {
       checkWritable(parts);
       if (isMeta(region)) return {};
       const served = parts.regions.open(region);
-      const asked = { family: familyName(family), isMajor: major ?? false };
-      // The request only starts a compaction. Failures are reported to the store's onEvent.
-      store.compact(served.state, served.region, asked).catch(() => undefined);
+      const isMajor = major ?? false;
+      // As in HBase the answer does not wait for the end.
+      const done = store.compact(served.state, served.region, { family: familyName(family), isMajor });
+      compactions.add(served.region, isMajor, done);
       return {};
     }),
     compactionswitch: constant(Flags, { values: [true] }),
