@@ -34,7 +34,7 @@ const CORE = [
 const TESTS: Readonly<Record<string, string>> = {
   copies: 'test/denormalize/copies.test.ts',
   relations: 'test/denormalize/remote-references.test.ts',
-  summaries: 'test/summaries/model.test.ts',
+  summaries: 'test/summaries/remote.test.ts',
   changes: 'test/watch/watch.test.ts',
   rekey: 'test/rekey/rekey.test.ts',
 };
