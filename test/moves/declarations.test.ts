@@ -289,7 +289,7 @@ describe('an earlier release behind a move that is done', () => {
   it('is refused where it would move back what the deletes of the move hide, and opens at a third place', async () => {
     const disk = await moved();
     const Back = thing((c) => ({ subject: c.column('d:s', text, { was: ['d:t'] }) }));
-    await expect(get(Back, disk)).rejects.toThrow(/hidden by the deletes/);
+    await expect(get(Back, disk)).rejects.toThrow(/hidden by the delete markers/);
     const Third = thing((c) => ({ subject: c.column('d:s2', text, { was: ['d:t'] }) }));
     expect(await get(Third, disk)).toMatchObject({ subject: 'Hello' });
     {

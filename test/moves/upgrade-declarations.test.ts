@@ -188,7 +188,7 @@ describe('stamps', () => {
     expect((await db.schema.plan()).steps).toEqual([]);
     await db.close();
     await expect(openMemory({ disk, entities: [first] })).rejects.toThrow(
-      /written as version 2, and its schemaVersion is 1/,
+      /written as version 2, but its schemaVersion is 1/,
     );
     for (const target of [now, settled]) {
       db = await openMemory({ disk, entities: [target] });

@@ -180,7 +180,7 @@ describe('@Avro', () => {
     expect(error).toBeInstanceOf(SchemaError);
     expect((error as SchemaError).problems).toEqual([
       expect.stringMatching(/^Wrong\.a: .*rekord/),
-      expect.stringMatching(/^Wrong\.b: "all" is no compatibility level/),
+      expect.stringMatching(/^Wrong\.b: "all" is not a compatibility level/),
       expect.stringMatching(/^Wrong\.c: .*no record named Lime/),
     ]);
   });
