@@ -124,7 +124,7 @@ const endings: [string, string][] = [
   ['fails', 'TypeError: no page of v'],
   ['ends', 'ERR_JOB'],
   ['writes', 'ERR_UNSUPPORTED'],
-  ['changing', 'not the same each time'],
+  ['changing', 'different jobs in different threads'],
 ];
 test.each(endings.slice(0, scaled(0, 4, 4)))(
   'a job that %s in a thread ends with an error that says so',
