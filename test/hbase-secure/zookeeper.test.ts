@@ -160,7 +160,7 @@ describe('by Kerberos', () => {
     });
     const stranger = zooKeeperKerberos({ kerberos, principal: `nobody@${REALM}` });
     await expect(ask({ quorum, sasl: stranger })).rejects.toMatchObject({
-      message: expect.stringContaining('Kerberos could not begin'),
+      message: expect.stringContaining('Kerberos could not start'),
     });
   });
 });
