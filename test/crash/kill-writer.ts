@@ -1,8 +1,9 @@
 /**
  * Writes to a store until it is killed, from eight clients. One line on stdout for each write that was acknowledged:
  * "row <client> <n>.", "count <client> <n>.", "batch <client> <n>."; before them "begin." and, once open, "open.".
- * Usage: kill-writer.ts <folder> <first number> <SYNC_WAL | ASYNC_WAL> <puts | counters | batches | files>
+ * Usage: kill-writer.ts <folder> <first number> <SYNC_WAL | ASYNC_WAL> <puts | counters | batches | files> [milliseconds between writes]
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbedded } from '../../src/store/engine.js';
 import {
   Cell,
@@ -24,7 +25,13 @@ const WORKLOADS: Readonly<Record<string, readonly Kind[]>> = {
   files: ['row', 'load', 'batch', 'row', 'change', 'count', 'row'],
 };
 
-const [folder, first, durability, workload] = process.argv.slice(2) as [string, string, Durability, string];
+const [folder, first, durability, workload, pause] = process.argv.slice(2) as [
+  string,
+  string,
+  Durability,
+  string,
+  string | undefined,
+];
 const kinds = WORKLOADS[workload]!;
 const small = workload === 'files' ? 8 : 1;
 
@@ -76,6 +83,7 @@ async function client(id: number): Promise<void> {
     const kind = kinds[n % kinds.length]!;
     await write(kind, id, n, `${n} `.repeat(1 + ((n * 13) % 60)));
     tell(`${kind === 'change' || kind === 'load' ? 'row' : kind} ${id} ${n}`);
+    if (pause !== undefined) await sleep(Number(pause));
   }
 }
 

@@ -100,7 +100,8 @@ it.each(WORKLOADS)(
         const durability = life % 2 === 0 ? 'SYNC_WAL' : 'ASYNC_WAL';
         const first = String(1 + life * 100_000);
         known.begin();
-        const writer = runScript('test/crash/kill-writer.ts', [folder, first, durability, workload]);
+        // With pauses: every look reads all rows, so without them the rows would grow faster than they are read.
+        const writer = runScript('test/crash/kill-writer.ts', [folder, first, durability, workload, '5']);
         await writer.line((line) => line === 'open.');
         reader ??= await openReadOnly(folder);
         const looks = scaled(3, 6, 6) + Math.floor(random() * 3);
