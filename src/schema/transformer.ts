@@ -28,9 +28,9 @@ export function transformer(): Transformer {
 
 /** Whether this code is a file of the package, and not part of a bundled program. */
 function isOwnFile(): boolean {
-  // Undefined in a bundle for CommonJS.
+  // Undefined in a bundle for CommonJS. Webpack puts the address of the original file here; the stack names the file that runs.
   const here = import.meta.url as string | undefined;
-  if (here === undefined) return false;
+  if (here === undefined || new Error().stack?.includes(here) !== true) return false;
   try {
     const own = nodeModule.createRequire(here).resolve('rowan-orm/package.json');
     return fileURLToPath(here).startsWith(dirname(own));
