@@ -51,7 +51,7 @@ async function summaryHealth(
   name: string,
 ): Promise<HealthInfo> {
   try {
-    const state = await db.summary(target as KeyedClass, name as never).state();
+    const state = (await db.summary?.(target as KeyedClass, name as never).state()) ?? 'unknown';
     return { entity, kind: 'summary', name, state, note: '' };
   } catch (error) {
     // Its table may not be there yet.

@@ -19,7 +19,7 @@ export async function* liveChanges(
   signal: AbortSignal,
 ): AsyncGenerator<LiveChange, void> {
   const { schema, key } = readQuestion(db, entity, parseQuestion(question), signal);
-  if (schema.changesKept === undefined)
+  if (schema.changesKept === undefined || db.watch === undefined)
     throw new QueryError(
       `${entity} keeps no changes. Declare @Entity({ changes: { keep } }) to watch it (docs/changes.md).`,
     );

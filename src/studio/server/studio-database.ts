@@ -19,19 +19,19 @@ export interface StudioSchema {
   lint(): LintFinding[];
 }
 
-/** A write's mutations and what follows it (`Database.explainWrite`). */
+/** A write's mutations and what follows it (`Database.explainWrite`), as far as the features are there. */
 export interface StudioPreview {
   readonly indexes: readonly string[];
-  readonly summaries: readonly string[];
-  readonly copiedTo: readonly { readonly entity: string; readonly rows: number; readonly how: string }[];
-  readonly referredBy: readonly {
+  readonly summaries?: readonly string[];
+  readonly copiedTo?: readonly { readonly entity: string; readonly rows: number; readonly how: string }[];
+  readonly referredBy?: readonly {
     readonly entity: string;
     readonly property: string;
     readonly rows: number;
     readonly onDelete: string;
   }[];
-  readonly changes: number | null;
-  readonly preview: {
+  readonly changes?: number | null;
+  readonly preview?: {
     readonly mutations: readonly { readonly table: string; readonly change: RowMutation | RowMutations }[];
     readonly complete: boolean;
   };
@@ -52,6 +52,7 @@ export interface StudioTransaction {
   table(name: string): SyncTable;
 }
 
+/** Methods of features are optional: the studio works without any of them. */
 export interface StudioDatabase {
   readonly engine: Engine;
   readonly admin: Admin;
@@ -65,14 +66,14 @@ export interface StudioDatabase {
     verify(options: StudioCheck): Promise<object>;
     repair(options: StudioCheck): Promise<object>;
   };
-  summary(target: KeyedClass, name: never): { state(): Promise<string> };
+  summary?(target: KeyedClass, name: never): { state(): Promise<string> };
   explainWrite(
     target: KeyedClass,
     key: never,
     write: (repository: Repository<KeyedClass>) => Promise<unknown>,
   ): Promise<StudioPreview>;
-  transaction<T>(run: (tx: StudioTransaction) => Promise<T>): Promise<T>;
-  watch(
+  transaction?<T>(run: (tx: StudioTransaction) => Promise<T>): Promise<T>;
+  watch?(
     target: KeyedClass,
     prefix: Record<never, never>,
     options: { readonly signal: AbortSignal },

@@ -75,19 +75,22 @@ export class Writes {
       key as never,
       (repository) => write.make(repository as unknown as WritingRepository),
     );
+    const mutations = preview?.mutations ?? [];
     const effects = [
       ...explained.indexes.map((name) => `entries of the index ${name}`),
-      ...explained.summaries.map((name) => `the summary ${name}`),
-      ...explained.copiedTo.map(({ entity, rows, how }) => `copies in ${rows} rows of ${entity} (${how})`),
-      ...explained.referredBy.map(
+      ...(explained.summaries ?? []).map((name) => `the summary ${name}`),
+      ...(explained.copiedTo ?? []).map(
+        ({ entity, rows, how }) => `copies in ${rows} rows of ${entity} (${how})`,
+      ),
+      ...(explained.referredBy ?? []).map(
         ({ entity, property, rows, onDelete }) =>
           `${rows} rows of ${entity} name it by ${property}; on delete: ${onDelete}`,
       ),
-      ...(explained.changes === null ? [] : ['the change feed']),
+      ...(typeof explained.changes === 'number' ? ['the change feed'] : []),
     ];
     return {
-      mutations: preview.mutations.slice(0, MOST_MUTATIONS).map(shownMutation),
-      complete: preview.complete && preview.mutations.length <= MOST_MUTATIONS,
+      mutations: mutations.slice(0, MOST_MUTATIONS).map(shownMutation),
+      complete: preview?.complete === true && mutations.length <= MOST_MUTATIONS,
       effects,
       confirm: `${asked.operation} ${asked.entity}`,
       seen,
@@ -190,7 +193,7 @@ export class Writes {
       return { entity, isWhole };
     };
     const { engine } = this.db;
-    if (engine.transaction === undefined)
+    if (engine.transaction === undefined || this.db.transaction === undefined)
       return work(engine.table(name), this.db.repository(target) as unknown as WritingRepository);
     return this.db.transaction((tx) =>
       work(tx.table(name), tx.repository(target) as unknown as WritingRepository),
@@ -251,7 +254,10 @@ function digestOf({ cells }: Result): string {
   return hash.digest('base64url');
 }
 
-function shownMutation({ table, change }: StudioPreview['preview']['mutations'][number]): MutationShown {
+function shownMutation({
+  table,
+  change,
+}: NonNullable<StudioPreview['preview']>['mutations'][number]): MutationShown {
   const parts = mutationsOf(change);
   return {
     table,
