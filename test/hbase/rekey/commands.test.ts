@@ -31,7 +31,7 @@ test(
     const put = (size: number) => olds.put({ id: `t${size}`, color: 'red', size });
     await olds.putMany([1, 2, 3].map((size) => ({ id: `t${size}`, color: 'red', size })));
 
-    expect((await rekey('plan')).out).toContain('state not begun');
+    expect((await rekey('plan')).out).toContain('state not started');
     expect(await rekey('status')).toMatchObject({ code: 0, out: 'Not begun.\n' });
     expect(await rekey('pause')).toMatchObject(conflict);
     expect(await rekey('cutover')).toMatchObject(conflict);
