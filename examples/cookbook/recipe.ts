@@ -129,7 +129,19 @@ class PrintedRecipe implements Recipe {
       console.log(toStringBinary(row));
   }
 
+  /** On HBase entries are verified after the answer of a write; a check waits for that. */
+  private async entriesSettled(): Promise<void> {
+    if (!this.onHBase) return;
+    for (const { target, indexes } of this.db.schema.entities) {
+      for (const { name } of indexes) {
+        const index = this.db.index(target as never, name as never);
+        if (index.state === 'active') await index.verify();
+      }
+    }
+  }
+
   async show(question: string, query: Shown): Promise<void> {
+    await this.entriesSettled();
     this.read.take();
     const rows = await query.all();
     console.log(`> ${question}`);
@@ -139,6 +151,7 @@ class PrintedRecipe implements Recipe {
   }
 
   async size(table: string, { deleted } = { deleted: false }): Promise<void> {
+    await this.entriesSettled();
     const scan = new Scan().setRaw(deleted).readVersions(ALL_VERSIONS);
     const rows = new Set<string>();
     let [cells, bytes] = [0, 0];
