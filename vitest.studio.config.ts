@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { BUILT_BY_NODE, built, reportersOf } from './vitest.shared.js';
 
-/** The studio in Debian's Chromium (test/studio/install.sh; or CHROMIUM, another one): `npm run test:studio`. */
+/** The studio in Debian's Chromium (test/browser/install-chromium.sh; or CHROMIUM, another one): `npm run test:studio`. */
 export default defineConfig({
   plugins: [built],
   test: {

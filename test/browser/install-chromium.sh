@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs Debian's Chromium, in which tests look at pages (npm run test:site). Needs root; does nothing where it is there.
+# Installs Debian's Chromium, in which tests look at pages (npm run test:site, test:studio). Needs root; does nothing where it is there.
 set -euo pipefail
 command -v chromium > /dev/null && exit 0
 apt-get update
