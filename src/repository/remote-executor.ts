@@ -8,6 +8,7 @@ import {
   type BatchAction,
   type CheckAndMutate,
   type OperationOptions,
+  type Put,
   Result,
   type Table,
 } from '../table/index.js';
@@ -28,7 +29,7 @@ import {
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
-import { RowLock, TICK } from './row-lock.js';
+import { nextMillisecond, RowLock } from './row-lock.js';
 
 /** The most attempts for a change whose row is written by other processes at the same time. */
 const ATTEMPTS = 64;
@@ -79,7 +80,7 @@ export class RemoteExecutor implements ChangeExecutor {
             ? put
             : [...put, deleteOutlived(change.row, outlived)];
         // A tombstone hides cells written in the same millisecond (R32).
-        if (outlived !== undefined && outlived.length > 0) await sleep(TICK);
+        if (outlived !== undefined && outlived.length > 0) await nextMillisecond();
         if (mutations.length === 0) {
           if (await this.meets(change, options)) return Result.EMPTY;
           throw change.mismatch!();
@@ -160,6 +161,12 @@ export class RemoteExecutor implements ChangeExecutor {
       return { ok: false, error: change.mismatch!() };
     });
     return Promise.all(outcomes);
+  }
+
+  async putAll(puts: readonly Put[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    const rows = puts.map(({ row }) => ({ row, alone: false }));
+    const answers = await this.gate.runAll(rows, () => this.table.batch(puts, options));
+    return answers.map((answer) => (answer.ok ? { ok: true, result: answer.result } : answer));
   }
 
   async runAtomic(): Promise<Result[]> {

@@ -101,11 +101,12 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     const { putsAlone, access, executor, observed: told } = this.context;
     if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
       const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
-      if (puts !== undefined && putsAlone) {
+      if (puts !== undefined && executor.putAll !== undefined)
+        return checkPut(await executor.putAll(puts, calls));
+      if (puts !== undefined) {
         const write = (): Promise<void> => access.table.putAll(puts, calls);
         return access.operations?.hasListeners && told !== undefined ? told.puts(puts, write) : write();
       }
-      if (puts !== undefined) return checkPut(await executor.putAll!(puts, calls));
     }
     const changes: Change[] = [];
     try {

@@ -15,29 +15,28 @@ export class Entry {
 }
 
 /**
- * Milliseconds between two changes of one row of which the first may be a delete. HBase stamps both when it applies them, to the
- * millisecond, and a delete hides every put that has its timestamp, whatever came first (R32).
+ * Resolves when the millisecond of `since`, on the clock of `performance.now()`, is over at the server too. It passes between two changes
+ * of one row of which one may be a delete: HBase stamps both when it applies them, to the millisecond, and a delete hides every put
+ * that has its timestamp, whatever came first (R32).
  */
-export const TICK = 2;
-
-/** Resolves when the millisecond of `since`, on the clock of `performance.now()`, is over at the server too. */
-export async function nextMillisecond(since: number): Promise<void> {
-  // A timer may fire up to a millisecond early; the tenth allows for clocks of different speed.
+export async function nextMillisecond(since = performance.now()): Promise<void> {
+  // A timer counts from the start of its turn of the event loop, so it may fire early; the tenth allows for clocks of different speed.
   while (performance.now() - since < 1.1) await sleep(1);
 }
 
 /**
  * Orders the writes of each row in this process: writers of a row run together, or one alone, in the order in which they came. A
- * delete has its row alone, and keeps it for {@link TICK} after its answer, so that no later put of this process is hidden by it.
+ * delete has its row alone, and keeps it for a millisecond after its answer, so that no later put of this process is hidden by it.
  */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
   private readonly behind = new Set<Promise<void>>();
 
-  /** Runs `write` while it holds the row. `tick`: the row is kept for {@link TICK} longer. */
+  /** Runs `write` while it holds the row. `tick`: the row is kept until the next millisecond. */
   async run<T>(row: Uint8Array, alone: boolean, tick: boolean, write: () => Promise<T>): Promise<T> {
     const name = toLatin1(row);
-    await this.enter(name, alone);
+    const entered = this.enter(name, alone);
+    if (entered !== undefined) await entered;
     try {
       return await write();
     } finally {
@@ -60,7 +59,7 @@ export class RowLock {
 
   /**
    * Takes the locks of several rows, in the order of their bytes, so that no two callers wait for each other.
-   * @returns releases them; rows that were taken alone a tick later.
+   * @returns releases them; rows that were taken alone a millisecond later.
    */
   async hold(rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[]): Promise<() => void> {
     const wanted = new Map<string, boolean>();
@@ -69,7 +68,10 @@ export class RowLock {
       wanted.set(name, alone || wanted.get(name) === true);
     }
     const names = [...wanted.keys()].sort();
-    for (const name of names) await this.enter(name, wanted.get(name)!);
+    for (const name of names) {
+      const entered = this.enter(name, wanted.get(name)!);
+      if (entered !== undefined) await entered;
+    }
     return () => {
       for (const name of names) this.leave(name, wanted.get(name)!);
     };
@@ -108,7 +110,7 @@ export class RowLock {
   }
 
   private leave(name: string, tick: boolean): void {
-    if (tick) setTimeout(() => this.release(name), TICK);
+    if (tick) void nextMillisecond().then(() => this.release(name));
     else this.release(name);
   }
 

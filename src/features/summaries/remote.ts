@@ -4,6 +4,7 @@ import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
 import { BackgroundBatches, FENCED } from '../../repository/index.js';
 import type { WrittenChange } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
+import { nextMillisecond } from '../../repository/row-lock.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -155,8 +156,6 @@ function unreadable({ row }: Result): CorruptionError {
 const ATTEMPTS = 64;
 /** The longest pause between two attempts, ms. */
 const LONGEST_WAIT = 100;
-/** Milliseconds before a delete: a delete hides cells written in the same millisecond as the deleted one (R32). */
-const TICK = 2;
 
 /** The parts of a database that it uses. */
 export interface RemoteCountSource {
@@ -367,7 +366,7 @@ export class RemoteCount {
 
   private async close(own: Uint8Array, value: Uint8Array, is: Contribution | undefined): Promise<boolean> {
     if (is !== undefined) return this.change(value, putCounted(own, is));
-    await sleep(TICK);
+    await nextMillisecond();
     const found = await this.addition(own);
     if (found === undefined || !equalBytes(found.value, value)) return false;
     return this.change(value, new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, found.since));
@@ -398,7 +397,7 @@ export class RemoteCount {
 
   /** Sets the expiry of tokens of closed transfers. Until then they show late requests that the group has applied the transfer. */
   private async end(taken: readonly TakenTransfer[]): Promise<void> {
-    await sleep(TICK);
+    await nextMillisecond();
     const found = await this.table.getAll(taken.map(({ group, token }) => getToken(group, token)));
     const ends = found.flatMap(({ cells }, i) => {
       const { group, token } = taken[i]!;

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
 import type { EntityIndex } from '../../features/indexes/entity-indexes.js';
@@ -20,7 +19,7 @@ import type { ChangeOutcome } from '../executor.js';
 import { EntryLife } from '../expiry.js';
 import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
-import { TICK } from '../row-lock.js';
+import { nextMillisecond } from '../row-lock.js';
 
 /** The row without its shadow and change mark, which may outlive it. Empty: the row does not exist. */
 export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Result): Result {
@@ -123,7 +122,7 @@ export class DataRows {
    */
   async fence(row: Uint8Array, loaded: LoadedRow, now: number): Promise<boolean> {
     // A delete hides puts of its millisecond (R32).
-    await sleep(TICK);
+    await nextMillisecond();
     const put = this.shadowPut(row, newToken(), this.shadowLife(loaded.stored, now));
     const { success } = await this.table.checkAndMutate(checked(row, this.unchanged(loaded, []), [put]));
     return success;

@@ -1,0 +1,104 @@
+/** Writes of one row in one process, on an engine whose deletes hide puts of their millisecond. */
+
+import { afterEach, expect, test, vi } from 'vitest';
+import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { nextMillisecond } from '../../src/repository/row-lock.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import type { Engine } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/index.js';
+import { stepless } from '../proof/stepless.js';
+
+@Table({ name: 'plain_rows', families: { d: {} } })
+class PlainRows {}
+
+@Entity({ table: PlainRows })
+@RowKey(part('id'))
+class Row {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:a', text) a?: string | null;
+  @Column('d:b', text) b?: string | null;
+}
+
+afterEach(() => vi.restoreAllMocks());
+
+/** The engine; `calls` gets the name of each write, and a write that deletes waits for `held` before its answer. */
+function watched(engine: Engine, calls: string[], held: Promise<void>): Engine {
+  const bound = (target: object, name: PropertyKey): unknown => {
+    const value: unknown = Reflect.get(target, name, target);
+    return typeof value === 'function' ? value.bind(target) : value;
+  };
+  return new Proxy(engine, {
+    get: (target, name) => {
+      if (name !== 'table') return bound(target, name);
+      return (table: string) =>
+        new Proxy(target.table(table), {
+          get: (of, call) => {
+            const value = bound(of, call);
+            if (!['put', 'putAll', 'batch', 'mutateRow'].includes(String(call))) return value;
+            return async (...given: unknown[]) => {
+              calls.push(String(call));
+              const answer: unknown = await (value as (...args: unknown[]) => unknown)(...given);
+              if (call === 'mutateRow') await held;
+              return answer;
+            };
+          },
+        });
+    },
+  });
+}
+
+test.each([
+  ['put', (rows: ReturnType<typeof rowsOf>) => rows.put({ id: '1', a: 'x', b: 'y' })],
+  ['putMany', (rows: ReturnType<typeof rowsOf>) => rows.putMany([{ id: '1', a: 'x', b: 'y' }])],
+])('%s waits for a delete of its row, until the millisecond behind its answer', async (_, write) => {
+  const calls: string[] = [];
+  let release!: () => void;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const engine = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  await using db = new Database(compileSchema([Row]), watched(stepless(engine), calls, held), 'create');
+  await db.ready();
+  const rows = rowsOf(db);
+  const first = rows.put({ id: '1', a: 'x', b: null });
+  const second = write(rows);
+  const other = rows.putMany([{ id: '2', a: 'x' }]);
+  await other;
+  expect(calls.filter((call) => call === 'mutateRow')).toHaveLength(1);
+  expect(calls).toHaveLength(2);
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  release();
+  await first;
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(calls).toHaveLength(2);
+  now = 2;
+  await second;
+  expect(calls).toHaveLength(3);
+  expect(await rows.get({ id: '1' })).toMatchObject({ a: 'x', b: 'y' });
+});
+
+function rowsOf(db: Database) {
+  return db.repository(Row);
+}
+
+test('the next millisecond is told by the clock and not by a timer', async () => {
+  let now = 10;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  let isOver = false;
+  const over = nextMillisecond().then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(isOver).toBe(false);
+  now = 12;
+  await over;
+});
