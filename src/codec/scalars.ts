@@ -35,6 +35,8 @@ export {
   bigint,
   boolean,
   bytes,
+  cidr,
+  cidrRange,
   date,
   decimal,
   enumeration,
@@ -48,6 +50,10 @@ export {
   int32,
   int53,
   int64,
+  ipv4,
+  ipv6,
+  ksuid,
+  numericEnum,
   text,
   textNumber,
   uint8,
@@ -81,6 +87,11 @@ export function codecKind(name: string): CodecKind | undefined {
 /** The names of an enumeration, in the order of their ids. */
 export function enumerationNames({ inner }: CodecKind): string[] {
   return [...inner.matchAll(/"(?:[^"\\]|\\.)*"(?==\d)/gs)].map(([name]) => JSON.parse(name) as string);
+}
+
+/** The members of a numeric enumeration, ascending. */
+export function enumerationNumbers({ inner }: CodecKind): number[] {
+  return inner.split(';')[0]!.split(',').map(Number);
 }
 
 /** Formats 1250n with 2 decimals as "12.50". */

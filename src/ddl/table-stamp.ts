@@ -306,12 +306,12 @@ function isReadableKey(old: string, now: string): boolean {
   return old === now || isWiderEnumeration(old, now);
 }
 
-const ENUMERATION = /enumeration\((?:"(?:[^"\\]|\\.)*"=\d+,?)+(;2)?\)/gu;
-const ENUMERATED = /"(?:[^"\\]|\\.)*"=\d+/gu;
+const ENUMERATION = /(enumeration|numericEnum)\((?:(?:"(?:[^"\\]|\\.)*"=)?\d+,?)+(;2)?\)/gu;
+const ENUMERATED = /(?:"(?:[^"\\]|\\.)*"=|(?<=[(,]))\d+/gu;
 
-/** Whether two names of codecs or layouts are equal, apart from names added to enumerations. */
+/** Whether two names of codecs or layouts are equal, apart from members added to enumerations. */
 function isWiderEnumeration(old: string, now: string): boolean {
-  const frame = (text: string): string => text.replace(ENUMERATION, 'enumeration($1)');
+  const frame = (text: string): string => text.replace(ENUMERATION, '$1($2)');
   const before = old.match(ENUMERATION) ?? [];
   const after = now.match(ENUMERATION) ?? [];
   return (

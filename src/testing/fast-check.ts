@@ -3,7 +3,15 @@
  */
 
 import fc from 'fast-check';
-import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
+import {
+  cidr,
+  codecKind,
+  decimalText,
+  enumerationNames,
+  enumerationNumbers,
+  ipv6,
+  ksuid,
+} from '../codec/index.js';
 import { SchemaError } from '../errors.js';
 import { compileSchema } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
@@ -100,6 +108,20 @@ function valid(
   });
 }
 
+function bytesOf(count: number): fc.Arbitrary<Uint8Array> {
+  return fc.uint8Array({ minLength: count, maxLength: count });
+}
+
+/** Networks of both kinds, as the codec's bytes: an address whose bits behind the prefix are zero, and the prefix. */
+function networks(): fc.Arbitrary<string> {
+  return fc.tuple(fc.boolean(), bytesOf(16), fc.nat(128)).map(([isV4, address, length]) => {
+    const bits = isV4 ? 96 + Math.floor(length / 4) : length;
+    const all = isV4 ? [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, ...address.subarray(12)] : [...address];
+    const network = all.map((byte, i) => byte & ~(0xff >> Math.min(8, Math.max(0, bits - 8 * i))));
+    return cidr.decode(Uint8Array.of(...network, bits));
+  });
+}
+
 const WHOLE: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   text: fc.string({ unit: 'grapheme', maxLength: 40 }),
   boolean: fc.boolean(),
@@ -123,6 +145,10 @@ const WHOLE: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   float: fc.float({ noNaN: true }).map((value) => value + 0),
   uuid: fc.uuid(),
   ulid: fc.ulid(),
+  ksuid: bytesOf(20).map((bytes) => ksuid.decode(bytes)),
+  ipv4: fc.ipV4(),
+  ipv6: bytesOf(16).map((bytes) => ipv6.decode(bytes)),
+  cidr: networks(),
   // JSON columns refuse the key "__proto__", which fast-check generates often. The value is parsed from its text, since
   // JSON does not preserve -0.
   json: fc
@@ -154,6 +180,8 @@ function valuesOf(codec: AnyCodec): fc.Arbitrary<unknown> | undefined {
         .map((unscaled) => decimalText(unscaled, count));
     case 'enumeration':
       return fc.constantFrom(...enumerationNames(known));
+    case 'numericEnum':
+      return fc.constantFrom(...enumerationNumbers(known));
     default:
       return WHOLE[kind];
   }

@@ -1,7 +1,7 @@
 /** Generates values for synthetic rows: the n-th value of each codec, and which n a row gets. */
 
 import { hash } from 'node:crypto';
-import { codecKind, decimalText, enumerationNames } from '../codec/index.js';
+import { codecKind, decimalText, enumerationNames, enumerationNumbers, ipv6, ksuid } from '../codec/index.js';
 import { murmur3 } from '../key/digest.js';
 
 /** The values of a codec, numbered. */
@@ -49,6 +49,10 @@ export function valueSpace(codecName: string): ValueSpace | undefined {
       const names = enumerationNames(known);
       return space(names.length, (n) => names[n]);
     }
+    case 'numericEnum': {
+      const members = enumerationNumbers(known);
+      return space(members.length, (n) => members[n]);
+    }
     default:
       return WHOLE[kind];
   }
@@ -86,6 +90,10 @@ const WHOLE: Readonly<Record<string, ValueSpace>> = {
   float32: space(2 ** 20, (n) => n / 4),
   uuid: space(MOST, uuidOf, 2 ** 40),
   ulid: space(MOST, ulidOf, 2 ** 40),
+  ksuid: space(MOST, ksuidOf, 2 ** 40),
+  ipv4: space(2 ** 32, (n) => bytesOf(n, 4).join('.'), 2 ** 24),
+  ipv6: space(MOST, ipv6Of, 2 ** 40),
+  cidr: space(2 ** 24, (n) => `${[...bytesOf(n, 3), 0].join('.')}/24`, 2 ** 20),
   json: space(MOST, (n) => ({ name: WORDS[n % WORDS.length]!, n })),
 };
 
@@ -115,6 +123,18 @@ function ulidOf(n: number): string {
   for (let i = 0; i < 10; i++, time = Math.floor(time / 32)) head = CROCKFORD[time % 32]! + head;
   const tail = [...Buffer.from(digest(n), 'hex').subarray(0, 16)].map((byte) => CROCKFORD[byte % 32]!);
   return head + tail.join('');
+}
+
+/** 32 bits of time, one second for each value, and 128 pseudorandom bits. */
+function ksuidOf(n: number): string {
+  return ksuid.decode(
+    Uint8Array.of(...bytesOf(n % 2 ** 32, 4), ...Buffer.from(digest(n), 'hex').subarray(0, 16)),
+  );
+}
+
+/** Of the range for documentation, 2001:db8::/32. */
+function ipv6Of(n: number): string {
+  return ipv6.decode(Uint8Array.of(0x20, 0x01, 0x0d, 0xb8, ...bytesOf(n, 12)));
 }
 
 /** Some words, for texts that are not searched. */

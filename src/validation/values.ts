@@ -1,6 +1,6 @@
 /** Values of columns and key parts: whether a codec accepts them, their string forms, and their JSON Schemas. */
 
-import { codecKind, enumerationNames } from '../codec/index.js';
+import { codecKind, enumerationNames, enumerationNumbers } from '../codec/index.js';
 
 /** The part of a codec that is used. */
 export interface AnyCodec {
@@ -114,6 +114,10 @@ const KINDS: Readonly<Record<string, JsonSchema>> = {
   float: FLOAT,
   uuid: { type: 'string', format: 'uuid' },
   ulid: { type: 'string', minLength: 26, maxLength: 26 },
+  ksuid: { type: 'string', pattern: '^[0-9A-Za-z]{27}$' },
+  ipv4: { type: 'string', format: 'ipv4' },
+  ipv6: { type: 'string', format: 'ipv6' },
+  cidr: { type: 'string', pattern: '^[0-9a-f.:]+/[0-9]{1,3}$' },
 };
 
 /** The JSON Schema of a codec's values. For a custom codec it is empty, which accepts everything. */
@@ -138,6 +142,8 @@ export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
       return { type: 'string', pattern: count > 0 ? `^-?[0-9]+(\\.[0-9]{1,${count}})?$` : '^-?[0-9]+$' };
     case 'enumeration':
       return { type: 'string', enum: enumerationNames(known) };
+    case 'numericEnum':
+      return { type: 'integer', enum: enumerationNumbers(known) };
     case 'textNumber':
     case 'reverseDigits':
       if (options.includes('bigint') || options.includes('string')) return NATURAL;

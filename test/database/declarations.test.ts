@@ -9,7 +9,7 @@ import {
   recordType,
   salt,
 } from '../../decorators/index.js';
-import { enumeration, int32, text, uint32 } from '../../src/codec/index.js';
+import { enumeration, int32, numericEnum, text, uint32 } from '../../src/codec/index.js';
 import {
   Database,
   type LintEvent,
@@ -218,6 +218,21 @@ describe('what a table was written with', () => {
       /d:a was written/,
     );
     await expect(opening([entity(with_({ 'x; y': 1, new: 3 }))])).rejects.toThrow(/row keys were written/);
+  });
+
+  it('an enumeration of numbers gains members and loses none', async () => {
+    const with_ = (members: Readonly<Record<string, number>>): Shape => ({
+      key: [part('kind', numericEnum(members)), part('id')],
+      columns: columns({ a: ['d:a', numericEnum(members)] }),
+    });
+    await accepted(with_({ low: 1, mid: 12 }), with_({ low: 1, middle: 12, high: 2 }));
+    await closeAll();
+    await expect(opening([entity(with_({ low: 1, high: 2 }))])).rejects.toThrow(
+      /d:a was written|row keys were written/,
+    );
+    await expect(opening([entity(with_({ low: 1, mid: 12, high: 300 }))])).rejects.toThrow(
+      /were? written|was written/,
+    );
   });
 
   it('a stamp of a newer version, or none at all, is not guessed at', async () => {

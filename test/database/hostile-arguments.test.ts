@@ -255,6 +255,8 @@ describe('declarations', () => {
 
   it.each([
     ['enumeration', [{ a: 1 }]],
+    ['numericEnum', [{ a: 1 }]],
+    ['cidrRange', ['10.0.0.0/8']],
     ['desc', [keys.uint32]],
     ['fixedString', [4]],
     ['fixedBytes', [4]],

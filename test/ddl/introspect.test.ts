@@ -6,6 +6,7 @@ import { defineEntity, defineTable, part, recordType } from '../../decorators/in
 import { toHex } from '../../src/bytes/index.js';
 import {
   bytes,
+  cidr,
   date,
   decimal,
   enumeration,
@@ -13,7 +14,11 @@ import {
   fixedString,
   int32,
   int64,
+  ipv4,
+  ipv6,
   json,
+  ksuid,
+  numericEnum,
   text,
   textNumber,
   uint8,
@@ -129,6 +134,11 @@ test('columns of every codec that a name tells', () => {
     padded: fixedBytes(4, 0),
     uint8,
     ulid,
+    ksuid,
+    ipv4,
+    ipv6,
+    cidr,
+    level: numericEnum({ Member1: 1, Member300: 300 }),
     json: json(),
   };
   const Thing = defineEntity({

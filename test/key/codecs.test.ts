@@ -1,10 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import { compareBytes, fromHex, toHex } from '../../src/bytes/index.js';
 import {
   bigint,
   boolean,
   bytes,
+  cidr,
+  cidrRange,
   compileKeyLayout,
   date,
   decimal,
@@ -19,8 +21,12 @@ import {
   int32,
   int53,
   int64,
+  ipv4,
+  ipv6,
   type KeyCodec,
   KeyWriter,
+  ksuid,
+  numericEnum,
   part,
   type ScalarCodec,
   text,
@@ -33,6 +39,31 @@ import {
   uuid,
 } from '../../src/key/index.js';
 import { codePoint } from '../proof/texts.js';
+
+enum Priority {
+  Low = 1,
+  High = 200,
+}
+
+const bytesOf = (count: number) => fc.uint8Array({ minLength: count, maxLength: count });
+/** Addresses with runs of zeros, which are written in short. */
+const sparseAddress = fc
+  .array(fc.constantFrom(0, 0, 0, 1, 0xffff), { minLength: 8, maxLength: 8 })
+  .map((groups) => Uint8Array.of(...groups.flatMap((group) => [group >> 8, group & 0xff])));
+
+function compareParts(a: readonly (number | string)[], b: readonly (number | string)[]): number {
+  for (let i = 0; i < a.length; i++) if (Number(a[i]) !== Number(b[i])) return Number(a[i]) - Number(b[i]);
+  return 0;
+}
+
+/** The groups of an address by Node's own parser. */
+function groupsOf(address: string): number[] {
+  const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
+  const parse = (text: string): number[] =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+  const [before, behind] = [parse(head), parse(tail ?? '')];
+  return [...before, ...new Array<number>(8 - before.length - behind.length).fill(0), ...behind];
+}
 
 /** Text with NUL, characters on both sides of the surrogates, and astral ones. */
 const texts = fc.string({
@@ -113,6 +144,27 @@ const cases: readonly Case<never>[] = [
   },
   { codec: uuid, values: fc.uuid(), compare: textCompare },
   { codec: ulid, values: fc.ulid(), compare: textCompare },
+  { codec: ksuid, values: bytesOf(20).map((value) => ksuid.decode(value)), compare: textCompare },
+  {
+    codec: ipv4,
+    values: fc.ipV4(),
+    compare: (a: string, b: string) => compareParts(a.split('.'), b.split('.')),
+  },
+  {
+    codec: ipv6,
+    values: fc.oneof(bytesOf(16), sparseAddress).map((value) => ipv6.decode(value)),
+    compare: (a: string, b: string) => compareParts(groupsOf(a), groupsOf(b)),
+  },
+  {
+    codec: cidr,
+    values: fc.tuple(fc.nat(255), fc.integer({ min: 8, max: 32 })).map(([n, bits]) => `${n}.0.0.0/${bits}`),
+    compare: (a: string, b: string) => compareParts(a.split(/[./]/), b.split(/[./]/)),
+  },
+  {
+    codec: numericEnum(Priority),
+    values: fc.constantFrom(Priority.Low, Priority.High),
+    compare: (a: number, b: number) => a - b,
+  },
   { codec: bytes, values: byteString, compare: compareBytes },
   { codec: boolean, values: fc.boolean(), compare: (a: boolean, b: boolean) => Number(a) - Number(b) },
   {
@@ -214,6 +266,18 @@ const golden: readonly (readonly [ScalarCodec<never>, unknown, string])[] = [
   [uuid, '00112233-4455-6677-8899-aabbccddeeff', '00112233445566778899aabbccddeeff'],
   [ulid, '7ZZZZZZZZZZZZZZZZZZZZZZZZZ', 'ff'.repeat(16)],
   [ulid, '00000000000000000000000001', `${'00'.repeat(15)}01`],
+  [ksuid, '0ujtsYcgvSTl8PAuAdqWYSMnLOv', '0669f7efb5a1cd34b5f99d1154fb6853345c9735'],
+  [ksuid, 'aWgEPTl1tmebfsQzFP4bxwgy80V', 'ff'.repeat(20)],
+  [ipv4, '192.0.2.255', 'c00002ff'],
+  [ipv6, '2001:db8::1:0:0:1', '20010db8000000000001000000000001'],
+  [ipv6, '2001:db8:0:1:1:1:1:1', '20010db8000000010001000100010001'],
+  [ipv6, '::', '00'.repeat(16)],
+  [ipv6, '::ffff:192.0.2.1', '00000000000000000000ffffc0000201'],
+  [cidr, '10.0.0.0/8', '00000000000000000000ffff0a00000068'],
+  [cidr, '2001:db8::/32', '20010db800000000000000000000000020'],
+  [cidr, '::/0', '00'.repeat(17)],
+  [numericEnum({ a: 1, b: 2 }), 2, '02'],
+  [numericEnum({ a: 1, b: 300 }), 1, '0001'],
   [decimal(2), '0', '80'],
   [decimal(2), '1', '8164'],
   [decimal(2), '-1.00', '7e9b'],
@@ -254,6 +318,25 @@ const refused: readonly (readonly [ScalarCodec<never>, unknown])[] = [
   [uuid, '00112233445566778899aabbccddeeff'],
   [ulid, '8ZZZZZZZZZZZZZZZZZZZZZZZZZ'],
   [ulid, '0000000000000000000000000u'],
+  [ksuid, 'aWgEPTl1tmebfsQzFP4bxwgy80W'],
+  [ksuid, '0ujtsYcgvSTl8PAuAdqWYSMnLO'],
+  [ipv4, '192.0.2.01'],
+  [ipv4, '192.0.2.256'],
+  [ipv4, '192.0.2'],
+  [ipv4, 3221225985],
+  [ipv6, '2001:DB8::1'],
+  [ipv6, '2001:0db8::1'],
+  [ipv6, '2001:db8:0:0::1'],
+  [ipv6, '1:2:3:4:5:6:7::8:9'],
+  [ipv6, '2001:db8::1::2'],
+  [ipv6, '::ffff:c000:201'],
+  [ipv6, 'fe80::1%eth0'],
+  [cidr, '10.0.0.1/8'],
+  [cidr, '10.0.0.0/33'],
+  [cidr, '10.0.0.0'],
+  [cidr, '::ffff:10.0.0.0/104'],
+  [numericEnum({ a: 1 }), 2],
+  [numericEnum({ a: 1 }), 'a'],
   [decimal(2), '1.234'],
   [decimal(2), '1e3'],
   [decimal(2), 1],
@@ -322,4 +405,35 @@ it('grows a writer as needed', () => {
   out.append(new Uint8Array(100).fill(0));
   out.escape(0);
   expect(out.copy().length).toBe(200);
+});
+
+it('gives the addresses of a network as a condition', () => {
+  expect(cidrRange('192.0.2.0/24')).toEqual({ gte: '192.0.2.0', lte: '192.0.2.255' });
+  expect(cidrRange('10.128.0.0/9')).toEqual({ gte: '10.128.0.0', lte: '10.255.255.255' });
+  expect(cidrRange('192.0.2.1/32')).toEqual({ gte: '192.0.2.1', lte: '192.0.2.1' });
+  expect(cidrRange('0.0.0.0/0')).toEqual({ gte: '0.0.0.0', lte: '255.255.255.255' });
+  expect(cidrRange('2001:db8::/33')).toEqual({
+    gte: '2001:db8::',
+    lte: '2001:db8:7fff:ffff:ffff:ffff:ffff:ffff',
+  });
+  for (const wrong of ['10.0.0.1/8', '10.0.0.0', '', 8]) {
+    expect(() => cidrRange(wrong as string)).toThrowError(expect.objectContaining({ code: 'ERR_CODEC' }));
+  }
+});
+
+it('takes enums of TypeScript', () => {
+  const priority: ScalarCodec<Priority> = numericEnum(Priority);
+  expect(priority.decode(priority.encode(Priority.High))).toBe(Priority.High);
+  expectTypeOf(numericEnum({ low: 1, high: 2 })).toEqualTypeOf<ScalarCodec<1 | 2>>();
+  expect(numericEnum(Priority).name).toBe('numericEnum(1,200)');
+  expect(numericEnum({ low: 1 }, { bytes: 2 }).name).toBe('numericEnum(1;2)');
+  expect(() => numericEnum({ low: -1 })).toThrow(/"low" must be a whole number from 0 to 65535/);
+  expect(() => numericEnum({ open: 'open' })).toThrow(/enumeration\(\{ \[Status\.Open\]: 1 \}\)/);
+  expect(() => numericEnum({ a: 300 }, { bytes: 1 })).toThrow(/bytes must be 2, not 1/);
+  enum Status {
+    Open = 'open',
+    Done = 'done',
+  }
+  const status: ScalarCodec<Status> = enumeration({ [Status.Open]: 1, [Status.Done]: 2 });
+  expect(status.decode(status.encode(Status.Done))).toBe(Status.Done);
 });

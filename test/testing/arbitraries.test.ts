@@ -4,6 +4,7 @@ import {
   bigint,
   boolean,
   bytes,
+  cidr,
   date,
   decimal,
   defineEntity,
@@ -18,7 +19,11 @@ import {
   int8,
   int53,
   int64,
+  ipv4,
+  ipv6,
   json,
+  ksuid,
+  numericEnum,
   part,
   reverse,
   reverseTimestamp,
@@ -61,6 +66,11 @@ const Everything = defineEntity({
     unsigned: c.column('d:m', uint64),
     ulid: c.column('d:n', ulid),
     uuid: c.column('d:o', uuid),
+    ksuid: c.column('d:t', ksuid),
+    ipv4: c.column('d:u', ipv4),
+    ipv6: c.column('d:w', ipv6),
+    cidr: c.column('d:x', cidr),
+    level: c.column('d:y', numericEnum({ low: 1, high: 2 })),
     document: c.column('d:p', json()),
     place: c.embedded('d', (p) => ({ city: p.column('city', text) })),
     names: c.columns('m:', { key: text, value: int53 }),
@@ -84,7 +94,7 @@ it('makes entities of every codec that are got as they were put', async () => {
     }),
     { numRuns: 40, examples: [] },
   );
-  expect(properties.size).toBe(23);
+  expect(properties.size).toBe(28);
   await db.close();
 });
 

@@ -7,7 +7,7 @@ export interface Source {
 }
 
 const CONSTANTS: ReadonlySet<string> = new Set(
-  'text bytes boolean int8 int16 int32 int53 int64 uint8 uint16 uint32 uint64 float float32 float64 uuid ulid bigint date counter'.split(
+  'text bytes boolean int8 int16 int32 int53 int64 uint8 uint16 uint32 uint64 float float32 float64 uuid ulid ksuid ipv4 ipv6 cidr bigint date counter'.split(
     ' ',
   ),
 );
@@ -30,6 +30,8 @@ export function codecSource(name: string): Source | undefined {
     }
     case 'enumeration':
       return called('enumeration', enumerationOptions(options));
+    case 'numericEnum':
+      return called('numericEnum', numericEnumOptions(options));
     case 'desc': {
       const inner = codecSource(options);
       return inner && { text: `desc(${inner.text})`, uses: ['desc', ...inner.uses] };
@@ -49,6 +51,14 @@ function enumerationOptions(options: string): string | undefined {
   if (list === undefined) return undefined;
   const ids = [...list.matchAll(/("(?:[^"\\]|\\.)*")=(\d+)/gsu)].map(([, name, id]) => `${name}: ${id}`);
   return `{ ${ids.join(', ')} }${bytes === undefined ? '' : `, { bytes: ${bytes} }`}`;
+}
+
+/** Parses `1,2,300;2`: the names of an enumeration of numbers are not stored. */
+function numericEnumOptions(options: string): string | undefined {
+  const [, list, bytes] = /^(\d+(?:,\d+)*)(?:;(\d))?$/.exec(options) ?? [];
+  if (list === undefined) return undefined;
+  const members = list.split(',').map((number) => `Member${number}: ${number}`);
+  return `{ ${members.join(', ')} }${bytes === undefined ? '' : `, { bytes: ${bytes} }`}`;
 }
 
 /** Translates the signature of a key in a stamp into TypeScript. */

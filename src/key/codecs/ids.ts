@@ -114,6 +114,45 @@ class UlidCodec extends BaseCodec<string> {
 /** A ULID, a string in code: 16 bytes in the order of the strings, and so in the order of time. */
 export const ulid: ScalarCodec<string> = new UlidCodec();
 
+const BASE_62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const KSUID_BYTES = 20;
+const KSUID_DIGITS = 27;
+
+class KsuidCodec extends BaseCodec<string> {
+  readonly name = 'ksuid';
+  readonly fixedLength = KSUID_BYTES;
+
+  write(value: string, out: KeyWriter): void {
+    const number = typeof value === 'string' && /^[0-9A-Za-z]{27}$/.test(value) ? numberOf(value) : undefined;
+    if (number === undefined || number >> BigInt(8 * KSUID_BYTES) !== 0n) {
+      throw badValue(this.name, value, '27 digits of base 62 (0-9, A-Z, a-z) of a number of 20 bytes');
+    }
+    out.ensure(KSUID_BYTES);
+    for (let i = KSUID_BYTES - 1, rest = number; i >= 0; i--, rest >>= 8n) {
+      out.buffer[out.length + i] = Number(rest & 0xffn);
+    }
+    out.length += KSUID_BYTES;
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): string {
+    if (end - start !== KSUID_BYTES) throw wrongLength(this, bytes, start, end);
+    let number = 0n;
+    for (let i = start; i < end; i++) number = (number << 8n) | BigInt(bytes[i]!);
+    let text = '';
+    for (let i = 0; i < KSUID_DIGITS; i++, number /= 62n) text = BASE_62[Number(number % 62n)]! + text;
+    return text;
+  }
+}
+
+function numberOf(digits: string): bigint {
+  let number = 0n;
+  for (const digit of digits) number = number * 62n + BigInt(BASE_62.indexOf(digit));
+  return number;
+}
+
+/** A KSUID, a string in code: 20 bytes in the order of the strings, and so in the order of time, to the second. */
+export const ksuid: ScalarCodec<string> = new KsuidCodec();
+
 class EnumerationCodec<Name extends string> extends BaseCodec<Name> {
   readonly name: string;
   private readonly names: ReadonlyMap<number, Name>;
@@ -144,6 +183,70 @@ class EnumerationCodec<Name extends string> extends BaseCodec<Name> {
       throw badBytes('enumeration', bytes, start, end, `its id is ${id}, which has no name`);
     return name;
   }
+}
+
+class NumericEnumCodec<Value extends number> extends BaseCodec<Value> {
+  readonly name: string;
+
+  constructor(
+    readonly fixedLength: 1 | 2,
+    private readonly values: ReadonlySet<number>,
+  ) {
+    super();
+    const list = [...values].sort((a, b) => a - b);
+    this.name = `numericEnum(${list.join(',')}${fixedLength === 1 ? '' : `;${fixedLength}`})`;
+  }
+
+  write(value: Value, out: KeyWriter): void {
+    if (!this.values.has(value))
+      throw badValue('numericEnum', value, `one of ${[...this.values].join(', ')}`);
+    out.ensure(this.fixedLength);
+    putInteger(out.buffer, out.length, this.fixedLength, value);
+    out.length += this.fixedLength;
+  }
+
+  read(bytes: Uint8Array, start: number, end: number): Value {
+    if (end - start !== this.fixedLength) throw wrongLength(this, bytes, start, end);
+    const value = getInteger(bytes, start, this.fixedLength);
+    if (!this.values.has(value)) throw badBytes('numericEnum', bytes, start, end, `no member is ${value}`);
+    return value as Value;
+  }
+}
+
+/**
+ * A member of a TypeScript enum of numbers, or of a `const` object whose values are numbers, which is stored as that number:
+ * `numericEnum(Priority)`. Members may be added and renamed; a number that is stored must not change its meaning. It takes one
+ * byte, or two where a member is above 255; `bytes: 2` says so from the beginning. For an enum of texts use
+ * `enumeration({ [Status.Open]: 1 })`.
+ * @throws SchemaError on members that are not whole numbers from 0 to 65535.
+ */
+export function numericEnum<const E extends Readonly<Record<string, number | string>>>(
+  members: E,
+  options: { readonly bytes?: 1 | 2 } = {},
+): ScalarCodec<Extract<E[keyof E], number>> {
+  if (!isRecord(members) || !isRecord(options)) {
+    throw new SchemaError(`numericEnum() takes an enum of numbers, not ${describe(members)}.`);
+  }
+  // TypeScript adds the names under their numbers: { Low: 1, 1: 'Low' }.
+  const named = Object.entries(members).filter(([name]) => !/^(?:0|[1-9][0-9]*)$/.test(name));
+  if (named.length === 0) throw new SchemaError('numericEnum(): it needs at least one member.');
+  for (const [name, value] of named) {
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < 0 || value > 0xffff) {
+      throw new SchemaError(
+        `numericEnum(): the member "${name}" must be a whole number from 0 to 65535, not ${describe(value)}. ` +
+          'For an enum of texts use enumeration({ [Status.Open]: 1 }).',
+      );
+    }
+  }
+  const values = new Set(named.map(([, value]) => value as number));
+  const least = Math.max(...values) > 0xff ? 2 : 1;
+  const size: unknown = options['bytes'] ?? least;
+  if (size !== 2 && size !== least) {
+    throw new SchemaError(
+      `numericEnum(): bytes must be ${least === 1 ? '1 or 2' : '2'}, not ${describe(size)}.`,
+    );
+  }
+  return new NumericEnumCodec<Extract<E[keyof E], number>>(size === 2 ? 2 : 1, values);
 }
 
 /**

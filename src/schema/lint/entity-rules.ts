@@ -9,11 +9,11 @@ const LONG_QUALIFIER = 16;
 /** Bytes from which a row key is long: every cell repeats it. */
 const LONG_KEY = 100;
 /** Codecs whose values usually rise with the time of writing. */
-const TIMES = /^(desc\()?(date|ulid|reverseTimestamp|timestamp)\b/;
+const TIMES = /^(desc\()?(date|ulid|ksuid|reverseTimestamp|timestamp)\b/;
 /** Codecs whose values are often consecutive numbers. */
 const COUNTERS = /^(desc\()?(u?int(16|32|53|64)|textNumber|bigint)\b/;
 /** Codecs with few values. */
-const FEW_VALUES = /^(boolean|u?int8|enumeration)\b/;
+const FEW_VALUES = /^(boolean|u?int8|enumeration|numericEnum)\b/;
 /** Elements that spread the keys behind them. */
 const SPREADING = /^(salt|hash|bucket)\b/;
 const TIME_BUCKET = /^(desc\()?timeBucket\b/;
