@@ -97,7 +97,7 @@ class Everything {
 }
 
 const entities = [Team, Plain, Indexed, Unique, Counted, Copying, Watched, Everything];
-/** Rows of each kind: the fewest round trips count, since a busy machine may tear one in two. */
+/** Rows of each kind. The first learns what the next assume, so the fewest round trips count. */
 const ROWS = 4;
 
 /** Round trips of an insert, and of an update that changes every part of the row. docs/indexes-costs.md has the table. */

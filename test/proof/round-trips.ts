@@ -1,20 +1,38 @@
 /**
- * Counts the requests that a write sends one after the other. Requests are kept back until the program sends no more, then all are
- * answered: each such round is one round trip, however many requests go side by side in it.
+ * Has the requests of a program go in rounds: they are kept back until the program sends no more and the server has answered all of
+ * the round before, then go out together. A round is one round trip, however many requests go side by side in it. How many requests
+ * share a call is then certain on any machine.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine, Table } from '../../src/table/index.js';
 
-const REQUESTS = ['get', 'getAll', 'put', 'delete', 'batch', 'checkAndMutate', 'mutateRow', 'increment'];
-/** Milliseconds without a request after which those that wait are answered: the pauses of a write are shorter. */
+const REQUESTS = [
+  'get',
+  'getAll',
+  'exists',
+  'put',
+  'putAll',
+  'delete',
+  'batch',
+  'checkAndMutate',
+  'mutateRow',
+  'increment',
+  'append',
+];
+/**
+ * Turns of the event loop with a timer of a millisecond, without a request, after which those that wait go out. Not a time: the
+ * program's own pauses are timers of the same loop, and end before so many turns however slow the machine is.
+ */
 const QUIET = 12;
 
 export class RoundTrips {
   readonly engine: Engine;
   private waiting: (() => void)[] = [];
   private isCounting = false;
-  private latest = 0;
+  /** Requests that went out and are not answered. */
+  private unanswered = 0;
+  private turns = 0;
 
   constructor(engine: Engine) {
     this.engine = new Proxy(engine, {
@@ -34,10 +52,7 @@ export class RoundTrips {
         if (name === 'scan')
           return (...given: unknown[]) => this.scanner(value.apply(target, given) as object);
         if (!REQUESTS.includes(String(name))) return value.bind(target);
-        return async (...given: unknown[]) => {
-          await this.turn();
-          return value.apply(target, given) as unknown;
-        };
+        return (...given: unknown[]) => this.send(() => value.apply(target, given) as unknown);
       },
     });
   }
@@ -50,38 +65,76 @@ export class RoundTrips {
         const value: unknown = Reflect.get(target, name);
         if (typeof value !== 'function') return value;
         if (name !== 'next' && name !== 'nextBatch') return value.bind(target);
-        return async (...given: unknown[]) => {
-          if (isFirst) await this.turn();
+        return (...given: unknown[]) => {
+          const next = (): unknown => value.apply(target, given) as unknown;
+          if (!isFirst) return next();
           isFirst = false;
-          return value.apply(target, given) as unknown;
+          return this.send(next);
         };
       },
     });
   }
 
-  private async turn(): Promise<void> {
-    if (!this.isCounting) return;
-    this.latest = performance.now();
-    await new Promise<void>((resolve) => this.waiting.push(resolve));
+  private async send(request: () => unknown): Promise<unknown> {
+    if (this.isCounting) {
+      this.turns = 0;
+      await new Promise<void>((resolve) => this.waiting.push(resolve));
+    }
+    this.unanswered++;
+    try {
+      return await request();
+    } finally {
+      this.unanswered--;
+      this.turns = 0;
+    }
   }
 
-  /** The round trips of a write; of those that it is made of when a busy machine has torn one of them in two, more. */
+  /** The round trips until a write is answered. What follows the answer is not counted. */
   async count(write: () => Promise<unknown>): Promise<number> {
-    this.isCounting = true;
+    const ended = this.begin(write);
     let rounds = 0;
-    let isDone = false;
-    const written = write().finally(() => {
-      isDone = true;
-    });
-    while (!isDone) {
-      await sleep(1);
-      if (this.waiting.length === 0 || performance.now() - this.latest < QUIET) continue;
-      rounds++;
-      for (const answer of this.waiting.splice(0)) answer();
+    for (;;) {
+      await this.rest(() => ended.isEnded);
+      if (ended.isEnded) break;
+      if (this.release()) rounds++;
     }
     this.isCounting = false;
-    for (const answer of this.waiting.splice(0)) answer();
-    await written;
+    this.release();
+    await ended.work;
     return rounds;
+  }
+
+  /** Runs `work`, and all that follows it, in rounds. */
+  async run(work: () => Promise<unknown>): Promise<void> {
+    const ended = this.begin(work);
+    do await this.rest();
+    while (this.release() || !ended.isEnded);
+    this.isCounting = false;
+    await ended.work;
+  }
+
+  private begin(run: () => Promise<unknown>): { isEnded: boolean; readonly work: Promise<unknown> } {
+    const state = { isEnded: false, work: Promise.resolve<unknown>(undefined) };
+    this.isCounting = true;
+    state.work = run().finally(() => {
+      state.isEnded = true;
+    });
+    state.work.catch(() => undefined);
+    return state;
+  }
+
+  /** Resolves when the program sends no more requests and has all answers, or at once when `isOver`. */
+  private async rest(isOver = (): boolean => false): Promise<void> {
+    for (this.turns = 0; this.turns < QUIET && !isOver(); ) {
+      await sleep(1);
+      if (this.unanswered === 0) this.turns++;
+    }
+  }
+
+  /** Lets the waiting requests out. @returns whether there were any. */
+  private release(): boolean {
+    const round = this.waiting.splice(0);
+    for (const go of round) go();
+    return round.length > 0;
   }
 }
