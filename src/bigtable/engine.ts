@@ -1,7 +1,6 @@
 import { ClosedError } from '../errors.js';
 import type { Capabilities, Engine } from '../table/engine.js';
-import { ObservedTable } from '../table/observed-table.js';
-import { type WriteObserver, WriteObservers } from '../table/observer.js';
+import { ObservedTable, type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
 import { BigtableAdmin } from './bigtable-admin.js';
 import { BigtableTable } from './bigtable-table.js';

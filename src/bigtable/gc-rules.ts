@@ -1,5 +1,5 @@
 import { type FamilyDescriptor, FOREVER } from '../table/descriptor.js';
-import { ALL_VERSIONS } from '../table/query.js';
+import { ALL_VERSIONS } from '../table/get-and-scan.js';
 
 /** VERSIONS, MIN_VERSIONS and TTL of a family as a rule of garbage collection, and back. */
 

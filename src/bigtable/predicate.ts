@@ -1,6 +1,6 @@
 import { FOREVER } from '../table/descriptor.js';
 import { type CompareOperator, comparators } from '../table/filter/filters.js';
-import { ALL_VERSIONS, TimeRange } from '../table/query.js';
+import { ALL_VERSIONS, TimeRange } from '../table/get-and-scan.js';
 import type { CheckCondition } from '../table/row-mutations.js';
 import type { KnownTable } from './descriptors.js';
 import { MAX_FILTER } from './names.js';

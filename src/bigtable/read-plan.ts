@@ -1,13 +1,12 @@
 import { equalBytes } from '../bytes/index.js';
 import { UnsupportedError } from '../errors.js';
 import type { FilterEvaluator } from '../store/filter/index.js';
-import { KnownColumns } from '../store/scan/plain-row.js';
+import { KnownColumns } from '../store/scan/newest-put.js';
 import { RegionScanner } from '../store/scan/region-scanner.js';
 import type { FamilySource, ScanContext } from '../store/scan/store-read.js';
 import type { Cell } from '../table/checks.js';
 import { type FamilyDescriptor, FOREVER } from '../table/descriptor.js';
-import { type Get, isGet, type Scan } from '../table/get-and-scan.js';
-import { ALL_VERSIONS } from '../table/query.js';
+import { ALL_VERSIONS, type Get, isGet, type Scan } from '../table/get-and-scan.js';
 import { Result } from '../table/result.js';
 import { ListCursor } from './cell-cursor.js';
 import { type KnownTable, noSuchFamily } from './descriptors.js';

@@ -1,6 +1,6 @@
 import { prefixEnd } from '../bytes/index.js';
 import { LATEST_TIMESTAMP } from '../table/checks.js';
-import type { TimeRange } from '../table/query.js';
+import type { TimeRange } from '../table/get-and-scan.js';
 
 /**
  * The subset of the messages of `google.bigtable.v2` that is used, in the form of Google's client. 64-bit numbers are

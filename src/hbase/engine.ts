@@ -1,8 +1,7 @@
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { ClosedError } from '../errors.js';
 import type { BulkLoadOptions, BulkLoadResult, Capabilities, CellStream, Engine } from '../table/engine.js';
-import { ObservedTable } from '../table/observed-table.js';
-import { type WriteObserver, WriteObservers } from '../table/observer.js';
+import { ObservedTable, type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
 import { HFileLoad } from './bulk/hfile-load.js';

@@ -17,14 +17,12 @@ import {
 } from '../table/index.js';
 import { wasReplaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
+import type { Interruptible } from './environment.js';
 import type { WrittenFile } from './file/file-meta.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
 import type { CompleteFile } from './ledger/file-ledger.js';
-import type { Interruptible } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
-import type { FamilyStore } from './region/family-store.js';
-import { type Region, regionOf } from './region/region.js';
-import { fileEntry } from './region/store-file.js';
+import { type FamilyStore, fileEntry, type Region, regionOf } from './region/region.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 

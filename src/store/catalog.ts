@@ -5,15 +5,18 @@ import { prepareCodecs } from '../compression/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { type NamespaceProperties, parseTableName, type TableDescriptor } from '../table/index.js';
 import type { MaintenanceLocks } from './background/maintenance-locks.js';
-import type { StoreEnvironment } from './environment.js';
+import { type Lifecycle, SerialQueue, type StoreEnvironment } from './environment.js';
 import type { Journal } from './ledger/journal.js';
-import { type Lifecycle, SerialQueue } from './lifecycle.js';
 import type { Edit } from './manifest/index.js';
 import type { ChunkPool } from './memstore/arena.js';
-import { FamilyStore } from './region/family-store.js';
-import { Region } from './region/region.js';
-import { noSuchNamespace, SNAPSHOTS, type StoredNamespaces, StoredTables } from './stored-tables.js';
-import { TableState } from './table-state.js';
+import { FamilyStore, Region } from './region/region.js';
+import {
+  noSuchNamespace,
+  SNAPSHOTS,
+  type StoredNamespaces,
+  StoredTables,
+  TableState,
+} from './table-state.js';
 import type { WriteThrottle } from './write-throttle.js';
 
 /** The parts of the store that changes of tables use. */

@@ -1,5 +1,6 @@
 /** Namespaces, tables and regions of an embedded store. */
 
+import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkRow, describe, isRecord } from '../table/checks.js';
 import {
@@ -10,16 +11,104 @@ import {
   DEFAULT_NAMESPACE,
   type NamespaceProperties,
   parseTableName,
+  type RegionInfo,
   type TableDescriptor,
 } from '../table/index.js';
 import { disabledTable, tableExists } from './catalog.js';
-import { namespaced, ReadAdmin, regionName } from './read-admin.js';
-import type { FamilyStore } from './region/family-store.js';
-import { type Region, regionOf } from './region/region.js';
-import { Snapshots } from './snapshots.js';
+import { type FamilyStore, type Region, regionOf } from './region/region.js';
+import { listSnapshots, Snapshots, type TableSnapshot } from './snapshots.js';
 import type { StoreCore } from './store-core.js';
-import { disabledError, noSuchNamespace } from './stored-tables.js';
-import type { TableState } from './table-state.js';
+import {
+  disabledError,
+  noSuchNamespace,
+  type OpenCheck,
+  type StoredTables,
+  type TableState,
+} from './table-state.js';
+
+/** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
+
+/** The parts of a store that it uses. */
+export interface AdminCore {
+  readonly catalog: StoredTables;
+  readonly lifecycle: OpenCheck;
+}
+
+export class ReadAdmin<Core extends AdminCore = AdminCore> {
+  constructor(protected readonly core: Core) {}
+
+  /** Sorted by name. */
+  async listSnapshots(): Promise<TableSnapshot[]> {
+    this.core.lifecycle.checkOpen();
+    return listSnapshots(this.core.catalog.tables());
+  }
+
+  async getNamespace(namespace: string): Promise<NamespaceProperties> {
+    parseTableName(namespaced(namespace));
+    this.core.lifecycle.checkOpen();
+    return this.core.catalog.namespaceProperties(namespace);
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    return this.core.catalog.namespaces();
+  }
+
+  async isTableEnabled(name: string): Promise<boolean> {
+    return this.stateOf(name).enabled;
+  }
+
+  async tableExists(name: string): Promise<boolean> {
+    this.core.lifecycle.checkOpen();
+    return this.core.catalog.find(canonicalTableName(name)) !== undefined;
+  }
+
+  async getDescriptor(name: string): Promise<TableDescriptor> {
+    return this.stateOf(name).descriptor;
+  }
+
+  async getDescriptors(names: readonly string[]): Promise<TableDescriptor[]> {
+    this.core.lifecycle.checkOpen();
+    const found = [...new Set(names)].map((name) => this.core.catalog.find(canonicalTableName(name)));
+    return found.flatMap((table) => (table === undefined ? [] : [table.descriptor]));
+  }
+
+  async listTables(): Promise<TableDescriptor[]> {
+    this.core.lifecycle.checkOpen();
+    return this.core.catalog.tableNames().map((name) => this.stateOf(name).descriptor);
+  }
+
+  async getRegions(table: string): Promise<RegionInfo[]> {
+    const state = this.stateOf(table);
+    return state.regions.map((region) => ({
+      table: state.name,
+      startKey: region.startKey,
+      endKey: region.endKey,
+      name: regionName(state, region),
+      server: 'embedded',
+      readRequests: region.readRequests,
+      writeRequests: region.writeRequests,
+      storeFiles: region.stores.reduce((sum, store) => sum + store.version.files.length, 0),
+      storeFileSize: region.fileBytes,
+      memstoreSize: region.memstoreBytes,
+    }));
+  }
+
+  protected stateOf(name: string): TableState {
+    this.core.lifecycle.checkOpen();
+    return this.core.catalog.get(canonicalTableName(name));
+  }
+}
+
+/** The name of a region in `getRegions` and `mergeRegions`. */
+export function regionName({ name }: TableState, { startKey, id }: Region): string {
+  return `${name},${toStringBinary(startKey)},${id}`;
+}
+
+/** The name of some table in the namespace, for checks. @throws InvalidArgumentError unless it is a string. */
+export function namespaced(namespace: string): string {
+  if (typeof namespace === 'string') return `${namespace}:t`;
+  throw new InvalidArgumentError(`A namespace is a string, not ${describe(namespace)}.`);
+}
 
 /** HBase's system namespace: it cannot be created or deleted. */
 const SYSTEM_NAMESPACE = 'hbase';

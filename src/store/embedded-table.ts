@@ -22,7 +22,7 @@ import {
   type SyncTable,
   type TableChange,
 } from '../table/index.js';
-import { checkAction, checkChange, checkCheck, checkEach } from '../table/observed-table.js';
+import { checkAction, checkChange, checkCheck, checkEach } from '../table/observer.js';
 import { ownCopy } from './commit/preparation.js';
 import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';

@@ -21,7 +21,7 @@ import { openStore } from './recovery.js';
 import { type VerifyReport, verifyStore } from './repair/verify.js';
 import { type StoreStats, storeStats } from './stats.js';
 import type { StoreCore } from './store-core.js';
-import { runTransaction } from './transaction/run-transaction.js';
+import { runTransaction } from './transaction/transaction-table.js';
 
 const CAPABILITIES: Capabilities = Object.freeze({
   atomicBatch: true,

@@ -8,8 +8,7 @@ import {
 } from './commit/write-record.js';
 import { joinPath, walFileName } from './fs/index.js';
 import type { Memstore } from './memstore/memstore.js';
-import type { FamilyStore } from './region/family-store.js';
-import { regionOf } from './region/region.js';
+import { type FamilyStore, regionOf } from './region/region.js';
 import type { TableState } from './table-state.js';
 import type { WalRecord } from './wal/index.js';
 

@@ -1,8 +1,7 @@
 import type { Maintenance } from './background/maintenance.js';
 import type { Catalog } from './catalog.js';
 import type { StoreEnvironment } from './environment.js';
-import type { FamilyStore } from './region/family-store.js';
-import type { Region } from './region/region.js';
+import type { FamilyStore, Region } from './region/region.js';
 import type { TableState } from './table-state.js';
 import type { WriteThrottleActions } from './write-throttle.js';
 

@@ -9,8 +9,7 @@ import { describe } from '../table/checks.js';
 import { canonicalTableName, type TableDescriptor, tableDescriptor } from '../table/index.js';
 import { disabledTable } from './catalog.js';
 import type { StoreCore } from './store-core.js';
-import { SNAPSHOTS } from './stored-tables.js';
-import type { TableState } from './table-state.js';
+import { SNAPSHOTS, type TableState } from './table-state.js';
 
 /** A snapshot, as `listSnapshots` returns it. */
 export interface TableSnapshot {

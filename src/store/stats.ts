@@ -1,6 +1,6 @@
 /** Statistics of a store by table, region and family. */
 
-import type { BlockCache, BlockCacheStats } from './cache/index.js';
+import type { BlockCache, BlockCacheStats } from './cache.js';
 import type { RowClock } from './commit/row-clock.js';
 import type { VersionState } from './manifest/index.js';
 import type { Region } from './region/region.js';

@@ -7,8 +7,7 @@
  */
 
 import { RowanError, throwIfAborted } from '../errors.js';
-import type { FamilyStore } from './region/family-store.js';
-import type { Region } from './region/region.js';
+import type { FamilyStore, Region } from './region/region.js';
 
 /** What the throttle asks of the store. */
 export interface WriteThrottleActions {

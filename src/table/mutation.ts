@@ -11,7 +11,7 @@ import {
   describe,
   LATEST_TIMESTAMP,
 } from './checks.js';
-import { TimeRange } from './query.js';
+import { TimeRange } from './get-and-scan.js';
 
 /** A bare label, or a quoted one, which may contain anything, with `\"` and `\\` as escapes. */
 const LABEL = /[\w.:/-]+|"(?!\s*")(?:[^"\\]|\\["\\])+"/y;

@@ -2,8 +2,8 @@ import { type BytesLike, equalBytes, toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
 import { brand, checkBytes, checkFamily, checkRow, describe, requestOf } from './checks.js';
 import { type CompareOperator, checkFilter, type Filter } from './filter/filters.js';
+import { TimeRange } from './get-and-scan.js';
 import type { RowMutation } from './mutation.js';
-import { TimeRange } from './query.js';
 import type { Result } from './result.js';
 
 /** Several changes of one row that take effect together (HBase `RowMutations`, R76). */

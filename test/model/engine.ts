@@ -23,7 +23,7 @@ import {
   type WriteObserver,
   WriteObservers,
 } from '../../src/table/index.js';
-import { ObservedTable } from '../../src/table/observed-table.js';
+import { ObservedTable } from '../../src/table/observer.js';
 import { ModelTable, type Surroundings } from './store.js';
 import { apply, checkAndMutate } from './write.js';
 

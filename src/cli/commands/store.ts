@@ -3,7 +3,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
-import { BlockCache, CachedFile, FileHandleCache } from '../../store/cache/index.js';
+import { BlockCache, CachedFile, FileHandleCache } from '../../store/cache.js';
 import { readWriteRecord } from '../../store/commit/write-record.js';
 import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';

@@ -2,8 +2,7 @@
 
 import { LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Filter } from '../../table/filter/filters.js';
-import type { Get, Scan } from '../../table/get-and-scan.js';
-import type { Query, TimeRange } from '../../table/query.js';
+import type { Get, Query, Scan, TimeRange } from '../../table/get-and-scan.js';
 import { encodeFilter } from './filter-codec.js';
 import { Authorizations, VISIBILITY } from './messages-security.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';

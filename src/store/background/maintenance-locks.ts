@@ -1,6 +1,6 @@
 /** Locks of families: at most one flush and one compaction of a family at a time, and none while its region is being changed. */
 
-import type { FamilyStore } from '../region/family-store.js';
+import type { FamilyStore } from '../region/region.js';
 
 export class MaintenanceLocks {
   private readonly flushes = new Map<FamilyStore, Promise<void>>();

@@ -15,13 +15,11 @@ import {
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
-import type { BegunWrite, CommitHealth, SettledDurability } from './commit-queue.js';
-import { applyToMemstore } from './deferred-puts.js';
-import { Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
+import { type BegunWrite, type CommitHealth, type SettledDurability, WrittenCells } from './commit-queue.js';
+import { applyToMemstore, Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
 import { checkRow } from './row-operations.js';
 import { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
-import { WrittenCells } from './written-cells.js';
 
 /** The changes that share a log record must not depend on each other. */
 

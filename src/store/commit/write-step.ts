@@ -17,9 +17,11 @@ import {
   type WriteObservers,
 } from '../../table/index.js';
 import type { TableState } from '../table-state.js';
-import type { BegunWrite, CommitQueue, SettledDurability } from './commit-queue.js';
-import { applyBatchToMemstore, applyToMemstore, DeferredPuts } from './deferred-puts.js';
+import { type BegunWrite, type CommitQueue, type SettledDurability, WrittenCells } from './commit-queue.js';
 import {
+  applyBatchToMemstore,
+  applyToMemstore,
+  DeferredPuts,
   type Preparation,
   type PreparationCore,
   type PreparedRow,
@@ -27,7 +29,6 @@ import {
   strictest,
 } from './preparation.js';
 import type { RowReader } from './row-operations.js';
-import { WrittenCells } from './written-cells.js';
 
 /** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
 

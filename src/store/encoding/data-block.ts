@@ -1,6 +1,6 @@
 import { compareSlices } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { CacheEntry } from '../cache/block-cache.js';
+import { CacheEntry } from '../cache.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';
 import { PrefixIndex, RowHashIndex } from './row-lookup.js';
 

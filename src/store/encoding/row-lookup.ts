@@ -1,5 +1,5 @@
+import { hashRow, lane1 } from '../../bytes/bytes.js';
 import type { SeekKey } from '../cursor.js';
-import { hashRow, lane1 } from './row-hash.js';
 
 /** The most positions of a row that a number covers. */
 export const MAX_POSITIONS = 16;

@@ -1,6 +1,6 @@
 import { crc32 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import type { CachedFile } from '../cache/file-handle-cache.js';
+import type { CachedFile } from '../cache.js';
 
 /** The constants of sorted files. FROZEN: see docs/formats.md. */
 

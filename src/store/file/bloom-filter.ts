@@ -1,6 +1,6 @@
-import { CacheEntry } from '../cache/block-cache.js';
+import { hashBytes, hashRow, lane1, lane2 } from '../../bytes/bytes.js';
+import { CacheEntry } from '../cache.js';
 import { SeekKey } from '../cursor.js';
-import { hashBytes, hashRow, lane1, lane2 } from '../encoding/row-hash.js';
 
 /**
  * Blocked bloom filters: all bits of a key are in one line of 64 bytes, so that a look-up costs one cache miss. A chunk holds up to

@@ -1,18 +1,30 @@
+import { crc32 } from '../../bytes/index.js';
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../../compression/index.js';
 import { CorruptionError } from '../../errors.js';
-import type { BlockCache, CachePriority, CacheSlots } from '../cache/block-cache.js';
-import type { CachedFile } from '../cache/file-handle-cache.js';
-import { badBlockOf, type DataBlock, ENCODING_IDS, parseBlock } from '../encoding/index.js';
+import { type BlockCache, type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
+import type { SeekKey } from '../cursor.js';
+import {
+  badBlockOf,
+  type DataBlock,
+  ENCODING_IDS,
+  parseBlock,
+  parsePart,
+  partMemoryBytes,
+} from '../encoding/index.js';
 import {
   BLOCK_HEADER_BYTES,
   BlockType,
+  checksumSeed,
   corruption,
   type FramedBlock,
   newBytes,
   readBlock,
+  readPlainBlock,
 } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import type { FileMeta } from './file-meta.js';
+import type { BlockPlace } from './footer.js';
+import { GROUP_BLOCKS, PartGroup, PartGroupPlaces } from './part-index.js';
 
 /** A buffer into which a cursor reads one block after another. */
 export class ReadBuffer {
@@ -125,5 +137,174 @@ export class DataBlockSource {
       return parseBlock(this.meta.encoding, framed.bytes, BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES + length);
     const copy = framed.bytes.slice(BLOCK_HEADER_BYTES, BLOCK_HEADER_BYTES + length);
     return parseBlock(this.meta.encoding, copy, 0, length);
+  }
+}
+
+/** Buffers of parts are allocated in multiples of this, so that they can be reused for other parts. */
+const MEMORY_UNIT = 128;
+
+/** A position at a part of a data block. */
+export class PartPosition {
+  group: PartGroup | null = null;
+  /** The number of the group, and of the part in it. */
+  groupNumber = 0;
+  part = 0;
+  /** The offset of the block's payload in the file. */
+  payloadAt = 0;
+  /** The numbers of the block's first part, and of the one after its last. */
+  private first = 0;
+  private end = 0;
+
+  /** Moves to the part of block `block`, which begins at `blockOffset`, that contains `target`; without a target to the first. */
+  locate(source: PartSource, block: number, blockOffset: number, target: SeekKey | null): void {
+    const groupNumber = Math.floor(block / GROUP_BLOCKS);
+    const inGroup = block - groupNumber * GROUP_BLOCKS;
+    const group = source.group(groupNumber);
+    this.group = group;
+    this.groupNumber = groupNumber;
+    this.payloadAt = blockOffset + BLOCK_HEADER_BYTES;
+    this.first = group.firstOf(inGroup);
+    this.end = group.endOf(inGroup);
+    this.part = target === null ? this.first : group.find(inGroup, target);
+  }
+
+  /** The start of the part in the payload. */
+  get start(): number {
+    return this.part === this.first ? 0 : this.group!.end(this.part - 1);
+  }
+
+  /** The number of parts of the block after this one. */
+  get left(): number {
+    return this.end - 1 - this.part;
+  }
+
+  clear(): void {
+    this.group = null;
+  }
+}
+
+/** The parts of one file's data blocks: from the cache, or read and verified. */
+export class PartSource {
+  private readonly groups: CacheSlots<PartGroup>;
+  /** For each group that was read. */
+  private readonly slots: (CacheSlots<DataBlock> | undefined)[];
+  private places: PartGroupPlaces | undefined;
+
+  constructor(
+    private readonly file: CachedFile,
+    private readonly meta: FileMeta,
+    readonly indexPlace: BlockPlace,
+    private readonly cache: BlockCache,
+    private readonly policy: { readonly keep: boolean; readonly priority: CachePriority },
+  ) {
+    const groups = PartGroupPlaces.groupsOf(meta.dataBlocks);
+    this.groups = new CacheSlots(groups);
+    this.slots = new Array<CacheSlots<DataBlock> | undefined>(groups).fill(undefined);
+  }
+
+  /** The positions of all groups. */
+  get groupPlaces(): PartGroupPlaces {
+    this.places ??= this.readPlaces();
+    return this.places;
+  }
+
+  group(number: number): PartGroup {
+    const cached = this.groups.entries[number]!;
+    if (cached !== null) {
+      cached.touched = 1;
+      return cached;
+    }
+    const { groupPlaces, file, meta } = this;
+    const offset = groupPlaces.offsets[number]!;
+    const length = groupPlaces.lengths[number]!;
+    const payload = readPlainBlock(file, meta.fileNo, offset, length, BlockType.PartGroup);
+    const group = this.decode(offset, () => new PartGroup(payload));
+    const blocks = Math.min(GROUP_BLOCKS, meta.dataBlocks - number * GROUP_BLOCKS);
+    const slots = this.slots[number];
+    if (group.blocks !== blocks || (slots !== undefined && slots.entries.length !== group.count))
+      throw corruption(file.path, offset, `a group has the parts of ${group.blocks} blocks`);
+    this.slots[number] = slots ?? new CacheSlots(group.count);
+    this.cache.insert(this.groups, number, group, CachePriority.Memory);
+    return group;
+  }
+
+  /** The part, as a block, if it is in the cache; null otherwise. */
+  cached({ groupNumber, part }: PartPosition): DataBlock | null {
+    const block = this.slots[groupNumber]!.entries[part]!;
+    if (block === null) return null;
+    block.touched = 1;
+    this.cache.hits++;
+    return block;
+  }
+
+  /** The part, as a block. */
+  part(position: PartPosition, keep: boolean): DataBlock {
+    const cached = this.cached(position);
+    if (cached !== null) return cached;
+    const block = this.load(position, 1);
+    if (keep && this.policy.keep)
+      this.cache.insert(this.slots[position.groupNumber]!, position.part, block, this.policy.priority);
+    return block;
+  }
+
+  /** The part and those after it, `count` in all, as one block, which belongs to the caller and is not cached. */
+  run(position: PartPosition, count: number): DataBlock {
+    return this.load(position, count);
+  }
+
+  /** Removes its entries from the cache. */
+  close(): void {
+    this.cache.invalidate(this.groups as unknown as CacheSlots<CacheEntry>);
+    for (const slots of this.slots)
+      if (slots !== undefined) this.cache.invalidate(slots as unknown as CacheSlots<CacheEntry>);
+  }
+
+  private load(position: PartPosition, count: number): DataBlock {
+    const { file, meta, cache } = this;
+    const { part, payloadAt, start } = position;
+    const group = position.group!;
+    const length = group.end(part + count - 1) - start;
+    const offset = payloadAt + start;
+    let cells = 0;
+    for (let i = part; i < part + count; i++) cells += group.cells(i);
+    if (offset + length > file.size || cells > length)
+      throw corruption(file.path, offset, `a part of ${length} bytes does not fit there`);
+    cache.misses++;
+    const needed = partMemoryBytes(meta.encoding, length, cells);
+    const memory = cache.takeMemory(needed) ?? newBytes(Math.ceil(needed / MEMORY_UNIT) * MEMORY_UNIT);
+    if (file.read(memory, 0, length, offset) !== length)
+      throw corruption(file.path, offset, 'the file ends too early');
+    let from = 0;
+    for (let i = part; i < part + count; i++) {
+      const end = group.end(i) - start;
+      if (crc32(memory, from, end - from, checksumSeed(meta.fileNo, offset + from)) !== group.crc(i))
+        throw corruption(file.path, offset + from, 'the checksum of a part of a block does not match');
+      from = end;
+    }
+    try {
+      const block = parsePart(meta.encoding, memory, length, cells);
+      block.memory = memory;
+      block.path = file.path;
+      block.offset = offset;
+      return block;
+    } catch (error) {
+      if (!(error instanceof CorruptionError)) throw error;
+      throw badBlockOf(file.path, offset, error);
+    }
+  }
+
+  private readPlaces(): PartGroupPlaces {
+    const { file, meta } = this;
+    const { offset, length } = this.indexPlace;
+    const payload = readPlainBlock(file, meta.fileNo, offset, length, BlockType.PartIndex);
+    return this.decode(offset, () => new PartGroupPlaces(payload, this.groups.entries.length));
+  }
+
+  private decode<T>(offset: number, make: () => T): T {
+    try {
+      return make();
+    } catch (error) {
+      throw corruption(this.file.path, offset, (error as Error).message, error);
+    }
   }
 }

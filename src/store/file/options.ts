@@ -1,8 +1,7 @@
 /** Options for writers and readers of sorted files. */
 
 import type { BloomFilter, Compression, DataBlockEncoding } from '../../table/index.js';
-import type { BlockCache } from '../cache/block-cache.js';
-import type { FileHandleCache } from '../cache/file-handle-cache.js';
+import type { BlockCache, FileHandleCache } from '../cache.js';
 
 /** A `FamilyDescriptor` has all required fields except the file's number. */
 export interface SortedFileWriterOptions {

@@ -5,7 +5,7 @@
  */
 
 import { compareSlices } from '../../bytes/index.js';
-import { CacheEntry } from '../cache/block-cache.js';
+import { CacheEntry } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
 import { readU64, sharedPrefix } from '../encoding/data-block.js';
 import {

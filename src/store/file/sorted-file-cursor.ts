@@ -9,10 +9,9 @@ import {
   isRowAt,
 } from '../encoding/index.js';
 import type { BlockIndex } from './block-index.js';
-import { type DataBlockSource, ReadBuffer } from './data-block-source.js';
+import { type DataBlockSource, PartPosition, type PartSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './file-meta.js';
 import type { FileCursorOptions } from './options.js';
-import { PartPosition, type PartSource } from './part-source.js';
 
 /** The most cells that `reseek` steps over before it searches. */
 const MAX_STEPS = 3;

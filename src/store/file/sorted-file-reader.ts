@@ -4,18 +4,16 @@
  */
 
 import { compareSlices } from '../../bytes/index.js';
-import type { CachedFile } from '../cache/file-handle-cache.js';
-import { type CacheEntry, CachePriority, CacheSlots } from '../cache/index.js';
+import { type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
 import type { DataBlock } from '../encoding/index.js';
 import { BLOCK_HEADER_BYTES, BlockType, corruption, LEAF_ENTRIES, readPlainBlock } from './block-frame.js';
 import { BlockIndex } from './block-index.js';
 import { BloomChunk, type BloomKey, isChunkLength } from './bloom-filter.js';
-import { DataBlockSource } from './data-block-source.js';
+import { DataBlockSource, PartSource } from './data-block-source.js';
 import { type FileMeta, fileMetaFromJson } from './file-meta.js';
 import { type Footer, readFooter } from './footer.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
-import { PartSource } from './part-source.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 
 /** Closed cursors that are kept for reuse: a point read needs one for a microsecond. */

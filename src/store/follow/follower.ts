@@ -9,11 +9,12 @@
  * 4. The writer process keeps the files that the follower reads until the follower releases them or its connection ends.
  */
 
+import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
-import { BlockCache, FileHandleCache } from '../cache/index.js';
+import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';
-import { StoreEnvironment } from '../environment.js';
+import { closedStore, Lifecycle, SerialQueue, StoreEnvironment } from '../environment.js';
 import {
   errnoOf,
   type FileSystem,
@@ -23,28 +24,28 @@ import {
   walFileName,
 } from '../fs/index.js';
 import { FileLedger } from '../ledger/file-ledger.js';
-import { closedStore, Lifecycle, SerialQueue } from '../lifecycle.js';
 import { Replay } from '../log-replay.js';
+import { blockOf, ChunkReader, WAL_KIND } from '../logfile/index.js';
 import {
   findStore,
   inspectDirectory,
+  type RegionEntry,
   readCurrent,
   readManifestTo,
   type VersionState,
+  type WalSegmentEntry,
 } from '../manifest/index.js';
 import { ChunkPool } from '../memstore/arena.js';
+import { Memstore } from '../memstore/memstore.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from '../options.js';
-import type { ReadCore } from '../read/read-table.js';
+import { type ReadCore, StoreReads } from '../read/read-table.js';
 import { ScannerRegistry } from '../read/scanner-registry.js';
-import { StoreReads } from '../read/store-reads.js';
-import { codecsOf, loadTables, noStore } from '../recovery.js';
+import { codecsOf, loadTables, type MemstoreSource, noStore } from '../recovery.js';
+import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';
-import { type StoredNamespaces, StoredTables } from '../stored-tables.js';
-import type { TableState } from '../table-state.js';
-import { replayWal, type WalRecord } from '../wal/index.js';
-import { LogTail } from './log-tail.js';
+import { type StoredNamespaces, StoredTables, type TableState } from '../table-state.js';
+import { replayWal, WalRecord, walRecordOf } from '../wal/index.js';
 import type { Answer, StorePosition } from './reader-protocol.js';
-import { ReusedMemstores } from './reused-memstores.js';
 import { WriterConnection } from './writer-connection.js';
 
 /** How often a refresh is tried again when the writer process replaced files during it. */
@@ -389,4 +390,123 @@ function replaced(directory: string): RowanError {
       details: { file: directory },
     },
   );
+}
+
+/** Reads the log of a store that another process writes. Reads every record once, and never beyond the length that process reported. */
+export class LogTail {
+  private readonly record = new WalRecord();
+
+  constructor(
+    private readonly files: FileSystem,
+    private readonly directory: string,
+    /** The segment that was read last, and the byte up to which it was read. */
+    private segment = 0,
+    private offset = 0,
+  ) {}
+
+  /**
+   * Calls `apply` for each record up to `end` that was not read before. Removed segments held only writes that are in files.
+   * @throws CorruptionError naming file and offset; RowanError `ERR_IO` when a segment was removed meanwhile. Some records may have
+   *   been applied by then, so the log must be read again from the beginning.
+   */
+  read(
+    segments: Iterable<WalSegmentEntry>,
+    end: StorePosition['log'],
+    apply: (record: WalRecord) => void,
+  ): void {
+    for (const { number } of segments) {
+      if (number < this.segment) continue;
+      if (number > end.segment) return;
+      const from = number === this.segment ? this.offset : 0;
+      this.segment = number;
+      this.offset = this.readSegment(number, from, number === end.segment ? end.length : undefined, apply);
+    }
+  }
+
+  /** Reads one segment, and returns the byte up to which it was read. */
+  private readSegment(
+    number: number,
+    from: number,
+    length: number | undefined,
+    apply: (record: WalRecord) => void,
+  ): number {
+    if (length !== undefined && length <= from) return from;
+    const path = joinPath(this.directory, walFileName(number));
+    const bytes = this.bytesOf(path, blockOf(from), length);
+    const reader =
+      from === 0
+        ? new ChunkReader(bytes, WAL_KIND, number, path)
+        : ChunkReader.resumed(bytes, from, WAL_KIND, number, path);
+    while (reader.next()) {
+      walRecordOf(reader, number, this.record);
+      apply(this.record);
+    }
+    const { broken } = reader;
+    if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);
+    return reader.goodOffset;
+  }
+
+  private bytesOf(path: string, from: number, end: number | undefined): Uint8Array {
+    const file = this.files.openRead(path);
+    try {
+      const length = Math.max(0, Math.min(end ?? file.size, file.size) - from);
+      const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer);
+      const count = file.read(bytes, 0, length, from);
+      return count === length ? bytes : bytes.subarray(0, count);
+    } finally {
+      file.close();
+    }
+  }
+}
+
+/**
+ * Carries the memstores of a follower over to the tables of the next state, so that the log is not read again. A family whose
+ * region is the same and was not flushed keeps its memstores as they are; else the cells of its rows that no file has are copied.
+ */
+export class ReusedMemstores implements MemstoreSource {
+  private readonly before: ReadonlyMap<number, TableState>;
+
+  constructor(
+    before: Iterable<TableState>,
+    private readonly pool: ChunkPool,
+  ) {
+    this.before = new Map([...before].map((state) => [state.id, state]));
+  }
+
+  of(region: RegionEntry, family: number, flushedSeq: number): FamilyMemory | undefined {
+    const stores = this.sourcesOf(region, family);
+    const [only] = stores;
+    if (only === undefined) return undefined;
+    if (only.region === region.id && only.flushedSeq === flushedSeq) return only.version;
+    const active = new Memstore(this.pool);
+    for (const store of stores) copyCells(store, active, region, flushedSeq);
+    return { active, frozen: [] };
+  }
+
+  /** The families of the previous state that may hold rows of the region: of the region itself, else of all regions of its table. */
+  private sourcesOf(region: RegionEntry, family: number): FamilyStore[] {
+    const regions = this.before.get(region.table)?.regions ?? [];
+    const same = regions.filter(({ id }) => id === region.id);
+    return (same.length > 0 ? same : regions)
+      .flatMap(({ stores }) => stores)
+      .filter((store) => store.familyNumber === family);
+  }
+}
+
+function copyCells(store: FamilyStore, into: Memstore, region: RegionEntry, flushedSeq: number): void {
+  const { active, frozen } = store.version;
+  for (const memstore of [...frozen, active]) {
+    if (memstore.maxSeq <= flushedSeq) continue;
+    const cursor = memstore.cursor();
+    for (let more = cursor.seekToFirst(); more; more = cursor.next()) {
+      if (cursor.seq <= flushedSeq) continue;
+      const { key, rowOffset, qualifierOffset, value, valueOffset } = cursor;
+      const row = key.subarray(rowOffset, rowOffset + cursor.rowLength);
+      if (compareBytes(row, region.startKey) < 0) continue;
+      if (region.endKey.length > 0 && compareBytes(row, region.endKey) >= 0) break;
+      const qualifier = key.subarray(qualifierOffset, qualifierOffset + cursor.qualifierLength);
+      const bytes = value.subarray(valueOffset, valueOffset + cursor.valueLength);
+      into.add(row, qualifier, cursor.timestamp, cursor.type, cursor.seq, cursor.ttl, bytes);
+    }
+  }
 }

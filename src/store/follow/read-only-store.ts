@@ -18,10 +18,10 @@ import type {
   SyncTable,
   TableTransaction,
 } from '../../table/index.js';
-import { checkAction, checkEach } from '../../table/observed-table.js';
+import { checkAction, checkEach } from '../../table/observer.js';
+import { ReadAdmin } from '../embedded-admin.js';
 import type { EmbeddedOptions } from '../options.js';
 import { ReadTable } from '../read/read-table.js';
-import { ReadAdmin } from '../read-admin.js';
 import { type VerifyReport, verifyStore } from '../repair/verify.js';
 import type { StoreStats } from '../stats.js';
 import { Follower, type StoreMoment } from './follower.js';

@@ -6,7 +6,7 @@
 
 import type { Duplex } from 'node:stream';
 import type { DirectoryLock, FileSystem } from '../fs/index.js';
-import type { StoreFile } from '../region/store-file.js';
+import type { StoreFile } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type Request, readMessages, requestOf, type StorePosition, sendMessage } from './reader-protocol.js';
 

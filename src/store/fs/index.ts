@@ -1,5 +1,4 @@
 export * from './directory-lock.js';
-export * from './file-names.js';
 export * from './file-system.js';
 export * from './node-fs.js';
 export * from './reader-socket.js';

@@ -8,13 +8,13 @@
  */
 
 import type { FamilyDescriptor } from '../../table/index.js';
-import type { BlockCache, FileHandleCache } from '../cache/index.js';
+import type { BlockCache, FileHandleCache } from '../cache.js';
 import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/file-meta.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { joinPath, sortedFileName } from '../fs/index.js';
 import { type Edit, namesFile } from '../manifest/index.js';
-import { StoreFile } from '../region/store-file.js';
+import { StoreFile } from '../region/region.js';
 import type { Journal } from './journal.js';
 
 /** A draft that is complete and synced. */

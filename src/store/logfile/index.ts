@@ -1,3 +1,2 @@
-export * from './format.js';
 export * from './reader.js';
 export * from './writer.js';

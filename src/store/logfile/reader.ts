@@ -19,7 +19,7 @@ import {
   MIN_CHUNK_ROOM,
   readUint32,
   readUint48,
-} from './format.js';
+} from './writer.js';
 
 /** Logs never grow larger; a larger file is not one, and is not read into memory. */
 const MAX_LOG_SIZE = 2 ** 31;

@@ -1,166 +1,70 @@
-import { startsWithBytes } from '../../bytes/index.js';
-import { type Get, type RawRow, Result } from '../../table/index.js';
-import { type CellCursor, compareRows, isInColumn, isInRow, SeekKey } from '../cursor.js';
-import type { StoreVersion } from '../region/family-store.js';
-import { type Region, regionOf } from '../region/region.js';
-import { isPlainFamily, type NewestPut, SHOWN } from '../scan/newest-put.js';
-import { PlainRow } from '../scan/plain-row.js';
-import { RegionScanner } from '../scan/region-scanner.js';
-import type { TableState } from '../table-state.js';
-import { makerOf, oldestSeen, plainGet, type ReadClock } from './plain-get.js';
-import type { StoreReads } from './store-reads.js';
-
-/**
- * Finds the first row that begins with a prefix and has a column, such as an entry of an index, through the cursors of gets: no
- * scan is opened, and nothing is retained. The result is that of a scan of the prefix and column with limit 1.
- */
-
-/** The most rows without a visible cell that are skipped; with more of them a scan is faster. */
-const MAX_SKIPPED_ROWS = 16;
-
-/** Reused: reads are synchronous. */
-const target = new SeekKey();
-const plainRow = new PlainRow();
-/** The cursors that are in a row of the prefix. */
-const cursors: (CellCursor | undefined)[] = [];
-
-/** Reads the row's cell into `raw`; false when there is none, undefined when only a scanner can decide. */
-export function firstRow(
-  { stores, endKey }: Region,
-  prefix: Uint8Array,
-  qualifier: Uint8Array,
-  readPoint: number,
-  clock: ReadClock,
-  raw: RawRow,
-): boolean | undefined {
-  // The prefix may continue in the next region, or the row in another family.
-  if (stores.length !== 1 || startsWithBytes(endKey, prefix)) return undefined;
-  const { descriptor, version } = stores[0]!;
-  if (!isPlainFamily(descriptor, 1)) return undefined;
-  let count = seekAll(version, prefix);
-  plainRow.raw = raw;
-  plainRow.out = null;
-  const { rule } = plainRow;
-  rule.readPoint = readPoint;
-  const oldest = oldestSeen(descriptor, clock);
-  const maker = makerOf(descriptor.name);
-  let skipped = 0;
-  for (; count > 0 && skipped < MAX_SKIPPED_ROWS; skipped++) {
-    const first = leastOf(count);
-    raw.clear();
-    const row = raw.setRow(first.key, first.rowOffset, first.rowLength);
-    rule.begin(oldest);
-    if (count === 1 && isAnswer(first, qualifier, rule)) {
-      maker.makeRaw(first, raw, 0);
-      clearCursors(0, count);
-      return true;
-    }
-    plainRow.begin();
-    for (let i = 0; i < count; i++) if (isInRow(cursors[i]!, row)) plainRow.add(cursors[i]!);
-    if (!plainRow.read(maker, row, [qualifier], oldest, false)) break;
-    if (raw.count > 0) {
-      clearCursors(0, count);
-      return true;
-    }
-    count = dropLeft(count, prefix);
-  }
-  clearCursors(0, count);
-  return count === 0 ? false : undefined;
-}
-
-/** Seeks the cursors of all memstores and files; returns how many are in a row of the prefix. */
-function seekAll({ active, frozen, files }: StoreVersion, prefix: Uint8Array): number {
-  target.setRow(prefix);
-  let count = 0;
-  let order = files.length + frozen.length;
-  for (let i = -1; i < frozen.length; i++, order--) {
-    const memstore = i < 0 ? active : frozen[i]!;
-    if (memstore.size === 0) continue;
-    const cursor = memstore.pointCursor;
-    if (!cursor.seek(target) || !hasPrefix(cursor, prefix)) continue;
-    cursor.order = order;
-    cursors[count++] = cursor;
-  }
-  for (let i = files.length - 1; i >= 0; i--) {
-    const cursor = files[i]!.pointCursor;
-    if (!cursor.seek(target) || !hasPrefix(cursor, prefix)) continue;
-    cursor.order = i;
-    cursors[count++] = cursor;
-  }
-  return count;
-}
-
-/**
- * Whether the first cell of a row that a single source has is the newest of the column and visible. No marker hides it, because
- * markers would come before it. The cells after it do not matter.
- */
-function isAnswer(cell: CellCursor, qualifier: Uint8Array, rule: NewestPut): boolean {
-  return qualifier.length > 0 && isInColumn(cell, qualifier) && rule.sees(cell) && rule.judge(cell) === SHOWN;
-}
-
-function leastOf(count: number): CellCursor {
-  let least = cursors[0]!;
-  for (let i = 1; i < count; i++) if (compareRows(cursors[i]!, least) < 0) least = cursors[i]!;
-  return least;
-}
-
-/** Drops the cursors that have left the prefix; returns how many are left. */
-function dropLeft(count: number, prefix: Uint8Array): number {
-  let left = 0;
-  for (let i = 0; i < count; i++) {
-    const cursor = cursors[i]!;
-    if (cursor.valid && hasPrefix(cursor, prefix)) cursors[left++] = cursor;
-  }
-  clearCursors(left, count);
-  return left;
-}
-
-/** Drops references to cursors, which retain blocks and memstores. */
-function clearCursors(from: number, to: number): void {
-  for (let i = from; i < to; i++) cursors[i] = undefined;
-}
-
-function hasPrefix({ key, rowOffset, rowLength }: CellCursor, prefix: Uint8Array): boolean {
-  const { length } = prefix;
-  if (rowLength < length) return false;
-  for (let i = length - 1; i >= 0; i--) if (key[rowOffset + i] !== prefix[i]) return false;
-  return true;
-}
-
 /** Reads of one row: without a scanner where possible, else with one. */
 
-export function readRow(reads: StoreReads, state: TableState, get: Get): Result {
+import {
+  type Cell,
+  CellType,
+  type FamilyDescriptor,
+  FOREVER,
+  Get,
+  LATEST_TIMESTAMP,
+  type Query,
+  type RawRow,
+  Result,
+} from '../../table/index.js';
+import type { RowReader } from '../commit/row-operations.js';
+import { type CellCursor, compareToSeekKey, isInColumn, isInRow, SeekKey } from '../cursor.js';
+import { BloomKey } from '../file/bloom-filter.js';
+import { type FamilyStore, type Region, regionOf, type StoreFile } from '../region/region.js';
+import {
+  HIDDEN,
+  isPlainFamily,
+  isPlainQuery,
+  NewestPut,
+  PlainRow,
+  ROW_UNDECIDED,
+  RowRun,
+  SHOWN,
+} from '../scan/newest-put.js';
+import { RegionScanner } from '../scan/region-scanner.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
+import { type FamilySource, inOrder, oldestUnexpired, type ReadHint } from '../scan/store-read.js';
+import type { TableState } from '../table-state.js';
+
+/** The parts of the store that row readers use. */
+export interface RowReaderCore {
+  readonly settings: { readonly random: () => number };
+  /** Writes up to this sequence number are visible; default: all. */
+  readonly readPoint?: number;
+  /** `sourcesOf` returns more than the region's own stores. */
+  readonly merged?: boolean;
+  now(): number;
+  /** The families of a region that a read names, in order. */
+  sourcesOf(region: Region, query: Query): readonly FamilySource[];
+}
+
+/** The parts of the store that reads of committed rows use. */
+export interface PointReadCore extends RowReaderCore {
+  readonly commits: { readonly readPoint: number };
+}
+
+export function readRow(reads: PointReadCore, state: TableState, get: Get): Result {
   const region = regionFor(state, get);
   return (
     plainGet(region, get, reads.commits.readPoint, reads, null) ??
-    scanRow(reads, region, get, null) ??
+    scanRow(reads, region, get, reads.commits.readPoint, null) ??
     Result.EMPTY
   );
 }
 
 /** Like `readRow`, into `raw`; false when there is nothing. */
-export function readRawRow(reads: StoreReads, state: TableState, get: Get, raw: RawRow): boolean {
+export function readRawRow(reads: PointReadCore, state: TableState, get: Get, raw: RawRow): boolean {
   const region = regionFor(state, get);
   raw.clear();
   const plain = plainGet(region, get, reads.commits.readPoint, reads, raw);
   if (plain !== undefined) return raw.count > 0;
   raw.clear();
-  const result = scanRow(reads, region, get, raw);
+  const result = scanRow(reads, region, get, reads.commits.readPoint, raw);
   return result !== undefined && (!result.isEmpty || raw.count > 0);
-}
-
-/** Reads the cell of the first row that begins with `prefix` and has the column into `raw`; false when there is none, undefined when only a scan can decide. */
-export function readFirstRow(
-  reads: StoreReads,
-  state: TableState,
-  prefix: Uint8Array,
-  qualifier: Uint8Array,
-  raw: RawRow,
-): boolean | undefined {
-  const region = regionOf(state.regions, prefix);
-  const found = firstRow(region, prefix, qualifier, reads.commits.readPoint, reads, raw);
-  if (found !== undefined) region.readRequests++;
-  return found;
 }
 
 function regionFor(state: TableState, get: Get): Region {
@@ -170,15 +74,318 @@ function regionFor(state: TableState, get: Get): Region {
   return region;
 }
 
-function scanRow(reads: StoreReads, region: Region, get: Get, raw: RawRow | null): Result | undefined {
-  const scanner = RegionScanner.forGet(reads.sourcesOf(region, get), get, {
-    readPoint: reads.commits.readPoint,
-    now: reads.now(),
-    random: reads.settings.random,
+function scanRow(
+  core: RowReaderCore,
+  region: Region,
+  get: Get,
+  readPoint: number,
+  raw: RawRow | null,
+): Result | undefined {
+  const scanner = RegionScanner.forGet(core.sourcesOf(region, get), get, {
+    readPoint,
+    now: core.now(),
+    random: core.settings.random,
   });
   try {
     return raw === null ? scanner.next() : scanner.nextRaw(raw);
   } finally {
     scanner.close();
   }
+}
+
+/** Reads rows of one region with every write so far, acknowledged or not, as read-modify-write needs (R69). */
+export class UncommittedRowReader implements RowReader {
+  constructor(
+    private readonly core: RowReaderCore,
+    private readonly state: TableState,
+    private readonly region: Region,
+  ) {}
+
+  private get readPoint(): number {
+    return this.core.readPoint ?? Number.MAX_SAFE_INTEGER;
+  }
+
+  get families(): readonly string[] {
+    return this.state.descriptor.families.map((family) => family.name);
+  }
+
+  read(get: Get): Result {
+    const { core, readPoint } = this;
+    const plain = core.merged ? undefined : plainGet(this.region, get, readPoint, core, null);
+    return plain ?? scanRow(core, this.region, get, readPoint, null) ?? Result.EMPTY;
+  }
+
+  ttlOf(cell: Cell): number {
+    const [source] = this.core.sourcesOf(this.region, new Get(cell.row).addFamily(cell.family));
+    if (source === undefined) return 0;
+    const { readPoint } = this;
+    const key = new SeekKey().setColumn(cell.row, cell.qualifier, cell.timestamp, CellType.Put);
+    let ttl = 0;
+    let newest = -1;
+    for (const cursor of source.openCursors(wholeRow(cell.row))) {
+      let found = cursor.seek(key);
+      // Newest first: cells beyond the read point come before the one in question.
+      while (found && cursor.seq > readPoint) found = cursor.next();
+      if (found && compareToSeekKey(cursor, key) === 0 && cursor.seq > newest) {
+        newest = cursor.seq;
+        ttl = cursor.ttl;
+      }
+      cursor.close();
+    }
+    return ttl;
+  }
+}
+
+function wholeRow(row: Uint8Array): ReadHint {
+  return {
+    row,
+    startRow: null,
+    stopRow: null,
+    columns: null,
+    minTimestamp: 0,
+    maxTimestamp: LATEST_TIMESTAMP,
+    cacheBlocks: true,
+    reversed: false,
+  };
+}
+
+// Gets without a scanner. A get of one column decides from the first cell of the column in each memstore and file; gets of
+// families, or some of their columns, use {@link PlainRow}.
+
+/** Provides the time that decides which cells have expired. */
+export interface ReadClock {
+  now(): number;
+}
+
+/** Like `oldestUnexpired`, without reading the clock where nothing expires. */
+export function oldestSeen(family: FamilyDescriptor, clock: ReadClock): number {
+  return family.ttl === FOREVER ? 0 : oldestUnexpired(family, clock.now());
+}
+
+/** The most family markers at the start of a row that are examined. */
+const MAX_MARKERS = 16;
+
+/** Reused: reads are synchronous. */
+const target = new SeekKey();
+const bloomKey = new BloomKey();
+const plainRow = new PlainRow();
+const rowRun = new RowRun();
+const rule = new NewestPut();
+const out = new RowBuilder();
+const makers = new Map<string, CellMaker>();
+
+/**
+ * Reads the row into `raw`, or into the returned result when `raw` is null; with `raw` the result only says whether there is
+ * anything. Undefined when the get needs a scanner.
+ */
+export function plainGet(
+  region: Region,
+  get: Get,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  if (!isPlainQuery(get) || !get.cacheBlocks || get.checkExistenceOnly) return undefined;
+  bloomKey.setRow(get.row);
+  if (get.onlyFamily !== undefined) {
+    const store = region.byFamily.get(get.onlyFamily);
+    if (store === undefined) return undefined;
+    return plainColumn(store, get, get.onlyColumn!, readPoint, clock, raw);
+  }
+  return plainFamilies(region, get, readPoint, clock, raw);
+}
+
+function plainFamilies(
+  region: Region,
+  get: Get,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  const { stores } = region;
+  const { row } = get;
+  const all = get.asksForAll;
+  plainRow.rule.readPoint = readPoint;
+  plainRow.raw = raw;
+  plainRow.out = out;
+  rowRun.rule.readPoint = readPoint;
+  out.count = 0;
+  // Copied: the result outlives the get, whose bytes belong to the caller.
+  let own: Uint8Array | undefined;
+  if (raw !== null) raw.begin(row);
+  for (let i = 0; i < stores.length; i++) {
+    const store = stores[i]!;
+    const { descriptor } = store;
+    const columns = all ? null : get.families.get(descriptor.name);
+    if (columns === undefined) continue;
+    if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
+    const head = seekAll(store, row);
+    if (head === undefined) continue;
+    const fresh = raw === null && own === undefined;
+    if (fresh) own = copyRowAhead(head);
+    const oldest = oldestSeen(descriptor, clock);
+    if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
+    const before = raw === null ? 0 : raw.count;
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
+      return undefined;
+    if (raw !== null && columns === null) store.known.learn(raw, before);
+  }
+  if (raw !== null) return raw.count > 0 ? IN_RAW_ROW : Result.EMPTY;
+  if (out.count > 0) return out.take(own!, false);
+  if (own !== undefined) dropRow(own);
+  return Result.EMPTY;
+}
+
+/** Like `plainRow`, for a row that only one memstore or file has: reads its cells directly from their encoded bytes. */
+function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number): boolean {
+  const cursor = plainRow.only;
+  if (cursor === undefined) return false;
+  const { name } = descriptor;
+  if (!rowRun.read(cursor, raw, { name, known, columns: null, oldestUnexpired: oldest })) return false;
+  plainRow.begin();
+  return true;
+}
+
+/** Seeks the cursors of all memstores and files with cells of the row, and adds them to the row reader. Returns one of them. */
+function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
+  const { active, frozen, files } = store.version;
+  target.setRow(row);
+  plainRow.begin();
+  let head: CellCursor | undefined;
+  let order = files.length + frozen.length;
+  for (let i = -1; i < frozen.length; i++, order--) {
+    const memstore = i < 0 ? active : frozen[i]!;
+    if (memstore.size === 0) continue;
+    const cursor = memstore.pointCursor;
+    if (!cursor.seekInRow(target, bloomKey.row1)) continue;
+    cursor.order = order;
+    plainRow.add(cursor);
+    head = cursor;
+  }
+  for (let i = files.length - 1; i >= 0; i--) {
+    const file = files[i]!;
+    if (!seekFile(file)) continue;
+    file.pointCursor.order = i;
+    plainRow.add(file.pointCursor);
+    head = file.pointCursor;
+  }
+  return head;
+}
+
+/** Whether the file has a cell of the row at or after the target; then its cursor stands there. */
+function seekFile(file: StoreFile): boolean {
+  return file.reader.mayContain(bloomKey) && file.pointCursor.seekInRow(target, bloomKey.row1);
+}
+
+/** Reads one column: the first of its cells, over all memstores and files, decides it. */
+function plainColumn(
+  store: FamilyStore,
+  get: Get,
+  qualifier: Uint8Array,
+  readPoint: number,
+  clock: ReadClock,
+  raw: RawRow | null,
+): Result | undefined {
+  const { descriptor } = store;
+  // In the column of the empty qualifier the family's markers are between its puts.
+  if (!isPlainFamily(descriptor, get.maxVersions) || qualifier.length === 0) return undefined;
+  const { row } = get;
+  const { active, frozen, files } = store.version;
+  rule.readPoint = readPoint;
+  rule.begin(oldestSeen(descriptor, clock));
+  target.setColumn(row, qualifier);
+  const rowStart = bloomKey.target;
+  let best: CellCursor | undefined;
+  for (let i = -1; i < frozen.length; i++) {
+    const memstore = i < 0 ? active : frozen[i]!;
+    if (memstore.size === 0) continue;
+    const cursor = memstore.pointCursor;
+    const marked = memstore.familyMarkers > 0;
+    if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    const place = marked ? skipMarkers(cursor, row, qualifier) : IN_ROW;
+    if (place === NEEDS_MATCHER) return undefined;
+    if (place !== AT_END) best = newer(cursor, place === IN_ROW, row, qualifier, best);
+  }
+  let hashed = false;
+  for (let i = files.length - 1; i >= 0; i--) {
+    const { meta, reader, pointCursor } = files[i]!;
+    // The cells of this file are older than the one found, or hidden.
+    if (best !== undefined && meta.maxTimestamp < best.timestamp) continue;
+    if (meta.maxTimestamp <= rule.familyTimestamp) continue;
+    if (!hashed && meta.bloomFilter === 'ROWCOL') {
+      bloomKey.setColumn(qualifier);
+      hashed = true;
+    }
+    if (!reader.mayContain(bloomKey)) continue;
+    const marked = meta.deleteFamilyCount > 0;
+    if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    const place = marked ? skipMarkers(pointCursor, row, qualifier) : IN_ROW;
+    if (place === NEEDS_MATCHER) return undefined;
+    if (place !== AT_END) best = newer(pointCursor, place === IN_ROW, row, qualifier, best);
+  }
+  if (best === undefined) return Result.EMPTY;
+  const verdict = rule.judge(best);
+  if (verdict !== SHOWN) return verdict === HIDDEN ? Result.EMPTY : undefined;
+  const maker = makerOf(descriptor.name);
+  if (raw !== null) {
+    raw.begin(row);
+    maker.makeRaw(best, raw, 0);
+    return IN_RAW_ROW;
+  }
+  const own = copyRowAhead(best);
+  return new Result(own, [maker.make(best, own, 0, true)]);
+}
+
+/** Results of `skipMarkers`: the cursor is in the row; it may be in another row; it is at the end; a matcher is needed. */
+const IN_ROW = 0;
+const MAYBE_IN_ROW = 1;
+const AT_END = 2;
+const NEEDS_MATCHER = 3;
+
+/** Examines the family's markers at the start of the row, where the cursor stands, and moves to the column. */
+function skipMarkers(cursor: CellCursor, row: Uint8Array, qualifier: Uint8Array): number {
+  for (let i = 0; cursor.qualifierLength === 0; i++) {
+    if (i === MAX_MARKERS) return NEEDS_MATCHER;
+    if (rule.sees(cursor) && rule.judge(cursor) === ROW_UNDECIDED) return NEEDS_MATCHER;
+    if (!cursor.nextInRow(row)) return AT_END;
+  }
+  // Mostly there is no other column before it.
+  if (isInColumn(cursor, qualifier)) return IN_ROW;
+  return cursor.reseek(target) ? MAYBE_IN_ROW : AT_END;
+}
+
+/**
+ * The newer of `best` and the first visible cell of the column at the cursor, if there is one. `inRow`: the cursor is known to
+ * be in the row.
+ */
+function newer(
+  cursor: CellCursor,
+  inRow: boolean,
+  row: Uint8Array,
+  qualifier: Uint8Array,
+  best: CellCursor | undefined,
+): CellCursor | undefined {
+  for (let known = inRow; ; known = false) {
+    if (!cursor.valid || !isInColumn(cursor, qualifier) || !(known || isInRow(cursor, row))) return best;
+    if (rule.sees(cursor)) break;
+    cursor.next();
+  }
+  if (best === undefined) return cursor;
+  if (cursor.timestamp !== best.timestamp) return cursor.timestamp > best.timestamp ? cursor : best;
+  if (cursor.type !== best.type) return cursor.type > best.type ? cursor : best;
+  // Sources are visited newest first: of equal cells the first wins.
+  return cursor.seq > best.seq ? cursor : best;
+}
+
+/** Stands for a result whose cells are in the raw row. */
+const IN_RAW_ROW: Result = new Result(new Uint8Array(0), []);
+
+/** The maker of a family's cells, shared by reads that end before the next begins. */
+export function makerOf(family: string): CellMaker {
+  let maker = makers.get(family);
+  if (maker === undefined) {
+    maker = new CellMaker(family, undefined);
+    makers.set(family, maker);
+  }
+  return maker;
 }

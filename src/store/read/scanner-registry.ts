@@ -1,3 +1,5 @@
+import type { Memstore } from '../memstore/memstore.js';
+
 /**
  * The open scans and transactions. A transaction pins its read point in all tables: flushes and compactions keep what it may still
  * read. A scan pins nothing there, because it retains the memstores and files that it reads until it ends; only memstores that
@@ -5,8 +7,6 @@
  *
  * A scan is ended when its owner is garbage-collected, and when it was not used for `idleTimeout`.
  */
-
-import type { Memstore } from '../memstore/memstore.js';
 
 /** Why a reader is ended by the store. */
 export type ReaderEnd = 'store closed' | 'expired';

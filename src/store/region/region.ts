@@ -1,7 +1,16 @@
 /** A contiguous range of a table's rows (HBase `HRegion`): a {@link FamilyStore} for each family, and request counters. */
 
 import { compareBytes } from '../../bytes/index.js';
-import type { FamilyStore } from './family-store.js';
+import type { FamilyDescriptor } from '../../table/index.js';
+import type { CellCursor } from '../cursor.js';
+import type { FileMeta } from '../file/file-meta.js';
+import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
+import type { SortedFileReader } from '../file/sorted-file-reader.js';
+import type { FileEntry } from '../manifest/index.js';
+import type { ChunkPool } from '../memstore/arena.js';
+import { Memstore } from '../memstore/memstore.js';
+import { KnownColumns } from '../scan/newest-put.js';
+import type { FamilySource, ReadHint } from '../scan/store-read.js';
 
 export class Region {
   readRequests = 0;
@@ -72,4 +81,266 @@ export function regionOf(regions: readonly Region[], row: Uint8Array): Region {
     else high = middle - 1;
   }
   return regions[low]!;
+}
+
+/** The memstores and files of a family at one moment. Whoever keeps it over an `await` retains it, and releases it later. */
+export class StoreVersion {
+  private references = 1;
+
+  constructor(
+    readonly active: Memstore,
+    /** Newest first. */
+    readonly frozen: readonly Memstore[],
+    /** Oldest first, the order of compactions; of equal cells the one in the later file wins (R8). */
+    readonly files: readonly StoreFile[],
+  ) {
+    active.retain();
+    for (const memstore of frozen) memstore.retain();
+    for (const file of files) file.retain();
+  }
+
+  retain(): this {
+    this.references++;
+    return this;
+  }
+
+  release(): void {
+    if (--this.references > 0) return;
+    this.active.release();
+    for (const memstore of this.frozen) memstore.release();
+    for (const file of this.files) file.release();
+  }
+
+  /** Opens cursors over everything that may match the hint. */
+  openCursors(hint: ReadHint): CellCursor[] {
+    const cursors: CellCursor[] = [];
+    const files = this.files;
+    for (let i = 0; i < files.length; i++) {
+      const cursor = files[i]!.openCursor(hint);
+      if (cursor) {
+        cursor.order = i;
+        cursors.push(cursor);
+      }
+    }
+    for (let i = this.frozen.length - 1; i >= 0; i--) this.addMemstore(cursors, this.frozen[i]!);
+    this.addMemstore(cursors, this.active);
+    return cursors;
+  }
+
+  private addMemstore(cursors: CellCursor[], memstore: Memstore): void {
+    if (memstore.size === 0) return;
+    const cursor = memstore.cursor();
+    cursor.order = this.files.length + cursors.length;
+    cursors.push(cursor);
+  }
+}
+
+/** The memstores that a family starts with: those of a previous family object. */
+export type FamilyMemory = Pick<StoreVersion, 'active' | 'frozen'>;
+
+/** A retained version, as the source of its family for a scan. */
+export class VersionSource implements FamilySource {
+  constructor(
+    readonly descriptor: FamilyDescriptor,
+    readonly version: StoreVersion,
+    readonly known: KnownColumns,
+  ) {}
+
+  openCursors(hint: ReadHint): CellCursor[] {
+    return this.version.openCursors(hint);
+  }
+}
+
+/**
+ * One family of one region: the active memstore, the frozen memstores that are being flushed, and the files (HBase `HStore`).
+ * Readers see one immutable {@link StoreVersion}, which is replaced as a whole.
+ */
+export class FamilyStore implements FamilySource {
+  version: StoreVersion;
+  readonly known = new KnownColumns();
+  /** Its region was split or merged, or its table or family dropped. It must not be changed any more. */
+  closed = false;
+  /** Bytes written by flushes and compactions since the store was opened. */
+  bytesFlushed = 0;
+  bytesCompacted = 0;
+
+  constructor(
+    readonly region: number,
+    readonly familyNumber: number,
+    public descriptor: FamilyDescriptor,
+    files: readonly StoreFile[],
+    /** Every write up to this sequence number is in the files. */
+    public flushedSeq: number,
+    private readonly pool: ChunkPool,
+    memory?: FamilyMemory,
+  ) {
+    this.version = new StoreVersion(memory?.active ?? new Memstore(pool), memory?.frozen ?? [], files);
+  }
+
+  openCursors(hint: ReadHint): CellCursor[] {
+    return this.version.openCursors(hint);
+  }
+
+  get memstoreBytes(): number {
+    let bytes = this.version.active.bytes;
+    for (const memstore of this.version.frozen) bytes += memstore.bytes;
+    return bytes;
+  }
+
+  get fileBytes(): number {
+    let bytes = 0;
+    for (const file of this.version.files) bytes += file.size;
+    return bytes;
+  }
+
+  /** The sequence number of the oldest write that is in no file; Infinity when there is none. */
+  get oldestUnflushedSeq(): number {
+    let seq = this.version.active.minSeq;
+    for (const memstore of this.version.frozen) seq = Math.min(seq, memstore.minSeq);
+    return seq;
+  }
+
+  /** Whether all writes in memory are newer than all writes in files; false while a bulk-loaded file is newer than some in memory. */
+  get filesAreOldest(): boolean {
+    let newest = -1;
+    for (const { seq, meta } of this.version.files) newest = Math.max(newest, seq ?? meta.maxSeq);
+    return this.oldestUnflushedSeq > newest;
+  }
+
+  /** Freezes the active memstore for a flush; false when it is empty. */
+  freeze(): boolean {
+    const { active, frozen, files } = this.version;
+    if (active.size === 0) {
+      // All its writes were rolled back: nothing to flush, but memory to free.
+      if (active.bytes > 0) this.replace(new StoreVersion(new Memstore(this.pool), frozen, files));
+      return false;
+    }
+    active.frozen = true;
+    this.replace(new StoreVersion(new Memstore(this.pool), [active, ...frozen], files));
+    return true;
+  }
+
+  /** Replaces a flushed memstore by its file; undefined when there was nothing to write. */
+  flushed(memstore: Memstore, file: StoreFile | undefined): void {
+    const { active, frozen, files } = this.version;
+    this.flushedSeq = Math.max(this.flushedSeq, memstore.maxSeq);
+    const remaining = frozen.filter((each) => each !== memstore);
+    this.replace(new StoreVersion(active, remaining, file ? [...files, file] : files));
+  }
+
+  /** Replaces the adjacent files `removed` by `added`; appends `added` when nothing is removed. */
+  replaceFiles(removed: readonly StoreFile[], added: readonly StoreFile[]): void {
+    const { active, frozen, files } = this.version;
+    const at = removed.length > 0 ? files.indexOf(removed[0]!) : files.length;
+    const kept = files.filter((file) => !removed.includes(file));
+    kept.splice(at, 0, ...added);
+    this.replace(new StoreVersion(active, frozen, kept));
+  }
+
+  /** Releases its memstores and files. The files stay on the disk unless they were dropped. */
+  close(): void {
+    this.closed = true;
+    this.version.release();
+  }
+
+  private replace(version: StoreVersion): void {
+    const before = this.version;
+    this.version = version;
+    before.release();
+  }
+}
+
+/** An open sorted file, shared by the store versions and, after a split, the regions that use it. */
+
+export class StoreFile {
+  private references = 0;
+  private reused: SortedFileCursor | undefined;
+
+  constructor(
+    readonly fileNo: number,
+    readonly path: string,
+    /** The sequence number of all cells of a bulk-loaded file. */
+    readonly seq: number | undefined,
+    readonly reader: SortedFileReader,
+    /** Bytes on the disk. */
+    readonly size: number,
+    /** Called when the file is no longer retained. */
+    private readonly onReleased: (file: StoreFile) => void,
+  ) {}
+
+  get meta(): FileMeta {
+    return this.reader.meta;
+  }
+
+  /** Its entry in the MANIFEST. */
+  entry(): FileEntry {
+    return fileEntry(this.meta, this.size, this.reader.footerCrc, this.seq);
+  }
+
+  retain(): void {
+    this.references++;
+  }
+
+  release(): void {
+    if (--this.references === 0) this.onReleased(this);
+  }
+
+  /** Whether the file has rows outside [startKey, endKey), because it is shared with another region since a split. */
+  isReference(startKey: Uint8Array, endKey: Uint8Array): boolean {
+    const { firstRow, lastRow } = this.meta;
+    return compareBytes(firstRow, startKey) < 0 || (endKey.length > 0 && compareBytes(lastRow, endKey) >= 0);
+  }
+
+  /** Whether every cell has expired, so that the file can be dropped unread (R26). */
+  isExpired(oldestUnexpired: number): boolean {
+    return this.meta.maxTimestamp < oldestUnexpired;
+  }
+
+  /** A shared cursor for point reads, each of which ends before the next begins. */
+  get pointCursor(): SortedFileCursor {
+    this.reused ??= this.reader.cursor({});
+    return this.reused;
+  }
+
+  /** A cursor, or undefined when nothing in the file can matter for the read (R56-R58). */
+  openCursor(hint: ReadHint): CellCursor | undefined {
+    const meta = this.meta;
+    if (meta.maxTimestamp < hint.minTimestamp || meta.minTimestamp >= hint.maxTimestamp) return undefined;
+    if (hint.row !== null) {
+      if (compareBytes(hint.row, meta.firstRow) < 0 || compareBytes(hint.row, meta.lastRow) > 0)
+        return undefined;
+    } else {
+      if (hint.stopRow !== null && compareBytes(meta.firstRow, hint.stopRow) > 0) return undefined;
+      if (hint.startRow !== null && compareBytes(meta.lastRow, hint.startRow) < 0) return undefined;
+    }
+    return this.reader.cursor({ cacheBlocks: hint.cacheBlocks });
+  }
+}
+
+/** Sorts oldest first, the order of a family's files. */
+export function byAge(a: FileEntry, b: FileEntry): number {
+  return (a.bulkSeq ?? a.maxSeq) - (b.bulkSeq ?? b.maxSeq) || a.number - b.number;
+}
+
+/** The MANIFEST's entry of a file. */
+export function fileEntry(
+  meta: FileMeta,
+  size: number,
+  footerCrc: number,
+  bulkSeq: number | undefined,
+): FileEntry {
+  return {
+    number: meta.fileNo,
+    size,
+    footerCrc,
+    bulkSeq,
+    cells: meta.cells,
+    deletes: meta.deletes,
+    firstKey: meta.firstRow,
+    lastKey: meta.lastRow,
+    minTimestamp: meta.minTimestamp,
+    maxTimestamp: meta.maxTimestamp,
+    minSeq: bulkSeq ?? meta.minSeq,
+    maxSeq: bulkSeq ?? meta.maxSeq,
+  };
 }

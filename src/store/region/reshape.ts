@@ -5,16 +5,14 @@
 
 import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { MovedCells } from '../commit/written-cells.js';
-import { invariant } from '../invariant.js';
+import type { MovedCells } from '../commit/commit-queue.js';
+import { invariant } from '../environment.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
 import type { Edit } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { TableState } from '../table-state.js';
-import { FamilyStore } from './family-store.js';
-import { Region } from './region.js';
-import { byAge, type StoreFile } from './store-file.js';
+import { byAge, FamilyStore, Region, type StoreFile } from './region.js';
 
 /** The part of the commit queue that it uses. */
 export interface ReshapeCommits {

@@ -4,7 +4,7 @@
  */
 
 import { CorruptionError } from '../../errors.js';
-import { FileHandleCache } from '../cache/index.js';
+import { FileHandleCache } from '../cache.js';
 import { StoreEnvironment } from '../environment.js';
 import { type FileSystem, NodeFileSystem } from '../fs/index.js';
 import { type Edit, Manifest } from '../manifest/index.js';

@@ -6,7 +6,7 @@
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { prepareInstalledCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
-import { BlockCache, FileHandleCache } from '../cache/index.js';
+import { BlockCache, FileHandleCache } from '../cache.js';
 import { readWriteRecord } from '../commit/write-record.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { verifySortedFile } from '../file/verify-file.js';

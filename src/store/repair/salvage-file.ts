@@ -2,13 +2,13 @@
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { BlockCache, FileHandleCache } from '../cache/index.js';
+import { BlockCache, FileHandleCache } from '../cache.js';
 import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
 import { type FileSystem, joinPath, sortedFileName } from '../fs/index.js';
 import type { FileEntry } from '../manifest/index.js';
-import { fileEntry } from '../region/store-file.js';
+import { fileEntry } from '../region/region.js';
 
 export interface SalvagedFile {
   /** The new file, on the disk. */

@@ -2,10 +2,8 @@
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { verifySteps } from '../file/index.js';
-import type { StoreVersion } from '../region/family-store.js';
-import type { Region } from '../region/region.js';
-import type { StoreFile } from '../region/store-file.js';
+import { verifySteps } from '../file/verify-file.js';
+import type { Region, StoreFile, StoreVersion } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 
 export interface VerifyReport {

@@ -1,5 +1,15 @@
-import { CellType, type FamilyDescriptor, FOREVER, type Query } from '../../table/index.js';
-import type { CellCursor } from '../cursor.js';
+import { compareBytes, compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
+import { CellType, type FamilyDescriptor, FOREVER, type Query, type RawRow } from '../../table/index.js';
+import {
+  type CellCursor,
+  compareInRow,
+  isInColumn,
+  isInRow,
+  type PutVisitor,
+  SeekKey,
+  TYPE_MINIMUM,
+} from '../cursor.js';
+import type { CellMaker, RowBuilder } from './row-builder.js';
 
 /**
  * Decides which cells of a row are visible to reads of the newest version of each column. All fast read paths use it and only
@@ -85,4 +95,349 @@ export class NewestPut {
   showsPut(timestamp: number): boolean {
     return timestamp > this.familyTimestamp && timestamp >= this.oldestUnexpired;
   }
+}
+
+/** With more columns, rows have little in common, and comparing with them costs more than it saves. */
+const MAX_KNOWN = 64;
+
+/** The columns seen so far in rows of a family: {@link RowRun} reads rows that have no others. */
+export class KnownColumns {
+  /** In byte order. Not returned to callers, who could change them. */
+  readonly columns: Uint8Array[] = [];
+  /** The same, as returned in rows, which share them. */
+  readonly given: Uint8Array[] = [];
+  private crowded = false;
+
+  /** Whether rows can be compared with known columns. */
+  get any(): boolean {
+    return this.columns.length > 0 && !this.crowded;
+  }
+
+  /** Adds the columns of a row from its cell `from` on. */
+  learn(row: RawRow, from: number): void {
+    if (this.crowded) return;
+    const { columns, given } = this;
+    let at = 0;
+    for (let i = from; i < row.count; i++) {
+      const qualifier = row.qualifiers[i]!;
+      let order = -1;
+      while (at < columns.length) {
+        order = compareBytes(qualifier, columns[at]!);
+        if (order <= 0) break;
+        at++;
+      }
+      if (at < columns.length && order === 0) continue;
+      if (columns.length === MAX_KNOWN) {
+        this.crowded = true;
+        return;
+      }
+      columns.splice(at, 0, qualifier.slice());
+      given.splice(at, 0, qualifier);
+    }
+  }
+}
+
+/**
+ * Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} reads from cursors, {@link RowRun} from the
+ * encoded bytes of cells. {@link NewestPut} decides which cells are visible.
+ */
+
+/** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
+export const MAX_OLDER = 32;
+/** The most older versions of a column that are stepped over before the cursor seeks past all of them. */
+const MAX_OLDER_STEPS = 8;
+/** The most cells of other columns that are stepped over; with more a scanner is faster. */
+export const MAX_OTHER_COLUMNS = 64;
+
+/** Reads the cells of one family of a row at a time. */
+export class PlainRow {
+  /** The target: `raw`, or `out` when `raw` is null. */
+  raw: RawRow | null = null;
+  out: RowBuilder | null = null;
+  /** Every cell is added to `out` as it is stored, delete markers included: for raw scans of all versions (R47). */
+  stored = false;
+  /** Decides which cells are visible. Its read point is set before rows are read. */
+  readonly rule = new NewestPut();
+  /** The first `count` elements are the cursors in the row, in the order of their cells. Others are cleared, since cursors retain blocks. */
+  private readonly cursors: (CellCursor | undefined)[] = [];
+  private count = 0;
+  private maker: CellMaker | undefined;
+  private row: Uint8Array | undefined;
+  /** No further cell of this column is visible; for stored rows: the column of the last cell. */
+  private done: Uint8Array | undefined;
+  /** The last cell of a stored row. */
+  private lastTimestamp = -1;
+  private lastType = -1;
+  private made = 0;
+  private older = 0;
+  /** The requested columns, in order, null for all; and how many of them are before the present cell. */
+  private columns: readonly Uint8Array[] | null = null;
+  private before = 0;
+  private passed = 0;
+  private fresh = false;
+  /** Whether the rest of the present cell's column is invisible. */
+  private skips = false;
+  /** The end of that column. */
+  private readonly behind = new SeekKey();
+
+  /** Clears the added cursors. */
+  begin(): void {
+    const { cursors } = this;
+    for (let i = 0; i < cursors.length; i++) cursors[i] = undefined;
+    this.count = 0;
+  }
+
+  /** The added cursor, if it is the only one. */
+  get only(): CellCursor | undefined {
+    return this.count === 1 ? this.cursors[0] : undefined;
+  }
+
+  /** Adds a cursor that is in the row. */
+  add(cursor: CellCursor): void {
+    const { cursors } = this;
+    let at = this.count++;
+    for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1];
+    cursors[at] = cursor;
+  }
+
+  /**
+   * Reads the row from the added cursors, and moves them past it. False when the row has a marker of one version, a cell with its own
+   * time to live, many versions or many other columns: it needs a matcher. Then what was read must be discarded, and the cursors
+   * are anywhere in the row.
+   * @param columns the requested qualifiers, in order; null: all
+   * @param fresh `row` was just made by `copyRowAhead`, and no cursor was moved since
+   */
+  read(
+    maker: CellMaker,
+    row: Uint8Array,
+    columns: readonly Uint8Array[] | null,
+    oldestUnexpired: number,
+    fresh: boolean,
+  ): boolean {
+    this.maker = maker;
+    this.row = row;
+    this.rule.begin(oldestUnexpired);
+    this.done = undefined;
+    this.made = 0;
+    this.older = 0;
+    this.columns = columns;
+    this.before = 0;
+    this.passed = 0;
+    this.fresh = fresh;
+    this.skips = false;
+    return this.count === 1 ? this.readAlone(row) : this.merge(row);
+  }
+
+  /** Reads a row that a single cursor has. */
+  private readAlone(row: Uint8Array): boolean {
+    const cursor = this.cursors[0]!;
+    this.begin();
+    do {
+      if (this.rule.sees(cursor) && !this.addCell(cursor)) return false;
+      this.fresh = false;
+    } while (this.advance(cursor, row));
+    return true;
+  }
+
+  private merge(row: Uint8Array): boolean {
+    const { cursors } = this;
+    let { count } = this;
+    this.count = 0;
+    while (count > 0) {
+      const top = cursors[0]!;
+      if (this.rule.sees(top) && !this.addCell(top)) {
+        this.begin();
+        return false;
+      }
+      this.fresh = false;
+      if (!this.advance(top, row)) {
+        count--;
+        for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1];
+        cursors[count] = undefined;
+      } else if (count > 1 && compareInRow(top, cursors[1]!) > 0) {
+        let at = 1;
+        cursors[0] = cursors[1];
+        while (at + 1 < count && compareInRow(top, cursors[at + 1]!) > 0) {
+          cursors[at] = cursors[at + 1];
+          at++;
+        }
+        cursors[at] = top;
+      }
+    }
+    return true;
+  }
+
+  /** Moves to the next cell of the row that may be visible; false when there is none. */
+  private advance(cursor: CellCursor, row: Uint8Array): boolean {
+    if (!this.skips) return cursor.nextInRow(row);
+    this.skips = false;
+    this.older = 0;
+    const { behind } = this;
+    const { key, qualifierOffset, qualifierLength } = cursor;
+    behind.setRow(row);
+    // The cursor's own bytes may change while it moves.
+    if (behind.qualifier.length < qualifierLength) behind.qualifier = new Uint8Array(2 * qualifierLength);
+    copySlice(key, qualifierOffset, qualifierLength, behind.qualifier, 0);
+    behind.qualifierLength = qualifierLength;
+    behind.timestamp = -1;
+    behind.type = TYPE_MINIMUM;
+    const found = cursor.reseek(behind) && isInRow(cursor, row);
+    behind.row = EMPTY_BYTES;
+    return found;
+  }
+
+  /** Adds a cell if it is visible. False when the row needs a matcher. */
+  private addCell(cell: CellCursor): boolean {
+    if (this.stored) return this.addStored(cell);
+    const verdict = this.rule.judge(cell);
+    if (verdict === FAMILY_MARKED) return true;
+    if (verdict === ROW_UNDECIDED) return false;
+    if (this.columns !== null && !this.isWanted(cell, this.columns))
+      return ++this.passed <= MAX_OTHER_COLUMNS;
+    const { done } = this;
+    if (done !== undefined && isInColumn(cell, done)) return this.stepOverOlder(cell);
+    const maker = this.maker!;
+    if (verdict === SHOWN) {
+      if (this.raw !== null) {
+        this.done = maker.makeRaw(cell, this.raw, this.made++);
+      } else {
+        const made = maker.make(cell, this.row!, this.made++, this.fresh);
+        this.done = made.qualifier;
+        this.out!.add(made);
+      }
+      return true;
+    }
+    if (verdict === COLUMN_UNDECIDED) return false;
+    // Older puts are judged one by one, which costs less than storing the column of a put that is not returned.
+    if (cell.type === CellType.Put) return this.stepOverOlder(cell);
+    this.done = maker.qualifierOf(cell, this.made);
+    return true;
+  }
+
+  /** Adds a stored cell. Of cells that differ only in seq the newest counts. */
+  private addStored(cell: CellCursor): boolean {
+    const { type, timestamp } = cell;
+    if (cell.ttl !== 0) return false;
+    const { done } = this;
+    if (
+      done !== undefined &&
+      timestamp === this.lastTimestamp &&
+      type === this.lastType &&
+      isInColumn(cell, done)
+    )
+      return true;
+    this.lastTimestamp = timestamp;
+    this.lastType = type;
+    const made = this.maker!.make(cell, this.row!, this.made++, this.fresh);
+    this.done = made.qualifier;
+    this.out!.add(made);
+    return true;
+  }
+
+  /** Steps over a cell after which no cell of its column is visible. */
+  private stepOverOlder({ qualifierLength }: CellCursor): boolean {
+    if (++this.older <= MAX_OLDER_STEPS) return true;
+    // The family's markers are among the cells of the empty qualifier.
+    if (qualifierLength === 0) return this.older <= MAX_OLDER;
+    this.skips = true;
+    return true;
+  }
+
+  /** Whether the cell, which is not before the last one, is of a requested column. */
+  private isWanted(
+    { key, qualifierOffset, qualifierLength }: CellCursor,
+    columns: readonly Uint8Array[],
+  ): boolean {
+    for (; this.before < columns.length; this.before++) {
+      const column = columns[this.before]!;
+      const order = compareSlices(key, qualifierOffset, qualifierLength, column, 0, column.length);
+      if (order <= 0) return order === 0;
+    }
+    return false;
+  }
+}
+
+/** Rows read from the encoded bytes of their cells. */
+
+/** A family whose rows are read. */
+export interface RunFamily {
+  readonly name: string;
+  readonly known: KnownColumns;
+  /** The requested columns, in byte order; null: all. */
+  readonly columns: readonly Uint8Array[] | null;
+  /** Puts before this timestamp have expired. */
+  readonly oldestUnexpired: number;
+}
+
+/**
+ * Reads a row that is completely in one memstore or block from the encoded bytes of its cells, without moving a cursor to each. Most
+ * rows consist of puts to columns that earlier rows had; any other row is left to {@link PlainRow}. For rows that both can read
+ * the results are equal.
+ */
+export class RowRun implements PutVisitor {
+  /** Decides which cells are visible. Its read point is set before rows are read. */
+  readonly rule = new NewestPut();
+  private raw: RawRow | undefined;
+  private family = '';
+  private columns: readonly Uint8Array[] = [];
+  /** The columns are the requested ones, and rows may have others. */
+  private only = false;
+  /** The qualifiers that are returned, one for each column; rows share their bytes. */
+  private given: readonly Uint8Array[] = [];
+  /** The index after the last column of the row so far. */
+  private place = 0;
+  private older = 0;
+  private passed = 0;
+
+  /**
+   * Adds the visible cells of the row, at whose first cell the cursor is, to `raw`, and moves the cursor past it. False: the
+   * row cannot be read this way; cursor and `raw` are unchanged.
+   */
+  read(cursor: CellCursor, raw: RawRow, { name, known, columns, oldestUnexpired }: RunFamily): boolean {
+    if (columns === null && !known.any) return false;
+    this.raw = raw;
+    this.family = name;
+    this.columns = columns ?? known.columns;
+    this.given = columns ?? known.given;
+    this.only = columns !== null;
+    this.rule.begin(oldestUnexpired);
+    this.place = 0;
+    this.older = 0;
+    this.passed = 0;
+    const { count } = raw;
+    if (cursor.visitRow(this)) return true;
+    raw.count = count;
+    return false;
+  }
+
+  get readPoint(): number {
+    return this.rule.readPoint;
+  }
+
+  visit(bytes: Uint8Array, at: number, length: number, timestamp: number, valueLength: number): boolean {
+    const { columns } = this;
+    let { place } = this;
+    for (; place < columns.length; place++) {
+      const column = columns[place]!;
+      // First, because most rows have every column.
+      if (!isColumn(bytes, at, length, column)) {
+        if (compareSlices(bytes, at, length, column, 0, column.length) > 0) continue;
+        break;
+      }
+      this.place = place + 1;
+      if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
+      this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
+      return true;
+    }
+    // Last, because most rows have one version of a column.
+    if (this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!))
+      return ++this.older <= MAX_OLDER;
+    return this.only && ++this.passed <= MAX_OTHER_COLUMNS;
+  }
+}
+
+function isColumn(bytes: Uint8Array, at: number, length: number, column: Uint8Array): boolean {
+  if (length !== column.length) return false;
+  for (let i = 0; i < length; i++) if (bytes[at + i] !== column[i]) return false;
+  return true;
 }

@@ -15,11 +15,9 @@ import {
 } from '../../table/index.js';
 import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
-import { isPlainFamily, isPlainQuery } from './newest-put.js';
-import { PlainRow, RowRun, type RunFamily } from './plain-row.js';
+import { isPlainFamily, isPlainQuery, PlainRow, RowRun, type RunFamily } from './newest-put.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { CellMaker, RowBuilder } from './row-builder.js';
-import { copyRowAhead, dropRow } from './row-copy.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
 import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
 /** The most rows that are read by scanners of their own before one scanner reads the rest. */

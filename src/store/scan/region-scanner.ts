@@ -6,8 +6,7 @@ import { type Get, type Query, type RawRow, Result, type Scan } from '../../tabl
 import { type CellCursor, isInRow } from '../cursor.js';
 import { buildFilter } from '../filter/build.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
-import { RowBuilder } from './row-builder.js';
-import { copyRow, dropRow } from './row-copy.js';
+import { copyRow, dropRow, RowBuilder } from './row-builder.js';
 import {
   type FamilySource,
   familyQuery,

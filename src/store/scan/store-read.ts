@@ -11,7 +11,7 @@ import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.j
 import { AllColumns, ChosenColumns, type ColumnTracker } from '../match/column-tracker.js';
 import type { Matcher } from '../match/matcher.js';
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
-import type { KnownColumns } from './plain-row.js';
+import type { KnownColumns } from './newest-put.js';
 
 /** What a scanner reads of one family. */
 

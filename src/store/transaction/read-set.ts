@@ -9,8 +9,7 @@ import { RowanError } from '../../errors.js';
 import { type Get, LATEST_TIMESTAMP, type Query, type Scan } from '../../table/index.js';
 import { type CellCursor, SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 import type { Memstore } from '../memstore/memstore.js';
-import type { FamilyStore } from '../region/family-store.js';
-import { type Region, regionOf } from '../region/region.js';
+import { type FamilyStore, type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 
 /** The most reads of a transaction. */

@@ -8,9 +8,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { prepareCodecs } from '../../../src/compression/index.js';
-import { BlockCache, FileHandleCache } from '../../../src/store/cache/index.js';
+import { BlockCache, FileHandleCache } from '../../../src/store/cache.js';
 import { CellCursor, type SeekKey } from '../../../src/store/cursor.js';
-import { BloomKey, SortedFileReader, SortedFileWriter } from '../../../src/store/file/index.js';
+import { BloomKey } from '../../../src/store/file/bloom-filter.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
 import type { Compression, DataBlockEncoding } from '../../../src/table/index.js';
 

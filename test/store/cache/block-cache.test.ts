@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { BlockCache, CacheEntry, CachePriority, CacheSlots } from '../../../src/store/cache/index.js';
+import { BlockCache, CacheEntry, CachePriority, CacheSlots } from '../../../src/store/cache.js';
 
 class Entry extends CacheEntry {
   constructor(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { FileHandleCache } from '../../../src/store/cache/index.js';
+import { FileHandleCache } from '../../../src/store/cache.js';
 import { ioError } from '../../../src/store/fs/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 

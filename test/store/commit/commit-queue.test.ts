@@ -2,8 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
-import { type CommitLog, CommitQueue } from '../../../src/store/commit/commit-queue.js';
-import type { WrittenCells } from '../../../src/store/commit/written-cells.js';
+import { type CommitLog, CommitQueue, type WrittenCells } from '../../../src/store/commit/commit-queue.js';
 import type { LogObserver } from '../../../src/store/wal/index.js';
 import { createTable, memoryStore, put } from '../engine/support.js';
 

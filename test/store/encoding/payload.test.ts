@@ -10,7 +10,7 @@ import {
   encodingOfId,
   parseBlock,
 } from '../../../src/store/encoding/index.js';
-import { LastKey } from '../../../src/store/file/last-key.js';
+import { LastKey } from '../../../src/store/file/index-key.js';
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { ArrayCursor, anyCells, cell, type TestCell } from '../file/cells.js';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { BloomBuilder, BloomChunk, CHUNK_KEYS } from '../../../src/store/file/bloom-filter.js';
-import { BloomKey, SortedFileReader, SortedFileWriter } from '../../../src/store/file/index.js';
+import { BloomBuilder, BloomChunk, BloomKey, CHUNK_KEYS } from '../../../src/store/file/bloom-filter.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
 import { scaled } from '../../proof/scale.js';
 import { ArrayCursor, cell, type TestCell } from './cells.js';
 import { context, FILE_NO, PATH, reader } from './fixture.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { SortedFileReader } from '../../../src/store/file/index.js';
 import type { SortedFileCursor } from '../../../src/store/file/sorted-file-cursor.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
 import { cell, shown } from './cells.js';
 import { context, FILE_NO, PATH, reader, write } from './fixture.js';
 

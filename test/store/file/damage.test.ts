@@ -4,12 +4,9 @@ import { crc32 } from '../../../src/bytes/index.js';
 import { prepareCodecs } from '../../../src/compression/index.js';
 import { RowanError } from '../../../src/errors.js';
 import { checksumSeed } from '../../../src/store/file/block-frame.js';
-import {
-  SortedFileReader,
-  type SortedFileWriterOptions,
-  verifySortedFile,
-} from '../../../src/store/file/index.js';
-import { describeBlocks } from '../../../src/store/file/verify-file.js';
+import type { SortedFileWriterOptions } from '../../../src/store/file/options.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { describeBlocks, verifySortedFile } from '../../../src/store/file/verify-file.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { record } from '../../proof/evidence.js';

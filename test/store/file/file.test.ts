@@ -1,15 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { prepareCodecs } from '../../../src/compression/index.js';
 import { LEAF_ENTRIES } from '../../../src/store/file/block-frame.js';
-import {
-  describeBlocks,
-  fileMetaFromJson,
-  fileMetaToJson,
-  fileNumberOf,
-  SortedFileReader,
-  SortedFileWriter,
-  verifySortedFile,
-} from '../../../src/store/file/index.js';
+import { fileMetaFromJson, fileMetaToJson } from '../../../src/store/file/file-meta.js';
+import { fileNumberOf } from '../../../src/store/file/footer.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
+import { describeBlocks, verifySortedFile } from '../../../src/store/file/verify-file.js';
 import { ArrayCursor, cell, show, shown, type TestCell } from './cells.js';
 import { context, FILE_NO, PATH, reader, seekKey, write } from './fixture.js';
 

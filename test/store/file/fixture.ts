@@ -1,15 +1,15 @@
 /** Writes and opens sorted files in memory. */
 
-import { BlockCache, FileHandleCache } from '../../../src/store/cache/index.js';
+import { BlockCache, FileHandleCache } from '../../../src/store/cache.js';
 import { SeekKey } from '../../../src/store/cursor.js';
-import {
-  type FileContext,
-  SortedFileReader,
-  type SortedFileReaderOptions,
-  SortedFileWriter,
-  type SortedFileWriterOptions,
-  type WrittenFile,
-} from '../../../src/store/file/index.js';
+import type { WrittenFile } from '../../../src/store/file/file-meta.js';
+import type {
+  FileContext,
+  SortedFileReaderOptions,
+  SortedFileWriterOptions,
+} from '../../../src/store/file/options.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { ArrayCursor, compareCells, type TestCell } from './cells.js';
 

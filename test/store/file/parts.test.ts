@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BloomKey, SortedFileReader } from '../../../src/store/file/index.js';
+import { BloomKey } from '../../../src/store/file/bloom-filter.js';
+import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
 import type { FileHandle } from '../../../src/store/fs/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { cell, show, shown } from './cells.js';

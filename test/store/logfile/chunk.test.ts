@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { toBytes } from '../../../src/bytes/index.js';
 import { CorruptionError, RowanError } from '../../../src/errors.js';
-import { fileSeed } from '../../../src/store/logfile/format.js';
 import {
   ChunkReader,
   ChunkWriter,
@@ -11,6 +10,7 @@ import {
   WAL_KIND,
   writeChunkHeader,
 } from '../../../src/store/logfile/index.js';
+import { fileSeed } from '../../../src/store/logfile/writer.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 function written(kind: LogKind, number: number, ...records: readonly string[]): Uint8Array {

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { toBytes } from '../../../src/bytes/index.js';
 import { type CellCursor, isInRow, SeekKey } from '../../../src/store/cursor.js';
-import { hashRow, lane1 } from '../../../src/store/encoding/row-hash.js';
 import { CellArena, type CellBytes, ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { isRun, NO_ROW, placeOf, RowIndex } from '../../../src/store/memstore/row-index.js';

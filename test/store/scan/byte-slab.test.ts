@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ByteSlab } from '../../../src/store/scan/row-copy.js';
+import { ByteSlab } from '../../../src/store/scan/row-builder.js';
 
 const LENGTH = 6000;
 

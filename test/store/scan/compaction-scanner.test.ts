@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type CompactionOptions, CompactionScanner } from '../../../src/store/scan/compaction-scanner.js';
+import { type CompactionOptions, CompactionScanner } from '../../../src/store/background/job-run.js';
 import { type FamilyOptions, familyDescriptor } from '../../../src/table/index.js';
 import { ArrayCursor, cellOf, type RunCell } from './array-cursor.js';
 import { cellsArbitrary, deal } from './runs.js';

@@ -2,11 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
-import { hashRow, lane1 } from '../../../src/store/encoding/row-hash.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
-import { KnownColumns, PlainRow, RowRun } from '../../../src/store/scan/plain-row.js';
+import { KnownColumns, PlainRow, RowRun } from '../../../src/store/scan/newest-put.js';
 import { CellMaker } from '../../../src/store/scan/row-builder.js';
 import { CellType, RawRow } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';

@@ -1,2 +1,0 @@
-export * from './block-cache.js';
-export * from './file-handle-cache.js';
