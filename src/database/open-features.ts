@@ -1,5 +1,5 @@
 import { SchemaError, UnsupportedError } from '../errors.js';
-import type { Feature, FeatureContext } from '../features/feature.js';
+import type { Feature, FeatureContext, KeyChange } from '../features/feature.js';
 import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
 import { type Features, openFeatures } from '../features/registry.js';
 import {
@@ -20,7 +20,15 @@ import type { EntitySchema } from '../schema/types.js';
 export interface FeaturesSource
   extends Omit<
     FeatureContext,
-    'reading' | 'applyChanges' | 'fence' | 'now' | 'isRemote' | 'outbox' | 'driver'
+    | 'reading'
+    | 'applyChanges'
+    | 'fence'
+    | 'now'
+    | 'isRemote'
+    | 'outbox'
+    | 'driver'
+    | 'followers'
+    | 'keyChanges'
   > {
   driver(): FeatureContext['driver'];
   /** The executor of an entity's changes. */
@@ -63,6 +71,8 @@ export class OpenFeatures {
         ? readingFrom((name) => engine.table(name))
         : (run) => (engine.table(OUTBOX_TABLE) as CommittingTable).atomic(run),
       applyChanges: applyingWith(executorOf),
+      followers: (entity) => this.all.flatMap((feature) => feature.follower?.(entity) ?? []),
+      keyChanges: (entity) => this.keyChanges(entity),
       fence: (entity, rows) => fenceRows(engine.table(entity.table.descriptor.name), entity, rows, now),
       now,
     };
@@ -91,6 +101,8 @@ export class OpenFeatures {
       outbox: engine.table(OUTBOX_TABLE),
       now,
       reading,
+      isRetired: async () =>
+        (await this.keyChanges(schema)).some(({ side, stage }) => side === 'old' && stage === 'over'),
       onLeft: (token) => this.remote!.enqueue(token),
       onFailure,
     });
@@ -105,6 +117,11 @@ export class OpenFeatures {
     const followUps = this.followUps.get(entity.name);
     const others = this.all.flatMap((feature) => feature.intent?.(entity) ?? []);
     return followUps === undefined ? others : [followUps, ...others];
+  }
+
+  private async keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]> {
+    const found = await Promise.all(this.all.map((feature) => feature.keyChanges?.(entity) ?? []));
+    return found.flat();
   }
 
   formerNames(entity: EntitySchema): readonly string[] {

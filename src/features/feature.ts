@@ -5,8 +5,17 @@
 
 import type { LiveTables } from '../ddl/index.js';
 import type { RowanError } from '../errors.js';
+import type { JobRunOptions } from '../job/types.js';
 import type { TableAccess } from '../query/index.js';
-import type { MaintainerContext, RowIntent, RowMaintainer, StepDriver } from '../repository/index.js';
+import type {
+  ChangeStep,
+  MaintainerContext,
+  RowEffect,
+  RowImage,
+  RowIntent,
+  RowMaintainer,
+  StepDriver,
+} from '../repository/index.js';
 import type { AdoptedSchema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import type { Engine, Result } from '../table/index.js';
@@ -24,6 +33,8 @@ export interface Feature {
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
   /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */
   intent?(entity: EntitySchema): RowIntent | undefined;
+  /** What the feature stores about an entity's rows, for writes below its repository. Undefined: nothing. */
+  follower?(entity: EntitySchema): RowFollower | undefined;
   /**
    * The feature's own queue of pending effects. Absent: its effects are applied with the change, or by the database's
    * outbox.
@@ -42,6 +53,8 @@ export interface Feature {
   refuseElsewhere?(entity: EntitySchema): void;
   /** Former names of an entity whose keys were changed in the same order: cursors made under them stay valid. */
   formerNames?(entity: EntitySchema): readonly string[];
+  /** The changes of an entity's keys, under which it has the old keys or the new ones. */
+  keyChanges?(entity: EntitySchema): Promise<readonly KeyChange[]>;
   /**
    * Updates stored state to match the declarations. Called once the tables exist.
    * @param before the tables as they were before this program opened them.
@@ -52,6 +65,41 @@ export interface Feature {
   resume?(): Promise<void>;
   /** Called when the database closes: the feature stops after its current step. */
   end?(): void | Promise<void>;
+}
+
+/**
+ * Keeps what a feature stores about an entity's rows in line with rows that are written below their repository, as
+ * re-keying writes them.
+ */
+export interface RowFollower {
+  /** Called before the first row is written: what is stored must be complete. */
+  prepare(run: JobRunOptions): Promise<void>;
+  /** Embedded engine: the effects of a write, to be applied in its step. */
+  effects(
+    row: Uint8Array,
+    before: RowImage,
+    after: RowImage,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly RowEffect[];
+  /** HBase: brings what is stored in line with these rows as they are now. Repeating it is harmless. */
+  settle(rows: readonly Uint8Array[], signal: AbortSignal | undefined): Promise<void>;
+  /** Compares what is stored with all rows, while they are written. @returns the number of differences. */
+  verify(run: JobRunOptions): Promise<number>;
+  /** HBase: called when all rows of the entity were removed together. */
+  clear(): Promise<void>;
+}
+
+/** A change of an entity's keys, as features that know rows by their keys see it. */
+export interface KeyChange {
+  /** Which keys the entity has. */
+  readonly side: 'old' | 'new';
+  /** The name of the entity with the other keys. */
+  readonly other: string;
+  /**
+   * `filling`: rows are being copied. `complete`: both layouts are equal. `over`: the old one is never written again.
+   * `undone`: the new one was given up.
+   */
+  readonly stage: 'filling' | 'complete' | 'over' | 'undone';
 }
 
 /** The parts of a database that a feature may use. */
@@ -65,6 +113,10 @@ export interface FeatureContext extends MaintainerContext {
   /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
   readonly indexing: IndexRegistry;
+  /** What the features store about an entity's rows, for writes below its repository. */
+  followers(entity: EntitySchema): readonly RowFollower[];
+  /** The changes of an entity's keys. */
+  keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]>;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;
   declared(): AdoptedSchema;

@@ -46,6 +46,7 @@ function withoutSteps(
     declared: () => schema,
     schemaOf: (target) => schema.entity(target),
     indexing: NO_INDEXES,
+    followers: () => [],
   });
 }
 

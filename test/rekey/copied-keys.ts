@@ -6,11 +6,12 @@ import { int53, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import type { Rekey } from '../../src/features/rekey/handle.js';
 import { desc, hash, type KeyElement, part, salt } from '../../src/key/index.js';
-import type { Repository } from '../../src/repository/index.js';
+import { isMark, type Repository } from '../../src/repository/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
+import { checkFigures } from './figures.js';
 
 const WRITERS = 8;
 /** Runs that may be stopped before the last one. */
@@ -27,11 +28,14 @@ const LAYOUTS: readonly (readonly KeyElement[])[] = [
 ];
 
 /** Two layouts of an entity by the seed, each in a table of its own. */
-export function declareLayouts(seed: number): { readonly from: KeyedClass; readonly to: KeyedClass } {
+export function declareLayouts(
+  seed: number,
+  more: object = {},
+): { readonly from: KeyedClass; readonly to: KeyedClass } {
   const random = new Random(seed);
   const old = random.below(LAYOUTS.length);
   const now = (old + 1 + random.below(LAYOUTS.length - 1)) % LAYOUTS.length;
-  const families = { d: { versions: random.pick([1, 3]) }, e: {} };
+  const families = { d: { versions: random.pick([1, 3]) }, e: {}, m: {} };
   const entity = (name: string, layout: number) =>
     defineEntity({
       name,
@@ -41,6 +45,7 @@ export function declareLayouts(seed: number): { readonly from: KeyedClass; reado
         column: (...of: unknown[]) => { optional(): unknown };
         counter: (at: string) => unknown;
       }) => ({ x: c.column('d:x', text).optional(), n: c.counter('e:n') }),
+      ...more,
     } as never) as unknown as KeyedClass;
   return { from: entity(`Old${seed}`, old), to: entity(`New${seed}`, now) };
 }
@@ -74,13 +79,14 @@ async function write(things: Repository<KeyedClass>, random: Random, b: number, 
 
 /** Every version under a layout, told by the key and not by the row. */
 async function cells(db: Database, target: KeyedClass): Promise<string[]> {
-  const { key, table } = db.schema.entity(target);
+  const schema = db.schema.entity(target);
+  const { key, table } = schema;
   const all: string[] = [];
   for await (const { row, cells: own } of db.engine
     .table(table.descriptor.name)
     .scan(new Scan().readAllVersions())) {
     const { b } = key.decode(row) as { b: number };
-    for (const { family, qualifier, timestamp, value } of own)
+    for (const { family, qualifier, timestamp, value } of own.filter((cell) => !isMark(schema, cell)))
       all.push(`${b} ${family}:${Buffer.from(qualifier)}@${timestamp}=${Buffer.from(value).toString('hex')}`);
   }
   return all.sort();
@@ -161,13 +167,23 @@ export async function changeUnderWriters(
   await writing;
   expect(cut, where).toMatchObject({ state: 'cut-over' });
   expect(cut.differences !== undefined, where).toBe(compare);
+  const checkBoth = async (when: string): Promise<void> => {
+    if (!db.schema.entity(to).summaries.length) return;
+    for (const each of [from, to]) {
+      await db.summary(each, 'byX' as never).drain();
+      await checkFigures(db, each, `${where}, ${when}`);
+    }
+  };
+  await checkBoth('cut over');
   const wanted = [...model].map(([b, { x, n }]) => `${b} ${x} ${n}`).sort();
   expect(await found(db, to), where).toEqual(wanted);
   expect(await found(db, from), where).toEqual(wanted);
   expect(await cells(db, to), where).toEqual(await cells(db, from));
   await expect(rekey.abort()).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
   await db.repository(to).put({ a: 'k0', b: 0, x: 'late' } as never);
+  await checkBoth('written');
   await rekey.cleanup();
+  await checkBoth('done');
   expect(await found(db, from), where).toEqual([]);
   await expect(things.put({ a: 'k0', b: 0, x: 'late' } as never)).rejects.toMatchObject({
     code: 'ERR_READONLY',

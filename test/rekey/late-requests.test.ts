@@ -19,6 +19,7 @@ const declare = (name: string, salts: number) =>
     table: defineTable({ name: name.toLowerCase(), families: { d: {}, e: { versions: 3 } } }),
     key: [salt(salts), part('id')],
     columns: (c) => ({ value: c.column('d:v', text), note: c.column('e:n', text).optional() }),
+    summaries: { byValue: { by: ['value'], figures: { rows: 'count' } } },
   });
 
 const From = declare('LateFrom', 2);
@@ -59,6 +60,14 @@ class Writing {
     expect(rows.map(({ id, value, note }) => `${id} ${value} ${note}`).sort(), where).toEqual(
       [...this.model].map(([id, value]) => `${id} ${value} ${value}`).sort(),
     );
+    const summary = this.db.summary(target, 'byValue');
+    await summary.drain();
+    const counts = new Map<string, number>();
+    for (const value of this.model.values()) counts.set(value, (counts.get(value) ?? 0) + 1);
+    expect(
+      (await summary.find({})).map(({ value, rows: count }) => `${value} ${count}`),
+      where,
+    ).toEqual([...counts].map(([value, count]) => `${value} ${count}`).sort());
   }
 }
 

@@ -41,12 +41,6 @@ describe('what cannot be', () => {
       /"x" stands in other columns/,
     ],
     ['random salts', {}, { key: [salt(4, { assign: 'random' }), part('id')] }, /drawn at random/],
-    [
-      'summaries',
-      {},
-      { ...salted, more: { summaries: { all: { by: [], figures: { rows: 'count' } } } } },
-      /has summaries/,
-    ],
     ['feeds of changes', {}, { ...salted, more: { changes: { keep: 60_000 } } }, /keeps its changes/],
     [
       'columns that are moving',

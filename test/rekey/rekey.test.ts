@@ -16,6 +16,7 @@ import { Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
+import { checkFigures, SUMMARIES_WITH_INDEX } from './figures.js';
 
 const SEEDS = scaled(1, 8, 200);
 const WRITERS = 8;
@@ -52,7 +53,7 @@ const LAYOUTS: readonly (readonly [Layout, Layout])[] = [
   [plain, { key: [hash('a', { bytes: 8 }), part('b', int53)], stored: true }],
 ];
 
-function declare(random: Random) {
+function declare(random: Random, seed: number) {
   const versions = random.pick([1, 3]);
   const [old, now] = random.pick(LAYOUTS);
   const together = random.chance(0.4);
@@ -60,6 +61,7 @@ function declare(random: Random) {
   const place = (name: string): TableDeclaration => defineTable({ name, families });
   const shared = place('things');
   const indexed = random.chance(0.5);
+  const counted = seed % 2 === 1;
   const entity = (name: string, table: TableDeclaration, { key, stored }: Layout, type: number) =>
     defineEntity({
       name,
@@ -78,11 +80,13 @@ function declare(random: Random) {
         more: c.columns('e:m.', { value: text }),
       }),
       ...(indexed ? { indexes: INDEXES } : {}),
+      ...(counted ? { summaries: SUMMARIES_WITH_INDEX } : {}),
     } as never) as unknown as KeyedClass;
   return {
     from: entity('Old', together ? shared : place('olds'), old, 1),
     to: entity('New', together ? shared : place('news'), now, 2),
     indexed,
+    counted,
   };
 }
 
@@ -196,7 +200,7 @@ async function checkEntries(db: Database<EmbeddedEngine>, target: KeyedClass, wh
 
 async function round(seed: number): Promise<void> {
   const random = new Random(seed);
-  const { from, to, indexed } = declare(random);
+  const { from, to, indexed, counted } = declare(random, seed);
   let disk = new MemoryFileSystem();
   const reopen = (): Promise<Database<EmbeddedEngine>> =>
     open({ path: '/r', fileSystem: disk, background: 'inline', entities: [from, to] });
@@ -246,10 +250,13 @@ async function round(seed: number): Promise<void> {
       await running.catch(() => undefined);
       db = await reopen();
       await check(things(), model, where);
+      if (counted) await checkFigures(db, from, where);
       continue;
     }
     await running;
     await check(things(), model, where);
+    // The new layout's figures are those of the rows that it has by now.
+    if (counted) for (const each of [from, to]) await checkFigures(db, each, where);
     const state = (await rekey.status())?.state;
     if (state === 'ready') break;
   }
@@ -258,8 +265,13 @@ async function round(seed: number): Promise<void> {
   const rekey = db.rekey(from, to);
   await check(db.repository(to), model, `seed ${seed}, ready`);
   if (indexed) await checkEntries(db, to, `seed ${seed}, ready`);
+  const checkBoth = async (where: string): Promise<void> => {
+    if (counted) for (const each of [from, to]) await checkFigures(db, each, `seed ${seed}, ${where}`);
+  };
+  await checkBoth('ready');
   target = random.pick([from, to]);
   await write(6);
+  await checkBoth('ready, written');
   await rekey.cutOver();
   target = to;
   await Promise.all([write(6), check(db.repository(from), new Map(model), 'now').catch(() => undefined)]);
@@ -267,6 +279,7 @@ async function round(seed: number): Promise<void> {
   await check(db.repository(to), model, `seed ${seed}, cut over`);
   if (indexed) for (const each of [from, to]) await checkEntries(db, each, `seed ${seed}, cut over`);
   expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
+  await checkBoth('cut over');
   if (random.chance(0.3)) {
     await rekey.abort();
     target = from;
@@ -274,6 +287,7 @@ async function round(seed: number): Promise<void> {
     if (indexed) expect(await entriesOf(db, to)).toBe(0);
     await write(3);
     await check(db.repository(from), model, `seed ${seed}, rolled back`);
+    await checkBoth('rolled back');
   } else {
     await Promise.all([rekey.cleanup(), write(3)]);
     expect(await cells(db, from)).toEqual([]);
@@ -281,6 +295,7 @@ async function round(seed: number): Promise<void> {
     await db.close();
     db = await reopen();
     await check(db.repository(to), model, `seed ${seed}, done`);
+    await checkBoth('done');
     await expect(db.repository(from).put({ a: 'k0', b: 0, x: 'late' } as never)).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',
     });

@@ -5,14 +5,14 @@ import type { JobRunOptions } from '../../job/index.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
-import type { Feature, FeatureContext } from '../feature.js';
+import type { Feature, FeatureContext, KeyChange, RowFollower } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexRegistry } from '../indexes/indexing.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import { Mirror } from './jobs/mirror.js';
-import { mappingProblems, RowEntries } from './jobs/row-mapping.js';
+import { mappingProblems, RowEffects } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import {
   type CutOverOptions,
@@ -20,6 +20,7 @@ import {
   type NoteCut,
   type RekeyRecord,
   type RekeyRun,
+  type RekeyState,
   type RekeyStrategy,
 } from './strategy.js';
 
@@ -47,6 +48,8 @@ export class RekeyInSteps implements RekeyStrategy {
     private readonly refuseWrites: () => void,
     /** The indexes of the new layout. */
     private readonly indexes: () => readonly RekeyedIndex[],
+    /** What features store about rows of the new layout. */
+    private readonly followers: () => readonly RowFollower[],
   ) {}
 
   problems(): string[] {
@@ -64,10 +67,11 @@ export class RekeyInSteps implements RekeyStrategy {
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
     // Entries of copies are written with them. An index that lacks earlier rows would stay unusable.
     for (const index of this.indexes())
-      if (index.state !== undefined && index.state !== 'active')
-        await index.build(options.signal && { signal: options.signal });
+      if (index.state !== undefined && index.state !== 'active') await index.build(signal);
+    for (const follower of this.followers()) await follower.prepare(signal);
     const { backfill } = await import('./jobs/backfill.js');
     await backfill(target, options);
   }
@@ -77,7 +81,7 @@ export class RekeyInSteps implements RekeyStrategy {
     return { ...(await compareLayouts(target, options)), entries: await this.wrongEntries(options) };
   }
 
-  /** Entries of the new layout's indexes that are wrong or missing. */
+  /** Entries of the new layout's indexes, and groups of its summaries, that are wrong or missing. */
   private async wrongEntries(options: JobRunOptions): Promise<number> {
     const { inShortSteps } = await import('./jobs/passes.js');
     let wrong = 0;
@@ -86,6 +90,7 @@ export class RekeyInSteps implements RekeyStrategy {
       const { missing, extra, stale, unverified } = await index.verify({ run: inShortSteps(options) });
       wrong += missing + extra + stale + unverified;
     }
+    for (const follower of this.followers()) wrong += await follower.verify(inShortSteps(options));
     return wrong;
   }
 
@@ -125,7 +130,7 @@ export interface RekeyedIndexes {
 }
 
 /** The parts of a database that key changes use. */
-export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf'> {
+export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers'> {
   declared(): Schema;
   readonly indexing: Pick<IndexRegistry, 'of' | 'handle'>;
 }
@@ -137,15 +142,19 @@ export class RekeyFeature implements Feature {
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
   private readonly refusing = new Map<string, () => void>();
   private readonly guarding = new Map<string, () => void>();
-  private readonly entries = new WeakMap<EntityIndexes, RowEntries>();
+  private readonly effects = new WeakMap<EntitySchema, RowEffects | 'none'>();
+  private readonly schemaOf: FeatureContext['schemaOf'];
+  private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[];
 
   private readonly engine: Engine;
   private readonly declared: () => Schema;
   private readonly indexes: RekeyedIndexes;
 
-  constructor({ stored, declared, indexing, schemaOf }: RekeyingContext) {
+  constructor({ stored, declared, indexing, schemaOf, followers }: RekeyingContext) {
     this.engine = stored;
     this.declared = declared;
+    this.schemaOf = schemaOf;
+    this.followersOf = ({ target }) => followers(schemaOf(target));
     this.indexes = {
       of: ({ target }) => indexing.of(schemaOf(target))?.indexes,
       handle: ({ target }, name) => indexing.handle(schemaOf(target), name),
@@ -157,10 +166,8 @@ export class RekeyFeature implements Feature {
    * SchemaError when an entity of a change in progress is not declared, or its key differs.
    */
   async resume(): Promise<void> {
-    const { engine } = this;
-    const { name } = controlTableDescriptor();
-    if (!engine.capabilities.sync || !(await engine.admin.tableExists(name))) return;
-    for (const { value: record } of await new ControlTable(engine.table(name)).rekeys<RekeyRecord>()) {
+    if (!this.engine.capabilities.sync) return;
+    for (const record of await this.records()) {
       this.known.push(record);
       const from = this.named(record.from);
       const to = this.named(record.to);
@@ -172,6 +179,23 @@ export class RekeyFeature implements Feature {
       )
         this.refuseWrites(from, record.to);
     }
+  }
+
+  private async records(): Promise<readonly RekeyRecord[]> {
+    const { engine } = this;
+    const { name } = controlTableDescriptor();
+    if (!(await engine.admin.tableExists(name))) return [];
+    const found = await new ControlTable(engine.table(name)).rekeys<RekeyRecord>();
+    return found.map(({ value }) => value);
+  }
+
+  async keyChanges({ name }: EntitySchema): Promise<readonly KeyChange[]> {
+    const { sync } = this.engine.capabilities;
+    return (await this.records()).flatMap(({ from, to, state }): KeyChange[] => {
+      if (from !== name && to !== name) return [];
+      const stage = stageOf(state, sync);
+      return [from === name ? { side: 'old', other: to, stage } : { side: 'new', other: from, stage }];
+    });
   }
 
   /**
@@ -225,11 +249,13 @@ export class RekeyFeature implements Feature {
           mirror,
           () => this.refuseWrites(source, target.name),
           () => target.indexes.map(({ name: index }) => this.indexes.handle(target, index)),
+          () => this.followersOf(target),
         )
       : new RekeyByCopies(
           engine,
           source,
           target,
+          (schema) => this.followersOf(schema),
           () => this.guard(target, source.name, mirror),
           () => this.unguard(target),
         );
@@ -263,21 +289,26 @@ export class RekeyFeature implements Feature {
     const name = nameOf(from, to);
     let mirror = this.mirrors.get(name);
     if (mirror === undefined) {
-      mirror = new Mirror(this.engine, from, to, (schema) => this.entriesOf(schema));
+      mirror = new Mirror(this.engine, from, to, (schema) => this.effectsOf(schema), this.followersOf);
       this.mirrors.set(name, mirror);
     }
     return mirror;
   }
 
-  private entriesOf(schema: EntitySchema): RowEntries | undefined {
-    const indexes = schema.indexes.length === 0 ? undefined : this.indexes.of(schema);
-    if (indexes === undefined) return undefined;
-    let entries = this.entries.get(indexes);
-    if (entries === undefined) {
-      entries = new RowEntries(indexes, () => this.engine.now());
-      this.entries.set(indexes, entries);
+  private effectsOf(schema: EntitySchema): RowEffects | undefined {
+    // Bound anew when entities are added.
+    const bound = this.schemaOf(schema.target);
+    let effects = this.effects.get(bound);
+    if (effects === undefined) {
+      const indexes = schema.indexes.length === 0 ? undefined : this.indexes.of(schema);
+      const followers = this.followersOf(schema);
+      effects =
+        indexes === undefined && followers.length === 0
+          ? 'none'
+          : new RowEffects(schema, indexes, followers, () => this.engine.now());
+      this.effects.set(bound, effects);
     }
-    return entries;
+    return effects === 'none' ? undefined : effects;
   }
 
   /** Refuses writes to the old layout after the cut-over, since they would be lost. */
@@ -308,6 +339,14 @@ export class RekeyFeature implements Feature {
       'what is written now would be missing there. Open the database with both as they were until the change is cleaned up or aborted.';
     throw new SchemaError(problem, [problem]);
   }
+}
+
+/** @param sync whether a write and its copy are one step. */
+function stageOf(state: RekeyState, sync: boolean): KeyChange['stage'] {
+  if (state === 'aborting' || state === 'aborted') return 'undone';
+  if (state === 'cleanup' || state === 'done') return 'over';
+  if (state === 'cut-over') return sync ? 'complete' : 'over';
+  return state === 'ready' && sync ? 'complete' : 'filling';
 }
 
 /** The signature of a key without its salts, which do not affect the order. */

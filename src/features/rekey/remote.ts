@@ -10,6 +10,7 @@ import { ConflictError, RowanError, throwIfAborted } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine, FamilyDescriptor } from '../../table/index.js';
+import type { RowFollower } from '../feature.js';
 import type { CatchUp } from './jobs/catch-up.js';
 import type { RekeyDifferences, RowDifferences } from './jobs/compare.js';
 import type { RemoteComparison } from './jobs/remote-compare.js';
@@ -62,6 +63,8 @@ export class RekeyByCopies implements RekeyStrategy {
     private readonly engine: Engine,
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
+    /** What features store about an entity's rows. */
+    private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
     /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
     private readonly guard: () => void,
     private readonly unguard: () => void,
@@ -139,6 +142,9 @@ export class RekeyByCopies implements RekeyStrategy {
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.guard();
     const { copyCells } = await import('./jobs/remote-copy.js');
+    const { signal } = options;
+    for (const follower of this.followersOf(this.to))
+      await follower.prepare(signal === undefined ? {} : { signal });
     await copyCells(target, 'copy', 0, options);
   }
 
@@ -272,11 +278,13 @@ export class RekeyByCopies implements RekeyStrategy {
 
   async removeOld({ record }: RekeyRun): Promise<void> {
     await this.empty(this.from);
+    await this.clear(this.from);
     await this.restore(this.to, record.keptNew);
   }
 
   async removeNew({ record }: RekeyRun): Promise<void> {
     await this.empty(this.to);
+    await this.clear(this.to);
     await this.restore(this.to, record.keptNew);
     await this.restore(this.from, record.kept);
     this.unguard();
@@ -311,6 +319,11 @@ export class RekeyByCopies implements RekeyStrategy {
         if (!isOvertaken(error) || performance.now() - overtaken > EMPTIED_MS) throw error;
       }
     }
+  }
+
+  /** Removes what features store about the rows. */
+  private async clear(schema: EntitySchema): Promise<void> {
+    for (const follower of this.followersOf(schema)) await follower.clear();
   }
 
   /** Whether a table exists, or will soon: a truncation drops and recreates it. */

@@ -68,7 +68,7 @@ export class SummaryCount {
     row: Uint8Array,
     was: Contribution | undefined,
     is: Counted | undefined,
-    step: ChangeStep,
+    step: Pick<ChangeStep, 'read'>,
   ): RowMutation[] {
     const out: RowMutation[] = [];
     const before = this.plan.ends ? this.lifeOf(row, step) : was;
@@ -84,7 +84,7 @@ export class SummaryCount {
   }
 
   /** Adds amounts to a group. A group without rows is deleted. */
-  add(group: Uint8Array, amounts: Amounts, step: ChangeStep, out: RowMutation[]): void {
+  add(group: Uint8Array, amounts: Amounts, step: Pick<ChangeStep, 'read'>, out: RowMutation[]): void {
     const row = groupRow(this.generation, group);
     const rows = this.plan.rowsIn(amounts);
     if (rows < 0n) {
@@ -95,7 +95,7 @@ export class SummaryCount {
     if (increment !== undefined) out.push(increment);
   }
 
-  private lifeOf(row: Uint8Array, step: ChangeStep): Life | undefined {
+  private lifeOf(row: Uint8Array, step: Pick<ChangeStep, 'read'>): Life | undefined {
     return readLife(step.read(new Get(lifeRow(this.generation, this.plan.summary.id, row)), this.table));
   }
 

@@ -9,11 +9,12 @@ import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import { canonicalTableName, Scan } from '../../table/index.js';
-import type { Feature, FeatureContext } from '../feature.js';
+import type { Feature, FeatureContext, RowFollower } from '../feature.js';
 import type { IndexHandle } from '../indexes/handle.js';
 import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
+import { SummaryFollower } from './follower.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
 import { SummaryMaintainer } from './maintain.js';
 import { SummaryPlan } from './plan.js';
@@ -338,9 +339,22 @@ export class SummariesFeature implements Feature {
 
   maintainers(schema: EntitySchema): RowMaintainer[] {
     const plans = this.plansOf(schema);
-    if (plans.length === 0) return [];
+    return plans.length === 0 ? [] : [this.maintainerOf(plans)];
+  }
+
+  private maintainerOf(plans: readonly SummaryPlan[]): SummaryMaintainer {
     const counts = plans.map((plan) => this.countOf(plan));
-    return [new SummaryMaintainer(plans, this.context.now, counts)];
+    return new SummaryMaintainer(plans, this.context.now, counts);
+  }
+
+  follower(schema: EntitySchema): RowFollower | undefined {
+    const plans = this.plansOf(schema);
+    if (plans.length === 0) return undefined;
+    const summaries = plans.map((plan) => ({
+      target: this.targetOf(plan),
+      handle: this.handle<KeyedClass, never>(schema, plan.summary.name as never),
+    }));
+    return new SummaryFollower(this.maintainerOf(plans), summaries);
   }
 
   private countOf(plan: SummaryPlan): RemoteCount {

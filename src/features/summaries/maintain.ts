@@ -30,6 +30,14 @@ export class SummaryMaintainer implements RowMaintainer {
 
   effects(change: ChangeImage, step: ChangeStep): readonly RowEffect[] {
     this.refuse(change);
+    return this.effectsBelow(change, step);
+  }
+
+  /** The effects of a change that was made below the repository. */
+  effectsBelow(
+    change: Pick<ChangeImage, 'row' | 'before' | 'after'>,
+    step: Pick<ChangeStep, 'read'>,
+  ): readonly RowEffect[] {
     const out: RowEffect[] = [];
     for (const plan of this.plans) {
       for (const mutation of this.effectsOf(plan, change, step))
@@ -40,8 +48,8 @@ export class SummaryMaintainer implements RowMaintainer {
 
   private effectsOf(
     plan: SummaryPlan,
-    { row, before, after }: ChangeImage,
-    step: ChangeStep,
+    { row, before, after }: Pick<ChangeImage, 'row' | 'before' | 'after'>,
+    step: Pick<ChangeStep, 'read'>,
   ): readonly RowMutation[] {
     const was = plan.contributionOf(before);
     const is = plan.contributionOf(after);

@@ -90,7 +90,7 @@ export function readStanding(result: Result): SummaryStanding | undefined {
 }
 
 export function standingOf(
-  step: ChangeStep,
+  step: Pick<ChangeStep, 'read'>,
   schema: EntitySchema,
   { id }: SummarySchema,
 ): SummaryStanding | undefined {

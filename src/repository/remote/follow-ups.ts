@@ -33,6 +33,8 @@ export interface FollowUpsSource {
   readonly outbox: Table;
   readonly reading: StepReading;
   now(): number;
+  /** Whether the entity's table is never written again. */
+  isRetired(): Promise<boolean>;
   /** Called for a written row whose effects could not be settled. The outbox settles them. */
   onLeft(token: Uint8Array): void;
   onFailure(error: RowanError): void;
@@ -168,10 +170,22 @@ export class FollowUps implements RowIntent {
    * @returns whether the effects are settled; false also when the row was being changed.
    */
   async takeOver(row: Uint8Array, settledAfter: number): Promise<boolean> {
-    const { table, schema, maintainers } = this.source;
-    if (!(await fenceRows(table, schema, [row], () => this.source.now()))) return false;
-    for (const maintainer of maintainers) if ((await maintainer.fence?.(row)) === false) return false;
+    if (!(await this.fence(row))) return false;
+    for (const maintainer of this.source.maintainers)
+      if ((await maintainer.fence?.(row)) === false) return false;
     return this.settle(row, 'all', settledAfter);
+  }
+
+  private async fence(row: Uint8Array): Promise<boolean> {
+    const { table, schema } = this.source;
+    try {
+      return await fenceRows(table, schema, [row], () => this.source.now());
+    } catch (error) {
+      const isRefused = error instanceof RowanError && error.code === 'ERR_READONLY';
+      // A table that takes no writes any more takes no late ones either.
+      if (isRefused && (await this.source.isRetired())) return true;
+      throw error;
+    }
   }
 
   private rowOf(row: Uint8Array): Uint8Array {

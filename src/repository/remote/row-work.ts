@@ -21,12 +21,18 @@ import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
 
+/** Whether a cell is a row's shadow or change mark. */
+export function isMark(
+  { marker, changeMarks }: EntitySchema,
+  { family, qualifier }: Pick<Cell, 'family' | 'qualifier'>,
+): boolean {
+  return family === changeMarks || (family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER));
+}
+
 /** The row without its shadow and change mark, which may outlive it. Empty: the row does not exist. */
-export function withoutMarks({ marker, changeMarks }: EntitySchema, result: Result): Result {
-  const isMark = (family: string, qualifier: Uint8Array): boolean =>
-    family === changeMarks || (family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER));
-  if (!result.cells.some(({ family, qualifier }) => isMark(family, qualifier))) return result;
-  const cells = result.cells.filter(({ family, qualifier }) => !isMark(family, qualifier));
+export function withoutMarks(schema: EntitySchema, result: Result): Result {
+  if (!result.cells.some((cell) => isMark(schema, cell))) return result;
+  const cells = result.cells.filter((cell) => !isMark(schema, cell));
   return cells.length === 0 ? Result.EMPTY : new Result(result.row, cells);
 }
 

@@ -24,7 +24,7 @@ import {
   type StepTable,
   tableOf,
 } from './passes.js';
-import type { RowEntries } from './row-mapping.js';
+import type { RowEffects } from './row-mapping.js';
 
 /** Seldom, since a checkpoint flushes the table of the new layout. */
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
@@ -93,8 +93,8 @@ export async function backfill(target: RekeyTarget, run: JobRunOptions = {}): Pr
 class CopyWork extends PassWork {
   private unflushed = false;
   private readonly into: string;
-  /** Undefined where the new layout has no indexes. */
-  private readonly entries: RowEntries | undefined;
+  /** Undefined where the new layout has neither indexes nor summaries. */
+  private readonly effects: RowEffects | undefined;
   /** Families with KEEP_DELETED_CELLS, which show deleted cells to reads of the past. */
   private readonly keeping: ReadonlySet<string>;
 
@@ -107,7 +107,7 @@ class CopyWork extends PassWork {
     super();
     const { families } = target.from.table.descriptor;
     this.into = target.to.table.descriptor.name;
-    this.entries = target.mirror.entriesOf(target.to);
+    this.effects = target.mirror.effectsOf(target.to);
     this.keeping = new Set(
       families.filter(({ keepDeletedCells }) => keepDeletedCells !== 'FALSE').map(({ name }) => name),
     );
@@ -165,17 +165,17 @@ class CopyWork extends PassWork {
   }
 
   private write(copy: RowCopy, step: AtomicStep): void {
-    const { entries } = this;
+    const { effects } = this;
     const { to } = copy;
-    if (entries === undefined) {
+    if (effects === undefined) {
       this.put(copy, 'SKIP_WAL', step);
       return;
     }
-    // Row and entries are one WAL record. Without the WAL a crash could lose one of them, and the entries would be
-    // unknown.
-    const before = entries.imageOf(to, step.read);
+    // Row and effects are one WAL record. Without the WAL a crash could lose one of them, and what is stored about the
+    // row would be unknown.
+    const before = effects.imageOf(to, step.read);
     this.put(copy, 'ASYNC_WAL', step);
-    for (const change of entries.changed(to, before, 'ASYNC_WAL', step.read)) step.apply(change);
+    for (const change of effects.changed(to, before, 'ASYNC_WAL', step.read)) step.apply(change);
   }
 
   private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {

@@ -19,14 +19,15 @@ import {
   type TableChange,
   type WriteObserver,
 } from '../../../table/index.js';
-import { type RowEntries, RowMapping, type ValueOf } from './row-mapping.js';
+import type { RowFollower } from '../../feature.js';
+import { type RowEffects, RowMapping, type ValueOf } from './row-mapping.js';
 
 export class Mirror {
   /** Writes made by the mirror: they are not mirrored back. */
   readonly own = new WeakSet<TableChange['change']>();
   /** The other row before a write in progress; only where columns determine it. */
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
-  /** The rows being written, as their entries were computed before. */
+  /** The rows being written, as they were before. */
   private readonly images = new WeakMap<TableChange['change'], RowImage>();
   /** Sets that collect the rows of the source written since a watch began. */
   private readonly watchers = new Set<Set<string>>();
@@ -39,8 +40,10 @@ export class Mirror {
     private readonly engine: Engine,
     from: EntitySchema,
     to: EntitySchema,
-    /** The maintainer of an entity's index entries. Undefined: it has no indexes. */
-    readonly entriesOf: (schema: EntitySchema) => RowEntries | undefined = () => undefined,
+    /** What is stored about an entity's rows beside them. Undefined: nothing. */
+    readonly effectsOf: (schema: EntitySchema) => RowEffects | undefined,
+    /** What features store about an entity's rows. */
+    readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
   ) {
     this.forth = new RowMapping(from, to);
     this.back = new RowMapping(to, from);
@@ -94,20 +97,20 @@ export class Mirror {
         return undefined;
       },
       after: (write) => {
-        if (keepsUp(write)) return this.followEntries(mapping.source, write);
+        if (keepsUp(write)) return this.followEffects(mapping.source, write);
         return follows(write) ? this.follow(mapping, write) : undefined;
       },
     };
   }
 
   private noteImage(schema: EntitySchema, { change, read }: ObservedWrite): void {
-    const image = this.entriesOf(schema)?.imageOf(change.row, read as RowRead);
+    const image = this.effectsOf(schema)?.imageOf(change.row, read as RowRead);
     if (image !== undefined) this.images.set(change, image);
   }
 
-  private followEntries(schema: EntitySchema, { change, read }: ObservedWrite): Additions {
+  private followEffects(schema: EntitySchema, { change, read }: ObservedWrite): Additions {
     const before = this.images.get(change);
-    return before && this.entriesOf(schema)!.changed(change.row, before, 'USE_DEFAULT', read as RowRead);
+    return before && this.effectsOf(schema)!.changed(change.row, before, 'USE_DEFAULT', read as RowRead);
   }
 
   private follow(mapping: RowMapping, write: ObservedWrite): Additions {

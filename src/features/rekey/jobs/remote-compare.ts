@@ -80,7 +80,7 @@ export class RemoteComparison {
   private async copyAndCompare(row: Uint8Array): Promise<Difference | undefined> {
     for (let look = 0; look < LOOKS; look++) {
       const copied = await rawRow(this.target, row);
-      await writeCopies(this.target, [copied]);
+      await writeCopies(this.target, [copied], undefined);
       const [difference] = await this.differences(await this.read([row]));
       if (difference === undefined) return undefined;
       const after = await rawRow(this.target, row);

@@ -22,7 +22,7 @@ import {
   type StepTable,
   tableOf,
 } from './passes.js';
-import type { RowEntries } from './row-mapping.js';
+import type { RowEffects } from './row-mapping.js';
 
 /**
  * Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
@@ -56,7 +56,7 @@ export function copyCells(
       const copied: Result[] = [];
       for (const row of rows)
         if (target.mirror.forth.matches(row.row)) (isCopied(row) ? left : copied).push(row);
-      await writeCopies(target, copied);
+      await writeCopies(target, copied, context.signal);
       await whenCopied?.(copied, left);
       context.count('copied', copied.length);
     },
@@ -67,9 +67,12 @@ export function copyCells(
 
 /** The rows of the old layout, deletes included, under keys of the new one. */
 export async function writeCopies(
-  { engine, to, mirror: { forth, own } }: RekeyTarget,
+  target: RekeyTarget,
   rows: readonly Result[],
+  signal: AbortSignal | undefined,
 ): Promise<void> {
+  const { engine, to, mirror } = target;
+  const { forth, own } = mirror;
   const into = engine.table(to.table.descriptor.name);
   const puts: Put[] = [];
   const others: Exclude<TableChange['change'], Put>[] = [];
@@ -83,8 +86,9 @@ export async function writeCopies(
     else others.push(change);
   }
   if (puts.length > 0) await into.putAll(puts);
-  if (others.length === 0) return;
-  for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
+  if (others.length > 0) for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
+  const copies = rows.map(({ row }) => forth.rowOf(row, nothing)!);
+  for (const follower of mirror.followersOf(to)) await follower.settle(copies, signal);
 }
 
 /** Every cell of one row, deletes included. Empty when none is left. */
@@ -100,7 +104,7 @@ export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Resu
 
 /** Operations on all rows of a layout. */
 
-/** Removes every row of a layout with its index entries, without mirroring that. */
+/** Removes every row of a layout with its index entries and from its summaries, without mirroring that. */
 export function removeLayout(
   target: RekeyTarget,
   schema: EntitySchema,
@@ -116,7 +120,7 @@ export function removeLayout(
 
 class RemoveWork extends PassWork {
   private readonly table: StepTable;
-  private readonly entries: RowEntries | undefined;
+  private readonly effects: RowEffects | undefined;
 
   constructor(
     private readonly target: RekeyTarget,
@@ -125,7 +129,7 @@ class RemoveWork extends PassWork {
   ) {
     super();
     this.table = tableOf(target, schema);
-    this.entries = target.mirror.entriesOf(schema);
+    this.effects = target.mirror.effectsOf(schema);
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {
@@ -140,11 +144,11 @@ class RemoveWork extends PassWork {
 
   /** Without waiting: the checkpoint follows it in the WAL, and is durable later. */
   private remove(row: Uint8Array, step: AtomicStep): void {
-    const { entries, table } = this;
-    const before = entries?.imageOf(row, step.read);
+    const { effects, table } = this;
+    const before = effects?.imageOf(row, step.read);
     step.apply({ table: table.name, change: new Delete(row).setDurability('ASYNC_WAL') });
     if (before === undefined) return;
-    for (const change of entries!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
+    for (const change of effects!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
   }
 }
 

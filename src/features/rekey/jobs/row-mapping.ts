@@ -1,7 +1,7 @@
 import { equalBytes } from '../../../bytes/index.js';
 import type { KeyPart } from '../../../key/types.js';
-import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { RowImage } from '../../../repository/index.js';
+import { applyReadSet, type ReadSet, readColumns } from '../../../query/projection.js';
+import { isMark, RowImage } from '../../../repository/index.js';
 import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
 import {
   Cell,
@@ -13,6 +13,7 @@ import {
   type RowRead,
   type TableChange,
 } from '../../../table/index.js';
+import type { RowFollower } from '../../feature.js';
 import { IndexMaintainer } from '../../indexes/embedded.js';
 import type { EntityIndexes } from '../../indexes/entity-indexes.js';
 
@@ -29,6 +30,8 @@ export class RowMapping {
   private readonly added: readonly { readonly column: ColumnSchema; readonly part: string }[];
   /** Columns of the source that become parts of the target's key. */
   private readonly dropped: readonly ColumnSchema[];
+  /** Whether rows may have shadows and change marks, by which writers on HBase know the row as they left it. */
+  private readonly hasMarks: boolean;
   /** Whether only the row key differs. */
   private readonly straight: boolean;
 
@@ -47,7 +50,9 @@ export class RowMapping {
     this.dropped = source.columns.filter(
       ({ property }) => keyed.has(property) && !target.columnsByProperty.has(property),
     );
-    this.straight = this.dropped.length === 0 && this.added.length === 0 && isMarkedAlike(source, target);
+    this.hasMarks = source.summaries.length > 0 || source.changeMarks !== undefined;
+    this.straight =
+      !this.hasMarks && this.dropped.length === 0 && this.added.length === 0 && isMarkedAlike(source, target);
   }
 
   matches(row: Uint8Array): boolean {
@@ -77,6 +82,8 @@ export class RowMapping {
     const out: Cell[] = [];
     for (const cell of cells) {
       if (dropped.some((column) => isAt(column, cell))) continue;
+      // A copy has been written by nobody yet.
+      if (this.hasMarks && isMark(this.source, cell)) continue;
       const marker = from !== undefined && to !== undefined && isAt(from, cell);
       out.push(marker ? cellAt(cell, target, to.family, to.qualifier, cell.value) : moved(cell, target));
       if (!marker || !withParts || added.length === 0 || cell.type !== CellType.Put) continue;
@@ -211,10 +218,6 @@ function generalProblems(schema: EntitySchema): string[] {
     problems.push(
       `${name} declares copies of others or referential rules, which follow its own writes only. Leave them out until the keys are changed.`,
     );
-  if (schema.summaries.length > 0)
-    problems.push(
-      `${name} has summaries, which follow its own writes only. Leave them out until the keys are changed, then build them.`,
-    );
   if (schema.changesKept !== undefined)
     problems.push(
       `${name} keeps its changes for feeds, which would tell of every copied row. Leave "changes" out until the keys are changed.`,
@@ -236,31 +239,39 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
   );
 }
 
-/** Index entries of rows that are written below their repository: copies from another layout. */
+/** What is stored about rows that are written below their repository: copies from another layout. */
 
-/** Computes the changes of entries that belong into the step of a row's change. */
-export class RowEntries {
-  private readonly maintainer: IndexMaintainer;
-  private readonly columns;
+/** Computes the changes of index entries and summaries that belong into the step of a row's change. */
+export class RowEffects {
+  private readonly maintainer: IndexMaintainer | undefined;
+  private readonly columns: ReadSet | undefined;
   private readonly table: string;
 
-  constructor(indexes: EntityIndexes, now: () => number) {
-    const { schema, columns } = indexes;
-    this.maintainer = new IndexMaintainer(indexes, now);
-    this.columns = readColumns(schema, [], columns, undefined);
+  constructor(
+    schema: EntitySchema,
+    indexes: EntityIndexes | undefined,
+    private readonly followers: readonly RowFollower[],
+    now: () => number,
+  ) {
+    this.maintainer = indexes && new IndexMaintainer(indexes, now);
+    // Features may depend on any column.
+    this.columns =
+      followers.length > 0 || indexes === undefined
+        ? undefined
+        : readColumns(schema, [], indexes.columns, undefined);
     this.table = schema.table.descriptor.name;
   }
 
-  /** The columns of the row that entries depend on, at this point of the step. */
+  /** The columns of the row that the effects depend on, at this point of the step. */
   imageOf(row: Uint8Array, read: RowRead): RowImage {
     const get = new Get(row);
-    applyReadSet(get, this.columns);
+    if (this.columns !== undefined) applyReadSet(get, this.columns);
     return RowImage.of(row, read(get, this.table));
   }
 
   /**
-   * The effects of a change of a row whose entries were correct. @throws ConflictError on a unique value that another
-   * row has.
+   * The effects of a change of a row about which everything stored was correct. @throws ConflictError on a unique
+   * value that another row has.
    */
   changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
     return this.follow(row, before, this.imageOf(row, read), durability, read);
@@ -278,8 +289,14 @@ export class RowEntries {
     durability: Durability,
     read: RowRead,
   ): TableChange[] {
-    return this.maintainer
-      .effectsBelow(row, before, after, durability, { read })
-      .map(({ table, mutation }) => ({ table, change: mutation }));
+    const step = { read };
+    const effects = [...(this.maintainer?.effectsBelow(row, before, after, durability, step) ?? [])];
+    for (const follower of this.followers) {
+      for (const effect of follower.effects(row, before, after, step)) {
+        effect.mutation.setDurability(durability);
+        effects.push(effect);
+      }
+    }
+    return effects.map(({ table, mutation }) => ({ table, change: mutation }));
   }
 }
