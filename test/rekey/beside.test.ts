@@ -192,14 +192,14 @@ it('what would not have been begun is not gone on with at an opening', async () 
   await db.repository(source).put({ id: 'a', x: '1' } as never);
   await db.rekey(source, target).run();
   await db.close();
-  const counted = plain('To', salted, { summaries: { all: { by: [], figures: { rows: 'count' } } } });
-  await expect(openMemory({ disk, entities: [source, counted] })).rejects.toMatchObject({
+  const fed = plain('To', salted, { changes: { keep: 60_000 } });
+  await expect(openMemory({ disk, entities: [source, fed] })).rejects.toMatchObject({
     code: 'ERR_SCHEMA',
-    message: expect.stringContaining('has summaries'),
+    message: expect.stringContaining('changes'),
   });
   const again = await openMemory({ disk, entities: [source, target] });
   await again.rekey(source, target).cutOver();
   await again.rekey(source, target).cleanup();
   await again.close();
-  await (await openMemory({ disk, entities: [counted] })).close();
+  await (await openMemory({ disk, entities: [fed] })).close();
 });
