@@ -1,13 +1,13 @@
-# What Rowan keeps of entities beside a table (rowan_tables) is not in here: rowan schema apply writes it.
+# The metadata that Rowan keeps of entities (rowan_tables) is not included: rowan schema apply writes it.
 
 variable "bigtable_instance" {
   type = string
 }
 
-# 1 of 4 split keys cannot be written as text here: rowan schema apply makes the table with all of them.
-# The namespace shop is part of the name; rowan schema apply notes it.
-# Left out, for Bigtable has no place for it: maxFileSize 1073741824.
-# Left out, for Bigtable has no place for it: log compression ZSTD, keepDeletedCells TRUE.
+# 1 of 4 split keys cannot be written as text here: rowan schema apply creates the table with all of them.
+# The namespace shop is part of the name; rowan schema apply records it.
+# Omitted, not supported by Bigtable: maxFileSize 1073741824.
+# Omitted, not supported by Bigtable: log compression ZSTD, keepDeletedCells TRUE.
 resource "google_bigtable_table" "shop__orders" {
   name                = "shop..orders"
   instance_name       = var.bigtable_instance
