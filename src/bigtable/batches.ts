@@ -18,8 +18,9 @@ const LARGEST_REQUEST = 8 * 1024 * 1024;
 /** The largest number of rows in one MutateRows request. */
 const MOST_ROWS = 2000;
 
+/** The changes of a row. */
 export interface RowEntry {
-  readonly rowKey: Uint8Array;
+  readonly row: Uint8Array;
   readonly mutations: readonly CellMutation[];
 }
 
@@ -33,6 +34,7 @@ interface MutateRowsResponse {
 /**
  * Changes different rows, each on its own; returns the error of each that failed, by index. Transient failures are
  * retried until the deadline.
+ * @param longest Milliseconds for one attempt; default: all that is left.
  */
 export async function mutateRows(
   client: BigtableClient,
@@ -40,6 +42,7 @@ export async function mutateRows(
   tableId: string,
   entries: readonly RowEntry[],
   options: OperationOptions,
+  longest?: number,
 ): Promise<Map<number, RowanError>> {
   const asked = { call: 'mutateRows', table: name };
   const deadline = client.deadline(asked, options);
@@ -51,15 +54,19 @@ export async function mutateRows(
       let broken: RowanError | undefined;
       const unanswered = new Set(open);
       try {
-        const sent = { entries: open.map((at) => entries[at]!) };
-        for await (const answer of client.stream<MutateRowsResponse>('mutateRows', tableId, sent, deadline)) {
+        const sent = {
+          entries: open.map((at) => ({ rowKey: entries[at]!.row, mutations: entries[at]!.mutations })),
+        };
+        const sentRows = open;
+        const take = (answer: MutateRowsResponse): void => {
           for (const { index, status } of answer.entries ?? []) {
-            const at = open[Number(index ?? 0)]!;
+            const at = sentRows[Number(index ?? 0)]!;
             unanswered.delete(at);
             const code = status?.code ?? Status.OK;
             if (code !== Status.OK) errors.set(at, asBigtableError(code, status?.message ?? '', asked));
           }
-        }
+        };
+        await client.read('mutateRows', tableId, sent, deadline, take, longest);
       } catch (error) {
         broken = deadline.errorOf(error);
       }
@@ -86,16 +93,19 @@ export async function mutateRows(
   return failed;
 }
 
+/** The approximate bytes of an entry in a request. */
+export function sizeOf({ row, mutations }: RowEntry): number {
+  return mutations.reduce((sum, { setCell }) => sum + 32 + (setCell?.value.length ?? 0), row.length);
+}
+
 /** Groups entries into requests. */
 function* requestsOf(entries: readonly RowEntry[]): Generator<number[]> {
   let open: number[] = [];
   let count = 0;
   let bytes = 0;
-  for (const [at, { rowKey, mutations }] of entries.entries()) {
-    const size = mutations.reduce(
-      (sum, { setCell }) => sum + 32 + (setCell?.value.length ?? 0),
-      rowKey.length,
-    );
+  for (const [at, entry] of entries.entries()) {
+    const { mutations } = entry;
+    const size = sizeOf(entry);
     const isFull =
       open.length >= MOST_ROWS || count + mutations.length > MAX_MUTATIONS || bytes + size > LARGEST_REQUEST;
     if (isFull && open.length > 0) {

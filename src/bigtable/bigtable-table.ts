@@ -16,10 +16,12 @@ import type {
   ResultScanner,
   Table,
 } from '../table/table.js';
-import { type BatchRunner, mutateRows, runBatch } from './batches.js';
+import { type BatchRunner, mutateRows, type RowEntry, runBatch, sizeOf } from './batches.js';
 import { ChunkReader, compareCells } from './chunks.js';
 import type { BigtableClient } from './client.js';
 import { type Descriptors, type KnownTable, noSuchFamily } from './descriptors.js';
+import { Gathering } from './gathering.js';
+import { runGets } from './many-gets.js';
 import { checkChange, mutationsOf, partsOf, readsRow } from './mutations.js';
 import { checkRowKey, tableIdOf } from './names.js';
 import { type Predicate, predicateOf } from './predicate.js';
@@ -29,9 +31,18 @@ import { BigtableScanner } from './scanner.js';
 import type { CellMutation, ReadModifyWriteRule, ReadRowsResponse, RowFilter } from './wire.js';
 import { toMilliseconds } from './wire.js';
 
-/** The largest number of keys in one ReadRows request. */
-const MOST_KEYS = 1000;
+/** The largest change, in bytes, that shares a request with others. */
+const LARGEST_SHARED = 64 * 1024;
 const NO_OPTIONS: OperationOptions = {};
+
+/** Whether a call must have requests of its own. */
+function isOwn({ signal, timeout }: OperationOptions): boolean {
+  return signal !== undefined || timeout !== undefined;
+}
+
+function entryOf(change: RowMutation | RowMutations): RowEntry {
+  return { row: change.row, mutations: mutationsOf(change) };
+}
 
 interface ModifiedRow {
   readonly row?: {
@@ -53,6 +64,12 @@ export class BigtableTable implements Table {
   readonly name: string;
   private readonly id: string;
 
+  private readonly gets = new Gathering<Get, Result>((gets) => this.getTogether(gets));
+  private readonly changes = new Gathering<RowEntry, Result>(
+    (entries) => this.changeTogether(entries),
+    ({ row }) => toLatin1(row),
+  );
+
   constructor(
     private readonly client: BigtableClient,
     private readonly descriptors: Descriptors,
@@ -68,40 +85,16 @@ export class BigtableTable implements Table {
   }
 
   async get(get: Get, options: OperationOptions = NO_OPTIONS): Promise<Result> {
-    const known = await this.known(options);
-    const plan = this.planOf(get, known);
-    const [cells] = await this.readRows([get.row], plan.filter, options);
-    return plan.rowOf(get, cells, this.context());
+    return isOwn(options) ? (await this.getAll([get], options))[0]! : this.gets.add(get);
   }
 
   async getAll(gets: readonly Get[], options: OperationOptions = NO_OPTIONS): Promise<Result[]> {
     const known = await this.known(options);
-    const groups = new Map<string, { readonly filter: RowFilter | undefined; readonly at: number[] }>();
-    const plans = gets.map((get) => this.planOf(get, known));
-    for (const [at, { filter }] of plans.entries()) {
-      const shape = JSON.stringify(filter) ?? '';
-      const group = groups.get(shape) ?? { filter, at: [] };
-      groups.set(shape, group);
-      group.at.push(at);
-    }
-    const results: Result[] = new Array(gets.length);
-    await Promise.all(
-      [...groups.values()].map(async ({ filter, at }) => {
-        for (let from = 0; from < at.length; from += MOST_KEYS) {
-          const places = at.slice(from, from + MOST_KEYS);
-          const byRow = new Map<string, readonly Cell[]>();
-          const rows = new Map(places.map((place) => [toLatin1(gets[place]!.row), gets[place]!.row]));
-          for (const cells of await this.readRows([...rows.values()], filter, options)) {
-            byRow.set(toLatin1(cells[0]!.row), cells);
-          }
-          for (const place of places) {
-            const get = gets[place]!;
-            results[place] = plans[place]!.rowOf(get, byRow.get(toLatin1(get.row)), this.context());
-          }
-        }
-      }),
-    );
-    return results;
+    return runGets(gets, {
+      planOf: (get) => this.learning(() => new ReadPlan(get, known)),
+      readRows: (rowKeys, filter) => this.readRows(rowKeys, filter, options),
+      context: () => this.context(),
+    });
   }
 
   async exists(get: Get, options: OperationOptions = NO_OPTIONS): Promise<boolean> {
@@ -199,10 +192,7 @@ export class BigtableTable implements Table {
             failed.set(at, error);
           }
         }
-        const entries = sent.map((at) => ({
-          rowKey: changes[at]!.row,
-          mutations: mutationsOf(changes[at]!),
-        }));
+        const entries = sent.map((at) => entryOf(changes[at]!));
         if (entries.length === 0) return failed;
         for (const [i, error] of await mutateRows(this.client, this.name, this.id, entries, options)) {
           this.learn(error);
@@ -219,8 +209,9 @@ export class BigtableTable implements Table {
     const known = await this.known(options);
     this.learning(() => checkChange(change, known));
     if (!readsRow(change)) {
-      await this.call('mutateRow', { rowKey: change.row, mutations: mutationsOf(change) }, true, options);
-      return Result.EMPTY;
+      const entry = entryOf(change);
+      const isAlone = isOwn(options) || sizeOf(entry) > LARGEST_SHARED;
+      return isAlone ? this.changeRow(entry, options) : this.changes.add(entry);
     }
     const rules = this.rulesOf(change, known);
     if (rules === undefined) return (await this.workOut(change, known, options, () => true))!;
@@ -231,6 +222,41 @@ export class BigtableTable implements Table {
       options,
     );
     return (change as Increment).returnResults ? modifiedRow(change.row, row) : Result.EMPTY;
+  }
+
+  private async changeRow({ row, mutations }: RowEntry, options: OperationOptions): Promise<Result> {
+    await this.call('mutateRow', { rowKey: row, mutations }, true, options);
+    return Result.EMPTY;
+  }
+
+  /** Makes the changes of different rows that clients of this process asked for at the same time. */
+  private async changeTogether(entries: readonly RowEntry[]): Promise<PromiseSettledResult<Result>[]> {
+    const each = (): Promise<PromiseSettledResult<Result>[]> =>
+      Promise.allSettled(entries.map((entry) => this.changeRow(entry, NO_OPTIONS)));
+    if (entries.length === 1) return each();
+    const { rpcTimeout } = this.client.settings;
+    const failed = await mutateRows(this.client, this.name, this.id, entries, NO_OPTIONS, rpcTimeout);
+    const [first] = failed.values();
+    // A request that was refused as a whole: one of them may be the cause.
+    if (failed.size === entries.length && !first!.retryable) return each();
+    return entries.map((_, at) => {
+      const reason = failed.get(at);
+      if (reason === undefined) return { status: 'fulfilled', value: Result.EMPTY };
+      this.learn(reason);
+      return { status: 'rejected', reason };
+    });
+  }
+
+  /** The results of gets that clients of this process asked for at the same time. */
+  private async getTogether(gets: readonly Get[]): Promise<PromiseSettledResult<Result>[]> {
+    try {
+      const results = await this.getAll(gets);
+      return results.map((value) => ({ status: 'fulfilled', value }));
+    } catch (error) {
+      const isOfEach = gets.length === 1 || (error instanceof RowanError && error.retryable);
+      if (isOfEach) return gets.map(() => ({ status: 'rejected', reason: error }));
+      return Promise.allSettled(gets.map(async (get) => (await this.getAll([get]))[0]!));
+    }
   }
 
   /**
@@ -312,18 +338,14 @@ export class BigtableTable implements Table {
       const rows: Cell[][] = [];
       const reader = new ChunkReader();
       try {
-        const answers = this.client.stream<ReadRowsResponse>('readRows', this.id, request, deadline);
-        for await (const { chunks } of answers) reader.read(chunks ?? [], rows);
+        const take = ({ chunks }: ReadRowsResponse): void => reader.read(chunks ?? [], rows);
+        await this.client.read('readRows', this.id, request, deadline, take);
         return rows;
       } catch (error) {
         this.learn(error);
         await deadline.retry(deadline.errorOf(error), true);
       }
     }
-  }
-
-  private planOf(query: Get, known: KnownTable): ReadPlan {
-    return this.learning(() => new ReadPlan(query, known));
   }
 
   private async known(options: OperationOptions): Promise<KnownTable> {

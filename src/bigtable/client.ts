@@ -26,7 +26,7 @@ type Streaming = (request: object, options: CallOptions) => AnswerStream;
 interface AnswerStream extends AsyncIterable<unknown> {
   cancel?(): void;
   destroy?(error?: Error): void;
-  on(event: 'error', listener: () => void): unknown;
+  on(event: 'data' | 'error' | 'end' | 'close', listener: (given?: unknown) => void): unknown;
 }
 
 /** One of Google's generated clients. */
@@ -209,21 +209,8 @@ export class BigtableClient {
     request: object,
     deadline: Deadline,
   ): AsyncGenerator<T, void, undefined> {
-    throwIfAborted(deadline.signal);
-    if (this.isClosed) throw new ClosedError('The connection to Bigtable was closed.');
-    const whole = { tableName: this.pathOf(tableId), appProfileId: this.settings.appProfileId, ...request };
-    const answers = (this.data[method] as Streaming)(whole, {
-      ...callOptions(deadline.left),
-      retryRequestOptions: NO_REPETITION,
-    });
-    const end = (): void => {
-      // Errors after the call has ended are irrelevant.
-      answers.on('error', () => undefined);
-      if (answers.cancel !== undefined) answers.cancel();
-      else answers.destroy?.();
-    };
+    const { answers, end } = this.answersTo(method, tableId, request, deadline, deadline.left);
     const { signal } = deadline;
-    signal?.addEventListener('abort', end, { once: true });
     let isOver = false;
     try {
       for await (const answer of answers) yield answer as T;
@@ -238,9 +225,74 @@ export class BigtableClient {
     }
   }
 
+  /**
+   * As `stream`, but passes each response to `take` when it arrives: it costs less, and cannot be slowed down. An error
+   * of `take` ends the call.
+   * @param longest Milliseconds for the attempt, within the deadline.
+   * @throws RowanError.
+   */
+  async read<T>(
+    method: DataStream,
+    tableId: string,
+    request: object,
+    deadline: Deadline,
+    take: (answer: T) => void,
+    longest: number = Number.POSITIVE_INFINITY,
+  ): Promise<void> {
+    const timeout = Math.min(deadline.left, longest);
+    const { answers, end } = this.answersTo(method, tableId, request, deadline, timeout);
+    const { signal } = deadline;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        answers.on('data', (answer) => {
+          try {
+            take(answer as T);
+          } catch (error) {
+            end();
+            reject(error);
+          }
+        });
+        answers.on('error', reject);
+        answers.on('end', () => resolve());
+        // A destroyed stream ends without an event of its own.
+        answers.on('close', () => reject(new Error('Stream closed')));
+      });
+      throwIfAborted(signal);
+    } catch (error) {
+      throw this.closedOr(deadline.errorOf(error));
+    } finally {
+      signal?.removeEventListener('abort', end);
+    }
+  }
+
   async close(): Promise<void> {
     this.isClosed = true;
     await Promise.all([this.data.close(), this.admin.close()]);
+  }
+
+  /** Sends a request. `end` cancels it, as the deadline's signal does. */
+  private answersTo(
+    method: DataStream,
+    tableId: string,
+    request: object,
+    { signal }: Deadline,
+    timeout: number,
+  ): { readonly answers: AnswerStream; readonly end: () => void } {
+    throwIfAborted(signal);
+    if (this.isClosed) throw new ClosedError('The connection to Bigtable was closed.');
+    const whole = { tableName: this.pathOf(tableId), appProfileId: this.settings.appProfileId, ...request };
+    const answers = (this.data[method] as Streaming)(whole, {
+      ...callOptions(timeout),
+      retryRequestOptions: NO_REPETITION,
+    });
+    const end = (): void => {
+      // Errors after the call has ended are irrelevant.
+      answers.on('error', () => undefined);
+      if (answers.cancel !== undefined) answers.cancel();
+      else answers.destroy?.();
+    };
+    signal?.addEventListener('abort', end, { once: true });
+    return { answers, end };
   }
 
   private async once(
