@@ -1,4 +1,3 @@
 export * from './avro/index.js';
-export * from './infer.js';
 export * from './json.js';
 export * from './scalars.js';

@@ -1,5 +1,6 @@
 import { RowanError } from '../errors.js';
 import { badValue } from '../key/codecs/base.js';
+import { boolean, bytes, date, float64, int64, text } from '../key/codecs/index.js';
 import { RawLongCodec } from '../key/codecs/raw-numbers.js';
 
 /** The interface of codecs of column values. */
@@ -195,3 +196,23 @@ function scaled(value: string, scale: number): bigint {
  * "1.50".
  */
 export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();
+
+/** Chooses the codec of a column declared without one, by the type that the compiler emitted for the property. */
+
+/**
+ * The value codec of a `design:type`: String text, Number float64, Boolean, Date, BigInt int64, Uint8Array and Buffer
+ * bytes. Undefined for any other type: the codec must then be given.
+ */
+export function inferValueCodec(designType: unknown): ValueCodec<unknown> | undefined {
+  return VALUE_CODECS.get(designType);
+}
+
+const VALUE_CODECS: ReadonlyMap<unknown, ValueCodec<unknown>> = new Map<unknown, ValueCodec<unknown>>([
+  [String, text],
+  [Number, float64],
+  [Boolean, boolean],
+  [Date, date],
+  [BigInt, int64],
+  [Uint8Array, bytes],
+  [Buffer, bytes],
+]);

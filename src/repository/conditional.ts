@@ -9,11 +9,10 @@ import type { EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
 import { afterWrite, type Change, type Expectation } from './change.js';
-import { checkEntity } from './input-copy.js';
-import type { CheckOutcome, WriteOptions } from './options.js';
-import { timestampOf } from './options.js';
+import { type CheckOutcome, timestampOf, type WriteOptions } from './options.js';
 import { keyText, type RepositoryContext, rowOfKey } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
+import { checkEntity } from './row-marker.js';
 import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 

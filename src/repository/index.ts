@@ -11,7 +11,7 @@ export {
 export type { IndexFinder } from './by-index.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
-export { type CommittingTable, EmbeddedExecutor } from './embedded-executor.js';
+export { type CommittingTable, EmbeddedExecutor, MOST_EFFECTS, StepDriver } from './embedded-executor.js';
 export type { ChangeExecutor } from './executor.js';
 export { EntryLife } from './expiry.js';
 export type { HistoryOptions } from './history.js';
@@ -27,7 +27,7 @@ export type {
   StepMaintainer,
   StepReading,
 } from './maintainer.js';
-export { ObservedExecutor } from './observed-executor.js';
+export { ObservedExecutor, RecordingExecutor } from './observed-executor.js';
 export type * from './options.js';
 export type { BulkWriteOptions, ReplaceOptions, WriteOptions } from './options.js';
 export {
@@ -44,7 +44,6 @@ export {
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
-export { RecordingExecutor } from './recording-executor.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
@@ -57,5 +56,4 @@ export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
 export { RowLock } from './row-lock.js';
-export { MOST_EFFECTS, StepDriver } from './step-driver.js';
 export { TablesReader } from './tables-reader.js';

@@ -4,9 +4,9 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { isInstance, isRecord } from '../table/checks.js';
 import type { Put, Result } from '../table/index.js';
 import type { ChangeOutcome } from './executor.js';
-import { checkEntity, checkRequired } from './input-copy.js';
 import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
 import { valuesLost } from './row-access.js';
+import { checkEntity, checkRequired } from './row-marker.js';
 
 /** Fast path for puts of many entities that consist of cells only, without a change set each. */
 

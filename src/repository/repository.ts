@@ -26,7 +26,6 @@ import {
 import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
-import { instanceOf } from './input-copy.js';
 import {
   type Amounts,
   type BulkWriteOptions,
@@ -46,8 +45,8 @@ import { checkPut, NewValues } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import { BulkChanges, cellChanges } from './row-changes.js';
-import { isKeyConflict, upsertAll } from './upsert.js';
+import { BulkChanges, cellChanges, isKeyConflict, upsertAll } from './row-changes.js';
+import { instanceOf } from './row-marker.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows deleted in one batch of `deletePrefix`. */

@@ -9,7 +9,6 @@ import { CellType, Delete, FOREVER, Get, type RowMutation } from '../table/index
 import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
 import { Expiry, type Life } from './expiry.js';
-import { checkEntity, checkRequired, draftOf, preparedPatch, restoring, thawed } from './input-copy.js';
 import {
   applyWriteOptions,
   type ReplaceOptions,
@@ -21,7 +20,16 @@ import { PlainPuts } from './plain-puts.js';
 import { keyText, notFound, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { RowImage } from './row-image.js';
-import { type Counted, RowMarker } from './row-marker.js';
+import {
+  type Counted,
+  checkEntity,
+  checkRequired,
+  draftOf,
+  preparedPatch,
+  RowMarker,
+  restoring,
+  thawed,
+} from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
 /** The columns that a `replace` deletes. */

@@ -1,6 +1,7 @@
 /** The options of a server. */
 
-import { InvalidArgumentError } from '../errors.js';
+import type { Server } from 'node:net';
+import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import type { ConnectionLimits } from './rpc/load.js';
 import { type ServedUsers, Users } from './security/users.js';
@@ -186,4 +187,28 @@ function checkLoopback(addresses: readonly (Address | undefined)[]): void {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** The length of the accept queue: after a restart many clients reconnect at once. */
+const BACKLOG = 4096;
+
+/** Starts to listen; returns the address with the actual port. */
+export function listening(server: Server, { host, port }: Address): Promise<Address> {
+  return new Promise((resolve, reject) => {
+    const refused = (cause: NodeJS.ErrnoException): void => {
+      reject(
+        new RowanError(
+          'ERR_IO',
+          `The server cannot listen at ${host}:${port}: ${cause.message}. Stop the program that uses the port, or choose another one (0: a free port).`,
+          { cause },
+        ),
+      );
+    };
+    server.once('error', refused);
+    server.listen({ port, host, backlog: BACKLOG }, () => {
+      server.off('error', refused);
+      server.on('error', () => undefined);
+      resolve({ host, port: (server.address() as { port: number }).port });
+    });
+  });
 }

@@ -13,8 +13,13 @@ import { EmbeddedEngine } from '../store/engine.js';
 import { ServedStore } from '../store/serving.js';
 import { describe } from '../table/checks.js';
 import { JavaClass, ServerException } from './errors.js';
-import { listening } from './listening.js';
-import { type Address, type ServeOptions, type ServerSettings, serverSettings } from './options.js';
+import {
+  type Address,
+  listening,
+  type ServeOptions,
+  type ServerSettings,
+  serverSettings,
+} from './options.js';
 import { MetaRows, namespaceRows } from './regions/catalog-rows.js';
 import { metaTable, namespaceTable } from './regions/catalog-tables.js';
 import { ServedRegions } from './regions/served-regions.js';

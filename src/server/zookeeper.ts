@@ -13,8 +13,7 @@ import { FrameAssembler } from '../hbase/rpc/frames.js';
 import { ClusterIdMessage } from '../hbase/wire/messages-admin.js';
 import { MasterNode, MetaRegionServerNode } from '../hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../hbase/wire/schema.js';
-import { listening } from './listening.js';
-import type { Address } from './options.js';
+import { type Address, listening } from './options.js';
 import type { ServerParts } from './services/parts.js';
 
 const Operation = {

@@ -18,7 +18,7 @@ import {
 import { wasReplaced } from './catalog.js';
 import { CellCursor } from './cursor.js';
 import type { Interruptible } from './environment.js';
-import type { WrittenFile } from './file/file-meta.js';
+import type { WrittenFile } from './file/footer.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
 import type { CompleteFile } from './ledger/file-ledger.js';
 import type { Edit } from './manifest/index.js';

@@ -1,7 +1,7 @@
 /** The state of one table of an open store. */
 
 import { toStringBinary } from '../bytes/index.js';
-import { InvalidArgumentError, RowanError } from '../errors.js';
+import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import {
   canonicalTableName,
@@ -12,7 +12,6 @@ import {
   type TableDescriptor,
 } from '../table/index.js';
 import { SerialQueue } from './environment.js';
-import { noLabels } from './labels.js';
 import type { VersionState } from './manifest/index.js';
 import type { FamilyStore, Region } from './region/region.js';
 
@@ -186,4 +185,11 @@ export function disabledError(table: string): RowanError {
   return new RowanError('ERR_TABLE_DISABLED', `The table "${table}" is disabled. Enable it first.`, {
     details: { table },
   });
+}
+
+/** Refused rather than ignored: an ignored label would show everybody what it is meant to hide. */
+export function noLabels(what: string): UnsupportedError {
+  return new UnsupportedError(
+    `${what} needs visibility labels, which the embedded engine does not support. Use HBase, or leave it out.`,
+  );
 }

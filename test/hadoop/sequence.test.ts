@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { deflateSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SequenceReader, SequenceWriter } from '../../src/hadoop/sequence/index.js';
+import { SequenceReader, SequenceWriter } from '../../src/hadoop/sequence/sequence-file.js';
 import { ByteBuilder } from '../../src/hadoop/writable.js';
 import { rowsOf } from '../../src/job/files/cell-files.js';
 import { Cell, CellType, type Result } from '../../src/table/index.js';

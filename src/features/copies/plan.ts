@@ -1,8 +1,8 @@
 import { equalBytes } from '../../bytes/index.js';
+import { columnMutations } from '../../repository/embedded-executor.js';
 import { Expiry } from '../../repository/expiry.js';
 import type { ChangeStep, EntityChange, OwnColumn } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
-import { columnMutations } from '../../repository/step-driver.js';
 import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.js';
 import { Get } from '../../table/index.js';
 import { Link } from '../relations/link.js';

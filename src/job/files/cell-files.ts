@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { equalBytes } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { HFileReader } from '../../hadoop/hfile/index.js';
-import { SequenceReader } from '../../hadoop/sequence/index.js';
+import { SequenceReader } from '../../hadoop/sequence/sequence-file.js';
 import { type Cell, Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner, fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';

@@ -8,7 +8,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/sequence/index.js';
+import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/sequence/sequence-file.js';
 import { toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-files.js';

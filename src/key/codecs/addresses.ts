@@ -2,8 +2,7 @@
 
 import { RowanError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import { BaseCodec, badBytes, badValue, type ScalarCodec, wrongLength } from './base.js';
-import type { KeyWriter } from './writer.js';
+import { BaseCodec, badBytes, badValue, type KeyWriter, type ScalarCodec, wrongLength } from './base.js';
 
 const V4 = 4;
 const V6 = 16;

@@ -8,12 +8,12 @@ import {
   badValue,
   type Framing,
   type KeyCodec,
+  type KeyWriter,
   type ScalarCodec,
   type ValueRange,
   wrongLength,
 } from './base.js';
 import { readSafe, SIGN, signedPieces, writeSafe } from './integers.js';
-import type { KeyWriter } from './writer.js';
 
 /** Descending order for any codec: it inverts every bit. */
 

@@ -1,9 +1,16 @@
 import { copyBytes } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec, wrongLength } from './base.js';
+import {
+  BaseCodec,
+  badBytes,
+  badValue,
+  type Framing,
+  type KeyWriter,
+  type ScalarCodec,
+  wrongLength,
+} from './base.js';
 import { readUtf8, writeUtf8 } from './text.js';
-import type { KeyWriter } from './writer.js';
 
 class FixedBytesCodec extends BaseCodec<Uint8Array> {
   readonly name: string;

@@ -5,11 +5,11 @@ import {
   badBytes,
   badValue,
   getInteger,
+  type KeyWriter,
   putInteger,
   type ScalarCodec,
   wrongLength,
 } from './base.js';
-import type { KeyWriter } from './writer.js';
 
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 

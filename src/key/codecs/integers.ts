@@ -4,12 +4,12 @@ import {
   badValue,
   type Framing,
   getInteger,
+  type KeyWriter,
   putInteger,
   type ScalarCodec,
   type ValueRange,
   wrongLength,
 } from './base.js';
-import type { KeyWriter } from './writer.js';
 
 /** Integers of fixed width, big-endian. Signed ones have the sign bit flipped, so that byte order is numeric order. */
 

@@ -1,8 +1,7 @@
 import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
-import { BaseCodec, badBytes, badValue, type ScalarCodec, wrongLength } from './base.js';
+import { BaseCodec, badBytes, badValue, type KeyWriter, type ScalarCodec, wrongLength } from './base.js';
 import { BigNumberCodec, readBig, writeBig } from './integers.js';
-import type { KeyWriter } from './writer.js';
 
 /**
  * IEEE 754 numbers, big-endian, with byte order equal to numeric order: positive numbers have the sign bit flipped,

@@ -1,4 +1,12 @@
-import { BaseCodec, badValue, getInteger, putInteger, type ValueRange, wrongLength } from './base.js';
+import {
+  BaseCodec,
+  badValue,
+  getInteger,
+  type KeyWriter,
+  putInteger,
+  type ValueRange,
+  wrongLength,
+} from './base.js';
 import {
   int53,
   int64,
@@ -11,7 +19,6 @@ import {
   writeSafe,
 } from './integers.js';
 import { float32, float64 } from './numbers.js';
-import type { KeyWriter } from './writer.js';
 
 /** Two's complement, as HBase's `Bytes.toBytes(short/int)` writes it. Negative numbers sort after the others. */
 export class RawIntegerCodec extends BaseCodec<number> {

@@ -1,7 +1,6 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
-import { BaseCodec, badBytes, badValue, type Framing, type ScalarCodec } from './base.js';
-import type { KeyWriter } from './writer.js';
+import { BaseCodec, badBytes, badValue, type Framing, type KeyWriter, type ScalarCodec } from './base.js';
 
 /** Lossless UTF-8: lone surrogates and malformed bytes are errors; nothing is replaced. */
 

@@ -1,10 +1,9 @@
 import type { PartTransform } from '../elements.js';
-import { BaseCodec, badBytes, badValue, type Framing, wrongLength } from './base.js';
+import { BaseCodec, badBytes, badValue, type Framing, type KeyWriter, wrongLength } from './base.js';
 import { date, MAX_DATE, timeOf } from './desc.js';
 import { bigint, IntegerCodec, int53, readSafe, writeSafe } from './integers.js';
 import { digitsOf, readDigits, writeDigits } from './numbers.js';
 import { readUtf8, text, writeUtf8 } from './text.js';
-import type { KeyWriter } from './writer.js';
 
 /** A dictionary id: an integer whose order is unrelated to the value it stands for. */
 export class IdCodec extends IntegerCodec {

@@ -11,9 +11,8 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import { BaseCodec, badValue, getInteger, putInteger } from '../codecs/base.js';
+import { BaseCodec, badValue, getInteger, type KeyWriter, putInteger } from '../codecs/base.js';
 import { text, uint64 } from '../codecs/index.js';
-import type { KeyWriter } from '../codecs/writer.js';
 
 /** Numeric ids that stand for long texts (numeric substitution in HBase's schema case studies, UIDs in OpenTSDB). */
 

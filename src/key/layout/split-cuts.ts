@@ -1,7 +1,7 @@
 /** Divides a space of bytes, digits or texts into equal shares. */
 
 import { compareBytes, concatBytes, fromLatin1 } from '../../bytes/index.js';
-import { KeyWriter } from '../codecs/writer.js';
+import { KeyWriter } from '../codecs/base.js';
 import type { SplitOptions } from '../types.js';
 
 /** The length in bytes of split keys from HBase's `UniformSplit` and its string splits. */

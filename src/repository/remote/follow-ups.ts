@@ -10,6 +10,7 @@ import { newToken } from '../../features/indexes/entry.js';
 import { ABANDONED_AFTER } from '../../features/indexes/remote.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
+import { columnMutations } from '../embedded-executor.js';
 import type {
   ChangeImage,
   OwnColumn,
@@ -20,7 +21,6 @@ import type {
 } from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
-import { columnMutations } from '../step-driver.js';
 import { BackgroundBatches } from './background-batches.js';
 import { allEnded, type DataRows, fenceRows, type RowIntent, type RowWork, refuseTimes } from './row-work.js';
 

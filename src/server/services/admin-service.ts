@@ -10,8 +10,7 @@ import {
   GetRegionLoadResponse,
   type RegionLoad,
 } from '../../hbase/wire/messages-admin.js';
-import type { TypeOf } from '../../hbase/wire/schema.js';
-import { Empty } from '../../hbase/wire/schema.js';
+import { Empty, type TypeOf } from '../../hbase/wire/schema.js';
 import {
   isMeta,
   META_INFO,
@@ -23,8 +22,8 @@ import {
 import type { Service } from '../rpc/request.js';
 import type { Specifier } from '../wire/read-multi.js';
 import { Flags, FlushRegionResponse, GetOnlineRegionResponse, GetServerInfoResponse } from './messages.js';
-import { constant, method, nothing } from './method.js';
 import { checkWritable, type ServerParts } from './parts.js';
+import { constant, method, nothing } from './registry-service.js';
 
 export type LoadMessage = TypeOf<typeof RegionLoad>;
 

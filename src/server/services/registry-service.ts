@@ -6,10 +6,11 @@ import {
   GetClusterIdResponse,
   GetMetaRegionLocationsResponse,
 } from '../../hbase/wire/messages-rpc.js';
+import { Empty, type MessageCodec } from '../../hbase/wire/schema.js';
 import { META_INFO } from '../regions/served-regions.js';
-import type { Service } from '../rpc/request.js';
+import { messageAnswer } from '../rpc/answer.js';
+import type { Handler, Service } from '../rpc/request.js';
 import { GetMastersResponse } from './messages.js';
-import { constant } from './method.js';
 import type { ServerParts } from './parts.js';
 
 export function registryService({ server, clusterId }: ServerParts): Service {
@@ -23,3 +24,25 @@ export function registryService({ server, clusterId }: ServerParts): Service {
     getbootstrapnodes: constant(GetBootstrapNodesResponse, { serverName: [server] }),
   };
 }
+
+/** A method whose request and response are messages without cells. */
+export function method<Q, A>(
+  request: MessageCodec<Q>,
+  answer: MessageCodec<A>,
+  run: (asked: Q) => A | Promise<A>,
+): Handler {
+  return ({ reader }) => {
+    const answered = run(request.read(reader));
+    return answered instanceof Promise
+      ? answered.then((value) => messageAnswer(answer, value))
+      : messageAnswer(answer, answered);
+  };
+}
+
+/** A method with a constant response. */
+export function constant<A>(answer: MessageCodec<A>, value: A): Handler {
+  return () => messageAnswer(answer, value);
+}
+
+/** A method with an empty response. */
+export const nothing: Handler = constant(Empty, {});

@@ -1,6 +1,6 @@
 import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor } from '../../table/index.js';
-import type { WrittenFile } from '../file/file-meta.js';
+import type { WrittenFile } from '../file/footer.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 
 /** The work that runs beside reads and writes: writing a memstore to a file, and merging files into one. */

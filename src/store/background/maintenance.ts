@@ -2,7 +2,7 @@ import { RowanError } from '../../errors.js';
 import { FOREVER } from '../../table/index.js';
 import type { CommitQueue } from '../commit/commit-queue.js';
 import { invariant, type StoreEnvironment } from '../environment.js';
-import type { WrittenFile } from '../file/file-meta.js';
+import type { WrittenFile } from '../file/footer.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';

@@ -21,10 +21,9 @@ import {
   type WaitingPut,
 } from '../../table/index.js';
 import { isCheckAndMutate } from '../../table/row-mutations.js';
-import { noLabels } from '../labels.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, regionOf } from '../region/region.js';
-import type { TableState } from '../table-state.js';
+import { noLabels, type TableState } from '../table-state.js';
 import type { SettledDurability, WrittenCells } from './commit-queue.js';
 import type { RowClock } from './row-clock.js';
 import {

@@ -22,8 +22,7 @@ import {
   readPlainBlock,
 } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
-import type { FileMeta } from './file-meta.js';
-import type { BlockPlace } from './footer.js';
+import type { BlockPlace, FileMeta } from './footer.js';
 import { GROUP_BLOCKS, PartGroup, PartGroupPlaces } from './part-index.js';
 
 /** A buffer into which a cursor reads one block after another. */

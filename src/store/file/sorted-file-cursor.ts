@@ -10,7 +10,7 @@ import {
 } from '../encoding/index.js';
 import type { BlockIndex } from './block-index.js';
 import { type DataBlockSource, PartPosition, type PartSource, ReadBuffer } from './data-block-source.js';
-import type { FileMeta } from './file-meta.js';
+import type { FileMeta } from './footer.js';
 import type { FileCursorOptions } from './options.js';
 
 /** The most cells that `reseek` steps over before it searches. */

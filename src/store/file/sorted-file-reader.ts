@@ -11,8 +11,7 @@ import { BLOCK_HEADER_BYTES, BlockType, corruption, LEAF_ENTRIES, readPlainBlock
 import { BlockIndex } from './block-index.js';
 import { BloomChunk, type BloomKey, isChunkLength } from './bloom-filter.js';
 import { DataBlockSource, PartSource } from './data-block-source.js';
-import { type FileMeta, fileMetaFromJson } from './file-meta.js';
-import { type Footer, readFooter } from './footer.js';
+import { type FileMeta, type Footer, fileMetaFromJson, readFooter } from './footer.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 

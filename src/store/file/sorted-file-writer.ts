@@ -8,8 +8,15 @@ import type { FileHandle } from '../fs/file-system.js';
 import { BLOCK_HEADER_BYTES, BlockType, checksumSeed, LEAF_ENTRIES } from './block-frame.js';
 import { IndexBuilder } from './block-index.js';
 import { BloomBuilder, BloomKey, CHUNK_KEYS } from './bloom-filter.js';
-import { type FileMeta, fileMetaToJson, type WrittenFile } from './file-meta.js';
-import { type BlockPlace, FileOutput, footerCrc, writeFooter } from './footer.js';
+import {
+  type BlockPlace,
+  type FileMeta,
+  FileOutput,
+  fileMetaToJson,
+  footerCrc,
+  type WrittenFile,
+  writeFooter,
+} from './footer.js';
 import { IndexKey, LastKey } from './index-key.js';
 import type { SortedFileWriterOptions } from './options.js';
 import { GROUP_BLOCKS, MAX_PARTS, PART_BYTES, PartGroupBuilder, PartGroupPlaces } from './part-index.js';

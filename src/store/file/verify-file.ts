@@ -6,7 +6,7 @@ import { encodingOfId, plainCellBytes } from '../encoding/index.js';
 import { BlockType, corruption, FOOTER_BYTES, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import { BloomKey } from './bloom-filter.js';
-import type { FileMeta } from './file-meta.js';
+import type { FileMeta } from './footer.js';
 import { LastKey } from './index-key.js';
 import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';

@@ -10,7 +10,7 @@
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { BlockCache, FileHandleCache } from '../cache.js';
 import type { StoreEnvironment } from '../environment.js';
-import type { WrittenFile } from '../file/file-meta.js';
+import type { WrittenFile } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { joinPath, sortedFileName } from '../fs/index.js';
 import { type Edit, namesFile } from '../manifest/index.js';

@@ -2,7 +2,6 @@
 
 import { CellType, type KeepDeletedCells } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import { AllColumns } from './column-tracker.js';
 import {
   ALIVE,
   COLUMN_DELETED,
@@ -11,7 +10,7 @@ import {
   NOT_DELETED,
   VersionHistory,
 } from './delete-tracker.js';
-import { INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } from './matcher.js';
+import { AllColumns, INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } from './matcher.js';
 
 /** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that delete markers may be dropped. */
 export type CompactionKind = 'flush' | 'minor' | 'major';

@@ -12,10 +12,10 @@ import {
   type FilterFamily,
   FilterHint,
 } from '../filter/filter-evaluator.js';
-import type { ColumnTracker } from './column-tracker.js';
 import { ALIVE, COLUMN_DELETED, DeleteTracker, NOT_DELETED, VersionHistory } from './delete-tracker.js';
 import {
   ColumnBytes,
+  type ColumnTracker,
   DONE_SCAN,
   INCLUDE,
   INCLUDE_NEXT_COLUMN,

@@ -6,17 +6,21 @@
  */
 
 import type { SeekKey } from '../cursor.js';
-import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf } from './arena.js';
 import {
+  CELL_HEADER_BYTES,
+  type CellArena,
+  type CellRef,
+  chunkOf,
   compareRefs,
   compareToKey,
+  offsetOf,
   PREFIX_BYTES,
   prefixOf,
   prefixOfRef,
   seekPrefix,
   sharedOfRefs,
   sharedWith,
-} from './cell-order.js';
+} from './arena.js';
 import { LEAF_CAPACITY, Leaf } from './leaf.js';
 
 /** Cells per leaf after a bulk fill: leaves room for cells that come between. */

@@ -7,6 +7,7 @@ import {
   type CellRef,
   Chunk,
   chunkOf,
+  compareToKeyInRow,
   FLAG_FOLLOWED,
   FLAG_TTL,
   isFollowed,
@@ -15,7 +16,6 @@ import {
   ttlAt,
 } from './arena.js';
 import type { CellList } from './cell-list.js';
-import { compareToKeyInRow } from './cell-order.js';
 import type { Leaf } from './leaf.js';
 import { isRun, NO_ROW, placeOf, type RowIndex } from './row-index.js';
 

@@ -12,10 +12,14 @@ import {
   type CellRef,
   type ChunkPool,
   chunkOf,
+  compareInRow,
+  compareRefs,
   offsetOf,
+  rowLengthOf,
+  sharedOfRefs,
+  wordOfRef,
 } from './arena.js';
 import { CellList } from './cell-list.js';
-import { compareInRow, compareRefs, rowLengthOf, sharedOfRefs, wordOfRef } from './cell-order.js';
 import { MemstoreCursor, MemstoreRowCursor, type SharedMemstore } from './memstore-cursor.js';
 import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
 

@@ -3,7 +3,7 @@
 import { compareBytes } from '../../bytes/index.js';
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
-import type { FileMeta } from '../file/file-meta.js';
+import type { FileMeta } from '../file/footer.js';
 import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import type { SortedFileReader } from '../file/sorted-file-reader.js';
 import type { FileEntry } from '../manifest/index.js';

@@ -8,8 +8,7 @@ import {
 } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { FilterEvaluator, FilterFamily } from '../filter/filter-evaluator.js';
-import { AllColumns, ChosenColumns, type ColumnTracker } from '../match/column-tracker.js';
-import type { Matcher } from '../match/matcher.js';
+import { AllColumns, ChosenColumns, type ColumnTracker, type Matcher } from '../match/matcher.js';
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
 import type { KnownColumns } from './newest-put.js';
 

@@ -1,18 +1,22 @@
 /** What can be asked of the studio: reads, streams, and the changes that it was started to make. */
 
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { fromStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { WriteAsked } from './api.js';
+import { OUTBOX_TABLE } from '../../repository/index.js';
+import type { KeyedClass } from '../../schema/entity-types.js';
+import type { EntitySchema } from '../../schema/types.js';
+import { Scan } from '../../table/index.js';
+import type { HealthInfo, SavedQuery, WriteAsked } from './api.js';
 import { catalogOf, regionsOf, schemaReport } from './catalog.js';
 import { type CellValue, cellValue } from './cell-value.js';
 import { type ExportedFile, exportedFile } from './export.js';
-import { healthOf } from './health.js';
 import { indexCheck, liveChanges } from './live.js';
 import { countersOf, heatOf } from './load.js';
 import { parseQuestion, plan } from './questions.js';
 import { type Limits, type PageRequest, RowReader } from './rows.js';
-import { SavedQueries } from './saved-queries.js';
 import type { StudioDatabase } from './studio-database.js';
+import { reason } from './values.js';
 import { Writes } from './writes.js';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -144,4 +148,140 @@ function askedOf(given: unknown): WriteAsked {
   )
     throw new InvalidArgumentError('A write has an entity, an operation, a row and values that are texts.');
   return given as WriteAsked;
+}
+
+/** The state of what Rowan derives from rows: indexes, summaries, copies. Reads no rows of entities. */
+
+/** Notes of the outbox that are counted. */
+const MOST_NOTES = 1000;
+
+/** The state of every index, summary and set of copies, in the order of their declaration. */
+export async function healthOf(db: StudioDatabase): Promise<HealthInfo[]> {
+  const health: HealthInfo[] = [];
+  const hasCopies = db.schema.entities.some(({ copies }) => copies.length > 0);
+  const waiting = hasCopies ? await waitingNotes(db) : 0;
+  for (const entity of db.schema.entities) {
+    for (const index of entity.indexes) health.push(indexHealth(db, entity, index));
+    for (const { name } of entity.summaries) health.push(await summaryHealth(db, entity, name));
+    for (const { target, fields } of entity.copies) {
+      health.push({
+        entity: entity.name,
+        kind: 'copies',
+        name: `${fields.map(({ column }) => column.property).join(', ')} of ${db.schema.entity(target()).name}`,
+        state: waiting === 0 ? 'active' : 'behind',
+        note:
+          waiting === 0
+            ? 'No change of a source waits.'
+            : `${waiting}${waiting === MOST_NOTES ? ' or more' : ''} changes wait in the outbox (of any entity).`,
+      });
+    }
+  }
+  return health;
+}
+
+function indexHealth(
+  db: StudioDatabase,
+  { target, name: entity }: EntitySchema,
+  { name, unique, eventual }: EntitySchema['indexes'][number],
+): HealthInfo {
+  const { state } = db.index(target as KeyedClass, name as never);
+  const kinds = [unique ? 'unique' : '', eventual ? 'eventual' : ''].filter((each) => each !== '');
+  return { entity, kind: 'index', name, state: state ?? 'unknown', note: kinds.join(', ') };
+}
+
+async function summaryHealth(
+  db: StudioDatabase,
+  { target, name: entity }: EntitySchema,
+  name: string,
+): Promise<HealthInfo> {
+  try {
+    const state = (await db.summary?.(target as KeyedClass, name as never).state()) ?? 'unknown';
+    return { entity, kind: 'summary', name, state, note: '' };
+  } catch (error) {
+    // Its table may not be there yet.
+    return { entity, kind: 'summary', name, state: 'unknown', note: reason(error) };
+  }
+}
+
+async function waitingNotes(db: StudioDatabase): Promise<number> {
+  if (!(await db.admin.tableExists(OUTBOX_TABLE))) return 0;
+  const scanner = db.engine.table(OUTBOX_TABLE).scan(new Scan().setLimit(MOST_NOTES));
+  try {
+    return (await scanner.nextBatch(MOST_NOTES)).length;
+  } finally {
+    await scanner.close();
+  }
+}
+
+/** Queries under a name, in a file of the project that can be committed with it. */
+
+const MOST_QUERIES = 1000;
+
+export class SavedQueries {
+  private writing: Promise<unknown> = Promise.resolve();
+
+  /** @param file Undefined: there are none, and none can be saved. */
+  constructor(readonly file: string | undefined) {}
+
+  /** Those in the file; none when it is not there. @throws InvalidArgumentError when it holds something else. */
+  async all(): Promise<SavedQuery[]> {
+    if (this.file === undefined) return [];
+    let text: string;
+    try {
+      text = await readFile(this.file, 'utf8');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+      throw error;
+    }
+    try {
+      return checkedList(JSON.parse(text));
+    } catch (cause) {
+      throw new InvalidArgumentError(
+        `${this.file} is no list of saved queries: ${(cause as Error).message} Mend or remove it.`,
+        { cause },
+      );
+    }
+  }
+
+  /** Saves a query in the place of one of its name. @throws InvalidArgumentError without a file. */
+  save(query: unknown): Promise<SavedQuery[]> {
+    const saved = checkedQuery(query);
+    return this.change((all) => [...all.filter(({ name }) => name !== saved.name), saved]);
+  }
+
+  remove(name: string): Promise<SavedQuery[]> {
+    return this.change((all) => all.filter((each) => each.name !== name));
+  }
+
+  /** One after the other; a reader sees the whole file before or after. */
+  private change(to: (all: SavedQuery[]) => SavedQuery[]): Promise<SavedQuery[]> {
+    const { file } = this;
+    if (file === undefined)
+      throw new InvalidArgumentError('Start the studio with --queries <file> to save queries.');
+    const done = this.writing
+      .catch(() => undefined)
+      .then(async () => {
+        const all = to(await this.all()).sort((a, b) => (a.name < b.name ? -1 : 1));
+        if (all.length > MOST_QUERIES)
+          throw new InvalidArgumentError(`${file} has ${MOST_QUERIES} queries: remove one first.`);
+        await writeFile(`${file}.new`, `${JSON.stringify(all, undefined, 2)}\n`);
+        await rename(`${file}.new`, file);
+        return all;
+      });
+    this.writing = done;
+    return done;
+  }
+}
+
+function checkedList(given: unknown): SavedQuery[] {
+  if (!Array.isArray(given)) throw new InvalidArgumentError('It is no JSON array.');
+  return given.map(checkedQuery);
+}
+
+function checkedQuery(given: unknown): SavedQuery {
+  const { name, entity, question } = (given ?? {}) as Record<string, unknown>;
+  if (typeof name !== 'string' || name.trim() === '' || name.length > 200)
+    throw new InvalidArgumentError('A saved query has a name of up to 200 characters.');
+  if (typeof entity !== 'string') throw new InvalidArgumentError(`"${name}" names no entity.`);
+  return { name, entity, question: parseQuestion(JSON.stringify(question ?? {})) };
 }

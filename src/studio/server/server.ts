@@ -3,12 +3,13 @@
  * HTTP server: its routes are two maps, one for reads and one for writes, and every request passes one guard.
  */
 
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { fileURLToPath } from 'node:url';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
-import { Assets } from './assets.js';
-import { Guard, setHeaders } from './guard.js';
 import { problemEvent } from './live.js';
 import { problemOf } from './questions.js';
 import { Routes } from './routes.js';
@@ -269,4 +270,121 @@ async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string,
   }
   if (typeof given === 'object' && given !== null) return given as Readonly<Record<string, unknown>>;
   throw new InvalidArgumentError('The request is no JSON object.');
+}
+
+/** Who may ask: a browser of this machine that was given the token, and no other page in it. */
+
+/** What a request is: let in, sent on with a cookie, or refused. */
+export type Admission =
+  | { readonly kind: 'in' }
+  | { readonly kind: 'enter'; readonly cookie: string }
+  | { readonly kind: 'refused'; readonly status: 401 | 403; readonly why: string };
+
+/** Nothing from elsewhere is loaded, run, or framed; the page asks its own server only. */
+export const HEADERS: Readonly<Record<string, string>> = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+export class Guard {
+  /** Stands in the first URL only. */
+  readonly token: string = randomBytes(24).toString('base64url');
+  private readonly session = randomBytes(24).toString('base64url');
+  private hosts: ReadonlySet<string> = new Set();
+  private cookieName = '';
+
+  /** The port that is listened on: another program of this machine may have a cookie of this name for another one. */
+  listensOn(port: number): void {
+    this.hosts = new Set([`127.0.0.1:${port}`, `localhost:${port}`]);
+    this.cookieName = `rowan_studio_${port}`;
+  }
+
+  admit(request: IncomingMessage, url: URL): Admission {
+    const { host, origin } = request.headers;
+    // A name of elsewhere that resolves to this machine (DNS rebinding) comes with its own Host.
+    if (host === undefined || !this.hosts.has(host)) {
+      return { kind: 'refused', status: 403, why: 'The studio answers at 127.0.0.1 and localhost only.' };
+    }
+    const foreign = origin !== undefined && origin !== `http://${host}`;
+    const site = request.headers['sec-fetch-site'];
+    if (foreign || site === 'cross-site' || (site === 'same-site' && origin !== undefined)) {
+      return { kind: 'refused', status: 403, why: 'The studio answers its own page only.' };
+    }
+    const token = url.searchParams.get('token');
+    if (url.pathname === '/' && token !== null && same(token, this.token)) {
+      return {
+        kind: 'enter',
+        cookie: `${this.cookieName}=${this.session}; HttpOnly; SameSite=Strict; Path=/`,
+      };
+    }
+    if (same(cookieOf(request, this.cookieName) ?? '', this.session)) return { kind: 'in' };
+    return {
+      kind: 'refused',
+      status: 401,
+      why: 'Open the address that "rowan studio" printed: it has the token that lets this browser in.',
+    };
+  }
+}
+
+/** Takes the same time whatever differs. */
+function same(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
+}
+
+function cookieOf(request: IncomingMessage, name: string): string | undefined {
+  for (const cookie of (request.headers.cookie ?? '').split(';')) {
+    const at = cookie.indexOf('=');
+    if (cookie.slice(0, at).trim() === name) return cookie.slice(at + 1).trim();
+  }
+  return undefined;
+}
+
+export function setHeaders(response: ServerResponse): void {
+  for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+}
+
+/** The files of the page, in memory: nothing else of the disk can be asked for. */
+
+export interface Asset {
+  readonly type: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Beside the bundle that has this module; of compiled sources and their tests in `dist`. */
+const FOLDERS: readonly string[] = ['./studio/', '../../../dist/studio/', '../../../../dist/studio/'];
+
+const FILES: readonly (readonly [path: string, file: string, type: string])[] = [
+  ['/', 'studio.html', 'text/html'],
+  ['/studio.js', 'studio.js', 'text/javascript'],
+  ['/studio.css', 'studio.css', 'text/css'],
+];
+
+export class Assets {
+  private readonly assets: ReadonlyMap<string, Asset>;
+
+  /** @throws InvalidArgumentError when the page was not built. */
+  constructor() {
+    const folder = FOLDERS.map((each) => fileURLToPath(new URL(each, import.meta.url))).find((each) =>
+      existsSync(`${each}studio.html`),
+    );
+    if (folder === undefined) {
+      throw new InvalidArgumentError(
+        'The files of the studio are not there: run "npm run build" in the repository.',
+      );
+    }
+    this.assets = new Map(
+      FILES.map(([path, file, type]) => [path, { type, bytes: readFileSync(`${folder}${file}`) }] as const),
+    );
+  }
+
+  find(path: string): Asset | undefined {
+    return this.assets.get(path);
+  }
 }

@@ -1,8 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { prepareCodecs } from '../../../src/compression/index.js';
 import { LEAF_ENTRIES } from '../../../src/store/file/block-frame.js';
-import { fileMetaFromJson, fileMetaToJson } from '../../../src/store/file/file-meta.js';
-import { fileNumberOf } from '../../../src/store/file/footer.js';
+import { fileMetaFromJson, fileMetaToJson, fileNumberOf } from '../../../src/store/file/footer.js';
 import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
 import { SortedFileWriter } from '../../../src/store/file/sorted-file-writer.js';
 import { describeBlocks, verifySortedFile } from '../../../src/store/file/verify-file.js';

@@ -2,7 +2,7 @@
 
 import { BlockCache, FileHandleCache } from '../../../src/store/cache.js';
 import { SeekKey } from '../../../src/store/cursor.js';
-import type { WrittenFile } from '../../../src/store/file/file-meta.js';
+import type { WrittenFile } from '../../../src/store/file/footer.js';
 import type {
   FileContext,
   SortedFileReaderOptions,

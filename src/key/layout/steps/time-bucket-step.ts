@@ -1,9 +1,8 @@
 import { copyBytes } from '../../../bytes/index.js';
 import { KeyError } from '../../../errors.js';
 import { describe } from '../../../table/checks.js';
-import { getInteger, putInteger } from '../../codecs/base.js';
+import { getInteger, KeyWriter, putInteger } from '../../codecs/base.js';
 import { readSafe, writeSafe } from '../../codecs/integers.js';
-import { KeyWriter } from '../../codecs/writer.js';
 import type { TimeBucketElement } from '../../elements.js';
 import type { SplitOptions } from '../../types.js';
 import {

@@ -17,9 +17,9 @@ import {
   SwitchTypeRequest,
   Timestamp,
 } from '../messages.js';
-import { constant, method, nothing } from '../method.js';
 import type { ServerParts } from '../parts.js';
 import type { Procedures } from '../procedures.js';
+import { constant, method, nothing } from '../registry-service.js';
 
 /** The HBase version whose behavior clients may expect. */
 const HBASE_VERSION = '2.6.4';

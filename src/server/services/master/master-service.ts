@@ -4,9 +4,9 @@ import * as messages from '../../../hbase/wire/messages-admin.js';
 import { Empty } from '../../../hbase/wire/schema.js';
 import { JavaClass, notOffered, ServerException } from '../../errors.js';
 import type { Service } from '../../rpc/request.js';
-import { method } from '../method.js';
 import { checkWritable, type ServerParts } from '../parts.js';
 import { Procedures } from '../procedures.js';
+import { method } from '../registry-service.js';
 import { clusterCalls, namespaceCalls } from './cluster-calls.js';
 import { tableCalls } from './table-calls.js';
 

@@ -37,9 +37,9 @@ import {
   StateRequest,
   TableSchemas,
 } from '../messages.js';
-import { method } from '../method.js';
 import { checkWritable, type ServerParts } from '../parts.js';
 import type { Procedures } from '../procedures.js';
+import { method } from '../registry-service.js';
 
 const SYSTEM_NAMESPACE = 'hbase';
 const FLUSH_PROCEDURE = 'flush-table-proc';

@@ -1,11 +1,18 @@
-import { copyBytes } from '../../bytes/index.js';
-import { BaseCodec, badBytes, badValue, type ScalarCodec, wrongLength } from '../codecs/base.js';
-import { DateCodec, date } from '../codecs/desc.js';
-import { BytesCodec, boolean, bytes, fixedBytes, fixedString } from '../codecs/fixed.js';
-import { BigIntegerCodec, IntegerCodec, int8, int16, int32, int64 } from '../codecs/integers.js';
-import { float32, float64 } from '../codecs/numbers.js';
-import { StringCodec } from '../codecs/text.js';
-import type { KeyWriter } from '../codecs/writer.js';
+import { copyBytes } from '../bytes/index.js';
+import {
+  BaseCodec,
+  badBytes,
+  badValue,
+  type KeyWriter,
+  type ScalarCodec,
+  wrongLength,
+} from './codecs/base.js';
+import { DateCodec, date } from './codecs/desc.js';
+import { BooleanCodec, BytesCodec, boolean, bytes, fixedBytes, fixedString } from './codecs/fixed.js';
+import { BigIntegerCodec, IntegerCodec, int8, int16, int32, int64 } from './codecs/integers.js';
+import { float32, float64 } from './codecs/numbers.js';
+import { RawFloatCodec, RawIntegerCodec, RawLongCodec, RawSafeIntegerCodec } from './codecs/raw-numbers.js';
+import { StringCodec, separatedString } from './codecs/text.js';
 
 /** FLOAT and DOUBLE: Rowan's bytes plus one, since Phoenix reserves 00.. for null. */
 export class PhoenixFloatCodec extends BaseCodec<number> {
@@ -123,4 +130,45 @@ export const phoenix = Object.freeze({
   timestamp: new PhoenixTimestampCodec() as ScalarCodec<Date>,
   unsignedDate: new UnsignedDateCodec('phoenix.unsignedDate', 0) as ScalarCodec<Date>,
   unsignedTime: new UnsignedDateCodec('phoenix.unsignedTime', 0) as ScalarCodec<Date>,
+});
+
+/**
+ * Codecs of KijiSchema's FORMATTED row keys (`FormattedEntityId`). Text always ends with 00 and contains no NUL;
+ * numbers are big-endian with the sign bit flipped. The hash before them is `hash([...], { bytes: hashSize })` over the
+ * leading parts; HASH PREFIXED and SUPPRESS FIELDS correspond to its `keep`. Null components are not supported: every
+ * part needs a value.
+ */
+
+/** Kiji's component types. */
+export const kiji = Object.freeze({
+  string: new StringCodec('kiji.string', 'separated', 0, true) as ScalarCodec<string>,
+  int: int32,
+  long: int64,
+});
+
+/**
+ * Codecs of tables written with HBase's `Bytes.toBytes`: two's complement, IEEE 754, text without a terminator. If byte
+ * order is not the order of values, ranges still give correct results: they are split at zero, or each row is tested.
+ */
+
+/** Codecs of `Bytes.toBytes`. `string` and `bytes` have no terminator, so they must be last in a key. */
+export const raw = Object.freeze({
+  /** `Bytes.toBytes(String)`. */
+  string: new StringCodec('raw.string', 'rest') as ScalarCodec<string>,
+  bytes: new BytesCodec('raw.bytes', 'rest') as ScalarCodec<Uint8Array>,
+  int16: new RawIntegerCodec('raw.int16', 2, int16 as BaseCodec<number>) as ScalarCodec<number>,
+  int32: new RawIntegerCodec('raw.int32', 4, int32 as BaseCodec<number>) as ScalarCodec<number>,
+  /** `Bytes.toBytes(long)` as a bigint. */
+  int64: new RawLongCodec('raw.int64') as ScalarCodec<bigint>,
+  /** `Bytes.toBytes(long)` as a number, which must be a safe integer. */
+  int53: new RawSafeIntegerCodec() as ScalarCodec<number>,
+  /** `Bytes.toBytes(date.getTime())`. */
+  date: new DateCodec('raw.date', 0) as ScalarCodec<Date>,
+  /** FF for true, 00 for false. */
+  boolean: new BooleanCodec('raw.boolean', 0xff) as ScalarCodec<boolean>,
+  float32: new RawFloatCodec('raw.float32', 4) as ScalarCodec<number>,
+  float64: new RawFloatCodec('raw.float64', 8) as ScalarCodec<number>,
+  /** Text ended by one ASCII character (`a#b`), which it may not contain. The last part of a key has no terminator. */
+  joined: (separator: string): ScalarCodec<string> =>
+    separatedString(`raw.joined(${JSON.stringify(separator)})`, separator),
 });

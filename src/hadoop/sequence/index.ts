@@ -1,1 +1,0 @@
-export { type SequencePart, SequenceReader, SequenceWriter, SYNC_BYTES } from './sequence-file.js';

@@ -1,2 +1,0 @@
-export * from './dictionary.js';
-export { MissingTextError } from './dictionary.js';

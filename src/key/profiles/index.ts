@@ -1,3 +1,0 @@
-export { kiji } from './kiji.js';
-export { phoenix } from './phoenix.js';
-export { raw } from './raw.js';
