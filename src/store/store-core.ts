@@ -16,7 +16,7 @@ import { MemoryUse } from './memory-use.js';
 import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import { StoreReads } from './read/read-table.js';
-import { ScannerRegistry } from './read/scanner-registry.js';
+import { ScannerRegistry } from './read/table-scanner.js';
 import type { TableState } from './table-state.js';
 import { Contention } from './transaction/contention.js';
 import { WriteThrottle } from './write-throttle.js';

@@ -8,7 +8,7 @@ import type { Journal } from '../ledger/journal.js';
 import type { Edit, FileEntry } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
-import type { Retention, ScannerRegistry } from '../read/scanner-registry.js';
+import type { Retention, ScannerRegistry } from '../read/table-scanner.js';
 import { type FamilyStore, fileEntry, type Region, regionOf, type StoreFile } from '../region/region.js';
 import { mergedRegion, neighbors, notThere, splitRegion } from '../region/reshape.js';
 import type { TableState } from '../table-state.js';

@@ -39,7 +39,7 @@ import { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from '../options.js';
 import { type ReadCore, StoreReads } from '../read/read-table.js';
-import { ScannerRegistry } from '../read/scanner-registry.js';
+import { ScannerRegistry } from '../read/table-scanner.js';
 import { codecsOf, loadTables, type MemstoreSource, noStore } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';

@@ -23,14 +23,16 @@ import type { FamilySource } from '../scan/store-read.js';
 import type { StoredTables, TableState } from '../table-state.js';
 import { readFirstRow } from './first-row.js';
 import { type RowReaderCore, readRawRow, readRow, UncommittedRowReader } from './point-read.js';
-import type { IdleReader, ReaderEnd, ScannerRegistry } from './scanner-registry.js';
 import {
   AsyncScanner,
   boundsOf,
   endedReader,
   held,
+  type IdleReader,
   overlaps,
+  type ReaderEnd,
   type ScannerCore,
+  type ScannerRegistry,
   type ScanView,
   TableScanner,
   UncommittedView,
