@@ -56,6 +56,7 @@ import type {
 } from './schema/entity-types.js';
 import type { Schema } from './schema/index.js';
 import type { EntityClass } from './schema/types.js';
+import type { StoreBackup, StoreBackupOptions } from './store/backup.js';
 import type { EmbeddedEngine } from './store/engine.js';
 import type { ReadOnlyStore } from './store/follow/read-only-store.js';
 import type { Studio, StudioOptions } from './studio/server/server.js';
@@ -471,6 +472,26 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   health(options: HealthOptions = {}): Promise<Health> {
     return healthOf(this.engine, this.wiring.declared, options);
+  }
+
+  /**
+   * Adds a backup of the embedded store to a folder, while reads and writes go on: only files that no earlier backup of the folder
+   * has are copied. `restoreStore` of `rowan-orm/jobs` makes a store of it (docs/operations.md).
+   *
+   * @example
+   * ```ts
+   * const { name, added } = await db.backup('/backups/orders');
+   * ```
+   * @throws UnsupportedError on another engine; InvalidArgumentError when the folder holds something else; RowanError `ERR_BUSY` when a
+   *   backup is being made, `ERR_LOCKED` when another process works in the folder, `ERR_ABORTED`, `ERR_IO`.
+   */
+  backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
+    const engine = this.engine as Partial<Pick<EmbeddedEngine, 'backup'>>;
+    if (engine.backup !== undefined) return engine.backup(folder, options);
+    const name = this.engine.capabilities.readOnly === true ? 'a store opened to read' : this.engine.name;
+    throw new UnsupportedError(
+      `backup copies the files of an embedded store, which ${name} does not have. Use \`rowan backup\`, which exports tables.`,
+    );
   }
 
   /**

@@ -65,6 +65,15 @@ export {
   tableSource,
 } from '../job/index.js';
 export {
+  pruneStoreBackups,
+  restoreStore,
+  type StoreBackup,
+  type StoreBackupOptions,
+  type StoreRestoreOptions,
+  storeBackups,
+  verifyStoreBackups,
+} from '../store/backup.js';
+export {
   type BackupEntry,
   type BackupOptions,
   type BackupOutcome,

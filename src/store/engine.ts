@@ -11,6 +11,7 @@ import type {
   TransactionOptions,
   WriteObserver,
 } from '../table/index.js';
+import type { StoreBackup, StoreBackupOptions } from './backup.js';
 import { BulkLoad } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
@@ -136,6 +137,18 @@ export class EmbeddedEngine implements Engine {
     await this.core.lifecycle.track(
       checkpoint(this.core, this.core.environment.fileSystem.absolute?.(path) ?? path),
     );
+  }
+
+  /**
+   * Adds a backup of the whole store to a folder, while reads and writes go on: only files that no earlier backup of the folder has
+   * are copied. `restoreStore` makes a store of it.
+   * @throws InvalidArgumentError when the folder holds something else; UnsupportedError with a `fileSystem` of the caller's; RowanError
+   *   `ERR_BUSY` when a backup is being made, `ERR_LOCKED` when another process works in the folder, `ERR_ABORTED`, `ERR_IO`.
+   */
+  async backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
+    this.core.lifecycle.checkOpen();
+    const { backupStore } = await import('./backup.js');
+    return this.core.lifecycle.track(backupStore(this.core, folder, options));
   }
 
   async close(): Promise<void> {

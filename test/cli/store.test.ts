@@ -46,6 +46,34 @@ function sortedFiles(): string[] {
 }
 
 describe('rowan store', () => {
+  test('backup, backups and restore', async () => {
+    const backups = join(folder, '..', 'backups');
+    const restored = join(folder, '..', 'restored');
+    expect((await rowan('store', 'backup', folder, backups)).out).toMatch(
+      /^000001\t.*Z\t\d+ files\t\d+ bytes\t\d+ new\n$/,
+    );
+    const [second] = JSON.parse((await rowan('store', 'backup', folder, backups, '--json')).out) as {
+      name: string;
+    }[];
+    expect(second).toMatchObject({ name: '000002' });
+    expect((await rowan('store', 'backups', backups, '--verify')).out).toMatch(
+      /^000001.*\n000002.*\nNo damage found: \d+ files/,
+    );
+    expect((await rowan('store', 'restore', backups, restored, '--to', '000001')).out).toMatch(/^000001/);
+    expect((await rowan('cells', restored, 't', '--no-progress')).out).toMatch(/rows\s+2\n/);
+    expect((await rowan('store', 'backups', backups, '--keep', '1')).out).toMatch(/^000002[^\n]*\n$/);
+    for (const [args, message] of [
+      [['restore', backups, restored], /exists already/],
+      [['restore', backups, `${restored}2`, '--to', 'yesterday'], /--to takes the name of a backup/],
+      [['restore', folder, `${restored}2`], /holds no backups of stores/],
+      [['backups', backups, '--keep', 'all'], /1 or more, not NaN/],
+    ] as const) {
+      const { code, errors } = await rowan('store', ...args);
+      expect(code).not.toBe(0);
+      expect(errors).toMatch(message);
+    }
+  });
+
   test('stats, as a table and as JSON', async () => {
     const { code, out } = await rowan('store', 'stats', folder);
     expect(code).toBe(0);

@@ -3,6 +3,8 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { StoreBackup } from '../../store/backup.js';
 import { BlockCache, CachedFile, FileHandleCache } from '../../store/cache.js';
 import { readWriteRecord } from '../../store/commit/write-record.js';
 import { openEmbedded } from '../../store/engine.js';
@@ -148,6 +150,51 @@ export function addStoreCommand(program: Command, context: CliContext): void {
       clock ? repairClock(folder, context) : repair(folder, context),
     );
   store
+    .command('backup')
+    .description(
+      'Adds a backup of a store that no process has open to a folder; copies only what no earlier backup has.',
+    )
+    .argument('<store>', 'the folder of the store')
+    .argument('<folder>', 'the folder of backups; created if it is missing')
+    .option('--json', 'as JSON')
+    .action(async (path: string, folder: string, { json }: { json?: boolean }) => {
+      await using engine = await openEmbedded(path, { automatic: false, createIfMissing: false });
+      tellBackups([await engine.backup(folder)], json, context);
+    });
+  store
+    .command('restore')
+    .description('Makes a store of a backup, checking every byte.')
+    .argument('<folder>', 'the folder of backups')
+    .argument('<store>', 'the folder of the new store, which must not exist')
+    .option(
+      '--to <backup>',
+      'the name of a backup, or a time: the last backup begun before it; default: the last one',
+    )
+    .option('--json', 'as JSON')
+    .action(async (folder: string, path: string, { to, json }: { to?: string; json?: boolean }) => {
+      const { restoreStore } = await import('../../store/backup.js');
+      tellBackups(
+        [await restoreStore(folder, path, to === undefined ? {} : { to: backupOf(to) })],
+        json,
+        context,
+      );
+    });
+  store
+    .command('backups')
+    .description('Lists the backups of a folder.')
+    .argument('<folder>', 'the folder of backups')
+    .option('--verify', 'read and check every file; exit code 1 if any is damaged')
+    .option('--keep <number>', 'remove all but the last backups')
+    .option('--json', 'as JSON')
+    .action(async (folder: string, options: { verify?: boolean; keep?: string; json?: boolean }) => {
+      const { pruneStoreBackups, storeBackups, verifyStoreBackups } = await import('../../store/backup.js');
+      if (options.keep !== undefined) await pruneStoreBackups(folder, { keep: Number(options.keep) });
+      tellBackups(await storeBackups(folder), options.json, context);
+      if (options.verify !== true) return;
+      const { files, bytes } = await verifyStoreBackups(folder);
+      if (options.json !== true) context.write(`No damage found: ${files} files in ${bytes} bytes.\n`);
+    });
+  store
     .command('dump-wal')
     .description('Prints every write in the WAL of a store that no process has open. Changes nothing.')
     .argument('<folder>', 'the folder of the store')
@@ -160,6 +207,26 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .action((file: string, options: { facts?: boolean }) =>
       dumpFile(dirname(file), basename(file), options.facts ?? false, (line) => context.write(`${line}\n`)),
     );
+}
+
+/** A name, "000012", or a time. */
+function backupOf(text: string): string | Date {
+  if (/^\d{6,}$/.test(text)) return text;
+  const time = new Date(text);
+  if (!Number.isNaN(time.getTime())) return time;
+  throw new InvalidArgumentError(
+    `--to takes the name of a backup ("000012") or a time ("2030-01-31T12:00Z"), not "${text}".`,
+  );
+}
+
+function tellBackups(backups: readonly StoreBackup[], json: boolean | undefined, context: CliContext): void {
+  if (json === true) {
+    context.write(`${JSON.stringify(backups)}\n`);
+    return;
+  }
+  for (const { name, time, files, bytes, added } of backups) {
+    context.write(`${name}\t${new Date(time).toISOString()}\t${files} files\t${bytes} bytes\t${added} new\n`);
+  }
 }
 
 async function stats(folder: string, json: boolean, context: CliContext): Promise<void> {

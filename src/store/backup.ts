@@ -1,0 +1,488 @@
+/**
+ * Backups of a whole embedded store in a folder, online and incremental. Each is a checkpoint, taken while reads and writes go on,
+ * whose files are stored under the SHA-256 of their contents: what an earlier backup holds is not copied again. docs/formats.md has
+ * the layout of the folder.
+ */
+
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { checkOptions, describe } from '../table/checks.js';
+import { checkpoint } from './checkpoint.js';
+import { type DirectoryLock, errnoOf, ioError, NodeFileSystem, parseStoreFileName } from './fs/index.js';
+import type { StoreCore } from './store-core.js';
+
+/** Says that a folder holds backups, and in which format. */
+const MARK = 'ROWAN-BACKUPS';
+const FORMAT = 'rowan-store-backups 1\n';
+const LISTS = 'backups';
+const FILES = 'files';
+const COPY_BYTES = 1 << 20;
+
+/** A file of a store as a backup has it. */
+interface StoredFile {
+  readonly name: string;
+  readonly bytes: number;
+  /** Of its contents, in hex; also its name in the folder. */
+  readonly sha256: string;
+  /** The file that was read: it does not change, so a later backup that finds the same one does not read it again. */
+  readonly source: { readonly inode: string; readonly modified: string };
+}
+
+/** A complete backup of a store. */
+export interface StoreBackup {
+  /** "000001", "000002", … */
+  readonly name: string;
+  /** When it was begun, ms: it has every write that was acknowledged before. */
+  readonly time: number;
+  /** The bytes of the store's files. */
+  readonly bytes: number;
+  /** The bytes that no earlier backup of the folder had. */
+  readonly added: number;
+  readonly files: number;
+}
+
+interface BackupList extends StoreBackup {
+  readonly stored: readonly StoredFile[];
+}
+
+/** Options of {@link backupStore}. */
+export interface StoreBackupOptions {
+  /** Ends the backup with `ERR_ABORTED`; what was copied stays for the next one. */
+  readonly signal?: AbortSignal;
+  /** Called after each file, with bytes that were copied or found. */
+  readonly onProgress?: (progress: { readonly bytes: number; readonly total: number }) => void;
+}
+
+/** Stores whose backup is being made. */
+const busy = new WeakSet<StoreCore>();
+
+/**
+ * Adds a backup of the store to a folder, which is created if it is missing. Reads and writes go on meanwhile. It has every write
+ * acknowledged before the call (but those with `SKIP_WAL` that are in no file). While it is made, a checkpoint `STORE.backup` stands
+ * beside the store; one that a killed process left is removed first.
+ * @throws InvalidArgumentError when the folder holds something else; RowanError `ERR_BUSY` when this store's backup is being made,
+ *   `ERR_LOCKED` when another process works in the folder, `ERR_ABORTED`, `ERR_IO`. Nothing is listed then.
+ */
+export async function backupStore(
+  core: StoreCore,
+  folder: string,
+  options: StoreBackupOptions = {},
+): Promise<StoreBackup> {
+  checkOptions('backup', options, { signal: true, onProgress: true });
+  checkFolder('backup', folder);
+  if (!(core.environment.fileSystem instanceof NodeFileSystem)) {
+    throw new UnsupportedError(
+      'A store on a file system of its own (`fileSystem`) has no backups. Copy its checkpoint.',
+    );
+  }
+  if (busy.has(core)) {
+    throw new RowanError('ERR_BUSY', 'A backup of this store is being made. Wait for its end.', {
+      retryable: true,
+    });
+  }
+  busy.add(core);
+  try {
+    return await inFolder(folder, true, () => addBackup(core, folder, options));
+  } finally {
+    busy.delete(core);
+  }
+}
+
+async function addBackup(
+  core: StoreCore,
+  folder: string,
+  { signal, onProgress }: StoreBackupOptions,
+): Promise<StoreBackup> {
+  const earlier = await readLists(folder);
+  const known = new Map(earlier.at(-1)?.stored.map((file) => [file.name, file]));
+  const { directory } = core.environment;
+  const beside = `${resolve(directory)}.backup`;
+  await removeCheckpoint(beside);
+  await mkdir(beside);
+  try {
+    const time = Date.now();
+    const source = join(beside, 'store');
+    await checkpoint(core, source);
+    const names = (await readdir(source)).filter((name) => parseStoreFileName(name)?.kind !== 'lock').sort();
+    const sizes = await Promise.all(names.map(async (name) => (await stat(join(source, name))).size));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    const stored: StoredFile[] = [];
+    let bytes = 0;
+    let added = 0;
+    for (const name of names) {
+      if (signal?.aborted === true) throw aborted(signal);
+      const { file, isNew } = await store(join(source, name), known.get(name), folder);
+      stored.push(file);
+      bytes += file.bytes;
+      if (isNew) added += file.bytes;
+      onProgress?.({ bytes, total });
+    }
+    await syncFolder(join(folder, FILES));
+    const last = earlier.at(-1)?.name ?? '0';
+    const list: BackupList = {
+      name: String(Number(last) + 1).padStart(6, '0'),
+      time,
+      bytes,
+      added,
+      files: stored.length,
+      stored,
+    };
+    await writeWhole(join(folder, LISTS, `${list.name}.json`), `${JSON.stringify(list)}\n`);
+    return summaryOf(list);
+  } finally {
+    await removeCheckpoint(beside);
+  }
+}
+
+/** Puts a file into the folder, unless it is there. */
+async function store(
+  path: string,
+  known: StoredFile | undefined,
+  folder: string,
+): Promise<{ readonly file: StoredFile; readonly isNew: boolean }> {
+  const found = await stat(path, { bigint: true });
+  const source = { inode: String(found.ino), modified: String(found.mtimeNs) };
+  const isSame =
+    known !== undefined &&
+    known.bytes === Number(found.size) &&
+    known.source.inode === source.inode &&
+    known.source.modified === source.modified;
+  if (isSame && (await sizeOf(placeOf(folder, known.sha256))) === known.bytes)
+    return { file: known, isNew: false };
+  const partial = join(folder, FILES, 'partial');
+  const { sha256, bytes } = await copy(path, partial);
+  const file = { name: basename(path), bytes, sha256, source };
+  const place = placeOf(folder, sha256);
+  const isNew = (await sizeOf(place)) !== bytes;
+  if (isNew) await rename(partial, place);
+  else await rm(partial);
+  return { file, isNew };
+}
+
+/** Copies and syncs a file. @returns the digest and the number of its bytes. */
+async function copy(from: string, to: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
+  const digest = createHash('sha256');
+  let bytes = 0;
+  const target = await open(to, 'w');
+  try {
+    for await (const chunk of createReadStream(from, {
+      highWaterMark: COPY_BYTES,
+    }) as AsyncIterable<Buffer>) {
+      digest.update(chunk);
+      for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
+      bytes += chunk.length;
+    }
+    await target.sync();
+  } finally {
+    await target.close();
+  }
+  return { sha256: digest.digest('hex'), bytes };
+}
+
+/**
+ * The complete backups of a folder, oldest first.
+ * @throws InvalidArgumentError when the folder holds no backups of stores.
+ */
+export async function storeBackups(folder: string): Promise<readonly StoreBackup[]> {
+  checkFolder('storeBackups', folder);
+  await checkMark(folder);
+  return (await readLists(folder)).map(summaryOf);
+}
+
+/** Options of {@link restoreStore}. */
+export interface StoreRestoreOptions {
+  /** The name of a backup, or a moment: then the last backup begun before or at it. Default: the last one. */
+  readonly to?: string | Date;
+}
+
+/**
+ * Makes a store of a backup in `target`, a folder that must not exist. Every byte is checked. The store is made in `target.partial`
+ * and renamed when it is complete.
+ * @throws InvalidArgumentError when the folder has no such backup, or `target` exists; CorruptionError when a file of the backup is
+ *   missing or has other contents; RowanError `ERR_LOCKED`, `ERR_IO`.
+ */
+export async function restoreStore(
+  folder: string,
+  target: string,
+  options: StoreRestoreOptions = {},
+): Promise<StoreBackup> {
+  checkOptions('restoreStore', options, { to: true });
+  checkFolder('restoreStore', folder);
+  checkFolder('restoreStore', target);
+  return inFolder(folder, false, async () => {
+    const list = choose(await readLists(folder), folder, options.to);
+    if ((await sizeOf(target)) !== undefined) {
+      throw new InvalidArgumentError(
+        `"${target}" exists already. Give the path of a folder that does not exist yet.`,
+      );
+    }
+    const partial = `${target}.partial`;
+    await rm(partial, { recursive: true, force: true });
+    await mkdir(partial, { recursive: true });
+    try {
+      for (const file of list.stored) {
+        const place = placeOf(folder, file.sha256);
+        if ((await sizeOf(place)) === undefined) throw damaged(list, file, 'is missing');
+        const { sha256 } = await copy(place, join(partial, file.name));
+        if (sha256 !== file.sha256) throw damaged(list, file, 'has other contents than were stored');
+      }
+      await syncFolder(partial);
+      await rename(partial, target);
+      await syncFolder(dirname(resolve(target)));
+    } catch (error) {
+      await rm(partial, { recursive: true, force: true });
+      throw error;
+    }
+    return summaryOf(list);
+  });
+}
+
+function choose(lists: readonly BackupList[], folder: string, to: string | Date | undefined): BackupList {
+  const isTime = to instanceof Date;
+  if (to !== undefined && typeof to !== 'string' && (!isTime || Number.isNaN(to.getTime()))) {
+    throw new InvalidArgumentError(
+      `restoreStore: \`to\` is the name of a backup or a Date, not ${describe(to)}.`,
+    );
+  }
+  const found = isTime
+    ? lists.findLast(({ time }) => time <= to.getTime())
+    : to === undefined
+      ? lists.at(-1)
+      : lists.find(({ name }) => name === to);
+  if (found !== undefined) return found;
+  const wanted = isTime ? ` of ${to.toISOString()} or before` : to === undefined ? '' : ` "${to}"`;
+  const all = lists.map(({ name, time }) => `${name} (${new Date(time).toISOString()})`).join(', ');
+  throw new InvalidArgumentError(`${folder} has no backup${wanted}. It has: ${all || 'none'}.`);
+}
+
+/**
+ * Reads every file of every backup of a folder and checks its contents.
+ * @returns the number of files and bytes read; a file that several backups share is read once.
+ * @throws CorruptionError for the first file that is missing or has other contents, with the backup's name.
+ */
+export async function verifyStoreBackups(
+  folder: string,
+): Promise<{ readonly files: number; readonly bytes: number }> {
+  checkFolder('verifyStoreBackups', folder);
+  return inFolder(folder, false, async () => {
+    const read = new Set<string>();
+    let bytes = 0;
+    for (const list of await readLists(folder)) {
+      for (const file of list.stored) {
+        if (read.has(file.sha256)) continue;
+        read.add(file.sha256);
+        const place = placeOf(folder, file.sha256);
+        if ((await sizeOf(place)) === undefined) throw damaged(list, file, 'is missing');
+        const digest = createHash('sha256');
+        const chunks = createReadStream(place, { highWaterMark: COPY_BYTES }) as AsyncIterable<Buffer>;
+        for await (const chunk of chunks) digest.update(chunk);
+        if (digest.digest('hex') !== file.sha256)
+          throw damaged(list, file, 'has other contents than were stored');
+        bytes += file.bytes;
+      }
+    }
+    return { files: read.size, bytes };
+  });
+}
+
+/**
+ * Removes all but the last `keep` backups of a folder, and the files that only they used.
+ * @param options `keep`: the number of backups that stay, 1 or more.
+ * @returns the removed backups, oldest first.
+ */
+export async function pruneStoreBackups(
+  folder: string,
+  options: { readonly keep: number },
+): Promise<readonly StoreBackup[]> {
+  checkOptions('pruneStoreBackups', options, { keep: true });
+  checkFolder('pruneStoreBackups', folder);
+  const { keep } = options;
+  if (!Number.isSafeInteger(keep) || keep < 1) {
+    throw new InvalidArgumentError(
+      `pruneStoreBackups: \`keep\` is the number of backups that stay, 1 or more, not ${describe(keep)}.`,
+    );
+  }
+  return inFolder(folder, false, async () => {
+    const lists = await readLists(folder);
+    const removed = lists.slice(0, -keep);
+    // The lists first: a list whose files are gone would be a backup that cannot be restored.
+    for (const { name } of removed) await rm(join(folder, LISTS, `${name}.json`));
+    await syncFolder(join(folder, LISTS));
+    const used = new Set(lists.slice(-keep).flatMap(({ stored }) => stored.map(({ sha256 }) => sha256)));
+    for (const name of await readdir(join(folder, FILES)))
+      if (!used.has(name)) await rm(join(folder, FILES, name));
+    return removed.map(summaryOf);
+  });
+}
+
+/** Runs `work` as the only one that works in the folder. */
+async function inFolder<T>(folder: string, mayCreate: boolean, work: () => Promise<T>): Promise<T> {
+  if (mayCreate) await create(folder);
+  await checkMark(folder);
+  let lock: DirectoryLock;
+  try {
+    lock = await new NodeFileSystem().lock(folder);
+  } catch (error) {
+    if (!(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
+    throw new RowanError(
+      'ERR_LOCKED',
+      `Another process works in the folder of backups "${folder}". Wait for its end.`,
+      {
+        cause: error,
+        retryable: true,
+        details: { file: folder },
+      },
+    );
+  }
+  try {
+    return await work();
+  } catch (error) {
+    const { syscall, path } = error as NodeJS.ErrnoException;
+    if (error instanceof RowanError || syscall === undefined) throw error;
+    throw ioError(syscall, path ?? folder, errnoOf(error), error);
+  } finally {
+    await lock.release();
+  }
+}
+
+/** Makes an empty or missing folder one of backups. */
+async function create(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const names = await readdir(folder);
+  if (names.includes(MARK)) return;
+  const stranger = names.find((name) => ![LISTS, FILES, `${MARK}.partial`].includes(name));
+  if (stranger !== undefined) {
+    throw new InvalidArgumentError(
+      `"${folder}" holds no backups of stores, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,
+    );
+  }
+  await mkdir(join(folder, LISTS), { recursive: true });
+  await mkdir(join(folder, FILES), { recursive: true });
+  await writeWhole(join(folder, MARK), FORMAT);
+}
+
+async function checkMark(folder: string): Promise<void> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, MARK), 'utf8');
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      `"${folder}" holds no backups of stores: it has no file ${MARK}. Backups of \`rowan backup\` are restored by \`rowan restore\`.`,
+      { cause },
+    );
+  }
+  if (text === FORMAT) return;
+  throw new UnsupportedError(
+    `"${folder}" holds backups of another format (${describe(text.trim())}). Use the version of Rowan that made them.`,
+  );
+}
+
+async function readLists(folder: string): Promise<readonly BackupList[]> {
+  const names = (await readdir(join(folder, LISTS))).filter((name) => /^\d{6,}\.json$/.test(name));
+  names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  return Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, LISTS, name);
+      try {
+        return checkedList(JSON.parse(await readFile(path, 'utf8')));
+      } catch (cause) {
+        throw new CorruptionError(
+          `"${path}" is no list of a backup. Remove it; the other backups are not touched.`,
+          {
+            cause,
+            details: { file: path, offset: 0 },
+          },
+        );
+      }
+    }),
+  );
+}
+
+/** @throws TypeError on what no backup wrote: names and digests become paths. */
+function checkedList(value: unknown): BackupList {
+  const list = value as BackupList;
+  const isFile = ({ name, sha256, bytes, source }: StoredFile): boolean =>
+    parseStoreFileName(name) !== undefined &&
+    /^[0-9a-f]{64}$/.test(sha256) &&
+    Number.isSafeInteger(bytes) &&
+    typeof source.inode === 'string';
+  if (!/^\d{6,}$/.test(list.name) || !Number.isSafeInteger(list.time) || !list.stored.every(isFile))
+    throw new TypeError('Fields are missing or have other types.');
+  return list;
+}
+
+function summaryOf({ name, time, bytes, added, files }: BackupList): StoreBackup {
+  return { name, time, bytes, added, files };
+}
+
+/** Removes a checkpoint that was made for a backup, and nothing else. */
+async function removeCheckpoint(beside: string): Promise<void> {
+  const names = await readdir(beside).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (names === undefined) return;
+  const stranger = names.find((name) => name !== 'store' && name !== 'store.partial');
+  if (stranger !== undefined) {
+    throw new InvalidArgumentError(
+      `A backup makes its checkpoint in "${beside}", but that name is in use by something else ("${stranger}" in it). Move it away.`,
+    );
+  }
+  await rm(beside, { recursive: true });
+}
+
+function placeOf(folder: string, sha256: string): string {
+  return join(folder, FILES, sha256);
+}
+
+/** The size of a file or folder; undefined where there is none. */
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Writes a file that is whole or not there, also after a loss of power. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  const partial = `${path}.partial`;
+  const file = await open(partial, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(partial, path);
+  await syncFolder(dirname(path));
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+function damaged({ name }: BackupList, file: StoredFile, what: string): CorruptionError {
+  return new CorruptionError(
+    `The backup ${name} is damaged: its file ${file.name} (${FILES}/${file.sha256}) ${what}. Restore another backup.`,
+    { details: { file: file.sha256, offset: 0 } },
+  );
+}
+
+function aborted(signal: AbortSignal): RowanError {
+  return new RowanError('ERR_ABORTED', 'The backup was aborted.', { cause: signal.reason });
+}
+
+function checkFolder(call: string, folder: string): void {
+  if (typeof folder !== 'string' || folder === '' || folder.includes('\0'))
+    throw new InvalidArgumentError(`${call} takes the path of a folder, not ${describe(folder)}.`);
+}
