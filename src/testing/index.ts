@@ -13,6 +13,7 @@ export {
   expectPlan,
   type Fixture,
   fixture,
+  forkMemory,
   type MemoryOptions,
   openMemory,
   type PlanExpectation,

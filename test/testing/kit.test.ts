@@ -1,7 +1,14 @@
 import { AssertionError } from 'node:assert';
 import { expect, it } from 'vitest';
 import { defineEntity, defineTable, part, text, uint32 } from '../../src/index.js';
-import { expectPlan, fixture, MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
+import {
+  expectPlan,
+  fixture,
+  forkMemory,
+  MemoryFileSystem,
+  openMemory,
+  settableClock,
+} from '../../src/testing/index.js';
 
 const Note = defineEntity({
   name: 'Note',
@@ -25,6 +32,32 @@ it('a database in memory is one of its own, and can be opened again', async () =
   const again = await openMemory({ entities: [Note], disk });
   expect(await again.repository(Note).find({ owner: 'o' }).count()).toBe(1);
   await again.close();
+});
+
+it('a fork has what its original had, and neither sees later writes of the other', async () => {
+  const clock = settableClock();
+  await using original = await openMemory({ entities: [Note], clock });
+  const notes = aNote();
+  await notes.storeMany(original, 50);
+  await original.engine.admin.flush('notes');
+  await notes.storeMany(original, 50);
+  await using one = await forkMemory(original);
+  await using two = await forkMemory(original);
+  const count = (db: typeof original) => db.repository(Note).find({ owner: 'o' }).count();
+  expect(await Promise.all([original, one, two].map(count))).toEqual([100, 100, 100]);
+  await notes.storeMany(original, 1);
+  await one.repository(Note).find({ owner: 'o' }).deleteAll();
+  await one.engine.admin.majorCompact('notes');
+  const below = await forkMemory(two);
+  await below.repository(Note).delete({ owner: 'o', n: 1 });
+  expect(await Promise.all([original, one, two, below].map(count))).toEqual([101, 0, 100, 99]);
+  expect((await original.engine.verify()).files).toBeGreaterThan(0);
+  clock.advance(1000);
+  await below.repository(Note).insert({ owner: 'o', n: 500, title: 'later' });
+  expect((await below.repository(Note).get({ owner: 'o', n: 500 }))?.createdAt?.getTime()).toBe(clock());
+  await below.close();
+  await expect(forkMemory(below)).rejects.toMatchObject({ code: 'ERR_CLOSED' });
+  await expect(forkMemory({} as never)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
 });
 
 it('the clock stands until it is moved', async () => {
