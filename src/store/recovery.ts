@@ -17,6 +17,7 @@ import {
   type FoundStore,
   findStore,
   inspectDirectory,
+  isClean,
   Manifest,
   makeDirectory,
   type RegionEntry,
@@ -177,27 +178,30 @@ export function codecsOf(tables: readonly TableState[]): Set<Compression> {
   return names;
 }
 
-/** Opens for writing. Everything was read and is intact, so only the disk can fail from here on. */
+/**
+ * Opens for writing. Everything was read and is intact, so only the disk can fail from here on. A store that was closed completely is
+ * not written to before its first change.
+ */
 function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
   const { fileSystem, directory, settings } = environment;
   // Drops the reference to the log's bytes, which are no longer needed.
   const { log, ...parts } = read;
   const { found, ledger, rowClock, lastSeq } = parts;
-  const { closed, repairs } = log;
-  for (const each of repairs) repairSegment(fileSystem, directory, each);
-  const edits: Edit[] = [{ type: 'counters', lastSeq, clock: rowClock.highest }];
-  for (const segment of closed) edits.push({ type: 'walClosed', ...segment });
-  const manifest = Manifest.begin(fileSystem, directory, found, edits);
-  let wal: Wal | undefined;
+  const counters: Edit = { type: 'counters', lastSeq, clock: rowClock.highest };
+  const clean = isClean(found);
+  const manifest = clean
+    ? Manifest.resume(fileSystem, directory, found, counters)
+    : beginManifest(environment, found, counters, log);
+  const wal = Wal.withoutSegment(fileSystem, directory, found.nextNumber, {
+    segmentSize: settings.walSegmentSize,
+    preparedSize: settings.walPreparedSize,
+  });
   try {
-    const number = manifest.newFileNumber();
-    wal = Wal.create(fileSystem, directory, number, {
-      segmentSize: settings.walSegmentSize,
-      preparedSize: settings.walPreparedSize,
-    });
-    manifest.log([{ type: 'walAdd', number }]);
-    removeCheckpointMark(environment);
     const journal = new Journal(wal, manifest, rowClock);
+    if (!clean) {
+      journal.begin();
+      removeCheckpointMark(environment);
+    }
     ledger.start(journal);
     const [flushExecutor, compactionExecutor] = executors(environment);
     const core = new StoreCore({ ...parts, environment, lock, journal, flushExecutor, compactionExecutor });
@@ -210,10 +214,22 @@ function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read
       environment.emit({ kind: 'clockAhead', clock: highest, milliseconds });
     return core;
   } catch (error) {
-    wal?.abandon();
+    wal.abandon();
     manifest.abandon();
     throw error;
   }
+}
+
+/** Repairs what a crash has left behind, and records the state in a new MANIFEST. */
+function beginManifest(
+  { fileSystem, directory }: StoreEnvironment,
+  found: FoundStore,
+  counters: Edit,
+  { closed, repairs }: ReplayResult,
+): Manifest {
+  for (const each of repairs) repairSegment(fileSystem, directory, each);
+  const edits = closed.map((segment): Edit => ({ type: 'walClosed', ...segment }));
+  return Manifest.begin(fileSystem, directory, found, [counters, ...edits]);
 }
 
 /** Removes the mark of a checkpoint that was complete when it was interrupted. */

@@ -8,6 +8,7 @@ import { seededRandom } from './seeded-random.js';
 import { type Promised, smallStore, Workload } from './workload.js';
 
 const STEPS = scaled(15, 50, 400);
+const LIVES = scaled(8, 24, 120);
 const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
 
 interface Crash {
@@ -83,6 +84,37 @@ describe('a store after a crash at every operation on its files', () => {
       );
       expect(disk.points).toBeGreaterThan(4 * STEPS);
       expect(disk.recoveries).toBeGreaterThan(disk.points);
+      expect(disk.files.openHandles).toBe(0);
+      record('crash-points', {
+        'crash points': disk.points,
+        'recoveries of different disks': disk.recoveries,
+      });
+    },
+  );
+
+  it.each([
+    ['files', true],
+    ['the log', false],
+  ] as const)(
+    'holds every change when a clean store with rows in %s is opened, read, and then changed: the log begins with the change',
+    async (_, flushOnClose) => {
+      const disk = new CrashingDisk();
+      await Workload.lives(
+        smallStore(disk.files, { automatic: false, flushOnClose }),
+        seededRandom(10),
+        LIVES,
+        (workload) => {
+          disk.workload = workload;
+        },
+        async (read) => {
+          const before = disk.points;
+          await read();
+          // Nothing was written, so there is no point at which a crash could leave anything else.
+          expect(disk.points).toBe(before);
+        },
+        () => disk.recoverAll(),
+      );
+      expect(disk.points).toBeGreaterThan(20 * LIVES);
       expect(disk.files.openHandles).toBe(0);
       record('crash-points', {
         'crash points': disk.points,

@@ -108,6 +108,47 @@ export class Workload {
     await afterStep();
   }
 
+  /**
+   * A store that is opened, read and changed once, over and over, by a change of another kind each time. `quietly` runs the opening and the
+   * reads.
+   */
+  static async lives(
+    options: EmbeddedOptions,
+    random: () => number,
+    count: number,
+    started: (workload: Workload) => void,
+    quietly: (read: () => Promise<void>) => Promise<void>,
+    afterStep: () => Promise<void>,
+  ): Promise<void> {
+    const workload = new Workload(await openEmbedded(STORE, options), options, random);
+    await workload.createTable();
+    await workload.group();
+    await workload.engine.close();
+    workload.durable = workload.acknowledged;
+    started(workload);
+    const changes = [
+      () => workload.group(),
+      () => workload.increment(),
+      () => workload.otherTable(),
+      () => workload.bulkLoad(),
+      () => workload.atomicBatch(),
+      () => workload.splitOrMerge(),
+      () => workload.checkpoint(),
+      () => workload.deleteRow(),
+    ];
+    for (let life = 0; life < count; life++) {
+      workload.step++;
+      await quietly(() => workload.openAndRead());
+      await changes[life % changes.length]!();
+      await workload.group();
+      // It enables tables, so that the next life need not.
+      await digestOf(workload.engine);
+      await workload.engine.close();
+      workload.durable = workload.acknowledged;
+      await afterStep();
+    }
+  }
+
   /** Reads through the engine that has met a failure: reads go on, and show no change that was taken back. */
   async lookAround({ states, least, most }: Promised): Promise<void> {
     if (this.engine === undefined) return;
@@ -368,6 +409,10 @@ export class Workload {
   private async reopen(): Promise<void> {
     await this.engine.close();
     this.durable = this.acknowledged;
+    await this.openAndRead();
+  }
+
+  private async openAndRead(): Promise<void> {
     this.engine = await openEmbedded(STORE, this.options);
     if ((await digestOf(this.engine)) !== this.states.at(-1))
       throw new Error('closing has changed the store');

@@ -302,7 +302,7 @@ export class Follower implements ReadCore {
         repair: false,
       });
       replay.finish();
-      // A process that opens the store writes a new MANIFEST before anything else: then what was read here may be outdated.
+      // A process that opens the store writes a new MANIFEST before its first change: then what was read here may be outdated.
       if (readCurrent(fileSystem, directory).manifest !== manifest) throw replaced(directory);
       this.logBytes = log.closed.at(-1)?.length ?? 0;
       this.catalog.replace(tables, state);

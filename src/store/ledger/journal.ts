@@ -16,6 +16,26 @@ export class Journal {
   ) {}
 
   /**
+   * Creates the first segment of the log, and records it in the MANIFEST, before the first record: a store that is only read is
+   * not written to.
+   * @throws RowanError `ERR_IO`: nothing has changed, and the next call tries again; `ERR_READONLY` when it is unknown what has.
+   */
+  begin(): void {
+    const { wal, manifest } = this;
+    if (wal.begun) return;
+    this.checkWritable();
+    const number = manifest.newFileNumber();
+    wal.begin(number);
+    try {
+      this.log([{ type: 'walAdd', number }]);
+    } catch (error) {
+      // Kept if it is unknown whether the MANIFEST names it.
+      if (manifest.poisoned === undefined) wal.undoBegin();
+      throw error;
+    }
+  }
+
+  /**
    * Why the store accepts no more changes, whichever of the two failed; undefined while both work. A failure of one stops both: a
    * segment that cannot be recorded in the MANIFEST would be lost.
    */
@@ -119,10 +139,11 @@ export class LogRoller {
   /**
    * Called before a record of so many bytes is appended.
    * @throws RowanError `ERR_BUSY` when no segment can hold it, with the cause; `ERR_IO` when earlier records were lost, on which it
-   *   may depend. Then the record is not in the log.
+   *   may depend, or when the log could not be begun. Then the record is not in the log.
    */
   makeRoom(bytes: number): void {
     const { wal } = this.journal;
+    if (!wal.begun) this.journal.begin();
     if (this.next !== undefined) {
       if (wal.full || (this.next.room > 0 && wal.wantsSwitch)) this.switchTo(this.next);
     } else if ((wal.filling || wal.wantsRoom) && this.mayCreate) {
@@ -279,6 +300,7 @@ export class LogCollector {
     if (manifest.poisoned) return;
     const oldest = this.oldestUnflushedSeq();
     const done = closed.filter((segment) => segment.lastSeq < oldest).map(({ number }) => number);
+    if (edits.length + closed.length === 0) return;
     this.journal.log([
       ...edits,
       ...closed.map((segment) => ({ type: 'walClosed' as const, ...segment })),

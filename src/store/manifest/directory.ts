@@ -39,8 +39,8 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
       { details: { file: directory } },
     );
   }
+  if (files.exists(joinPath(directory, CURRENT_FILE))) return 'store';
   const names = files.readdir(directory).filter((name) => !IGNORED.test(name));
-  if (names.includes(CURRENT_FILE)) return 'store';
   const strangers = names.filter((name) => parseStoreFileName(name) === undefined);
   if (strangers.length > 0) {
     throw new RowanError(
@@ -68,11 +68,16 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
 }
 
 /**
- * Checks that every file that the state names exists and has its recorded length.
+ * Checks that every file that the state names exists and has its recorded length. `names`: what is in the folder.
  * @throws CorruptionError naming the first that does not.
  */
-export function checkNamedFiles(files: FileSystem, directory: string, state: VersionState): void {
-  const present = new Set(files.readdir(directory));
+export function checkNamedFiles(
+  files: FileSystem,
+  directory: string,
+  state: VersionState,
+  names: readonly string[],
+): void {
+  const present = new Set(names);
   const check = (name: string, size: number | undefined): void => {
     const path = joinPath(directory, name);
     if (!present.has(name)) {
@@ -100,8 +105,13 @@ export function checkNamedFiles(files: FileSystem, directory: string, state: Ver
  * disk. So an unnamed log that has writes, and is newer than all named files, proves that edits were lost.
  * @throws CorruptionError naming the log.
  */
-export function checkUnnamedLogs(files: FileSystem, directory: string, state: VersionState): void {
-  for (const name of files.readdir(directory)) {
+export function checkUnnamedLogs(
+  files: FileSystem,
+  directory: string,
+  state: VersionState,
+  names: readonly string[],
+): void {
+  for (const name of names) {
     const parsed = parseStoreFileName(name);
     if (parsed?.kind !== 'wal' || parsed.number < state.nextFile) continue;
     const path = joinPath(directory, name);
@@ -130,9 +140,25 @@ function hasWrites(files: FileSystem, path: string): boolean {
 }
 
 /**
- * Removes the store's files that the state does not name: unfinished outputs of a crash, and files that the last opener did not
- * remove. Other files stay. A file that cannot be removed stays too; its number is not used again. Returns the
- * removed names.
+ * The store's files among `names` that neither the state nor CURRENT names: unfinished outputs of a crash, and files that the last
+ * opener did not remove. `manifest`: the number of the MANIFEST that CURRENT names.
+ */
+export function obsoleteFiles(names: readonly string[], state: VersionState, manifest: number): string[] {
+  const live = liveFiles(state);
+  return names.filter((name) => {
+    const parsed = parseStoreFileName(name);
+    return (
+      (parsed?.kind === 'wal' && !state.walSegments.has(parsed.number)) ||
+      (parsed?.kind === 'sorted' && !live.has(parsed.number)) ||
+      (parsed?.kind === 'manifest' && parsed.number !== manifest) ||
+      parsed?.kind === 'temporary'
+    );
+  });
+}
+
+/**
+ * Removes {@link obsoleteFiles}. Other files stay. A file that cannot be removed stays too; its number is not used again. Returns
+ * the removed names.
  */
 export function removeObsoleteFiles(
   files: FileSystem,
@@ -140,24 +166,15 @@ export function removeObsoleteFiles(
   state: VersionState,
   manifest: number,
 ): string[] {
-  const live = liveFiles(state);
-  const removed: string[] = [];
-  for (const name of files.readdir(directory)) {
-    const parsed = parseStoreFileName(name);
-    const obsolete =
-      (parsed?.kind === 'wal' && !state.walSegments.has(parsed.number)) ||
-      (parsed?.kind === 'sorted' && !live.has(parsed.number)) ||
-      (parsed?.kind === 'manifest' && parsed.number !== manifest) ||
-      parsed?.kind === 'temporary';
-    if (!obsolete) continue;
+  return obsoleteFiles(files.readdir(directory), state, manifest).filter((name) => {
     try {
       files.unlink(joinPath(directory, name));
-      removed.push(name);
+      return true;
     } catch {
       // It only occupies space; the next opener tries again.
+      return false;
     }
-  }
-  return removed;
+  });
 }
 
 /** Creates the folder and its missing parents, and syncs their names. */

@@ -4,7 +4,7 @@ import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../logfi
 import { prepareCurrent, switchCurrent } from './current.js';
 import { makeDirectory, removeObsoleteFiles } from './directory.js';
 import { type Edit, encodeEdits } from './edit.js';
-import { type FoundStore, findStore } from './read-manifest.js';
+import { type CleanStore, type FoundStore, findStore } from './read-manifest.js';
 import { applyEdits, snapshotEdits, type VersionState } from './version-state.js';
 
 export interface ManifestOptions {
@@ -14,6 +14,7 @@ export interface ManifestOptions {
 
 const EMPTY = new Uint8Array(0);
 const STAGING_SIZE = 65536;
+const ROLL_SIZE = 4 * 1024 * 1024;
 
 /**
  * The MANIFEST: the log of what a store consists of. It has one opener at a time, who holds the folder's lock.
@@ -29,12 +30,13 @@ export class Manifest {
   private readonly directory: string;
   private readonly rollSize: number;
   private fileNumber: number;
-  private writer: ChunkWriter;
+  /** Undefined before the first edit of a MANIFEST that was {@link resume}d. */
+  private writer: ChunkWriter | undefined;
   /** The state that is on the disk. */
   private durable: VersionState;
   /** The state after the edits that are written and not synced yet. */
   private pending: VersionState;
-  private nextFile = 0;
+  private nextFile: number;
   private nextId = 0;
   private edits = 0;
   private durableEdits = 0;
@@ -42,13 +44,15 @@ export class Manifest {
   /** The length that CURRENT records as synced. */
   private recordedLength: number;
   private closed = false;
+  /** Why a change to a new file has failed half-way. */
+  private failure: RowanError | undefined;
 
   private constructor(
     files: FileSystem,
     directory: string,
     state: VersionState,
-    number: number,
-    writer: ChunkWriter,
+    file: { readonly number: number; readonly length: number; readonly writer: ChunkWriter | undefined },
+    nextFile: number,
     rollSize: number,
   ) {
     this.files = files;
@@ -56,9 +60,10 @@ export class Manifest {
     this.rollSize = rollSize;
     this.durable = state;
     this.pending = state;
-    this.fileNumber = number;
-    this.writer = writer;
-    this.recordedLength = writer.writtenLength;
+    this.fileNumber = file.number;
+    this.writer = file.writer;
+    this.recordedLength = file.length;
+    this.nextFile = nextFile;
     this.rollAt = Math.max(rollSize, 2 * this.recordedLength);
   }
 
@@ -82,7 +87,7 @@ export class Manifest {
     edits: readonly Edit[],
     options: ManifestOptions = {},
   ): Manifest {
-    const rollSize = options.rollSize ?? 4 * 1024 * 1024;
+    const rollSize = options.rollSize ?? ROLL_SIZE;
     if (found.manifest === 0) {
       makeDirectory(files, directory);
       // Leftovers of an interrupted creation use the name of the first MANIFEST.
@@ -99,7 +104,25 @@ export class Manifest {
       writer.file.close();
       throw error;
     }
-    return new Manifest(files, directory, state, number, writer, rollSize);
+    const length = writer.writtenLength;
+    return new Manifest(files, directory, state, { number, length, writer }, state.nextFile, rollSize);
+  }
+
+  /**
+   * Continues from the state of a store that was closed completely, with `counters`, and writes nothing: the first edit begins the
+   * new MANIFEST, whose first state includes that edit.
+   */
+  static resume(files: FileSystem, directory: string, found: CleanStore, counters: Edit): Manifest {
+    const { manifest: number, cleanLength: length, nextNumber } = found;
+    const state = applyEdits(found.state, [counters]);
+    return new Manifest(
+      files,
+      directory,
+      state,
+      { number, length, writer: undefined },
+      nextNumber,
+      ROLL_SIZE,
+    );
   }
 
   /** The tables, regions and files of the store, as they are on the disk. */
@@ -114,7 +137,7 @@ export class Manifest {
 
   /** The length of that file that makes up {@link state}. */
   get durableLength(): number {
-    return this.writer.syncedOffset;
+    return this.writer?.syncedOffset ?? this.recordedLength;
   }
 
   /** Returns a number for a new file; each is returned once. After a restart, numbers that no edit names may be returned again. */
@@ -131,7 +154,7 @@ export class Manifest {
 
   /** Why no edit can be logged any more; undefined while the MANIFEST works. */
   get poisoned(): RowanError | undefined {
-    return this.writer.poisoned;
+    return this.failure ?? this.writer?.poisoned;
   }
 
   /**
@@ -139,33 +162,51 @@ export class Manifest {
    * @throws InvalidArgumentError when they do not fit the state; RowanError `ERR_IO`, `ERR_READONLY` (see above).
    */
   log(edits: readonly Edit[]): VersionState {
-    const count = this.write(edits);
-    this.writer.sync();
+    const { writer } = this;
+    if (writer === undefined) return this.beginWith(edits);
+    const count = this.write(writer, edits);
+    writer.sync();
     this.publish(this.pending, count);
-    this.afterSync();
+    this.afterSync(writer);
     return this.durable;
   }
 
   /** Like `log`, without blocking the thread. Edits take effect in the order of the calls. */
   async logAsync(edits: readonly Edit[]): Promise<VersionState> {
-    const count = this.write(edits);
-    const { pending, writer } = this;
+    const { writer } = this;
+    if (writer === undefined) return this.beginWith(edits);
+    const count = this.write(writer, edits);
+    const { pending } = this;
     try {
       await writer.syncAsync();
     } catch (error) {
       // The file may have been replaced meanwhile, but the failure concerns the disk.
-      throw this.writer.fail(error);
+      throw this.writer!.fail(error);
     }
     this.publish(pending, count);
-    if (writer === this.writer) this.afterSync();
+    if (writer === this.writer) this.afterSync(writer);
     return this.durable;
   }
 
   /** Writes the present state to a new, short file and continues there. */
   roll(): void {
     this.checkOpen();
+    this.moveToNewFile(this.pending);
+    this.publish(this.pending, this.edits);
+  }
+
+  /** The first edits after {@link resume}. They are on the disk with the new file. */
+  private beginWith(edits: readonly Edit[]): VersionState {
+    this.checkOpen();
+    this.moveToNewFile(applyEdits(this.pending, edits));
+    this.publish(this.pending, ++this.edits);
+    return this.durable;
+  }
+
+  /** Writes `content` to a new file, lets CURRENT name it, and removes the file before it. */
+  private moveToNewFile(content: VersionState): void {
     const number = this.newFileNumber();
-    const state = applyEdits(this.pending, [{ type: 'counters', nextFile: number + 1 }]);
+    const state = applyEdits(content, [{ type: 'counters', nextFile: number + 1 }]);
     const next = writeSnapshot(this.files, this.directory, number, state);
     try {
       prepareCurrent(this.files, this.directory, { manifest: number, length: next.writtenLength });
@@ -177,25 +218,31 @@ export class Manifest {
       switchCurrent(this.files, this.directory);
     } catch (error) {
       next.file.close();
-      throw this.writer.fail(error);
+      this.failure = (this.writer ?? next).fail(error);
+      throw this.failure;
     }
-    const old = this.writer;
+    const { writer: old, fileNumber: oldNumber } = this;
     this.writer = next;
     this.fileNumber = number;
     this.recordedLength = next.writtenLength;
     this.rollAt = Math.max(this.rollSize, 2 * this.recordedLength);
     this.pending = state;
-    this.publish(state, this.edits);
-    discardLog(this.files, old.file);
+    old?.file.close();
+    try {
+      this.files.unlink(joinPath(this.directory, manifestFileName(oldNumber)));
+    } catch {
+      // It only occupies space; the next opener tries again.
+    }
   }
 
   /** Records the length of the MANIFEST in CURRENT, so that a later loss of its end is detected, and closes it. */
   close(): void {
     if (this.closed) return;
+    const { writer } = this;
     try {
-      if (this.writer.poisoned === undefined && this.writer.writtenLength > this.recordedLength) {
-        this.writer.sync();
-        const length = this.writer.writtenLength;
+      if (writer && this.poisoned === undefined && writer.writtenLength > this.recordedLength) {
+        writer.sync();
+        const length = writer.writtenLength;
         prepareCurrent(this.files, this.directory, { manifest: this.fileNumber, length });
         switchCurrent(this.files, this.directory);
       }
@@ -207,24 +254,24 @@ export class Manifest {
   /** Closes the file without writing. */
   abandon(): void {
     this.closed = true;
-    this.writer.file.close();
+    this.writer?.file.close();
   }
 
   private checkOpen(): void {
     if (this.closed)
       throw new ClosedError('The MANIFEST is closed: the store was closed before or during this call.');
-    if (this.writer.poisoned !== undefined) throw this.writer.poisoned;
+    if (this.poisoned !== undefined) throw this.poisoned;
   }
 
   /** Writes the edits to the operating system. Returns their position in the order of all edits. */
-  private write(edits: readonly Edit[]): number {
+  private write(writer: ChunkWriter, edits: readonly Edit[]): number {
     this.checkOpen();
     const next = applyEdits(this.pending, edits);
     // Log segments are created with their names synced.
     if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const record = encodeEdits(edits);
-    this.writer.append(EMPTY, record, 0, record.length);
-    this.writer.flush();
+    writer.append(EMPTY, record, 0, record.length);
+    writer.flush();
     this.pending = next;
     return ++this.edits;
   }
@@ -236,17 +283,17 @@ export class Manifest {
   }
 
   /** Writes a mark that proves the last edit synced, and replaces the file when it has grown long. Both are optional. */
-  private afterSync(): void {
-    if (this.closed || this.writer.poisoned !== undefined) return;
+  private afterSync(writer: ChunkWriter): void {
+    if (this.closed || this.poisoned !== undefined) return;
     try {
-      if (this.writer.recordsEnd <= this.writer.syncedOffset) {
-        this.writer.appendMark();
-        this.writer.flush();
+      if (writer.recordsEnd <= writer.syncedOffset) {
+        writer.appendMark();
+        writer.flush();
       }
-      if (this.writer.end > this.rollAt) this.roll();
+      if (writer.end > this.rollAt) this.roll();
     } catch {
       // The edit itself is on the disk. The next attempt comes when the file has grown further, not with every edit.
-      this.rollAt = this.writer.end + this.rollSize;
+      this.rollAt = writer.end + this.rollSize;
     }
   }
 }

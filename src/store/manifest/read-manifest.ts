@@ -1,5 +1,6 @@
 import { CorruptionError, RowanError } from '../../errors.js';
 import {
+  CHECKPOINT_FILE,
   CURRENT_FILE,
   type FileSystem,
   joinPath,
@@ -8,7 +9,7 @@ import {
 } from '../fs/index.js';
 import { ChunkReader, judgeBreak, logCorruption, MANIFEST_KIND, readLog } from '../logfile/index.js';
 import { readCurrent } from './current.js';
-import { checkNamedFiles, checkUnnamedLogs, inspectDirectory } from './directory.js';
+import { checkNamedFiles, checkUnnamedLogs, inspectDirectory, obsoleteFiles } from './directory.js';
 import { decodeEdits, type Edit } from './edit.js';
 import { applyEdits, emptyState, type VersionState } from './version-state.js';
 
@@ -18,6 +19,8 @@ export interface ReadManifest {
   readonly number: number;
   /** Bytes of a torn end, which belong to an edit that never took effect; 0 for none. */
   readonly tornBytes: number;
+  /** The length of the MANIFEST when CURRENT gives all of it as synced, as a close leaves it; else undefined. */
+  readonly closedLength: number | undefined;
 }
 
 /**
@@ -39,10 +42,11 @@ export function readManifest(
   const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
   const state = stateOf(reader, path, onRecord);
   const { broken } = reader;
-  if (broken === undefined) return { state, number, tornBytes: 0 };
+  const closedLength = bytes.length === knownSynced ? knownSynced : undefined;
+  if (broken === undefined) return { state, number, tornBytes: 0, closedLength };
   const verdict = judgeBreak(bytes, broken, MANIFEST_KIND, number, knownSynced);
   if (!verdict.torn) throw reader.corruption(`${broken.reason}; ${verdict.why}`, broken.offset);
-  return { state, number, tornBytes: bytes.length - reader.goodEnd };
+  return { state, number, tornBytes: bytes.length - reader.goodEnd, closedLength: undefined };
 }
 
 /**
@@ -100,6 +104,17 @@ export interface FoundStore {
   readonly manifest: number;
   /** A number that no file uses, not even a leftover that could not be removed. */
   readonly nextNumber: number;
+  /**
+   * The length of the MANIFEST if the store was closed completely: CURRENT gives this length as synced, no segment of the log is
+   * open, and nothing is left over in the folder. Then the store is opened without a write.
+   */
+  readonly cleanLength?: number | undefined;
+}
+
+export type CleanStore = FoundStore & { readonly cleanLength: number };
+
+export function isClean(found: FoundStore): found is CleanStore {
+  return found.cleanLength !== undefined;
 }
 
 /**
@@ -110,14 +125,17 @@ export interface FoundStore {
 export function findStore(files: FileSystem, directory: string): FoundStore {
   if (inspectDirectory(files, directory) === 'new')
     return { state: emptyState(), manifest: 0, nextNumber: 1 };
-  const { state, number } = readManifest(files, directory);
-  checkNamedFiles(files, directory, state);
-  checkUnnamedLogs(files, directory, state);
+  const { state, number, closedLength } = readManifest(files, directory);
+  const names = files.readdir(directory);
+  checkNamedFiles(files, directory, state, names);
+  checkUnnamedLogs(files, directory, state, names);
   let nextNumber = Math.max(state.nextFile, number + 1);
-  for (const name of files.readdir(directory)) {
-    nextNumber = Math.max(nextNumber, (parseStoreFileName(name)?.number ?? 0) + 1);
-  }
-  return { state, manifest: number, nextNumber };
+  for (const name of names) nextNumber = Math.max(nextNumber, (parseStoreFileName(name)?.number ?? 0) + 1);
+  const nothingToDo =
+    [...state.walSegments.values()].every(({ closed }) => closed !== undefined) &&
+    !names.includes(CHECKPOINT_FILE) &&
+    obsoleteFiles(names, state, number).length === 0;
+  return { state, manifest: number, nextNumber, cleanLength: nothingToDo ? closedLength : undefined };
 }
 
 /** The state of a store by the readable part of its MANIFEST. Only for repair: opening requires all of it. */

@@ -1,6 +1,6 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
 import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
-import { type ChunkWriter, createLog, WAL_KIND } from '../logfile/index.js';
+import { type ChunkWriter, createLog, discardLog, WAL_KIND } from '../logfile/index.js';
 import { PreallocationPolicy, type PreparedSegment } from './preallocation.js';
 import { MicrotaskBudget, SyncWaiters } from './sync-waiters.js';
 import {
@@ -33,6 +33,7 @@ interface PreviousSegment {
  * 4. Nothing is written to a segment before all of the previous one, its END included, is on the disk. So any record in a segment
  *    proves that the segments before it are complete.
  * 5. After a failed sync, or a failed write that cannot be cut off, every call fails with `ERR_READONLY`.
+ * 6. It has no file before {@link Wal.begin}.
  *
  * It runs on one thread. `append` and `flushToOs` never wait.
  */
@@ -43,7 +44,8 @@ export class Wal {
   observer: LogObserver | undefined;
 
   private segment: number;
-  private writer: ChunkWriter;
+  /** Undefined before {@link begin}. */
+  private active: ChunkWriter | undefined;
   private firstSeq = 0;
   private lastSeq = -1;
   /** The last sequence number of the record appended last. */
@@ -60,37 +62,69 @@ export class Wal {
   private previous: PreviousSegment | undefined;
   private readonly preallocation: PreallocationPolicy;
 
-  private constructor(number: number, writer: ChunkWriter, settings: Required<WalOptions>) {
+  private constructor(
+    private readonly files: FileSystem,
+    private readonly directory: string,
+    number: number,
+    options: WalOptions,
+  ) {
     this.segment = number;
-    this.writer = writer;
-    this.settings = settings;
-    this.preallocation = new PreallocationPolicy(settings.preparedSize);
+    this.settings = walSettings(options);
+    this.preallocation = new PreallocationPolicy(this.settings.preparedSize);
+  }
+
+  /** A log without a segment. {@link begin} it before the first `append`. `number`: above that of every segment there is. */
+  static withoutSegment(files: FileSystem, directory: string, number: number, options: WalOptions = {}): Wal {
+    return new Wal(files, directory, number, options);
+  }
+
+  /** As {@link withoutSegment} and {@link begin}. */
+  static create(files: FileSystem, directory: string, number: number, options: WalOptions = {}): Wal {
+    const wal = new Wal(files, directory, number, options);
+    wal.begin(number);
+    return wal;
+  }
+
+  get begun(): boolean {
+    return this.active !== undefined;
   }
 
   /**
-   * Creates segment `number`, empty and on the disk, and opens the log in it. Record the segment in the MANIFEST before the first
-   * `append`: the next opener removes segments that are not recorded there.
+   * Creates the first segment, empty and on the disk. Record it in the MANIFEST before the first `append`: the next opener removes
+   * segments that are not recorded there.
+   * @throws RowanError `ERR_IO`: then there is no such file, or a leftover, and `begin` may be called again with another number.
    */
-  static create(files: FileSystem, directory: string, number: number, options: WalOptions = {}): Wal {
-    const settings = walSettings(options);
-    const path = joinPath(directory, walFileName(number));
-    const writer = createLog(files, path, WAL_KIND, number, stagingRoom(settings.stagingSize));
-    return new Wal(number, writer, settings);
+  begin(number: number): void {
+    this.checkOpen();
+    const path = joinPath(this.directory, walFileName(number));
+    this.active = createLog(this.files, path, WAL_KIND, number, stagingRoom(this.settings.stagingSize));
+    this.segment = number;
   }
 
-  /** The number of the active segment. */
+  /** Removes the segment that {@link begin} has created: the MANIFEST could not record it. */
+  undoBegin(): void {
+    discardLog(this.files, this.writer.file);
+    this.active = undefined;
+  }
+
+  private get writer(): ChunkWriter {
+    if (this.active === undefined) throw new Error('The log has no segment yet.');
+    return this.active;
+  }
+
+  /** The number of the active segment; before {@link begin} one above that of every segment. */
   get number(): number {
     return this.segment;
   }
 
   /** Bytes of the active segment, staged ones included. */
   get size(): number {
-    return this.writer.end;
+    return this.active?.end ?? 0;
   }
 
   /** Bytes of the active segment that are with the operating system: whole records, which other processes may read. */
   get writtenLength(): number {
-    return this.writer.writtenLength;
+    return this.active?.writtenLength ?? 0;
   }
 
   /** Whether the active segment has reached its size, so that the log should {@link switchTo} the next. */
@@ -105,7 +139,7 @@ export class Wal {
 
   /** Why nothing can be written any more; undefined while the log works. */
   get poisoned(): RowanError | undefined {
-    return this.writer.poisoned;
+    return this.active?.poisoned;
   }
 
   /**
@@ -132,6 +166,7 @@ export class Wal {
    */
   flushToOs(): void {
     this.checkOpen();
+    if (!this.begun) return;
     this.flush();
     if (!this.syncing && this.unsynced >= this.settings.bytesPerSync) {
       this.startSync();
@@ -144,8 +179,8 @@ export class Wal {
    */
   written(): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
-    if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
-    if (this.writer.staged === 0) return Promise.resolve();
+    if (this.poisoned !== undefined) return Promise.reject(this.poisoned);
+    if (!this.begun || this.writer.staged === 0) return Promise.resolve();
     const promise = this.waiters.addForWrite();
     this.requestWrite();
     return promise;
@@ -164,8 +199,8 @@ export class Wal {
   /** Resolves when everything appended before this call is on the disk. */
   sync(): Promise<void> {
     if (this.closed) return Promise.reject(closedError());
-    if (this.writer.poisoned !== undefined) return Promise.reject(this.writer.poisoned);
-    if (this.writer.staged === 0 && this.unsynced <= 0 && this.previous === undefined)
+    if (this.poisoned !== undefined) return Promise.reject(this.poisoned);
+    if (!this.begun || (this.writer.staged === 0 && this.unsynced <= 0 && this.previous === undefined))
       return Promise.resolve();
     const promise = this.waiters.add(this.writer.staged > 0);
     this.queueStart();
@@ -226,7 +261,7 @@ export class Wal {
     const left = new Promise<ClosedSegment>((resolve, reject) => {
       this.previous = { writer, closed, resolve, reject };
     });
-    this.writer = next.writer;
+    this.active = next.writer;
     this.segment = next.number;
     this.firstSeq = 0;
     this.lastSeq = -1;
@@ -242,6 +277,10 @@ export class Wal {
   close(): ClosedSegment[] {
     this.checkOpen();
     const closed: ClosedSegment[] = [];
+    if (!this.begun) {
+      this.abandon();
+      return closed;
+    }
     try {
       if (this.previous !== undefined) {
         const { previous: before } = this;
@@ -263,9 +302,9 @@ export class Wal {
   abandon(): void {
     if (this.closed) return;
     this.closed = true;
-    this.end(this.writer.poisoned ?? closedError());
+    this.end(this.poisoned ?? closedError());
     this.previous?.writer.file.close();
-    this.writer.file.close();
+    this.active?.file.close();
   }
 
   /** Bytes with the operating system that are not known to be on the disk. */
@@ -340,12 +379,17 @@ export class Wal {
 
   /** Writes and syncs what is staged. Never throws: the waiters get the error. */
   private startSync(): void {
-    if (this.closed || this.writer.poisoned !== undefined) return;
+    if (this.closed || this.poisoned !== undefined) return;
+    if (!this.begun) {
+      this.syncRequested = false;
+      this.allSynced();
+      return;
+    }
     const { previous: before } = this;
     try {
       this.flush();
     } catch {
-      if (this.writer.poisoned !== undefined) return;
+      if (this.poisoned !== undefined) return;
     }
     const writer = before?.writer ?? this.writer;
     if (before === undefined) this.syncRequested = false;
