@@ -1,5 +1,6 @@
 /** One process of `bench:start`: imports, fills or opens and gets, and prints what that took. */
 
+import { once } from 'node:events';
 import { PEERS } from '../orm/peers/imports.mjs';
 
 const CONTESTANTS = {
@@ -35,6 +36,13 @@ const begun = performance.now();
 if (what === 'import') {
   await contestant.import();
   print(performance.now() - begun);
+} else if (what === 'thread') {
+  const { Worker } = await import('node:worker_threads');
+  const [from, before] = [performance.now(), process.cpuUsage()];
+  const worker = new Worker(folder, { execArgv: [] });
+  await once(worker, 'message');
+  print(performance.now() - from, before);
+  await worker.terminate();
 } else {
   const db = await contestant.open(folder);
   if (what === 'fill') await db.insert(rows());
@@ -47,8 +55,8 @@ if (what === 'import') {
   await db.close();
 }
 
-function print(milliseconds) {
-  const { user, system } = process.cpuUsage();
+function print(milliseconds, before) {
+  const { user, system } = process.cpuUsage(before);
   const memory = process.memoryUsage().rss / 2 ** 20;
   console.log(JSON.stringify({ milliseconds, processor: (user + system) / 1000, memory }));
 }
