@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { connect, type Database, type OpenOptions, open } from '../database.js';
+import type { Database, OpenOptions } from '../database.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
 import type { StoreMoment } from '../store/follow/follower.js';
@@ -157,6 +157,7 @@ export async function databaseAt(
   options: Pick<OpenOptions, 'entities' | 'tables'>,
   mayMake: boolean,
 ): Promise<Database> {
+  const { connect, open } = await import('../database.js');
   const masters = mastersOf(place);
   if (masters !== undefined) return connect({ masters, ...options });
   const instance = instanceOf(place);

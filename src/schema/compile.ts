@@ -167,8 +167,6 @@ export class Schema {
     readonly entities: readonly EntitySchema[],
     /** In the order of their names. */
     readonly tables: readonly TableSchema[],
-    /** Warnings of lint: declarations that are valid but likely costly. Each is a sentence. */
-    readonly warnings: readonly string[],
     /** Subscribers. Their hooks are in the lifecycles of the entities. */
     readonly subscribers: readonly EntitySubscriber[] = [],
   ) {
@@ -189,6 +187,13 @@ export class Schema {
     throw new SchemaError(
       `${isCallable(target) ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
     );
+  }
+
+  /** Warnings of lint: declarations that are valid but likely costly. Each is a sentence. Computed at each call. */
+  get warnings(): readonly string[] {
+    return lintTables(this.tables)
+      .filter(({ severity }) => severity === 'warning')
+      .map(describeFinding);
   }
 
   /** The entities whose classes are `base` or extend it, for polymorphic reads. */
@@ -278,7 +283,6 @@ export function compileDeclarations(
   return new Schema(
     Object.freeze(order.flatMap((target) => byTarget.get(target) ?? [])),
     Object.freeze(schemas),
-    Object.freeze(warningsOf(schemas)),
     told,
   );
 }
@@ -293,8 +297,8 @@ export class AdoptedSchema extends Schema {
   declare private readonly isAdopted: true;
 
   /** @param schema declarations whose markers are where the tables have them, or whose tables have no rows. */
-  static of({ entities, tables, warnings, subscribers }: Schema): AdoptedSchema {
-    return new AdoptedSchema(entities, tables, warnings, subscribers);
+  static of({ entities, tables, subscribers }: Schema): AdoptedSchema {
+    return new AdoptedSchema(entities, tables, subscribers);
   }
 }
 
@@ -316,13 +320,6 @@ function checkRetired({ source, summaries }: CompiledEntity, problems: Problems)
       'Leave the summaries out and apply that, then retire it.',
     );
   }
-}
-
-/** The warnings of lint. */
-function warningsOf(tables: readonly TableSchema[]): string[] {
-  return lintTables(tables)
-    .filter(({ severity }) => severity === 'warning')
-    .map(describeFinding);
 }
 
 function linkTable(table: CompiledTable, mapperOf: MapperFactory): TableSchema {

@@ -1,7 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
@@ -244,7 +243,7 @@ export function addSizeCommand(program: Command, context: CliContext): void {
         rows: positive('--rows', flags.rows),
         servers: positive('--servers', flags.servers),
       });
-      context.write(flags.json === true ? `${JSON.stringify(report, null, 2)}\n` : asText(report));
+      context.write(flags.json === true ? `${JSON.stringify(report, null, 2)}\n` : await asText(report));
     });
 }
 
@@ -262,7 +261,8 @@ function positive(flag: string, text: string): number {
   throw new InvalidArgumentError(`${flag} takes a whole number above 0, not "${text}".`);
 }
 
-function asText(report: SizeReport): string {
+async function asText(report: SizeReport): Promise<string> {
+  const { default: Table } = await import('cli-table3');
   const table = new Table({ head: ['', 'bytes per row', 'total'], style: { head: [], border: [] } });
   for (const { name, bytesPerRow } of report.variants) {
     table.push(

@@ -1,5 +1,4 @@
 import { basename, dirname, join } from 'node:path';
-import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
@@ -252,6 +251,7 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
     'cells',
     'in memory',
   ];
+  const { default: Table } = await import('cli-table3');
   const table = new Table({ head, style: { head: [], border: [] } });
   for (const { table: name, regions } of found.tables) {
     for (const { region, startKey, families } of regions) {

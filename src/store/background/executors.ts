@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { ClosedError, fromWire, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
 import type { HeldFolder } from '../fs/node-fs.js';
@@ -100,10 +100,12 @@ export class WorkerExecutor implements JobExecutor {
 
   private start(): void {
     this.ready = false;
+    // Loaded here: most processes start no thread.
+    const threads = process.getBuiltinModule('node:worker_threads');
     let worker: Worker;
     try {
       // Without execArgv: loaders, -e or --inspect of this process must not apply to the worker.
-      worker = new Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.folder });
+      worker = new threads.Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.folder });
     } catch (cause) {
       this.fallBackToInline(startFailure(cause));
       return;

@@ -1,5 +1,14 @@
 import * as fs from 'node:fs';
-import { closeSync, constants, openSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  lstatSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
 import { RowanError, UnsupportedError } from '../../errors.js';
@@ -197,7 +206,7 @@ function openFolder(directory: string, place: string): number {
 }
 
 async function listenUnlessHeld(directory: string, path: string): Promise<Server | undefined> {
-  const answer = await tryConnect(path);
+  const answer = isAbsent(path) ? 'ENOENT' : await tryConnect(path);
   if (OUT_OF_RESOURCES.has(answer)) throw ioError('lock', directory, answer);
   // Free only if there is no socket, or one without a listener. Any other error may come from a holder: one that is busy
   // (EAGAIN), or one of another user (EACCES).
@@ -210,6 +219,15 @@ async function listenUnlessHeld(directory: string, path: string): Promise<Server
     }
   }
   return listenOnSocket(directory, path);
+}
+
+/** Whether there is certainly no such file: a look takes a tenth of the time of an attempt to connect. */
+function isAbsent(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** "answered", or the system's error code. */
