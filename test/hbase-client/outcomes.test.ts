@@ -1,8 +1,10 @@
 /** What a change that failed says about itself, and what failing costs those beside it. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RowanError } from '../../src/errors.js';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
+import { CoprocessorServiceResponse } from '../../src/hbase/wire/messages-security.js';
 import {
   CheckAndMutate,
   Delete,
@@ -12,7 +14,8 @@ import {
   RowMutations,
   type Table,
 } from '../../src/table/index.js';
-import { MultiResponse } from './fake-messages.js';
+import { cellBlock } from './fake-cells.js';
+import { GetResponse, MultiResponse, MutateResponse } from './fake-messages.js';
 import { FakePeer, type Request, readMulti } from './fake-peer.js';
 
 describe('a change', () => {
@@ -79,6 +82,33 @@ describe('a change', () => {
     await table.delete(new Delete('r').addColumn('f', 'q', 5));
     lost = 1;
     await table.delete(new Delete('r').addColumns('f', 'q'));
+  });
+
+  it('whose outcome is unknown tells to read the row, and nothing else, whatever its last error advises', async () => {
+    await open({ retries: 2 });
+    await table.get(new Get('warm'));
+    const refusals = [
+      'org.apache.hadoop.hbase.CallQueueTooBigException',
+      'org.apache.hadoop.hbase.RegionTooBusyException',
+      'org.apache.hadoop.hbase.NotServingRegionException',
+    ];
+    for (const refusal of refusals) {
+      let isLost = false;
+      peer.handler = ({ method, connection, id }) => {
+        if (method !== 'Mutate') return false;
+        // The answer of the first attempt is lost; the nonce lets the client repeat the increment, and those are refused.
+        if (isLost) connection.fail(id, refusal, 'not now');
+        else connection.socket.destroy();
+        isLost = true;
+        return true;
+      };
+      const increment = table.increment(new Increment('r').addColumn('f', 'q', 1n));
+      const error = (await increment.catch((reason: unknown) => reason)) as RowanError;
+      expect(error).toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
+      expect(error.message).toContain('not now');
+      expect(error.message).toMatch(/Read the row to find out\.$/);
+      expect(error.message).not.toMatch(/again/);
+    }
   });
 
   it('that cannot be written fails alone, and for good', async () => {
@@ -164,6 +194,85 @@ describe('a change', () => {
     const error = (await table.get(new Get('r')).catch((reason: unknown) => reason)) as Error;
     expect(error.message.length).toBeLessThan(1000);
     expect(JSON.stringify((error as { details?: unknown }).details).length).toBeLessThan(1000);
+  });
+});
+
+describe('an answer whose cell block has more cells than it announces', () => {
+  let peer: FakePeer;
+  let engine: HBaseEngine;
+  let table: Table;
+  let wrong = 0;
+
+  /** One cell that is announced, and one that is not. */
+  const cells = cellBlock([
+    ['r', 'f', 'q', 1, 4, 'v'],
+    ['s', 'f', 'q', 1, 4, 'v'],
+  ]);
+  const announced = cellBlock([['r', 'f', 'q', 1, 4, 'v']]);
+
+  beforeEach(async () => {
+    peer = await FakePeer.start();
+    engine = await connectHBase({ masters: [peer.address], pause: 1, quarantine: 0 });
+    table = engine.table('t');
+    await table.get(new Get('warm'));
+    wrong = 1;
+    peer.handler = (request) => {
+      const { method, connection, id } = request;
+      const block = wrong > 0 ? cells : announced;
+      if (method === 'Get') connection.reply(id, GetResponse, { result: { cellCount: 1 } }, block);
+      else if (method === 'Mutate')
+        connection.reply(id, MutateResponse, { result: { cellCount: 1 }, processed: true }, block);
+      else if (method === 'Multi') connection.reply(id, MultiResponse, multiOf(request), block);
+      else if (method === 'ExecService')
+        connection.reply(id, CoprocessorServiceResponse, COPROCESSOR, wrong > 0 ? cells : undefined);
+      else return false;
+      wrong--;
+      return true;
+    };
+  });
+  afterEach(async () => {
+    await engine.close();
+    await peer.stop();
+  });
+
+  /** The first action of all has a cell. */
+  const multiOf = (request: Request) => {
+    let cellCount = 1;
+    const regions = (readMulti(request).regionAction ?? []).map(({ action = [] }) => ({
+      processed: true,
+      results: action.map(({ index }) => ({ index, result: { cellCount: cellCount-- > 0 ? 1 : 0 } })),
+    }));
+    return { regions };
+  };
+  const COPROCESSOR = {
+    region: { type: 1, value: Buffer.from('t,,1') },
+    value: { name: 'x', value: Buffer.from('v') },
+  };
+  const check = CheckAndMutate.ifNotExists('f', Buffer.from('q'), new Put('r').addColumn('f', 'q', 'v'));
+  const call = {
+    table: 't',
+    service: 'x.Service',
+    method: 'do',
+    request: new Uint8Array(0),
+    repeatable: true,
+  };
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['Get', () => table.get(new Get('r'))],
+    ['Multi', () => table.getAll([new Get('r'), new Get('s')])],
+    ['ExecService', () => engine.callCoprocessor(call, Buffer.from('r'))],
+  ])('is refused, and asked for anew: %s', async (method, read) => {
+    const before = peer.of(method).length;
+    await read();
+    expect(peer.of(method).length - before).toBe(2);
+  });
+
+  it('leaves the outcome of a change unknown that cannot be repeated', async () => {
+    const unknown = { retryable: false, details: { outcome: 'unknown' } };
+    await expect(table.checkAndMutate(check)).rejects.toMatchObject(unknown);
+    wrong = 1;
+    const outcomes = await table.batch([new Get('a'), check]);
+    expect(outcomes).toMatchObject([{ ok: true }, { ok: false, error: unknown }]);
   });
 });
 

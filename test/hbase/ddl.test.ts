@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { toStringBinary } from '../../src/bytes/index.js';
 import { createScript, javaSource } from '../../src/ddl/index.js';
-import { type Engine, FOREVER, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
+import { type Engine, FOREVER, Scan, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
+import { runScript } from '../crash/run-script.js';
 import { connectShared } from './connect.js';
 import { InstanceLayout } from './server/layout.js';
 import { runShell } from './server/shell.js';
 import { runJava } from './server/tool.js';
-import { uniqueTable } from './tables.js';
+import { dropTable, uniqueTable } from './tables.js';
 
 const namespace = uniqueTable('ddl');
 
@@ -221,3 +222,27 @@ function attributes(line: string): Record<string, string> {
     [...line.matchAll(/'?([\w.]+)'? => '([^']*)'/g)].map((match) => [match[1], match[2]]),
   );
 }
+
+it('processes that start at once make the tables of their declarations together, and all succeed', async () => {
+  const space = uniqueTable('started');
+  const name = `${space}:orders`;
+  const ids = ['a', 'b', 'c', 'd'];
+  const programs = ids.map((id) =>
+    runScript('test/hbase/starting-process.ts', [inject('hbase').masters.join(), name, id]),
+  );
+  await Promise.all(programs.map((program) => program.line((line) => line === 'ready')));
+  for (const { pid } of programs) process.kill(pid, 'SIGUSR2');
+  const ends = await Promise.all(
+    programs.map(async (program) => ({ exit: await program.exit, errors: program.errors() })),
+  );
+  expect(ends).toEqual(ids.map(() => ({ exit: 0, errors: '' })));
+  const engine = await connectShared();
+  const rows: string[] = [];
+  for await (const { row } of engine.table(name).scan(new Scan())) rows.push(Buffer.from(row).toString());
+  expect(rows).toEqual(ids);
+  const made = (await engine.admin.listTables()).filter((table) => table.name.startsWith(`${space}:`));
+  expect(made.length).toBeGreaterThan(2);
+  for (const table of made) await dropTable(engine, table.name);
+  await engine.admin.deleteNamespace(space);
+  await engine.close();
+});

@@ -1,9 +1,10 @@
 /** No scan leaves a scanner open on a real server, however it ends. */
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RowanError } from '../../src/errors.js';
 import { RegionScanner } from '../../src/hbase/client/open-scanners.js';
 import { ScanCall } from '../../src/hbase/client/scan-call.js';
 import type { HBaseEngine } from '../../src/hbase/engine.js';
@@ -18,17 +19,24 @@ import { PATIENCE } from './patience.js';
 import { dropTable, uniqueTable } from './tables.js';
 
 const SCANS = 1000;
+const ABORTED = 800;
+/** As many at once as the server of the tests has room for. */
+const FEW = 8;
 const AT_ONCE = 50;
 const ROWS = 300;
 
 let engine: HBaseEngine;
+/** The errors for which scans were retried. */
+const retries: RowanError[] = [];
 let table: Table;
 /** Every scanner that a server opened, and where. */
 const opened = new Map<bigint, Region>();
 const open = RegionScanner.prototype.open;
 
 beforeAll(async () => {
-  engine = (await connectShared()) as HBaseEngine;
+  engine = (await connectShared({
+    onEvent: (event) => event.kind === 'retry' && retries.push(event.error),
+  })) as HBaseEngine;
   const name = uniqueTable('scanners');
   await engine.admin.createTable(tableDescriptor(name, { f: {} }), [
     Buffer.from('r100'),
@@ -80,6 +88,29 @@ async function leaveAll(): Promise<void> {
     await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => leave(from + n)));
   }
 }
+
+it(`${ABORTED} scans that are aborted on a healthy server are not retried`, async () => {
+  retries.length = 0;
+  for (let i = 0; i < ABORTED; i += FEW) {
+    const codes = await Promise.all(
+      Array.from({ length: FEW }, async (_, n) => {
+        const aborter = new AbortController();
+        // One answer a region, so that many are aborted while a region answers its last.
+        const reading = table.scan(new Scan(), { signal: aborter.signal }).nextBatch(ROWS + 1);
+        const ended = reading.then(
+          () => 'read',
+          (error: unknown) => (error as RowanError).code,
+        );
+        for (let turn = 0; turn < i / FEW + n; turn++) await nextTurn();
+        aborter.abort();
+        return ended;
+      }),
+    );
+    for (const code of codes) expect(['read', 'ERR_ABORTED']).toContain(code);
+  }
+  // Its queue may be full, on a busy machine: that is not the aborts' doing.
+  expect(retries.filter(({ code }) => code !== 'ERR_BUSY')).toEqual([]);
+});
 
 /** No scanner comes to that many calls: an open one refuses, and says which it expects. */
 const OUT_OF_ORDER = 1_000_000;

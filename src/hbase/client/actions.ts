@@ -7,7 +7,7 @@ import { Result, StaleResult } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
 import type { Region } from '../region/region.js';
 import type { Call } from '../rpc/call.js';
-import { UnknownOutcomeError } from '../rpc/errors.js';
+import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import type { RequestAttributes } from '../rpc/request-attributes.js';
 import {
   sizeOfMutation,
@@ -161,7 +161,7 @@ export abstract class Action<T> {
 
   private unknownOutcome(error: RowanError): RowanError {
     const message =
-      `The ${this.verb} on table ${this.table} was sent, and whether it took effect is not known: ${error.message} ` +
+      `The ${this.verb} on table ${this.table} was sent, and whether it took effect is not known: ${withoutRetryAdvice(error)} ` +
       'Read the row to find out.';
     const details = { ...error.details, outcome: 'unknown' };
     if (error.code === 'ERR_CONNECTION') return new UnknownOutcomeError(message, { cause: error, details });

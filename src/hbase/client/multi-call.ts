@@ -34,6 +34,11 @@ export class MultiCall extends Call {
   /** Whether an action succeeded by this request. Then retries of the actions left over do not count as attempts. */
   hasProgressed = false;
   private noRoom: RowanError | undefined;
+  /** How actions end. They do when the whole answer was read: of a damaged one nothing is certain. */
+  private readonly ends: (
+    | { readonly action: AnyAction; readonly result: WireResult; readonly processed: boolean }
+    | { readonly actions: readonly AnyAction[]; readonly error: RowanError }
+  )[] = [];
 
   constructor(
     private readonly owner: ActionCallOwner,
@@ -109,7 +114,12 @@ export class MultiCall extends Call {
       reader.leave(outer);
       at++;
     }
+    cells.checkUsedUp('An answer to a Multi');
     this.owner.callEnded(this, undefined);
+    for (const end of this.ends) {
+      if ('error' in end) this.owner.actionsFailed(end.actions, end.error);
+      else end.action.succeed(end.result, end.processed);
+    }
     if (this.leftOver.length > 0) this.owner.actionsFailed(this.leftOver, this.noRoom!);
     const unanswered = this.unanswered();
     if (unanswered.length > 0) {
@@ -179,12 +189,12 @@ export class MultiCall extends Call {
     if (action === undefined)
       throw new ProtocolError(`A Multi was answered for action ${index}, which it lacks.`);
     if (error !== undefined) this.failed([action], error);
-    else this.succeeded(action, result, true);
+    else this.succeed(action, result, true);
   }
 
-  private succeeded(action: AnyAction, result: WireResult, processed: boolean): void {
+  private succeed(action: AnyAction, result: WireResult, processed: boolean): void {
     this.hasProgressed = true;
-    action.succeed(result, processed);
+    this.ends.push({ action, result, processed });
   }
 
   /** Collects actions that the answer had no room for until all of it was read: other actions may have succeeded. */
@@ -193,7 +203,7 @@ export class MultiCall extends Call {
       this.leftOver.push(...actions);
       this.noRoom = error;
     } else {
-      this.owner.actionsFailed(actions, error);
+      this.ends.push({ actions, error });
     }
   }
 
@@ -229,7 +239,7 @@ export class MultiCall extends Call {
       }
     }
     if (error !== undefined) this.failed([action], error);
-    else this.succeeded(action, result, processed);
+    else this.succeed(action, result, processed);
   }
 
   private readException(reader: ProtoReader, action: AnyAction): RowanError {

@@ -3,7 +3,7 @@ import { InvalidArgumentError, TimeoutError, throwIfAborted } from '../../errors
 import { canonicalTableName } from '../../table/descriptor.js';
 import { type Region, specifierOf } from '../region/region.js';
 import { asRowanError, UnaryCall } from '../rpc/call.js';
-import { UnknownOutcomeError } from '../rpc/errors.js';
+import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import { CoprocessorServiceRequest, CoprocessorServiceResponse } from '../wire/messages-security.js';
 import type { Cluster } from './cluster.js';
 import { givenUp, isAmbiguous, pauseBefore, sleep } from './retry.js';
@@ -51,7 +51,7 @@ export async function callRegion<Q, A>(
       if (region !== undefined) cluster.regionFailed(region, error);
       if (call?.sent === true && isAmbiguous(error) && !request.repeatable) {
         throw new UnknownOutcomeError(
-          `${what} was sent, and its answer was lost: ${error.message} It may have been carried out. ${request.advice}`,
+          `${what} was sent, and its answer was lost: ${withoutRetryAdvice(error)} It may have been carried out. ${request.advice}`,
           { cause: error },
         );
       }

@@ -197,7 +197,7 @@ export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   const whole = answer.pieces.length === 0 && !partial.includes(true) && counts.empty === 0;
   if (whole && list.length > 0) answer.rows = new BlockRows(cells, list, answer.stale);
   else for (const count of list) answer.pieces.push(cells.read(count));
-  if (cells.left > 0) throw new ProtocolError('An answer of a scan has more cells than it announces.');
+  cells.checkUsedUp('An answer of a scan');
   for (let i = 0; i < answer.pieces.length; i++) answer.partial.push(partial[i] ?? false);
   return answer;
 }

@@ -76,6 +76,7 @@ export class SingleCall extends Call {
         reader.skip(tag);
       }
     }
+    cells.checkUsedUp(`An answer to a ${this.action.verb}`);
     this.owner.callEnded(this, undefined);
     this.action.succeed(result, processed);
   }

@@ -98,13 +98,15 @@ export class UnaryCall<Q, A> extends Call {
   }
 
   override onResponse(frame: ResponseFrame): void {
-    const { reader } = frame;
+    const { reader, cells } = frame;
     const { buffer, position, end } = reader;
     // A copy, because the answer would keep a large frame in memory.
     if (end - position < buffer.length / 2) {
       reader.reset(Uint8Array.prototype.slice.call(buffer, position, end), 0, end - position, reader.budget);
     }
-    this.resolve(this.responseCodec.read(reader));
+    const answer = this.responseCodec.read(reader);
+    cells.checkUsedUp(`An answer to ${this.describe()}`);
+    this.resolve(answer);
   }
 
   override onError(error: RowanError): void {

@@ -47,6 +47,13 @@ export class UnknownOutcomeError extends RowanError {
   }
 }
 
+/**
+ * The message of an error without its advice to send the request again, which does not go for a change that may have been applied.
+ */
+export function withoutRetryAdvice({ message }: RowanError): string {
+  return message.replace(/(?:^|(?<=[.!?…] ))[A-Z][^.!?]*\bagain\b[^.!?]*[.!?](?: |$)/g, '').trim();
+}
+
 export interface RemoteErrorFacts {
   readonly code: ErrorCode;
   readonly retryable: boolean;

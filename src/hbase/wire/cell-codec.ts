@@ -156,6 +156,11 @@ export class CellReader {
     return this.end - this.position;
   }
 
+  /** @throws ProtocolError when cells are left: an answer announces all that it has. `answer`: what it is, for the message. */
+  checkUsedUp(answer: string): void {
+    if (this.left > 0) throw new ProtocolError(`${answer} has more cells than it announces.`);
+  }
+
   /** Releases the block. */
   release(): void {
     this.reset(EMPTY_BYTES, 0, 0, 0);
