@@ -1,7 +1,24 @@
 import { describe, expect, test } from 'vitest';
+import { defineEntity, defineTable, part } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
 import { Put } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { Buyer, fillShop, Sale } from '../studio/shop.js';
+
+test('explainWrite says for how long the change is kept for feeds', async () => {
+  const kept = (changes?: { keep: number; marks: string }) =>
+    defineEntity({
+      name: changes === undefined ? 'Plain' : 'Watched',
+      table: defineTable({ name: changes === undefined ? 'plain' : 'watched', families: { d: {}, m: {} } }),
+      key: [part('id', text)],
+      columns: (c) => ({ note: c.column('d:n', text) }),
+      ...(changes === undefined ? {} : { changes }),
+    });
+  const [Plain, Watched] = [kept(), kept({ keep: 3_600_000, marks: 'm' })];
+  await using db = await openMemory({ entities: [Plain, Watched] });
+  expect(await db.explainWrite(Plain, { id: 'a' })).toMatchObject({ changes: null });
+  expect(await db.explainWrite(Watched, { id: 'a' })).toMatchObject({ changes: 3_600_000 });
+});
 
 describe('explainWrite with a write', () => {
   test('lists the mutations that the write then makes, and makes none', async () => {

@@ -205,11 +205,20 @@ export function hostOf({ server }: RegionInfo): string {
   return server.split(',').slice(0, 2).join(':');
 }
 
+export const META_TABLE = 'hbase:meta';
+/** The encoded name of meta's region: a fixed number in place of a digest. */
+export const META_ENCODED_NAME = '1588230740';
+
+function encodedNameOf({ table, name }: RegionInfo): string {
+  if (table === META_TABLE) return META_ENCODED_NAME;
+  return /\.([0-9a-f]{32})\.$/.exec(name)?.[1] ?? name.slice(name.lastIndexOf(',') + 1);
+}
+
 /** Formats a region like HBase's `RegionInfo.toString`. */
-export function regionText({ name, startKey, endKey }: RegionInfo): string {
-  const encoded = /\.([0-9a-f]{32})\.$/.exec(name)?.[1] ?? name.slice(name.lastIndexOf(',') + 1);
+export function regionText(region: RegionInfo): string {
+  const { name, startKey, endKey } = region;
   const ends = `STARTKEY => '${toStringBinary(startKey)}', ENDKEY => '${toStringBinary(endKey)}'`;
-  return `{ENCODED => ${encoded}, NAME => '${name}', ${ends}}`;
+  return `{ENCODED => ${encodedNameOf(region)}, NAME => '${name}', ${ends}}`;
 }
 
 const listRegions: ShellCommand = {

@@ -6,7 +6,7 @@ import { type ClusterAdmin, clusterOf, isCluster, mergingOf } from '../cluster.j
 import type { ShellCommand, ShellContext } from '../command.js';
 import { booleanOf, bytesOf, CommandError, textOf } from '../options.js';
 import type { RubyValue } from '../ruby/index.js';
-import { regionText } from './ddl.js';
+import { META_ENCODED_NAME, META_TABLE, regionText } from './ddl.js';
 
 /** The table of a name: a table name, or a region name, which has the table before its first comma. */
 function tableNameOf(value: RubyValue): string {
@@ -22,6 +22,8 @@ async function regionNamed(
   unknown: (name: string) => string,
 ): Promise<RegionInfo> {
   const name = textOf(value);
+  if (name === META_ENCODED_NAME && isCluster(shell.admin))
+    return (await shell.admin.getRegions(META_TABLE))[0]!;
   const comma = name.indexOf(',');
   const tables =
     comma < 0 ? (await shell.admin.listTables()).map((table) => table.name) : [name.slice(0, comma)];

@@ -54,6 +54,10 @@ const CATALOG_TABLES: readonly TableDescriptor[] = [
   tableDescriptor(NAMESPACE_TABLE, { info: { versions: 10, inMemory: true } }),
 ];
 
+function isCatalog(table: string): boolean {
+  return CATALOG_TABLES.some(({ name }) => name === table);
+}
+
 /** The common fields of `GetTableNames` and `GetTableDescriptors`. */
 interface Listing {
   readonly regex?: string | undefined;
@@ -170,14 +174,13 @@ export function tableCalls(parts: ServerParts, procedures: Procedures): Service 
     })),
     gettablestate: method(messages.GetTableStateRequest, messages.GetTableStateResponse, ({ tableName }) => {
       const name = tableNameText(tableName);
-      const isCatalog = CATALOG_TABLES.some((table) => table.name === name);
       const state = parts.store.table(name);
-      if (state === undefined && !isCatalog) throw new ServerException(JavaClass.TableNotFound, name);
-      return { tableState: { state: isCatalog || state!.enabled ? 0 : 1 } };
+      if (state === undefined && !isCatalog(name)) throw new ServerException(JavaClass.TableNotFound, name);
+      return { tableState: { state: isCatalog(name) || state!.enabled ? 0 : 1 } };
     }),
     flushtable: method(FlushTableRequest, messages.ProcedureResponse, (request) =>
       change(request, () =>
-        flushTable(parts, nameOf(request.tableName), (request.columnFamily ?? []).map(text)),
+        flushTable(parts, tableNameText(request.tableName), (request.columnFamily ?? []).map(text)),
       ),
     ),
     execprocedure: method(ProcedureRequest, ExecProcedureResponse, async ({ procedure }) => {
@@ -252,6 +255,8 @@ async function flushTable(
   table: string,
   families: readonly string[],
 ): Promise<void> {
+  // Derived tables have no files.
+  if (isCatalog(table)) return;
   const { families: known } = await engine.admin.getDescriptor(table);
   const unknown = families.filter((family) => !known.some(({ name }) => name === family));
   if (unknown.length > 0) {
