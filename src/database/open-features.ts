@@ -29,6 +29,8 @@ export interface FeaturesSource
     | 'driver'
     | 'followers'
     | 'keyChanges'
+    | 'feedPosition'
+    | 'retire'
   > {
   driver(): FeatureContext['driver'];
   /** The executor of an entity's changes. */
@@ -73,6 +75,16 @@ export class OpenFeatures {
       applyChanges: applyingWith(executorOf),
       followers: (entity) => this.all.flatMap((feature) => feature.follower?.(entity) ?? []),
       keyChanges: (entity) => this.keyChanges(entity),
+      feedPosition: async (entity) => {
+        for (const feature of this.all) {
+          const position = await feature.feedPosition?.(entity);
+          if (position !== undefined) return position;
+        }
+        return undefined;
+      },
+      retire: async (entity) => {
+        for (const feature of this.all) await feature.retire?.(entity);
+      },
       fence: (entity, rows) => fenceRows(engine.table(entity.table.descriptor.name), entity, rows, now),
       now,
     };

@@ -55,6 +55,10 @@ export interface Feature {
   formerNames?(entity: EntitySchema): readonly string[];
   /** The changes of an entity's keys, under which it has the old keys or the new ones. */
   keyChanges?(entity: EntitySchema): Promise<readonly KeyChange[]>;
+  /** The position of change feeds after all that is committed. Undefined: the entity's changes are not recorded. */
+  feedPosition?(entity: EntitySchema): Promise<string> | undefined;
+  /** Called when nobody can write the entity's rows any more, and before they are removed. */
+  retire?(entity: EntitySchema): Promise<void>;
   /**
    * Updates stored state to match the declarations. Called once the tables exist.
    * @param before the tables as they were before this program opened them.
@@ -100,6 +104,10 @@ export interface KeyChange {
    * `undone`: the new one was given up.
    */
   readonly stage: 'filling' | 'complete' | 'over' | 'undone';
+  /** The position of feeds from which on the changes of the new side are complete. Undefined: they are not recorded. */
+  readonly feedsFrom?: string | undefined;
+  /** The position of feeds from which on changes are those of the other side alone. Undefined: there is none. */
+  readonly feedsUntil?: string | undefined;
 }
 
 /** The parts of a database that a feature may use. */
@@ -117,6 +125,10 @@ export interface FeatureContext extends MaintainerContext {
   followers(entity: EntitySchema): readonly RowFollower[];
   /** The changes of an entity's keys. */
   keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]>;
+  /** The position of change feeds after all that is committed. Undefined: the entity's changes are not recorded. */
+  feedPosition(entity: EntitySchema): Promise<string | undefined>;
+  /** Has the features finish what depends on rows of the entity, which nobody can write any more. */
+  retire(entity: EntitySchema): Promise<void>;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;
   declared(): AdoptedSchema;

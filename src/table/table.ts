@@ -98,6 +98,8 @@ export interface TableChange {
    * users and have no such effect. Default false: as in HBase, a write with its own timestamp affects no other.
    */
   readonly settled?: boolean;
+  /** Recorders of commits are not called for it. Default false. */
+  readonly unrecorded?: boolean;
 }
 
 /** The outcome of one group of a commit: a result for each change, or the error for which the whole group was not applied. */

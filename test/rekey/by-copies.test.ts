@@ -47,6 +47,8 @@ function withoutSteps(
     schemaOf: (target) => schema.entity(target),
     indexing: NO_INDEXES,
     followers: () => [],
+    feedPosition: async () => undefined,
+    retire: async () => undefined,
   });
 }
 

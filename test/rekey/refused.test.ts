@@ -41,7 +41,12 @@ describe('what cannot be', () => {
       /"x" stands in other columns/,
     ],
     ['random salts', {}, { key: [salt(4, { assign: 'random' }), part('id')] }, /drawn at random/],
-    ['feeds of changes', {}, { ...salted, more: { changes: { keep: 60_000 } } }, /keeps its changes/],
+    [
+      'feeds of changes of one alone',
+      {},
+      { ...salted, more: { changes: { keep: 60_000 } } },
+      /keeps its changes/,
+    ],
     [
       'columns that are moving',
       { columns: (c) => ({ x: c.column('d:x', text, { was: ['d:old'] }).optional() }) },

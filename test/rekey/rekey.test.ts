@@ -17,6 +17,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { checkFigures, SUMMARIES_WITH_INDEX } from './figures.js';
+import { FeedEnd, Reader } from './reader.js';
 
 const SEEDS = scaled(1, 8, 200);
 const WRITERS = 8;
@@ -62,6 +63,7 @@ function declare(random: Random, seed: number) {
   const shared = place('things');
   const indexed = random.chance(0.5);
   const counted = seed % 2 === 1;
+  const told = seed % 4 <= 1;
   const entity = (name: string, table: TableDeclaration, { key, stored }: Layout, type: number) =>
     defineEntity({
       name,
@@ -81,12 +83,14 @@ function declare(random: Random, seed: number) {
       }),
       ...(indexed ? { indexes: INDEXES } : {}),
       ...(counted ? { summaries: SUMMARIES_WITH_INDEX } : {}),
+      ...(told ? { changes: { keep: 3600_000 } } : {}),
     } as never) as unknown as KeyedClass;
   return {
     from: entity('Old', together ? shared : place('olds'), old, 1),
     to: entity('New', together ? shared : place('news'), now, 2),
     indexed,
     counted,
+    told,
   };
 }
 
@@ -200,13 +204,17 @@ async function checkEntries(db: Database<EmbeddedEngine>, target: KeyedClass, wh
 
 async function round(seed: number): Promise<void> {
   const random = new Random(seed);
-  const { from, to, indexed, counted } = declare(random, seed);
+  const { from, to, indexed, counted, told } = declare(random, seed);
   let disk = new MemoryFileSystem();
   const reopen = (): Promise<Database<EmbeddedEngine>> =>
-    open({ path: '/r', fileSystem: disk, background: 'inline', entities: [from, to] });
+    open({ path: '/r', fileSystem: disk, background: 'inline', entities: [from, to, FeedEnd] });
   let db = await reopen();
   const model: Model = new Map();
   let target = from;
+  const [reader, slow] = [new Reader(from, [from, to]), new Reader(from, [from, to])];
+  const read = async (who: Reader, where: string): Promise<void> => {
+    if (told) await who.check(db, target, `seed ${seed}, ${where}`);
+  };
   const things = (): Any => db.repository(target);
   const transact = (work: (own: Any) => Promise<unknown>): Promise<unknown> =>
     db.transaction((tx) => work(tx.repository(target)));
@@ -251,14 +259,18 @@ async function round(seed: number): Promise<void> {
       db = await reopen();
       await check(things(), model, where);
       if (counted) await checkFigures(db, from, where);
+      await read(reader, where);
       continue;
     }
     await running;
     await check(things(), model, where);
     // The new layout's figures are those of the rows that it has by now.
     if (counted) for (const each of [from, to]) await checkFigures(db, each, where);
+    await read(reader, where);
     const state = (await rekey.status())?.state;
     if (state === 'ready') break;
+    if (told && ['backfill', 'verify'].includes(state!))
+      await expect(new Reader(to, []).catchUp(db, where)).rejects.toThrow('ERR_UNSUPPORTED');
   }
   // Both layouts hold the same, whichever is written.
   expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
@@ -269,9 +281,13 @@ async function round(seed: number): Promise<void> {
     if (counted) for (const each of [from, to]) await checkFigures(db, each, `seed ${seed}, ${where}`);
   };
   await checkBoth('ready');
+  await read(slow, 'ready, read from the start');
+  // A reader may go over at any time from here on.
+  if (random.chance(0.5)) reader.entity = to;
   target = random.pick([from, to]);
   await write(6);
   await checkBoth('ready, written');
+  await read(reader, 'ready, written');
   await rekey.cutOver();
   target = to;
   await Promise.all([write(6), check(db.repository(from), new Map(model), 'now').catch(() => undefined)]);
@@ -280,6 +296,7 @@ async function round(seed: number): Promise<void> {
   if (indexed) for (const each of [from, to]) await checkEntries(db, each, `seed ${seed}, cut over`);
   expect(await cells(db, to), `seed ${seed}`).toEqual(await cells(db, from));
   await checkBoth('cut over');
+  await read(reader, 'cut over');
   if (random.chance(0.3)) {
     await rekey.abort();
     target = from;
@@ -288,6 +305,7 @@ async function round(seed: number): Promise<void> {
     await write(3);
     await check(db.repository(from), model, `seed ${seed}, rolled back`);
     await checkBoth('rolled back');
+    for (const each of [reader, slow]) await read(each, 'rolled back');
   } else {
     await Promise.all([rekey.cleanup(), write(3)]);
     expect(await cells(db, from)).toEqual([]);
@@ -296,6 +314,7 @@ async function round(seed: number): Promise<void> {
     db = await reopen();
     await check(db.repository(to), model, `seed ${seed}, done`);
     await checkBoth('done');
+    for (const each of [reader, slow]) await read(each, 'done');
     await expect(db.repository(from).put({ a: 'k0', b: 0, x: 'late' } as never)).rejects.toMatchObject({
       code: 'ERR_UNSUPPORTED',
     });

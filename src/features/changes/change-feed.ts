@@ -1,6 +1,6 @@
 /** A change feed: the commits to some entities, one after the other, read on demand. */
 
-import { ClosedError, InvalidArgumentError, throwIfAborted } from '../../errors.js';
+import { ClosedError, InvalidArgumentError, type RowanError, throwIfAborted } from '../../errors.js';
 import type { EntityOf, KeyedClass, KeyOf } from '../../schema/entity-types.js';
 import { describe } from '../../table/checks.js';
 import type { CommitSource, StoredCommit } from './embedded.js';
@@ -69,6 +69,8 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
   private next = 0;
   /** The position after the page. */
   private pageEnd: string | undefined;
+  /** The error with which the feed ends after the page. */
+  private ended: RowanError | undefined;
   private readonly starting: Promise<string> | undefined;
   private iterated = false;
   private error: unknown;
@@ -188,6 +190,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
       }
       this.at = this.pageEnd;
       if (this.isEnded()) return undefined;
+      if (this.ended !== undefined) throw this.ended;
       if (this.unchecked) {
         await source.check(this.position);
         this.unchecked = false;
@@ -200,6 +203,8 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
       this.page = page.commits;
       this.next = 0;
       this.pageEnd = page.position;
+      this.ended = page.ended;
+      if (page.ended !== undefined) continue;
       if (page.commits.length > 0 || page.more) continue;
       this.at = page.position;
       await source.wait(signal);

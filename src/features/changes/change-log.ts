@@ -1,4 +1,5 @@
 import { equalBytes } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
 import { MARK_QUALIFIER } from '../../repository/remote/row-work.js';
 import {
   CheckAndMutate,
@@ -34,6 +35,7 @@ import {
   readLogRow,
   STATE_COLUMN,
   scanAges,
+  UNDER_WAY,
   writeUnderWay,
 } from './log-rows.js';
 
@@ -173,6 +175,19 @@ export class ChangeLog {
     return rowsOf(this.table.scan(scan, options));
   }
 
+  /** The undecided changes of a table in a bucket. */
+  async *undecided(bucket: number, table: string): AsyncGenerator<LogRow, void, undefined> {
+    const { start, stop } = entryRange(bucket, 0);
+    const scan = new Scan()
+      .withStartRow(start)
+      .withStopRow(stop)
+      .addColumn(STATE_COLUMN.family, STATE_COLUMN.qualifier)
+      .setFilter(filters.value('EQUAL', Uint8Array.of(UNDER_WAY)));
+    for (const { number } of await rowsOf(this.table.scan(scan)))
+      for (const row of await this.read(bucket, number, [table], 1, {}))
+        if (row.number === number && row.state === UNDER_WAY) yield row;
+  }
+
   /** The states of a bucket's entries, newest first, in pages of this size. */
   async *newest(bucket: number, upTo: number, page: number): AsyncGenerator<LogRow, void, undefined> {
     const { start } = entryRange(bucket, 0);
@@ -210,6 +225,17 @@ export interface UndecidedChange extends LogPlace {
   readonly mark: Uint8Array;
 }
 
+/** Where the row of an undecided change is stored. */
+export interface DecidedRow {
+  readonly log: ChangeLog;
+  readonly table: Table;
+  /** The family of its mark. */
+  readonly marks: string;
+  readonly kept: number;
+  /** Whether the table is never written again. */
+  isRetired(): Promise<boolean>;
+}
+
 /**
  * Decides and closes a change from its row's mark.
  *
@@ -217,13 +243,13 @@ export interface UndecidedChange extends LogPlace {
  * * The mark is neither that nor the one before: it was not made and cannot be, since whoever changes the row next
  * closes the change first.
  * * The mark is the one before: the writer may still write. With `ends` the row gets a new mark, so that the write
- * fails and the writer retries.
+ * fails and the writer retries. Where the table is never written again, the change was not made.
  *
  * @returns whether the change is closed.
  */
 export async function decideChange(
   change: UndecidedChange,
-  where: { readonly log: ChangeLog; readonly table: Table; readonly marks: string; readonly kept: number },
+  where: DecidedRow,
   ends: boolean,
 ): Promise<boolean> {
   const { row, mark, bucket, number } = change;
@@ -238,10 +264,20 @@ export async function decideChange(
     const isGone = found.cells.every(({ family }) => family === marks);
     const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark());
     put.setTtl(isGone ? kept : undefined, { optional: true });
-    const { success } = await table.checkAndMutate(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put));
-    // The writer, or another reader, was faster. The next attempt decides.
-    if (!success) return false;
+    // Otherwise the writer, or another reader, was faster. The next attempt decides.
+    if (!(await isFenced(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put), where))) return false;
   }
   await log.close([{ place: { bucket, number }, isMade, kept }]);
   return true;
+}
+
+/** Whether the writer's condition can hold no more. */
+async function isFenced(check: CheckAndMutate, { table, isRetired }: DecidedRow): Promise<boolean> {
+  try {
+    return (await table.checkAndMutate(check)).success;
+  } catch (error) {
+    if (!(error instanceof RowanError) || error.code !== 'ERR_READONLY') throw error;
+    // The writer is refused too, but perhaps for a moment only.
+    return isRetired();
+  }
 }

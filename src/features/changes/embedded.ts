@@ -1,6 +1,8 @@
+import type { RowanError } from '../../errors.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
 import type { CommitNotifier } from './commit-notifier.js';
 import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
+import { feedEnded, type KeyLimits, type PositionOrder } from './key-limits.js';
 import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
 /** Reads commits of an engine that writes change entries in the same step as the rows. */
@@ -9,8 +11,18 @@ import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, en
 const PAGE = 64;
 const PAGE_BYTES = 4 << 20;
 
+/** Reads the limits of a feed that stands at a position. */
+export type LimitsFrom<P> = (from: P, order: PositionOrder<P>) => Promise<KeyLimits<P>>;
+
+const ORDER: PositionOrder<Position> = {
+  parse: parsePosition,
+  isBefore: (a, b) => a.commit < b.commit,
+};
+
 export class CommitReader implements CommitSource {
   private notified: number;
+  /** Whether it begins with the oldest change that is kept. */
+  private isOldest = false;
 
   constructor(
     private readonly engine: Engine,
@@ -20,15 +32,17 @@ export class CommitReader implements CommitSource {
     private readonly tables: readonly string[],
     /** The shortest time, ms, for which these tables' entries are kept. */
     private readonly kept: number,
+    private readonly limitsFrom: LimitsFrom<Position>,
   ) {
     this.notified = notifier.notified;
   }
 
   now(): string {
-    return positionText({ ...NOTHING_READ, commit: this.commits.last, time: this.engine.now() });
+    return nowPosition(this.engine, this.commits);
   }
 
   start(): string {
+    this.isOldest = true;
     return positionText({ ...NOTHING_READ, time: this.engine.now() });
   }
 
@@ -45,10 +59,16 @@ export class CommitReader implements CommitSource {
   }
 
   async read(position: string, signal: AbortSignal): Promise<CommitPage> {
-    const from = parsePosition(position);
+    let from = parsePosition(position);
     this.notified = this.notifier.notified;
     const last = this.commits.last;
     const now = this.engine.now();
+    const limits = await this.limitsFrom(from, ORDER);
+    if (this.isOldest) {
+      const { commit = 0 } = limits.latestBegin() ?? {};
+      from = { ...from, commit: Math.max(from.commit, commit) };
+    }
+    limits.checkBegin(from);
     const commits: StoredCommit[] = [];
     let newest: Position | undefined;
     let bytes = 0;
@@ -63,6 +83,18 @@ export class CommitReader implements CommitSource {
       if (bytes >= PAGE_BYTES) break;
     }
     if (from.time + this.kept <= this.engine.now()) throw gone(this.kept);
+    const limit = limits.end;
+    // Where none is recorded by now either, what was read was written before it.
+    if (limit === undefined && (await this.limitsFrom(from, ORDER)).end !== undefined)
+      return this.read(position, signal);
+    if (limit !== undefined) {
+      const told = commits.filter((one) => parsePosition(one.position).commit <= limit.at.commit);
+      if (told.length < commits.length || (commits.length < PAGE && bytes < PAGE_BYTES)) {
+        const after = { ...NOTHING_READ, commit: Math.max(from.commit, limit.at.commit), time: now };
+        return { commits: told, position: positionText(after), more: false, ended: feedEnded(limit) };
+      }
+    }
+    this.isOldest = false;
     const more = commits.length === PAGE || bytes >= PAGE_BYTES;
     const end =
       newest === undefined || (!more && newest.commit < last)
@@ -81,6 +113,11 @@ export class CommitReader implements CommitSource {
     const time = timeOf(result);
     return { commit: commitNumber(result.row), entry: time, kept: this.kept, time };
   }
+}
+
+/** The position after every commit that readers see. */
+export function nowPosition(engine: Engine, commits: Commits): string {
+  return positionText({ ...NOTHING_READ, commit: commits.last, time: engine.now() });
 }
 
 const NOTHING_READ: Position = Object.freeze({ commit: 0, entry: 0, kept: 0, time: 0 });
@@ -107,6 +144,8 @@ export interface CommitPage {
   readonly position: string;
   /** Whether more commits can be read at once. */
   readonly more: boolean;
+  /** The feed ends after this page, with this error. */
+  readonly ended?: RowanError | undefined;
 }
 
 export interface CommitSource {

@@ -15,10 +15,12 @@ import { canonicalTableName, type Result } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
 import { ChangeIntents } from './change-intents.js';
-import { ChangeLog } from './change-log.js';
+import { ChangeLog, decideChange } from './change-log.js';
 import { CommitNotifier } from './commit-notifier.js';
-import { CommitReader, type CommitSource, type StoredCommit } from './embedded.js';
-import { LogReader } from './remote.js';
+import { CommitReader, type CommitSource, nowPosition, type StoredCommit } from './embedded.js';
+import { KeyLimits, type PositionOrder } from './key-limits.js';
+import { BUCKETS } from './log-rows.js';
+import { LogReader, newestPosition } from './remote.js';
 import { CHANGES_TABLE, ChangeRecorder } from './table.js';
 
 /** An entity of a feed. */
@@ -105,10 +107,50 @@ export class ChangesFeature implements Feature {
     const { stored: engine } = this.context;
     const kept = Math.min(...watched.map(({ schema }) => schema.changesKept!));
     const tables = [...new Set(watched.map(({ table }) => table))];
-    if (engine.commits !== undefined) return new CommitReader(engine, engine.commits, notifier, tables, kept);
+    const limitsFrom = <P>(from: P, order: PositionOrder<P>): Promise<KeyLimits<P>> =>
+      KeyLimits.of(
+        watched.map(({ schema }) => schema),
+        this.context.keyChanges,
+        order,
+        from,
+      );
+    if (engine.commits !== undefined)
+      return new CommitReader(engine, engine.commits, notifier, tables, kept, limitsFrom);
     const schemaOf = (table: string, row: Uint8Array): EntitySchema | undefined =>
       watched.find((one) => one.table === table && one.isWanted(row))?.schema;
-    return new LogReader({ engine, log: this.log, notifier, tables, kept, settledAfter, schemaOf });
+    const isRetired = (schema: EntitySchema): Promise<boolean> => this.isRetired(schema);
+    const reading = { engine, notifier, tables, kept, settledAfter, schemaOf, limitsFrom, isRetired };
+    return new LogReader({ ...reading, log: this.log });
+  }
+
+  private async isRetired(schema: EntitySchema): Promise<boolean> {
+    const changes = await this.context.keyChanges(schema);
+    return changes.some(({ side, stage }) => side === 'old' && stage === 'over');
+  }
+
+  feedPosition({ changesKept }: EntitySchema): Promise<string> | undefined {
+    if (changesKept === undefined) return undefined;
+    const { stored: engine } = this.context;
+    const { commits } = engine;
+    if (commits !== undefined) return Promise.resolve(nowPosition(engine, commits));
+    return newestPosition(engine, this.log);
+  }
+
+  /** Decides every change that its writer has not closed, as long as the rows say what has become of it. */
+  async retire(schema: EntitySchema): Promise<void> {
+    const { stored: engine } = this.context;
+    const { changesKept: kept, changeMarks: marks } = schema;
+    if (engine.commits !== undefined || kept === undefined) return;
+    const { log } = this;
+    const { name } = schema.table.descriptor;
+    const where = { log, table: engine.table(name), marks: marks!, kept, isRetired: async () => true };
+    for (let bucket = 0; bucket < BUCKETS; bucket++) {
+      for await (const { number, entry, mark } of log.undecided(bucket, canonicalTableName(name))) {
+        if (mark === undefined || entry === undefined || !schema.key.matches(entry.row)) continue;
+        const change = { bucket, number, row: entry.row, mark };
+        while (!(await decideChange(change, where, true)));
+      }
+    }
   }
 
   /** Ends all feeds: the database closes. */

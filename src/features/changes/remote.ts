@@ -6,8 +6,9 @@ import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { type ChangeLog, decideChange } from './change-log.js';
 import type { CommitNotifier } from './commit-notifier.js';
-import type { CommitPage, CommitSource, StoredCommit } from './embedded.js';
+import type { CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
 import { gone, undone } from './expired-position.js';
+import { feedEnded, type PositionOrder } from './key-limits.js';
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDER_WAY } from './log-rows.js';
 
 /** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
@@ -46,6 +47,21 @@ function isNumber(number: number | undefined): boolean {
  * instead of waiting.
  */
 
+/** The position after every number that was allocated. */
+export async function newestPosition(engine: Engine, log: ChangeLog): Promise<string> {
+  const time = Math.floor(engine.now());
+  return logPositionText({ time, numbers: (await log.last()).map(({ number }) => number) });
+}
+
+const ORDER: PositionOrder<LogPosition> = {
+  parse: parseLogPosition,
+  isBefore: (a, b) => a.numbers.some((number, bucket) => number < b.numbers[bucket]!),
+};
+
+function furthest(a: readonly number[], b: readonly number[]): number[] {
+  return a.map((number, bucket) => Math.max(number, b[bucket]!));
+}
+
 /** Entries read from a bucket in one request. */
 const PAGE = 64;
 /** The shortest and the longest pause between two polls of the log, ms. */
@@ -69,6 +85,9 @@ export interface LogReading {
   readonly kept: number;
   /** Milliseconds for which an undecided change is waited for. */
   readonly settledAfter: number;
+  readonly limitsFrom: LimitsFrom<LogPosition>;
+  /** Whether an entity's table is never written again. */
+  isRetired(schema: EntitySchema): Promise<boolean>;
   /** The watched entity of a row. Undefined: the row is not watched. */
   schemaOf(table: string, row: Uint8Array): EntitySchema | undefined;
 }
@@ -96,6 +115,8 @@ interface Waiting {
 export class LogReader implements CommitSource {
   private readonly waiting = new Map<number, Waiting>();
   private pause = SHORTEST_WAIT;
+  /** Whether it begins with the oldest change that is kept. */
+  private isOldest = false;
   private notified = 0;
 
   constructor(private readonly reading: LogReading) {}
@@ -108,8 +129,16 @@ export class LogReader implements CommitSource {
   async now(): Promise<string> {
     const { log, engine } = this.reading;
     const last = await log.last();
-    const numbers = await Promise.all(last.map((one, bucket) => this.firstOpen(bucket, one)));
-    return logPositionText({ time: Math.floor(engine.now()), numbers });
+    const open = await Promise.all(last.map((one, bucket) => this.firstOpen(bucket, one)));
+    const position = { time: Math.floor(engine.now()), numbers: open };
+    return logPositionText(await this.notBeforeBegin(position));
+  }
+
+  /** The position, or a later one where a change of keys lets the feed begin there. */
+  private async notBeforeBegin(position: LogPosition): Promise<LogPosition> {
+    const begin = (await this.reading.limitsFrom(position, ORDER)).latestBegin();
+    if (begin === undefined) return position;
+    return { ...position, numbers: furthest(position.numbers, begin.numbers) };
   }
 
   private async firstOpen(bucket: number, { number: last, time, settled }: LastNumber): Promise<number> {
@@ -152,12 +181,17 @@ export class LogReader implements CommitSource {
   private whereOf({ entry, mark }: LogRow): Undecided | undefined {
     const schema = entry && this.reading.schemaOf(entry.table, entry.row);
     if (entry === undefined || schema === undefined || mark === undefined) return undefined;
-    const { engine, log } = this.reading;
+    const { engine, log, isRetired } = this.reading;
     const { changeMarks: marks, changesKept: kept } = schema;
-    return { log, table: engine.table(entry.table), marks: marks!, kept: kept!, row: entry.row };
+    const table = engine.table(entry.table);
+    return {
+      ...{ log, table, marks: marks!, kept: kept!, row: entry.row },
+      isRetired: () => isRetired(schema),
+    };
   }
 
   start(): string {
+    this.isOldest = true;
     return logPositionText({
       time: Math.floor(this.reading.engine.now()),
       numbers: Array.from({ length: BUCKETS }, () => 0),
@@ -177,13 +211,22 @@ export class LogReader implements CommitSource {
   async read(position: string, signal: AbortSignal): Promise<CommitPage> {
     const { engine, log, notifier, kept } = this.reading;
     this.notified = notifier.notified;
-    const from = parseLogPosition(position);
+    const given = parseLogPosition(position);
+    const from = this.isOldest ? await this.notBeforeBegin(given) : given;
     const began = Math.floor(engine.now());
-    const last = await log.last();
+    const newest = await log.last();
+    // Behind that: where no end is recorded by now, the other entity has no change up to these numbers.
+    const limits = await this.reading.limitsFrom(from, ORDER);
+    limits.checkBegin(from);
+    const { end: limit } = limits;
+    const last = newest.map((one, bucket) =>
+      limit === undefined ? one : { ...one, number: Math.min(one.number, limit.at.numbers[bucket]!) },
+    );
     const pages = await Promise.all(
       last.map((one, bucket) => this.readBucket(bucket, from.numbers[bucket]!, one, signal)),
     );
     if (from.time + kept <= engine.now()) throw gone(kept);
+    this.isOldest = false;
     const commits = merged(pages, from, began);
     const end = {
       time: Math.min(began, ...pages.map(({ rest }) => rest ?? began)),
@@ -192,7 +235,8 @@ export class LogReader implements CommitSource {
     // Entries that are not written yet have no time, so the position's time cannot advance.
     const more = pages.some((page) => page.more);
     if (commits.length > 0 || more) this.pause = SHORTEST_WAIT;
-    return { commits, position: logPositionText(end), more };
+    const isOver = limit !== undefined && !ORDER.isBefore(end, limit.at);
+    return { commits, position: logPositionText(end), more, ...(isOver && { ended: feedEnded(limit) }) };
   }
 
   async wait(signal: AbortSignal): Promise<void> {
@@ -216,7 +260,8 @@ export class LogReader implements CommitSource {
     const page: BucketPage = { told: [], upTo: from, more: false, rest: undefined };
     if (last.number <= from) return page;
     const { log, tables } = this.reading;
-    const rows = await log.read(bucket, from + 1, tables, PAGE, { signal });
+    const read = await log.read(bucket, from + 1, tables, PAGE, { signal });
+    const rows = read.filter(({ number }) => number <= last.number);
     for (const row of rows) {
       page.rest = row.time;
       if (row.number > page.upTo + 1 && !(await this.pass(page, bucket, row.number - 1, row.time)))

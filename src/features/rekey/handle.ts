@@ -46,6 +46,8 @@ export class Rekey {
     private readonly mirror: Mirror,
     private readonly strategy: RekeyStrategy,
     private readonly declared: () => readonly EntitySchema[],
+    /** The position of change feeds. Undefined: changes are not recorded. */
+    private readonly feedPosition: () => Promise<string | undefined>,
   ) {
     this.keeper = new RekeyKeeper(engine, from, to);
   }
@@ -98,7 +100,8 @@ export class Rekey {
           await keeper.set({ differences });
           throw this.differs(differences);
         }
-        return keeper.advance(record, { state: 'ready', differences });
+        await way.settled();
+        return keeper.advance(record, { state: 'ready', differences, ...(await this.feeds('feedsFrom')) });
       });
     });
   }
@@ -152,8 +155,11 @@ export class Rekey {
       await this.keeper.set({ differences });
       throw this.differs(differences);
     }
+    // On HBase the old table takes no writes by now, and the new one takes none yet.
+    const feeds = this.strategy.leadsBack ? {} : await this.feeds('feedsFrom', 'feedsUntil');
     return this.keeper.advance(record, {
       state: 'cut-over',
+      ...feeds,
       ...(differences && { differences }),
       ...(rested !== undefined && { rested }),
     });
@@ -174,7 +180,9 @@ export class Rekey {
       if (record.state === 'cut-over') {
         const lost = compare ? await this.strategy.lost(this.runOf(record), run) : undefined;
         if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
-        record = await keeper.advance(record, { state: 'cleanup' });
+        // Both entities have every change up to here: writes go to both until the record says otherwise.
+        const feeds = record.feedsUntil === undefined ? await this.feeds('feedsUntil') : {};
+        record = await keeper.advance(record, { state: 'cleanup', ...feeds });
       }
       await this.strategy.removeOld(this.runOf(record), run);
       return keeper.advance(record, { state: 'done' });
@@ -197,7 +205,10 @@ export class Rekey {
           record.state,
           'The new table may have been written since. Change its keys back.',
         );
-      if (record.state !== 'aborting') record = await keeper.advance(record, { state: 'aborting' });
+      if (record.state !== 'aborting') {
+        const feeds = record.feedsFrom === undefined ? {} : await this.feeds('feedsUntil');
+        record = await keeper.advance(record, { state: 'aborting', ...feeds });
+      }
       await this.strategy.removeNew(this.runOf(record), run);
       return keeper.advance(record, { state: 'aborted' });
     });
@@ -247,6 +258,12 @@ export class Rekey {
     } finally {
       end();
     }
+  }
+
+  /** The position of change feeds as these properties of the record. */
+  private async feeds(...names: readonly ('feedsFrom' | 'feedsUntil')[]): Promise<Partial<RekeyRecord>> {
+    const position = await this.feedPosition();
+    return position === undefined ? {} : Object.fromEntries(names.map((name) => [name, position]));
   }
 
   private runOf(record: RekeyRecord): RekeyRun {

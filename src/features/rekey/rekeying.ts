@@ -12,6 +12,7 @@ import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import { Mirror } from './jobs/mirror.js';
+import type { StepTable } from './jobs/passes.js';
 import { mappingProblems, RowEffects } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import {
@@ -106,6 +107,12 @@ export class RekeyInSteps implements RekeyStrategy {
 
   cutOverRecorded(): void {}
 
+  async settled(): Promise<void> {
+    // A step after those of the copies.
+    const table = this.engine.table(this.to.table.descriptor.name) as StepTable;
+    await table.atomic(() => undefined);
+  }
+
   async removeOld({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
     this.refuseWrites();
@@ -130,7 +137,8 @@ export interface RekeyedIndexes {
 }
 
 /** The parts of a database that key changes use. */
-export interface RekeyingContext extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers'> {
+export interface RekeyingContext
+  extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers' | 'feedPosition' | 'retire'> {
   declared(): Schema;
   readonly indexing: Pick<IndexRegistry, 'of' | 'handle'>;
 }
@@ -143,17 +151,16 @@ export class RekeyFeature implements Feature {
   private readonly refusing = new Map<string, () => void>();
   private readonly guarding = new Map<string, () => void>();
   private readonly effects = new WeakMap<EntitySchema, RowEffects | 'none'>();
-  private readonly schemaOf: FeatureContext['schemaOf'];
   private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[];
 
   private readonly engine: Engine;
   private readonly declared: () => Schema;
   private readonly indexes: RekeyedIndexes;
 
-  constructor({ stored, declared, indexing, schemaOf, followers }: RekeyingContext) {
+  constructor(private readonly context: RekeyingContext) {
+    const { stored, declared, indexing, schemaOf, followers } = context;
     this.engine = stored;
     this.declared = declared;
-    this.schemaOf = schemaOf;
     this.followersOf = ({ target }) => followers(schemaOf(target));
     this.indexes = {
       of: ({ target }) => indexing.of(schemaOf(target))?.indexes,
@@ -191,10 +198,12 @@ export class RekeyFeature implements Feature {
 
   async keyChanges({ name }: EntitySchema): Promise<readonly KeyChange[]> {
     const { sync } = this.engine.capabilities;
-    return (await this.records()).flatMap(({ from, to, state }): KeyChange[] => {
+    return (await this.records()).flatMap(({ from, to, state, feedsFrom, feedsUntil }): KeyChange[] => {
       if (from !== name && to !== name) return [];
-      const stage = stageOf(state, sync);
-      return [from === name ? { side: 'old', other: to, stage } : { side: 'new', other: from, stage }];
+      const change = { stage: stageOf(state, sync), feedsFrom, feedsUntil };
+      return [
+        from === name ? { side: 'old', other: to, ...change } : { side: 'new', other: from, ...change },
+      ];
     });
   }
 
@@ -256,10 +265,19 @@ export class RekeyFeature implements Feature {
           source,
           target,
           (schema) => this.followersOf(schema),
+          () => this.context.retire(this.context.schemaOf(source.target)),
           () => this.guard(target, source.name, mirror),
           () => this.unguard(target),
         );
-    return new Rekey(engine, source, target, mirror, way, () => this.declared().entities);
+    return new Rekey(
+      engine,
+      source,
+      target,
+      mirror,
+      way,
+      () => this.declared().entities,
+      () => this.context.feedPosition(this.context.schemaOf(source.target)),
+    );
   }
 
   /**
@@ -297,7 +315,7 @@ export class RekeyFeature implements Feature {
 
   private effectsOf(schema: EntitySchema): RowEffects | undefined {
     // Bound anew when entities are added.
-    const bound = this.schemaOf(schema.target);
+    const bound = this.context.schemaOf(schema.target);
     let effects = this.effects.get(bound);
     if (effects === undefined) {
       const indexes = schema.indexes.length === 0 ? undefined : this.indexes.of(schema);

@@ -65,6 +65,8 @@ export class RekeyByCopies implements RekeyStrategy {
     private readonly to: EntitySchema,
     /** What features store about an entity's rows. */
     private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
+    /** Has features finish what depends on the rows of the old layout, before they are removed. */
+    private readonly retireOld: () => Promise<void>,
     /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
     private readonly guard: () => void,
     private readonly unguard: () => void,
@@ -272,11 +274,14 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Nothing can be lost: the old table has refused writes since the cut-over. */
   async lost(): Promise<undefined> {}
 
+  async settled(): Promise<void> {}
+
   cutOverRecorded(): void {
     this.unguard();
   }
 
   async removeOld({ record }: RekeyRun): Promise<void> {
+    await this.retireOld();
     await this.empty(this.from);
     await this.clear(this.from);
     await this.restore(this.to, record.keptNew);

@@ -42,6 +42,10 @@ export interface RekeyRecord {
   readonly changed: number;
   /** The result of the last verification. */
   readonly differences?: RekeyDifferences;
+  /** The position of change feeds from which on those of the new entity are complete. */
+  readonly feedsFrom?: string;
+  /** The position of change feeds from which on changes are those of one entity alone: the old one's if it was aborted. */
+  readonly feedsUntil?: string;
   /** HBase: cells with earlier timestamps than this (ms) are copied. */
   readonly since?: number;
   /** HBase: the old table's former setting for deleted cells. */
@@ -140,6 +144,8 @@ export interface RekeyStrategy {
   lost(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** Called when the cut-over has been recorded. */
   cutOverRecorded(): void;
+  /** Resolves when all readers see what was copied. */
+  settled(): Promise<void>;
   /** Whether `verify` may be repeated when the change is `ready`. */
   readonly runsAgain: boolean;
   /** Whether the change may be aborted after the cut-over. */

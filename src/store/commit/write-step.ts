@@ -162,9 +162,9 @@ export class WriteStep implements AtomicStep {
     return this.core.reads.scanUncommitted(this.upToDate(table), scan);
   };
 
-  apply({ table, change, settled }: TableChange): Result {
+  apply({ table, change, settled, unrecorded }: TableChange): Result {
     this.checkRunning();
-    return this.applyTo(this.upToDate(table), change, 0, settled);
+    return this.applyTo(this.upToDate(table), change, 0, settled, unrecorded);
   }
 
   putLater(put: WaitingPut): void {
@@ -212,9 +212,15 @@ export class WriteStep implements AtomicStep {
    * Applies a change, together with what the observers of its table add. `notBefore` and `settled`: as for
    * `Preparation.prepare`.
    */
-  applyTo(state: TableState, change: TableChange['change'], notBefore = 0, settled = false): Result {
+  applyTo(
+    state: TableState,
+    change: TableChange['change'],
+    notBefore = 0,
+    settled = false,
+    unrecorded = false,
+  ): Result {
     const observers = this.core.observers.told(state.name, change);
-    if (observers === undefined) return this.write(state, change, notBefore, settled).result;
+    if (observers === undefined) return this.write(state, change, notBefore, settled, unrecorded).result;
     if (this.depth === MAX_DEPTH) throw tooDeep(state.name);
     this.depth++;
     const write = {
@@ -223,7 +229,7 @@ export class WriteStep implements AtomicStep {
       read: (get: Get, table = state.name) => this.read(get, table),
     };
     for (const { before } of observers) this.applyAll(before?.(write));
-    const prepared = this.write(state, change, notBefore, settled);
+    const prepared = this.write(state, change, notBefore, settled, unrecorded);
     const behind = { ...write, stored: () => storedCells(prepared) };
     for (const { after } of observers) this.applyAll(after?.(behind));
     this.depth--;
@@ -241,9 +247,10 @@ export class WriteStep implements AtomicStep {
     change: TableChange['change'],
     notBefore: number,
     settled: boolean,
+    unrecorded: boolean,
   ): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
-    if (recorders !== undefined) this.note(state, change.row, recorders);
+    if (recorders !== undefined && !unrecorded) this.note(state, change.row, recorders);
     const row = this.preparation.prepare(state, change, notBefore, settled);
     const { cells, upserts } = this;
     const cellsBefore = cells.count;

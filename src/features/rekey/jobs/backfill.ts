@@ -184,7 +184,7 @@ class CopyWork extends PassWork {
     const change = copyOf(to, forth.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
     this.unflushed ||= durability === 'SKIP_WAL';
-    step.apply({ table: this.into, change, settled: true });
+    step.apply({ table: this.into, change, settled: true, unrecorded: true });
   }
 
   /**

@@ -146,7 +146,8 @@ class RemoveWork extends PassWork {
   private remove(row: Uint8Array, step: AtomicStep): void {
     const { effects, table } = this;
     const before = effects?.imageOf(row, step.read);
-    step.apply({ table: table.name, change: new Delete(row).setDurability('ASYNC_WAL') });
+    const change = new Delete(row).setDurability('ASYNC_WAL');
+    step.apply({ table: table.name, change, unrecorded: true });
     if (before === undefined) return;
     for (const change of effects!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
   }

@@ -160,6 +160,12 @@ export function mappingProblems(
         );
     }
   }
+  if ((source.changesKept === undefined) !== (target.changesKept === undefined)) {
+    const [one, other] = source.changesKept === undefined ? [target, source] : [source, target];
+    problems.push(
+      `${one.name} keeps its changes for feeds, and ${other.name} does not: readers could not go on from one to the other. Declare "changes" alike.`,
+    );
+  }
   if ((source.marker === undefined) !== (target.marker === undefined))
     problems.push('One of them has a marker and the other has none. Declare `marker` alike.');
   const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
@@ -217,10 +223,6 @@ function generalProblems(schema: EntitySchema): string[] {
   if (schema.copies.length + schema.references.length > 0)
     problems.push(
       `${name} declares copies of others or referential rules, which follow its own writes only. Leave them out until the keys are changed.`,
-    );
-  if (schema.changesKept !== undefined)
-    problems.push(
-      `${name} keeps its changes for feeds, which would tell of every copied row. Leave "changes" out until the keys are changed.`,
     );
   if (table.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior))
     problems.push(

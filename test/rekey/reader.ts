@@ -1,0 +1,112 @@
+/** A reader of a change feed that goes on under other keys where its feed ends, and what it has been told of the rows. */
+
+import { expect } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
+import { int53 } from '../../src/codec/index.js';
+import type { Database } from '../../src/database.js';
+import { BUCKETS, bucketOf } from '../../src/features/changes/log-rows.js';
+import { part } from '../../src/key/index.js';
+import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { canonicalTableName } from '../../src/table/index.js';
+
+/** Of entities whose changes are told, on any engine. */
+export const CHANGES = { changes: { keep: 3600_000, marks: 'm' } };
+
+/** Rows that are written last, so that a reader knows when it has come so far. */
+export const FeedEnd = defineEntity({
+  name: 'FeedEnd',
+  table: defineTable({ name: 'feed_ends', families: { d: {}, m: {} } }),
+  key: [part('id')],
+  columns: (c) => ({ n: c.column('d:n', int53) }),
+  ...CHANGES,
+});
+
+/** An id of each bucket of the log: what was written before it is told before it. */
+function endIds(db: Database): string[] {
+  const { key, table } = db.schema.entity(FeedEnd);
+  const ids = new Map<number, string>();
+  for (let i = 0; ids.size < BUCKETS; i++) {
+    const bucket = bucketOf(canonicalTableName(table.descriptor.name), key.encode({ id: `${i}` }));
+    if (!ids.has(bucket)) ids.set(bucket, `${i}`);
+  }
+  return [...ids.values()];
+}
+
+type Image = Readonly<Record<string, unknown>> & { readonly b: number };
+
+/** What an image says, whatever its key is. */
+export function textOf(image: Image | undefined): string | undefined {
+  if (image === undefined) return undefined;
+  const values = Object.entries(image).filter(([, value]) => value !== undefined && value !== null);
+  return values
+    .map(([name, value]) => `${name}=${value instanceof Map ? [...value].sort().join() : String(value)}`)
+    .sort()
+    .join(' ');
+}
+
+export class Reader {
+  /** What it was told last of each row, by `b`. */
+  readonly rows = new Map<number, string>();
+  position = 'start';
+  private static ends = 0;
+
+  /** @param others the entities under other keys. */
+  constructor(
+    public entity: KeyedClass,
+    private readonly others: readonly KeyedClass[],
+  ) {}
+
+  /** Reads all that was written before the call, under other keys where the feed ends. Nobody may write meanwhile. */
+  async catchUp(db: Database, where: string): Promise<void> {
+    const n = ++Reader.ends;
+    const ids = endIds(db);
+    await db.repository(FeedEnd).putMany(ids.map((id) => ({ id, n })));
+    const left = new Set(ids);
+    while (left.size > 0) {
+      const feed = db.watch(
+        [this.entity, FeedEnd as KeyedClass],
+        {},
+        { from: this.position, settledAfter: 0 },
+      );
+      try {
+        for await (const { changes, position } of feed) {
+          this.position = position;
+          for (const change of changes) {
+            const { entity, before, after } = change as {
+              readonly entity: unknown;
+              readonly before: Image | undefined;
+              readonly after: Image | undefined;
+            };
+            if (entity !== FeedEnd) this.apply(before, after, where);
+            else if (after?.['n'] === n) left.delete(after['id'] as string);
+          }
+          if (left.size === 0) break;
+        }
+      } catch (error) {
+        const { code, details } = error as { code?: string; details?: { other?: string } };
+        expect(code, `${where}: ${String(error)}`).toBe('ERR_FEED_ENDED');
+        this.position = feed.position;
+        this.entity = this.others.find(({ name }) => name === details?.other)!;
+      }
+    }
+  }
+
+  private apply(before: Image | undefined, after: Image | undefined, where: string): void {
+    const { b } = (after ?? before)!;
+    expect(textOf(before), `${where}: ${b} before`).toBe(this.rows.get(b));
+    if (after === undefined) this.rows.delete(b);
+    else this.rows.set(b, textOf(after)!);
+  }
+
+  /** Holds what it was told against the rows. */
+  async check(db: Database, target: KeyedClass, where: string): Promise<void> {
+    await this.catchUp(db, where);
+    const all = await db
+      .repository(target)
+      .find({} as never, { fullScan: true })
+      .all();
+    const found = (all as unknown as Image[]).map((row) => [row.b, textOf(row)!] as const);
+    const byKey = (rows: Iterable<readonly [number, string]>) => [...rows].sort(([a], [b]) => a - b);
+    expect(byKey(this.rows), where).toEqual(byKey(found));
+  }
+}
