@@ -12,10 +12,13 @@ import { Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { checkFigures } from './figures.js';
+import { Reader } from './reader.js';
 
 const WRITERS = 8;
 /** Runs that may be stopped before the last one. */
 const TURNS = scaled(1, 2, 2);
+/** Milliseconds for which a reader beside the writers waits for one of them. */
+const PATIENCE = 2000;
 /** Keys of each writer. */
 const KEYS = 5;
 
@@ -147,6 +150,14 @@ export async function changeUnderWriters(
       writer(db, from, rekey, model, id, new Random(seed * 100 + id)),
     ),
   );
+  const others = [from, to];
+  const [reader, slow] = [new Reader(from, others, PATIENCE), new Reader(from, others)];
+  let isOver = false;
+  const reading = (async () => {
+    const isTold = db.schema.entity(from).changesKept !== undefined;
+    while (isTold && !isOver) await reader.catchUp(db, where);
+    return isTold;
+  })();
   for (let turn = 0; turn < TURNS; turn++) {
     const fate = random.pick(['none', 'pause', 'abort']);
     const running = rekey.run({ batchRows: 4 }).catch((error: unknown) => {
@@ -165,6 +176,8 @@ export async function changeUnderWriters(
   const compare = random.chance(0.5);
   const cut = await rekey.cutOver({ compare });
   await writing;
+  isOver = true;
+  if (await reading) await reader.check(db, to, `${where}, cut over`);
   expect(cut, where).toMatchObject({ state: 'cut-over' });
   expect(cut.differences !== undefined, where).toBe(compare);
   const checkBoth = async (when: string): Promise<void> => {
@@ -184,6 +197,7 @@ export async function changeUnderWriters(
   await checkBoth('written');
   await rekey.cleanup();
   await checkBoth('done');
+  if (await reading) for (const each of [reader, slow]) await each.check(db, to, `${where}, done`);
   expect(await found(db, from), where).toEqual([]);
   await expect(things.put({ a: 'k0', b: 0, x: 'late' } as never)).rejects.toMatchObject({
     code: 'ERR_READONLY',

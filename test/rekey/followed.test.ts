@@ -12,12 +12,13 @@ import { CHANGES, FeedEnd, Reader } from './reader.js';
 
 const SEEDS = scaled(1, 6, 60);
 const ROWS = 30;
+const FED = { ...CHANGES, summaries: SUMMARIES };
 
-test('figures are those of the rows before and behind the cut-over, under writers, pauses and aborts', async () => {
+test('figures and feeds are those of the rows before and behind the cut-over, under writers, pauses and aborts', async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
     await using store = await openStepless();
-    const layouts = declareLayouts(seed, { summaries: SUMMARIES });
-    const { db } = await store.program(layouts.from, layouts.to);
+    const layouts = declareLayouts(seed, FED);
+    const { db } = await store.program(layouts.from, layouts.to, FeedEnd);
     await changeUnderWriters(db, layouts, db.rekey(layouts.from, layouts.to), seed);
   }
 });
@@ -42,8 +43,6 @@ test('an abort leaves empty figures of the new layout, and the next run counts a
     expect(await db.summary(each, 'byX' as never).check()).toMatchObject({ stale: 0, missing: 0, extra: 0 });
   }
 });
-
-const FED = { ...CHANGES, summaries: SUMMARIES };
 
 test('a reader is told every change once, and goes on behind the cut-over', async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {

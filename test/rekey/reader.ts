@@ -54,20 +54,18 @@ export class Reader {
   constructor(
     public entity: KeyedClass,
     private readonly others: readonly KeyedClass[],
+    private readonly settledAfter = 0,
   ) {}
 
-  /** Reads all that was written before the call, under other keys where the feed ends. Nobody may write meanwhile. */
+  /** Reads all that was written before the call, under other keys where the feed ends. */
   async catchUp(db: Database, where: string): Promise<void> {
     const n = ++Reader.ends;
     const ids = endIds(db);
     await db.repository(FeedEnd).putMany(ids.map((id) => ({ id, n })));
     const left = new Set(ids);
     while (left.size > 0) {
-      const feed = db.watch(
-        [this.entity, FeedEnd as KeyedClass],
-        {},
-        { from: this.position, settledAfter: 0 },
-      );
+      const { position: from, settledAfter } = this;
+      const feed = db.watch([this.entity, FeedEnd as KeyedClass], {}, { from, settledAfter });
       try {
         for await (const { changes, position } of feed) {
           this.position = position;
@@ -98,7 +96,7 @@ export class Reader {
     else this.rows.set(b, textOf(after)!);
   }
 
-  /** Holds what it was told against the rows. */
+  /** Holds what it was told against the rows. Nobody may write meanwhile. */
   async check(db: Database, target: KeyedClass, where: string): Promise<void> {
     await this.catchUp(db, where);
     const all = await db

@@ -5,6 +5,7 @@ import { scaled } from '../../proof/scale.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
 import { changeUnderWriters, declareLayouts } from '../../rekey/copied-keys.js';
 import { SUMMARIES } from '../../rekey/figures.js';
+import { CHANGES, FeedEnd } from '../../rekey/reader.js';
 
 const SEEDS = scaled(1, 3, 10);
 const PATIENCE = 900_000;
@@ -18,8 +19,8 @@ afterAll(() => store.dispose());
 test.each(Array.from({ length: SEEDS }, (_, i) => i + 1))(
   'keys are changed under writers, pauses and aborts, and nothing is lost: seed %i',
   async (seed) => {
-    const layouts = declareLayouts(seed, { summaries: SUMMARIES });
-    const db = await store.open(layouts.from, layouts.to);
+    const layouts = declareLayouts(seed, { ...CHANGES, summaries: SUMMARIES });
+    const db = await store.open(layouts.from, layouts.to, FeedEnd);
     await changeUnderWriters(db, layouts, db.rekey(layouts.from, layouts.to), seed);
     await db.close();
   },
