@@ -75,6 +75,10 @@ export class RekeyByCopies implements RekeyStrategy {
   problems(): string[] {
     const { from, to } = this;
     const problems: string[] = [];
+    if (!this.engine.capabilities.deleteMarkers)
+      problems.push(
+        `This engine (${this.engine.name}) keeps no delete markers, so deletes cannot be copied, and its tables cannot refuse writes. Stop the writers, and copy the rows by a job (docs/bigtable.md).`,
+      );
     for (const { name, table, indexes, timeToLive } of [from, to]) {
       if (table.entities.length > 1)
         problems.push(
