@@ -1,25 +1,25 @@
 /** Plans on Bigtable, and the tables of `rowan ddl --engine bigtable`. */
 
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { BigtableClient } from '../../src/bigtable/client.js';
-import type { GcRule } from '../../src/bigtable/gc-rules.js';
-import { resolveSettings } from '../../src/bigtable/options.js';
+import { type GcRule, keepingOf } from '../../src/bigtable/gc-rules.js';
+import { tableIdOf } from '../../src/bigtable/names.js';
+import type { BigtableOptions } from '../../src/bigtable/options.js';
 import { cbtScript, terraformSource } from '../../src/bigtable/statements.js';
 import { Database } from '../../src/database.js';
 import type { Allowance, SchemaPlan } from '../../src/ddl/index.js';
 import type { SchemaTools } from '../../src/features/evolution/handle.js';
-import { type Engine, tableDescriptor } from '../../src/table/index.js';
+import { type Engine, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
 import { compiled, type RandomSchema, schemaPairs } from '../ddl/random-schemas.js';
 import { scaled } from '../proof/scale.js';
 import { connectShared, freshInstance } from './connect.js';
+import { builtProgram, CBT, HCLDEC } from './emulator/emulator.js';
 
 let engine: Engine;
 beforeAll(async () => {
@@ -75,85 +75,96 @@ describe('rowan ddl --engine bigtable', () => {
     await expect(terraformSource(TABLES)).toMatchFileSnapshot(golden('tables.tf'));
   });
 
-  it('has commands that make the tables that are declared', async () => {
+  it('has commands by which cbt creates the tables that are declared', async () => {
     const instance = freshInstance();
-    for (const words of await wordsOf(cbtScript(TABLES))) await createAsCbt(instance, words);
+    await runScript(cbtScript(TABLES), instance);
     const other = await connectShared(instance);
     for (const { descriptor } of TABLES) {
-      const made = await other.admin.getDescriptor(descriptor.name);
-      const keeping = ({ families }: typeof made) =>
-        families.map(({ name, versions, minVersions, ttl }) => ({ name, versions, minVersions, ttl }));
-      expect(keeping(made)).toEqual(keeping(descriptor));
+      expect(keepingOfAll(await other.admin.getDescriptor(descriptor.name))).toEqual(
+        keepingOfAll(descriptor),
+      );
     }
+    // What the commands leave out is added by a plan.
+    await other.admin.createNamespace('shop');
+    await other.admin.modifyTable(TABLES[0]!.descriptor);
+    expect(await other.admin.getDescriptor('shop:orders')).toEqual(TABLES[0]!.descriptor);
     await other.close();
+  });
+
+  it('has resources that declare the tables, in the language of Terraform', async () => {
+    const { resource } = await decoded(golden('tables.tf'), golden('tables.hcldec'));
+    const tables = Object.values(resource.google_bigtable_table);
+    const policies = Object.values(resource.google_bigtable_gc_policy);
+    for (const { descriptor } of TABLES) {
+      const id = tableIdOf(descriptor.name);
+      const table = tables.find(({ name }) => name === id)!;
+      expect(table.deletion_protection).toBe('PROTECTED');
+      const families = Object.fromEntries(
+        table.column_family.map(({ family }) => {
+          const policy = policies.find((one) => one.table === id && one.column_family_of_rule === family);
+          return [family, keepingOf(policy && ruleOf(JSON.parse(policy.gc_rules)))];
+        }),
+      );
+      expect(keepingOfAll(tableDescriptor(descriptor.name, families))).toEqual(keepingOfAll(descriptor));
+    }
+    const splits = tables.map((table) => table.split_keys ?? []);
+    expect(splits).toEqual([[], ['c', "it's", 'a,b']]);
   });
 });
 
-/** The arguments of each command of a script, as a shell gives them to `cbt`. */
-async function wordsOf(script: string): Promise<string[][]> {
-  const folder = await mkdtemp(join(tmpdir(), 'rowan-cbt-'));
-  const out = join(folder, 'out');
-  // Every argument behind a NUL, every command behind two.
-  const text = `cbt() { printf '\\0\\0' >> ${out}; printf '%s\\0' "$@" >> ${out}; }\n${script}`;
-  await writeFile(join(folder, 'script.sh'), text);
-  await promisify(execFile)('/bin/sh', ['-eu', join(folder, 'script.sh')]);
-  const commands = readFileSync(out, 'utf8').split('\0\0').filter(Boolean);
-  await rm(folder, { recursive: true });
-  return commands.map((command) => command.split('\0').filter(Boolean));
+const keepingOfAll = ({ families }: TableDescriptor) =>
+  families.map(({ name, versions, minVersions, ttl }) => ({ name, versions, minVersions, ttl }));
+
+/** Runs a script by a shell, with Google's `cbt`. */
+async function runScript(script: string, { projectId, instanceId, emulatorHost }: BigtableOptions) {
+  const home = await mkdtemp(join(tmpdir(), 'rowan-cbt-'));
+  await symlink(await builtProgram(CBT), join(home, 'cbt'));
+  await writeFile(join(home, '.cbtrc'), `project = ${projectId}\ninstance = ${instanceId}\n`);
+  await writeFile(join(home, 'tables.sh'), script);
+  const path = `${home}:${process.env['PATH']}`;
+  const env = { ...process.env, HOME: home, PATH: path, BIGTABLE_EMULATOR_HOST: emulatorHost };
+  await promisify(execFile)('/bin/sh', ['-eu', join(home, 'tables.sh')], { env });
+  await rm(home, { recursive: true });
 }
 
-/** Does what `cbt createtable` does, by the admin API. */
-async function createAsCbt(
-  instance: ReturnType<typeof freshInstance>,
-  [command, tableId, ...options]: readonly string[],
-): Promise<void> {
-  expect(command).toBe('createtable');
-  const given = new Map(
-    options.map((text) => [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)]),
-  );
-  const client = await BigtableClient.of(resolveSettings(instance));
-  const columnFamilies = Object.fromEntries(
-    given
-      .get('families')!
-      .split(',')
-      .map((family) => {
-        const at = family.indexOf(':');
-        const gcRule = policyOf(family.slice(at + 1));
-        return [family.slice(0, at), gcRule === undefined ? {} : { gcRule }];
-      }),
-  );
-  const initialSplits = (given.get('splits')?.split(',') ?? []).map((key) => ({ key: Buffer.from(key) }));
-  const request = { parent: client.instance, tableId, table: { columnFamilies }, initialSplits };
-  await client.adminCall('createTable', request, client.deadline({ call: 'createTable' }, {}));
-  await client.close();
+/** A file of Terraform's language as a decoder reads it that knows what its blocks may have. */
+async function decoded(file: string, spec: string): Promise<Resources> {
+  const names = { shop__orders: { name: 'shop..orders' }, '_2-plain': { name: '2-plain' } };
+  const known = { var: { bigtable_instance: 'i' }, google_bigtable_table: names };
+  const args = [`--spec=${spec}`, `--vars=${JSON.stringify(known)}`, file];
+  const { stdout } = await promisify(execFile)(await builtProgram(HCLDEC), args);
+  return JSON.parse(stdout) as Resources;
 }
 
-/** A policy as `cbt` reads it: `never`, or `maxage=…` and `maxversions=…` with `||`, `&&` and parentheses. */
-function policyOf(text: string): GcRule | undefined {
-  if (text === 'never') return undefined;
-  const words = text.match(/\(|\)|\|\||&&|max\w+=\w+/g)!;
-  expect(words.join('')).toBe(text.replaceAll(' ', ''));
-  const term = (): GcRule => {
-    const word = words.shift()!;
-    if (word === '(') {
-      const inner = expression();
-      expect(words.shift()).toBe(')');
-      return inner;
-    }
-    const [, kind, count, unit] = /^(maxage|maxversions)=(\d+)(s?)$/.exec(word)!;
-    expect(unit).toBe(kind === 'maxage' ? 's' : '');
-    return kind === 'maxage' ? { maxAge: { seconds: Number(count) } } : { maxNumVersions: Number(count) };
+interface Resources {
+  readonly resource: {
+    readonly google_bigtable_table: Record<
+      string,
+      {
+        readonly name: string;
+        readonly deletion_protection: string;
+        readonly split_keys?: readonly string[];
+        readonly column_family: readonly { readonly family: string }[];
+      }
+    >;
+    readonly google_bigtable_gc_policy: Record<
+      string,
+      { readonly table: string; readonly column_family_of_rule: string; readonly gc_rules: string }
+    >;
   };
-  const expression = (): GcRule => {
-    let left = term();
-    while (words[0] === '||' || words[0] === '&&') {
-      const rules = { union: words.shift() === '||', right: term() };
-      const both = { rules: [left, rules.right] };
-      left = rules.union ? { union: both } : { intersection: both };
-    }
-    return left;
-  };
-  const whole = expression();
-  expect(words).toEqual([]);
-  return whole;
+}
+
+/** A rule as Terraform's provider writes it. */
+interface ProviderRule {
+  readonly max_version?: number;
+  readonly max_age?: string;
+  readonly mode?: 'union' | 'intersection';
+  readonly rules?: readonly ProviderRule[];
+}
+
+function ruleOf({ max_version, max_age, mode, rules = [] }: ProviderRule): GcRule {
+  if (max_version !== undefined) return { maxNumVersions: max_version };
+  if (max_age !== undefined) return { maxAge: { seconds: Number(/^(\d+)s$/.exec(max_age)![1]) } };
+  // A policy of one rule needs no mode.
+  return mode === undefined ? ruleOf(rules[0]!) : { [mode]: { rules: rules.map(ruleOf) } };
 }
