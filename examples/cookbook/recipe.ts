@@ -1,6 +1,7 @@
 /**
- * What the programs of the cookbook have in common: a database of either engine, and what they print. A program runs in
- * memory; with ROWAN_MASTERS=host:port it runs on HBase, in the namespace `cookbook`, whose tables it drops.
+ * What the programs of the cookbook have in common: a database of an engine, and what they print. A program runs in
+ * memory; with ROWAN_MASTERS=host:port it runs on HBase, with ROWAN_BIGTABLE=project/instance on Bigtable, in the namespace
+ * `cookbook`, whose tables it drops.
  */
 
 import {
@@ -11,6 +12,7 @@ import {
   type QueryEvent,
   type QueryListener,
 } from 'rowan-orm';
+import { connectBigtable } from 'rowan-orm/bigtable';
 import { ALL_VERSIONS, type Engine, Scan, toStringBinary } from 'rowan-orm/table';
 import { MemoryFileSystem, openMemory } from 'rowan-orm/testing';
 
@@ -26,8 +28,8 @@ export interface Recipe extends AsyncDisposable {
   readonly db: Database;
   /** Ends the program and begins a later one, of other declarations, with the tables as they are; `db` is its database. */
   restart(entities: readonly EntityClass[]): Promise<void>;
-  /** Whether the program runs on HBase. */
-  readonly onHBase: boolean;
+  /** Whether the program runs on a server, HBase or Bigtable, on which a row is the largest step. */
+  readonly onServer: boolean;
   /** What is printed from here on is the block of this name on the recipe's page. */
   section(name: string): void;
   print(...lines: readonly unknown[]): void;
@@ -44,8 +46,8 @@ export interface Recipe extends AsyncDisposable {
 /** Opens a database for a recipe, on the engine that the environment says. */
 export async function openRecipe(entities: readonly EntityClass[]): Promise<Recipe> {
   const read = new ReadCounter();
-  const masters = process.env['ROWAN_MASTERS'];
-  if (masters === undefined) {
+  const connected = connecting();
+  if (connected === undefined) {
     const disk = new MemoryFileSystem();
     const later: Later = (some) =>
       openMemory({ entities: some, disk, onQuery: read.listener, tables: 'ignore' });
@@ -56,23 +58,31 @@ export async function openRecipe(entities: readonly EntityClass[]): Promise<Reci
       later,
     );
   }
-  const hosts = masters.split(',');
-  const later: Later = (some) =>
-    connect({ masters: hosts, entities: some, onQuery: read.listener, tables: 'ignore' });
-  return new PrintedRecipe(await openOnHBase(hosts, entities, read.listener), true, read, later);
+  {
+    await using before = await connected({ entities, tables: 'ignore' });
+    await dropTables(before.engine);
+  }
+  const later: Later = (some) => connected({ entities: some, onQuery: read.listener, tables: 'ignore' });
+  const db = await connected({ entities, onQuery: read.listener, tables: 'create' });
+  return new PrintedRecipe(db, true, read, later);
 }
 
 /** Opens the tables as they are. */
 type Later = (entities: readonly EntityClass[]) => Promise<Database>;
 
-async function openOnHBase(
-  masters: readonly string[],
-  entities: readonly EntityClass[],
-  onQuery: QueryListener,
-): Promise<Database> {
-  await using before = await connect({ masters, entities, tables: 'ignore' });
-  await dropTables(before.engine);
-  return connect({ masters, entities, onQuery, tables: 'create' });
+/** Connects to the server that the environment says; undefined: none. */
+function connecting():
+  | ((options: {
+      readonly entities: readonly EntityClass[];
+      readonly onQuery?: QueryListener;
+      readonly tables: 'create' | 'ignore';
+    }) => Promise<Database>)
+  | undefined {
+  const { ROWAN_MASTERS: masters, ROWAN_BIGTABLE: instance } = process.env;
+  if (masters !== undefined) return (options) => connect({ masters: masters.split(','), ...options });
+  if (instance === undefined) return undefined;
+  const [projectId, instanceId] = instance.split('/') as [string, string];
+  return (options) => connectBigtable({ projectId, instanceId, ...options });
 }
 
 async function dropTables({ admin }: Engine): Promise<void> {
@@ -101,7 +111,7 @@ class ReadCounter {
 class PrintedRecipe implements Recipe {
   constructor(
     public db: Database,
-    readonly onHBase: boolean,
+    readonly onServer: boolean,
     private readonly read: ReadCounter,
     private readonly later: Later,
   ) {}
@@ -129,9 +139,9 @@ class PrintedRecipe implements Recipe {
       console.log(toStringBinary(row));
   }
 
-  /** On HBase entries are verified after the answer of a write; a check waits for that. */
+  /** On a server entries are verified after the answer of a write; a check waits for that. */
   private async entriesSettled(): Promise<void> {
-    if (!this.onHBase) return;
+    if (!this.onServer) return;
     for (const { target, indexes } of this.db.schema.entities) {
       for (const { name } of indexes) {
         const index = this.db.index(target as never, name as never);
@@ -169,7 +179,7 @@ class PrintedRecipe implements Recipe {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.onHBase) await dropTables(this.db.engine);
+    if (this.onServer) await dropTables(this.db.engine);
     await this.db.close();
   }
 }

@@ -23,16 +23,29 @@ export const RECIPES = readdirSync(PROGRAMS, { withFileTypes: true })
 /** What sections of a recipe printed, by their names. */
 export type Output = ReadonlyMap<string, string>;
 
-/** Runs all recipes in one process: in memory, or on the HBase of these masters. */
-export async function runRecipes(masters?: readonly string[]): Promise<ReadonlyMap<string, Output>> {
-  const { ROWAN_MASTERS: _, ...inherited } = process.env;
+/** Where recipes run: in memory, if neither is given. */
+export interface RecipePlace {
+  readonly masters?: readonly string[];
+  readonly bigtable?: { readonly host: string; readonly place: string };
+}
+
+/** Runs recipes in one process, or those that are named. */
+export async function runRecipes(
+  { masters, bigtable }: RecipePlace = {},
+  recipes: readonly string[] = [],
+): Promise<ReadonlyMap<string, Output>> {
+  const { ROWAN_MASTERS: _, ROWAN_BIGTABLE: __, ...inherited } = process.env;
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    [join(ROOT, 'build/examples/cookbook/run.js')],
+    [join(ROOT, 'build/examples/cookbook/run.js'), ...recipes],
     {
       cwd: tmpdir(),
       maxBuffer: 2 ** 26,
-      env: masters === undefined ? inherited : { ...inherited, ROWAN_MASTERS: masters.join(',') },
+      env: {
+        ...inherited,
+        ...(masters && { ROWAN_MASTERS: masters.join(',') }),
+        ...(bigtable && { ROWAN_BIGTABLE: bigtable.place, BIGTABLE_EMULATOR_HOST: bigtable.host }),
+      },
     },
   );
   return parted(stdout, '\n>>> ', (text) => parted(text, '\n=== ', (section) => section.trimEnd()));

@@ -3,7 +3,7 @@
 import { expect, inject, it } from 'vitest';
 import { filledPage, RECIPES, readPage, runRecipes, shownSections, writePage } from '../docs/cookbook.js';
 
-const ran = runRecipes(inject('hbase').masters);
+const ran = runRecipes({ masters: inject('hbase').masters });
 
 it.each(RECIPES)('%s prints what its page shows', async (recipe) => {
   const output = (await ran).get(recipe)!;

@@ -73,7 +73,7 @@ async function transfer(from: string, to: string, cents: number): Promise<void> 
 }
 // #endregion
 
-if (recipe.onHBase) {
+if (recipe.onServer) {
   recipe.section('transfer-hbase');
   const outcome = await transfer('a1', 'a2', 2000).catch((error: unknown) => error);
   recipe.print(String((outcome as { code?: string }).code));
