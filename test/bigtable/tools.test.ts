@@ -13,6 +13,7 @@ import type { BigtableOptions } from '../../src/bigtable/options.js';
 import { connectBigtable } from '../../src/database/bigtable.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { type Engine, Increment, Put, tableDescriptor } from '../../src/table/index.js';
+import { backupTables, restoreTables } from '../../src/tools/backup.js';
 import { copyTable } from '../../src/tools/copy.js';
 import { verifyTables } from '../../src/tools/verify.js';
 import { Page, Visit } from '../cli/fixtures/job.js';
@@ -21,6 +22,7 @@ import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { type CellChange, cellsOf, changes, fill } from '../job/tools/random-table.js';
 import { scaled } from '../proof/scale.js';
+import { carryOver } from './carried.js';
 import { freshInstance } from './connect.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -91,6 +93,28 @@ describe('tools between a store and Bigtable', () => {
         await rm(back, { recursive: true, force: true });
       }
     }
+  });
+
+  it('carry every kind of column: entities and counters are the same', async () => {
+    const there = await connectBigtableEngine(freshInstance());
+    await withStore(join(folder, 'from'), (engine) => carryOver(engine, there));
+    await there.close();
+  });
+
+  it('restore a backup of a store to Bigtable, and one of Bigtable to a store', async () => {
+    const there = await connectBigtableEngine(freshInstance());
+    await withStore(join(folder, 'from'), async (engine) => {
+      await fill(engine, fc.sample(lasting, 1)[0]!);
+      await backupTables(engine, join(folder, 'backup'));
+      await restoreTables(there, join(folder, 'backup'));
+      expect(await cellsOf(there, 't', false)).toEqual(await cellsOf(engine, 't', false));
+    });
+    await backupTables(there, join(folder, 'back'));
+    await withStore(join(folder, 'to'), async (engine) => {
+      await restoreTables(engine, join(folder, 'back'));
+      expect(await cellsOf(engine, 't')).toEqual(await cellsOf(there));
+    });
+    await there.close();
   });
 
   it('are commands: copy, verify, count, export and import take bigtable:project/instance', async () => {
