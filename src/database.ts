@@ -114,9 +114,9 @@ async function told<E extends EmbeddedEngine | ReadOnlyStore>(
   telemetry: TelemetryApi | undefined,
 ): Promise<Database<E>> {
   if (telemetry === undefined) return database;
-  const { tellOfStore } = await import('./database/store-telemetry.js');
+  const { reportStoreTelemetry } = await import('./database/store-telemetry.js');
   const wiring = database['wiring'];
-  wiring.endings.push(tellOfStore(telemetry, wiring.operations, database.engine));
+  wiring.endings.push(reportStoreTelemetry(telemetry, wiring.operations, database.engine));
   return database;
 }
 

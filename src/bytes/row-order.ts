@@ -13,8 +13,8 @@ import { compareBytes } from './bytes.js';
 /** Up to this many rows comparing them is as fast. */
 const FEW = 16;
 /** As many as the index in a number can address. */
-const MOST_ROWS = 2 ** 16;
-const MOST_GROUPS = 2 ** 8;
+const MAX_ROWS = 2 ** 16;
+const MAX_GROUPS = 2 ** 8;
 const HEAD_BYTES = 4;
 
 /** Rows with the same first bytes. */
@@ -31,7 +31,7 @@ interface Group {
 export function orderOfRows(rows: readonly Uint8Array[], from = 0): Uint32Array {
   const count = rows.length - from;
   if (isInOrder(rows, from)) return places(from, count);
-  const groups = count > FEW && count <= MOST_ROWS ? groupsOf(rows, from) : undefined;
+  const groups = count > FEW && count <= MAX_ROWS ? groupsOf(rows, from) : undefined;
   if (groups === undefined) {
     return places(from, count).sort((a, b) => compareBytes(rows[a]!, rows[b]!) || a - b);
   }
@@ -95,7 +95,7 @@ function groupsOf(rows: readonly Uint8Array[], from: number): ReadonlyMap<number
     const head = headOf(row);
     if (group?.head !== head) group = groups.get(head);
     if (group === undefined) {
-      if (groups.size === MOST_GROUPS) return undefined;
+      if (groups.size === MAX_GROUPS) return undefined;
       group = { head, first: row, shared: row.length, rank: 0 };
       groups.set(head, group);
       continue;

@@ -8,7 +8,7 @@ export interface Lz4Package {
 
 const LENGTH_BYTES = 4;
 /** Each byte of a match's length stands for at most 255. */
-const MOST_LZ4 = 255;
+const MAX_LZ4 = 255;
 
 /** LZ4: a raw LZ4 block. Its raw length is in the block header. */
 export class Lz4Codec implements BlockCodec {
@@ -23,7 +23,7 @@ export class Lz4Codec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, MOST_LZ4);
+    checkRatio(this.name, length, rawLength, MAX_LZ4);
     const input = this.withLength(source, offset, length, rawLength);
     let raw: Uint8Array;
     try {
@@ -91,7 +91,7 @@ export interface SnappyPackage {
 const OPTIONS: SnappyOptions = { copyOutputData: true };
 
 /** A snappy copy of 64 bytes takes three. */
-const MOST_SNAPPY = 32;
+const MAX_SNAPPY = 32;
 
 /** SNAPPY: a raw snappy block, which begins with its raw length as a varint. */
 export class SnappyCodec implements BlockCodec {
@@ -104,9 +104,9 @@ export class SnappyCodec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, MOST_SNAPPY);
+    checkRatio(this.name, length, rawLength, MAX_SNAPPY);
     // The package allocates the length that the block states, so that is checked first.
-    const said = saidLength(source, offset, offset + length);
+    const said = declaredLength(source, offset, offset + length);
     if (said !== rawLength) throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
     try {
       return plainView(
@@ -119,7 +119,7 @@ export class SnappyCodec implements BlockCodec {
 }
 
 /** The raw length that a block states, -1 when it states none. */
-export function saidLength(source: Uint8Array, offset: number, end: number): number {
+export function declaredLength(source: Uint8Array, offset: number, end: number): number {
   let length = 0;
   for (let i = 0; i < 5 && offset + i < end; i++) {
     const byte = source[offset + i]!;
@@ -139,7 +139,7 @@ export interface ZstdFunctions {
 /** The compression level of both. */
 export const ZSTD_LEVEL = 3;
 /** A block of 128 KiB of one byte takes four bytes. */
-const MOST_ZSTD = 1 << 15;
+const MAX_ZSTD = 1 << 15;
 /** Larger blocks stay uncompressed: the package's memory is limited, and both implementations must read every file. */
 const MAX_BYTES = 1 << 26;
 /** The first four bytes of a frame, little-endian. */
@@ -157,7 +157,7 @@ export class ZstdCodec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, MOST_ZSTD);
+    checkRatio(this.name, length, rawLength, MAX_ZSTD);
     if (rawLength > MAX_BYTES || length > MAX_BYTES)
       throw badBlock(this.name, `${rawLength} bytes are too many`);
     const said = contentSize(source, offset, length);

@@ -161,9 +161,9 @@ async function loadWasmZstd(): Promise<ZstdFunctions> {
 /** The codecs of Node.js itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
 
 /** Deflate's own limit is 1032; the rest is for its framing. */
-const DEFLATE_MOST = 1040;
+const MAX_DEFLATE_RATIO = 1040;
 /** A brotli meta-block of 2^24 bytes takes at least a dozen bytes. */
-const BROTLI_MOST = 1 << 22;
+const MAX_BROTLI_RATIO = 1 << 22;
 /** Brotli's default of 11 is meant for files that are compressed once: it compresses 0.5 MB/s. */
 const BROTLI_QUALITY = 4;
 
@@ -182,7 +182,7 @@ export class GzCodec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, DEFLATE_MOST);
+    checkRatio(this.name, length, rawLength, MAX_DEFLATE_RATIO);
     return unpack(this.name, inflateRawSync, source.subarray(offset, offset + length), rawLength);
   }
 }
@@ -203,7 +203,7 @@ export class BrotliCodec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, BROTLI_MOST);
+    checkRatio(this.name, length, rawLength, MAX_BROTLI_RATIO);
     return unpack(this.name, brotliDecompressSync, source.subarray(offset, offset + length), rawLength);
   }
 }

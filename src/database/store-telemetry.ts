@@ -6,7 +6,7 @@ import type { ReadOnlyStore } from '../store/follow/read-only-store.js';
 import { type EndOfSpan, Telemetry, type TelemetryApi } from '../table/telemetry.js';
 
 /** Starts reporting. @returns a function that ends it. */
-export function tellOfStore(
+export function reportStoreTelemetry(
   api: TelemetryApi,
   operations: Operations,
   engine: EmbeddedEngine | ReadOnlyStore,

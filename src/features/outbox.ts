@@ -51,7 +51,7 @@ export interface Outbox {
 /** Intents read in one request. */
 const PAGE = 64;
 /** Milliseconds between two polls for intents of other writers. */
-const LOOK = 100;
+const POLL_INTERVAL = 100;
 
 /** The parts of a database that the outbox uses. */
 export interface RemoteOutboxSource {
@@ -115,7 +115,9 @@ export class RemoteOutbox implements Outbox {
     while (waiting.size > 0 && !this.hasEnded) {
       const youngest = await this.pass(waiting, settledAfter);
       if (youngest === undefined) return;
-      await sleep(Math.min(LOOK, youngest), undefined, { signal: this.ending.signal }).catch(() => undefined);
+      await sleep(Math.min(POLL_INTERVAL, youngest), undefined, { signal: this.ending.signal }).catch(
+        () => undefined,
+      );
     }
   }
 
@@ -166,7 +168,7 @@ export class RemoteOutbox implements Outbox {
         else youngest = Math.min(youngest ?? rest, rest);
       }
       if (done.length > 0 && !(await this.work(intent, done, settledAfter)))
-        youngest = Math.min(youngest ?? LOOK, LOOK);
+        youngest = Math.min(youngest ?? POLL_INTERVAL, POLL_INTERVAL);
     }
     return youngest;
   }

@@ -13,7 +13,7 @@ export type Site = ReadonlyMap<string, string>;
 
 const FILE_NAME = 'hbase-site.xml';
 /** The longest chain of references between values, as in Hadoop. */
-const MOST_STEPS = 20;
+const MAX_STEPS = 20;
 
 /**
  * The configuration in a file, or in the `hbase-site.xml` of a folder.
@@ -83,7 +83,7 @@ function unescapeXml(text: string): string {
 /** Resolves `${other.name}` and `${env.NAME}`. Unknown references stay as they are. */
 function expand(value: string, raw: ReadonlyMap<string, string>): string {
   let text = value;
-  for (let step = 0; step < MOST_STEPS && text.length < 65536; step++) {
+  for (let step = 0; step < MAX_STEPS && text.length < 65536; step++) {
     const filled = text.replace(/\$\{([^}$\s]+)\}/g, (whole, name: string) => {
       if (name.startsWith('env.')) return process.env[name.slice(4)] ?? whole;
       return raw.get(name) ?? whole;

@@ -34,17 +34,17 @@ export function openBatches(
     signal,
   }: { readonly weigh?: JobPhase['weigh']; readonly sync: boolean; readonly signal: AbortSignal },
 ): Batches {
-  if (sync && work.raw !== undefined && weigh === undefined && fillsRows(table)) {
+  if (sync && work.raw !== undefined && weigh === undefined && readsRawRows(table)) {
     return new RawBatches(table, scan, work.raw);
   }
   return new ResultBatches(table.scan(scan, { signal }), work, weigh);
 }
 
 /** A table whose scan reuses one raw row. */
-export type FillingTable = JobReadable & Pick<SyncTable, 'scanSync'>;
+export type RawRowTable = JobReadable & Pick<SyncTable, 'scanSync'>;
 
 /** A table that cannot read a raw row by key cannot scan raw rows either. */
-export function fillsRows(table: JobReadable): table is FillingTable {
+export function readsRawRows(table: JobReadable): table is RawRowTable {
   return (table as Partial<SyncTable>).getRaw !== undefined;
 }
 
@@ -85,7 +85,7 @@ class RawBatches implements Batches {
   private ofThisTurn = 0;
 
   constructor(
-    table: FillingTable,
+    table: RawRowTable,
     scan: Scan,
     private readonly work: RawRowWork,
   ) {

@@ -15,20 +15,20 @@ import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.j
 export interface RemoteRows {
   readonly reading: StepReading;
   /** Repairs a row; returns how much was repaired. */
-  mend(row: Uint8Array): Promise<number>;
+  repair(row: Uint8Array): Promise<number>;
 }
 
 /** A checked row. */
 interface LookedAt {
   readonly schema: EntitySchema;
-  readonly mends: boolean;
+  readonly repairs: boolean;
   work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
 }
 
 type Counts = ReadonlyMap<string, number>;
 
 /** How often one row is checked while others change it. */
-const LOOKS = 8;
+const MAX_READS = 8;
 /** How many rows are checked together. */
 const TOGETHER = 32;
 
@@ -46,17 +46,17 @@ export class RemoteEntityRowsWork implements SplitWork {
   }
 
   private async one(row: Uint8Array): Promise<void> {
-    let counts = await this.look(row);
-    for (let look = 1; look < LOOKS && isOff(counts); look++) {
-      const again = await this.look(row);
+    let counts = await this.read(row);
+    for (let read = 1; read < MAX_READS && isOff(counts); read++) {
+      const again = await this.read(row);
       if (sameCounts(counts, again)) break;
       counts = again;
     }
     for (const [what, by] of counts) this.context.count(what, by);
-    if (this.job.mends && isOff(counts)) this.context.count('repaired', await this.remote.mend(row));
+    if (this.job.repairs && isOff(counts)) this.context.count('repaired', await this.remote.repair(row));
   }
 
-  private look(row: Uint8Array): Promise<Counts> {
+  private read(row: Uint8Array): Promise<Counts> {
     const { schema, work } = this.job;
     return this.remote.reading((step) => {
       const counts = new Map<string, number>();
@@ -92,7 +92,7 @@ export interface EntityRowsJob {
   /** Identifies the work: an interrupted job is resumed only if its signature is the same. */
   readonly signature: string;
   /** Whether it changes rows: work that is done is then not repeated. */
-  readonly mends: boolean;
+  readonly repairs: boolean;
   /** Used on engines without multi-row steps. */
   readonly remote?: RemoteRows;
   work(row: RowImage, step: ChangeStep, count: (what: string, by?: number) => void): void;
@@ -118,7 +118,7 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
         },
       ],
     },
-    { restart: job.mends ? 'done' : true, batchRows: STEP_ROWS, ...run },
+    { restart: job.repairs ? 'done' : true, batchRows: STEP_ROWS, ...run },
   );
   return counters;
 }

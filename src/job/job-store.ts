@@ -15,7 +15,7 @@ import type { Counters, RowRange } from './types.js';
 
 /** Validates the content of `rowan_jobs` before it is used, since other programs can write there too. */
 
-const MOST_RUNS = 2 ** 32 - 1;
+const MAX_RUNS = 2 ** 32 - 1;
 
 /**
  * Parses a state.
@@ -37,7 +37,7 @@ export function isHeader(value: unknown): boolean {
   return (
     typeof signature === 'string' &&
     isCount(run) &&
-    run <= MOST_RUNS &&
+    run <= MAX_RUNS &&
     (state === 'running' || state === 'done') &&
     isCount(phase)
   );

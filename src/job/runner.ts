@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ensureTable } from '../ddl/index.js';
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
-import { otherFiles } from './files/place.js';
+import { otherFiles } from './files/file-position.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
 import { CounterSet, type RunSettings, runSettings, sleep, Throttle } from './options.js';
 import { ProgressMeter } from './progress.js';

@@ -58,7 +58,7 @@ export const WHOLE_TABLE: RowRange = Object.freeze({ start: EMPTY_BYTES, stop: E
  */
 
 /** The largest number of splits in a region. */
-const MOST_PIECES = 256;
+const MAX_PIECES = 256;
 
 /** Plans the splits of `ranges`, in the order of the ranges and of the keys within each. */
 export async function planSplits(
@@ -82,7 +82,7 @@ export async function planSplits(
 }
 
 function piecesOf({ storeFileSize, memstoreSize }: RegionInfo, splitBytes: number): number {
-  return Math.min(MOST_PIECES, Math.max(1, Math.ceil((storeFileSize + memstoreSize) / splitBytes)));
+  return Math.min(MAX_PIECES, Math.max(1, Math.ceil((storeFileSize + memstoreSize) / splitBytes)));
 }
 
 /** The intersection of two ranges; undefined if it is empty. */

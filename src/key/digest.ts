@@ -14,7 +14,7 @@ import type { HashAlgorithm } from './elements.js';
 /**
  * `murmur3` hashes up to this many bytes without the library, whose text input costs salted puts and gets 7 to 13 %.
  */
-const MOST_IN_PLACE = 64;
+const MAX_IN_PLACE = 64;
 
 /** The digest of `bytes`. murmur3 gives 4 bytes, big-endian. */
 export function digest(algorithm: HashAlgorithm, bytes: Uint8Array): Uint8Array {
@@ -26,7 +26,7 @@ export function digest(algorithm: HashAlgorithm, bytes: Uint8Array): Uint8Array 
 
 /** MurmurHash3 (x86, 32 bits) of `bytes[start..end)`, unsigned. `seed` is a whole number of 32 bits. */
 export function murmur3(bytes: Uint8Array, start = 0, end = bytes.length, seed = 0): number {
-  if (end - start <= MOST_IN_PLACE) return murmur3InPlace(bytes, start, end, seed);
+  if (end - start <= MAX_IN_PLACE) return murmur3InPlace(bytes, start, end, seed);
   // The published package bundles the library (packaging/) and loads it when it hashes the first long key.
   library ??= nodeModule.createRequire(import.meta.url)('murmurhash3js') as typeof murmurHash3;
   return library.x86.hash32(toLatin1(bytes, start, end), seed);

@@ -142,11 +142,11 @@ export class CellWriter {
   ): Delete | undefined {
     if (column.kind === 'versions') return this.writeVersions(column, value, put, del);
     if (!isInstance(value, Map)) {
-      const mend =
+      const remedy =
         value === null
           ? 'Null cannot delete columns whose names are not known: set the entries to null one by one.'
           : 'Give a Map from qualifier to value.';
-      throw this.failure(column, `${describe(value)} is no Map. ${mend}`);
+      throw this.failure(column, `${describe(value)} is no Map. ${remedy}`);
     }
     let deletes = del;
     const { window } = column;

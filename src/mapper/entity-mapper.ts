@@ -125,7 +125,7 @@ export function bindDictionaries(
 /**
  * Compiles entity classes: key layouts, columns, tables and mappers, all frozen. `markers`: the families of markers
  * whose declarations leave them open. @throws SchemaError with every problem of every entity: entity, property, rule
- * and mend.
+ * and remedy.
  */
 export function compileSchema(
   entities: readonly EntityClass[],

@@ -58,7 +58,7 @@ export interface Reading extends Pick<TableAccess, 'cursorSecret'> {
 }
 
 /** The least bytes of a secret. */
-const LEAST_SECRET = 16;
+const MIN_SECRET = 16;
 
 /** @throws InvalidArgumentError when the secret is too short, or the listener no function. */
 export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Reading {
@@ -67,9 +67,9 @@ export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Read
   }
   if (cursorSecret === undefined) return { onQuery, cursorSecret };
   const secret: unknown = typeof cursorSecret === 'string' ? toBytes(cursorSecret) : cursorSecret;
-  if (!(secret instanceof Uint8Array) || secret.length < LEAST_SECRET) {
+  if (!(secret instanceof Uint8Array) || secret.length < MIN_SECRET) {
     throw new InvalidArgumentError(
-      `cursorSecret must be a text or bytes of ${LEAST_SECRET} bytes or more. Make one with randomBytes(32), and keep it with the other secrets.`,
+      `cursorSecret must be a text or bytes of ${MIN_SECRET} bytes or more. Make one with randomBytes(32), and keep it with the other secrets.`,
     );
   }
   return { onQuery, cursorSecret: Uint8Array.from(secret) };

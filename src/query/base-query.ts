@@ -154,7 +154,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       const position = cursor === undefined ? undefined : decodeCursor(prepared.scope, cursor);
       const plan = back ? prepared.reversedPlan() : prepared.plan;
       const reading = this.open(prepared, size + 1, size + 1, tally, position, plan);
-      const { placing } = reading;
+      const { positions } = reading;
       const rows: PageRow<T>[] = [];
       const take = (row: Row, key: Uint8Array, entity: number): Promise<void> | undefined => {
         const taken = (item: object | null): undefined => {
@@ -174,11 +174,11 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
           const { entity } = reading;
           const row = reading.row!;
           const place = copyBytes(reading.place ?? row.row);
-          if (placing !== undefined) kept.push({ row, place });
+          if (positions !== undefined) kept.push({ row, place });
           else if (seen > size) break;
           else await take(row, place, entity);
         }
-        if (placing?.outOfOrder) kept.sort((a, b) => placing.compare(a.place, b.place));
+        if (positions?.outOfOrder) kept.sort((a, b) => positions.compare(a.place, b.place));
         for (const { row, place } of kept.slice(0, size)) await take(row, place, 0);
       } finally {
         await reading.close();
@@ -213,12 +213,16 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
           reading = this.open(prepared, isKept ? undefined : wanted + 1, wanted + 1, tally, position);
           ahead = await nextLoaded(reading, loaders);
         }
-        const { placing } = reading;
+        const { positions } = reading;
         const rows: FoundRow[] = [];
         for (let count = 0; ahead !== undefined && count < wanted; count++) {
           const { row, place, entity, item } = ahead;
           // A row that has moved to where the reading has been is given late: what goes on goes on behind the others.
-          if (position === undefined || placing === undefined || placing.compare(place, position.key) > 0) {
+          if (
+            position === undefined ||
+            positions === undefined ||
+            positions.compare(place, position.key) > 0
+          ) {
             position = { key: place, logical: scope.schemas[entity]!.key.logicalBytes(place), entity };
           }
           if (item !== null) rows.push({ row, key: item });
@@ -305,15 +309,15 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   ): T[] | Promise<T[]> {
     const items: T[] = [];
     const reading = this.openAll(prepared, limit, tally);
-    const { placing } = reading;
-    if (placing === undefined) {
+    const { positions } = reading;
+    if (positions === undefined) {
       const waits = loadRows(reading, prepared.loaders, (item) => items.push(item as T), this.options.signal);
       return waits === undefined ? items : waits.then(() => items);
     }
     const placed: { readonly item: T; readonly place: Uint8Array }[] = [];
     const take = (item: object): void => void placed.push({ item: item as T, place: reading.place! });
     const sorted = (): T[] => {
-      if (placing.outOfOrder) placed.sort((a, b) => placing.compare(a.place, b.place));
+      if (positions.outOfOrder) placed.sort((a, b) => positions.compare(a.place, b.place));
       return placed.map(({ item }) => item);
     };
     return loadRows(reading, prepared.loaders, take, this.options.signal)?.then(sorted) ?? sorted();

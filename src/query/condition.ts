@@ -119,7 +119,7 @@ function asksInside(value: unknown): value is Readonly<Record<string, unknown>> 
 }
 
 /** The deepest path in a document that a condition may use. */
-const MOST_INSIDE = 100;
+const MAX_INSIDE = 100;
 
 function parseDocument(
   entity: string,
@@ -127,9 +127,9 @@ function parseDocument(
   path: readonly string[],
   input: Readonly<Record<string, unknown>>,
 ): Condition[] {
-  if (path.length > MOST_INSIDE) {
+  if (path.length > MAX_INSIDE) {
     throw new QueryError(
-      `where: ${entity}.${property} is asked more than ${MOST_INSIDE} objects deep. Ask for what stands nearer.`,
+      `where: ${entity}.${property} is asked more than ${MAX_INSIDE} objects deep. Ask for what stands nearer.`,
       { details: { entity, property } },
     );
   }

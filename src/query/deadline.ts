@@ -1,6 +1,6 @@
 import { InvalidArgumentError, TimeoutError } from '../errors.js';
 import { timerDelay } from '../table/checks.js';
-import type { Placing, Row, RowCursor } from './row.js';
+import type { PositionOrder, Row, RowCursor } from './row.js';
 
 /**
  * The `timeout` of a query: one limit for everything it reads (dictionary texts, entries, rows, moved rows). For a
@@ -73,8 +73,8 @@ export class TimedCursor implements RowCursor {
     return this.inner.place;
   }
 
-  get placing(): Placing | undefined {
-    return this.inner.placing;
+  get positions(): PositionOrder | undefined {
+    return this.inner.positions;
   }
 
   advance(): boolean | Promise<boolean> {

@@ -254,7 +254,7 @@ export function openRange(
 export const DEFAULT_CONCURRENCY = 16;
 
 /** The fewest rows that each range of a merge fetches first. */
-const LEAST_FIRST_FETCH = 16;
+const MIN_FIRST_FETCH = 16;
 
 /** Starts a plan. Nothing is read before the first `advance`. */
 export function runPlan(
@@ -311,7 +311,7 @@ function openRanges(
   if (plan.order === 'merge') {
     const isBehind = behind(plan, position);
     // Fewer would soon be fetched again; more would be wasted where other ranges come first.
-    const share = Math.max(LEAST_FIRST_FETCH, Math.ceil((2 * options.expected) / ranges.length));
+    const share = Math.max(MIN_FIRST_FETCH, Math.ceil((2 * options.expected) / ranges.length));
     const sharing = { ...options, expected: Math.min(share, options.expected) };
     const open = ranges.map(
       ({ part, range }) =>

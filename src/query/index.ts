@@ -24,7 +24,6 @@ export {
   type ReadOptionsOf as ReadOptions,
 } from './find-options.js';
 export { parseKeyConditions, splitConditions } from './key-conditions.js';
-export { livingConditions, livingFilter } from './living.js';
 export { loadEntity, RowLoader } from './loader.js';
 export {
   type Literal,
@@ -40,6 +39,7 @@ export {
   type RunningOperation,
 } from './operations.js';
 export { Groups, Page, type PageOptions } from './page.js';
+export { liveConditions, liveFilter } from './pushdown.js';
 export { emptySpec } from './query-spec.js';
 export { relatedRead } from './related/related-query.js';
 export type { RelatedReaders } from './related/relation-loader.js';

@@ -6,7 +6,7 @@
 import { AvroCodec } from '../codec/index.js';
 import { QueryError, RowanError } from '../errors.js';
 import { BaseCodec } from '../key/codecs/index.js';
-import type { ColumnSchema, ValueCodec } from '../schema/types.js';
+import type { ColumnSchema, EntitySchema, ValueCodec } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
 import type { Condition, Test } from './condition.js';
@@ -109,7 +109,7 @@ export function entryColumn(test: Test, column: ColumnSchema | undefined): Colum
   return { ...column, kind: 'column', qualifier: test.entry };
 }
 
-const LEAST_LONG = -(2n ** 63n);
+const MIN_LONG = -(2n ** 63n);
 const GREATEST_LONG = 2n ** 63n - 1n;
 
 /**
@@ -127,9 +127,9 @@ export function counterBound(test: Test): boolean | undefined {
     );
   }
   const value = BigInt(operand as bigint | number);
-  if (value >= LEAST_LONG && value <= GREATEST_LONG) return undefined;
+  if (value >= MIN_LONG && value <= GREATEST_LONG) return undefined;
   if (test.operator === 'eq') return false;
-  const below = value < LEAST_LONG;
+  const below = value < MIN_LONG;
   return test.operator === 'gt' || test.operator === 'gte' ? below : !below;
 }
 
@@ -155,3 +155,21 @@ export function encodeEqual(column: ColumnSchema, values: readonly unknown[]): U
 function escapeRegex(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
+
+/** The rule for soft-deleted rows (`@DeletedAt`): rows without a time of deletion exist. */
+
+/** The condition under which a row exists. Empty for entities without `@DeletedAt`. */
+export function liveConditions(schema: EntitySchema): readonly Condition[] {
+  const { deletedProperty: property } = schema;
+  return property === undefined
+    ? NOTHING
+    : [{ kind: 'test', property, operator: 'exists', negated: true, values: NOTHING }];
+}
+
+/** The same as an engine filter. Undefined for entities without `@DeletedAt`. */
+export function liveFilter(schema: EntitySchema): Filter | undefined {
+  const [live] = liveConditions(schema);
+  return live && pushCondition(live, schema.columnsByProperty);
+}
+
+const NOTHING: readonly never[] = Object.freeze([]);

@@ -6,7 +6,7 @@ import type { EntitySchema } from '../schema/types.js';
 import type { TimeRange } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
 import { describeKeyConditions } from './key-conditions.js';
-import { livingConditions } from './living.js';
+import { liveConditions } from './pushdown.js';
 import type { MapSlice } from './slice.js';
 
 /** The common part of every query's specification. */
@@ -48,7 +48,7 @@ export function emptySpec(
   return {
     schema,
     key,
-    where: base.withDeleted === true ? NOTHING : livingConditions(schema),
+    where: base.withDeleted === true ? NOTHING : liveConditions(schema),
     selected: undefined,
     reversed: base.reversed ?? false,
     limit: base.limit,

@@ -69,7 +69,7 @@ export function valueBytes(row: Row): number {
 
 /** Raw rows for reuse: at most as many as there are concurrent readings. */
 const spare: RawRow[] = [];
-const MOST_SPARE = 64;
+const MAX_SPARE = 64;
 
 /** A raw row, to be given back. */
 export function takeRawRow(): RawRow {
@@ -77,7 +77,7 @@ export function takeRawRow(): RawRow {
 }
 
 export function giveBackRawRow(raw: RawRow): void {
-  if (spare.length < MOST_SPARE) spare.push(raw);
+  if (spare.length < MAX_SPARE) spare.push(raw);
 }
 
 /** A change to an entity before it is returned. */
@@ -120,7 +120,7 @@ export interface Moments {
 }
 
 /** Compares positions of rows. */
-export interface Placing {
+export interface PositionOrder {
   readonly compare: (a: Uint8Array, b: Uint8Array) => number;
   /** Whether a row was returned after one that it should precede, because it moved there while the query ran. */
   readonly outOfOrder: boolean;
@@ -135,7 +135,7 @@ export interface RowCursor {
   /** The position in the plan's order, if it is not the row: an index entry. */
   readonly place?: Uint8Array | undefined;
   /** Set where rows may be out of order: their positions are fixed, and can be sorted by it. */
-  readonly placing?: Placing | undefined;
+  readonly positions?: PositionOrder | undefined;
   /** Advances to the next row. False at the end. Returns a promise only when the table is asynchronous. */
   advance(): boolean | Promise<boolean>;
   /** Closes scanners. May be called at any time and repeatedly. */

@@ -1,7 +1,7 @@
 import { equalBytes } from '../bytes/index.js';
 import { QueryError, type RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
-import { livingFilter, resolverOf } from '../query/index.js';
+import { liveFilter, resolverOf } from '../query/index.js';
 import { pushCondition } from '../query/pushdown.js';
 import { type Where, WhereBuilder } from '../query/where.js';
 import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
@@ -55,7 +55,7 @@ export function checkFilter<C extends KeyedClass>(schema: EntitySchema, conditio
   }
   const parsed = new WhereBuilder<C>(resolverOf(schema)).read(condition);
   const filter = pushCondition(parsed, schema.columnsByProperty, true, true);
-  const living = livingFilter(schema);
+  const living = liveFilter(schema);
   if (filter !== undefined && living !== undefined) return filters.all(living, filter);
   if (filter === undefined) {
     throw new QueryError(

@@ -106,8 +106,8 @@ export class Contexts {
   /** The context of a repository. Its writes are reported to observers. */
   of(schema: EntitySchema): RepositoryContext {
     const context = this.unobserved(schema);
-    const told = new ObservedExecutor(context.executor, this.source.operations, schema);
-    return { ...context, executor: told, observed: told };
+    const observed = new ObservedExecutor(context.executor, this.source.operations, schema);
+    return { ...context, executor: observed, observed: observed };
   }
 
   private unobserved(schema: EntitySchema): RepositoryContext {

@@ -35,7 +35,7 @@ import type { ChangeImage, EntityChange, OwnColumn, PutLater, StepMaintainer } f
 import { isPlain, RowImage } from './row-image.js';
 
 /** The most rows that one change may affect: all of them are one turn of the event loop and one WAL record. */
-export const MOST_EFFECTS = 10_000;
+export const MAX_EFFECTS = 10_000;
 
 /** A change whose row was read and whose mutations are computed. */
 export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
@@ -72,7 +72,7 @@ export class StepDriver {
     let changed = 0;
     // The queue grows meanwhile.
     for (let at = 0; at < queue.length; at++) {
-      if (at === MOST_EFFECTS) throw tooMany(queue[at]!);
+      if (at === MAX_EFFECTS) throw tooMany(queue[at]!);
       const { entity, operation, row, resolve, finalColumns: settled } = queue[at]!;
       const table = entity.table.descriptor.name;
       const before = RowImage.of(row, step.read(new Get(row), table));
@@ -221,7 +221,7 @@ export function columnMutations(
 function tooMany({ entity }: EntityChange): RowanError {
   return new RowanError(
     'ERR_TOO_LARGE',
-    `A change takes more than ${MOST_EFFECTS} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
+    `A change takes more than ${MAX_EFFECTS} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
       'Change or delete the others first, in batches: find(…).deleteAll().',
     { details: { entity: entity.name } },
   );

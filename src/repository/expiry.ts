@@ -22,7 +22,7 @@ import type { RowImage } from './row-image.js';
 export const GRACE = 1000;
 
 /** The TTL that a write gives the entity. */
-export interface Life {
+export interface WriteTtl {
   /** Milliseconds. Undefined: the write sets none. */
   readonly own: number | undefined;
   /** The timestamp of the cells, from which the TTL counts. */
@@ -50,10 +50,10 @@ export class Expiry {
   }
 
   /** The TTL given by an entity or patch, unless the call's options give one. */
-  lifeOf(
+  ttlOf(
     source: Readonly<Record<string, unknown>> | undefined,
     options: { readonly ttl?: number; readonly timestamp?: number } | undefined,
-  ): Life {
+  ): WriteTtl {
     const { property } = this.schema.timeToLive;
     const said = property === undefined ? undefined : source?.[property];
     const timestamp = timestampOf(options);
@@ -63,7 +63,7 @@ export class Expiry {
   }
 
   /** The columns that a write with this TTL must read. */
-  reads(row: Uint8Array, life: Life): Get {
+  reads(row: Uint8Array, life: WriteTtl): Get {
     if (life.own === undefined && !this.schema.timeToLive.renew)
       return new Get(row).addColumn(this.marker.family, this.marker.qualifier);
     return this.whole(row);
@@ -91,7 +91,7 @@ export class Expiry {
   }
 
   /** The mutations with their TTL, and the marker that stores the expiry. */
-  apply(mutations: readonly RowMutation[], before: RowImage, life: Life): ResolvedChange {
+  apply(mutations: readonly RowMutation[], before: RowImage, life: WriteTtl): ResolvedChange {
     const { milliseconds, renew } = this.schema.timeToLive;
     const { family, qualifier } = this.marker;
     const marker = before.cell(family, qualifier);
@@ -124,7 +124,7 @@ export class Expiry {
     return { mutations: begun, seen, outlived, isDated };
   }
 
-  private remains(row: Uint8Array, { timestamp: time = Number.POSITIVE_INFINITY }: Life): Remains {
+  private remains(row: Uint8Array, { timestamp: time = Number.POSITIVE_INFINITY }: WriteTtl): Remains {
     return {
       reads: this.whole(row),
       in: (image) =>
@@ -239,7 +239,7 @@ const ENTRY_GRACE = 2 * GRACE;
 /** Returns the newest cell of a column of a row. */
 export type CellOf = (family: string, qualifier: Uint8Array) => Cell | undefined;
 
-export class EntryLife {
+export class EntryExpiry {
   /** Whether rows, or some of their columns, expire. */
   readonly ends: boolean;
   /** Milliseconds, by family, for families with a TTL. */

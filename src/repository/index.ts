@@ -11,9 +11,9 @@ export {
 export type { IndexFinder } from './by-index.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
-export { type CommittingTable, EmbeddedExecutor, MOST_EFFECTS, StepDriver } from './embedded-executor.js';
+export { type CommittingTable, EmbeddedExecutor, MAX_EFFECTS, StepDriver } from './embedded-executor.js';
 export type { ChangeExecutor } from './executor.js';
-export { EntryLife } from './expiry.js';
+export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
 export type {
   ChangeImage,

@@ -174,8 +174,8 @@ export function refuseUnfollowed(
   }
 }
 
-function unsupported({ name }: EntitySchema, has: string, what: string, mend: string): UnsupportedError {
-  return new UnsupportedError(`${name} has ${has}, which do not go together with ${what}. ${mend}`, {
+function unsupported({ name }: EntitySchema, has: string, what: string, remedy: string): UnsupportedError {
+  return new UnsupportedError(`${name} has ${has}, which do not go together with ${what}. ${remedy}`, {
     details: { entity: name },
   });
 }

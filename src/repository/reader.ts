@@ -12,7 +12,7 @@ import {
   type EntityQuery,
   emptySpec,
   type FindOptions,
-  livingFilter,
+  liveFilter,
   type Operations,
   type Predicate,
   parseKeyConditions,
@@ -103,7 +103,7 @@ export class EntityReader<C extends KeyedClass> {
     this.dictionaries = schema.key.dictionaries;
     this.loadsAlone = this.dictionaries === undefined && schema.lifecycle.afterLoad === undefined;
     this.storedParts = storedParts(schema);
-    this.living = livingFilter(schema);
+    this.living = liveFilter(schema);
   }
 
   /**
@@ -123,7 +123,7 @@ export class EntityReader<C extends KeyedClass> {
   get(key: KeyOf<C>, said?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
     if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.get(key, options));
     const { operations } = this.access;
-    if (operations?.hasListeners) return this.getTold(key, said, operations);
+    if (operations?.hasListeners) return this.getObserved(key, said, operations);
     return this.getOne(key, said);
   }
 
@@ -142,7 +142,7 @@ export class EntityReader<C extends KeyedClass> {
     return entity;
   }
 
-  private async getTold(
+  private async getObserved(
     key: KeyOf<C>,
     said: ReadOptions | undefined,
     operations: Operations,

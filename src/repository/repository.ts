@@ -185,7 +185,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       try {
         return { entity: await this.insert(entity, options), created: true };
       } catch (error) {
-        if (!isKeyConflict(error) || (await this.isLeft(key))) throw error;
+        if (!isKeyConflict(error) || (await this.isSoftDeleted(key))) throw error;
       }
     }
   }
@@ -234,7 +234,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       } catch (error) {
         // Deleted in between: insert again. A soft-deleted entity would conflict each time.
         if (!(error instanceof RowanError && error.code === 'ERR_NOT_FOUND')) throw error;
-        if (await this.isLeft(entity as unknown as KeyOf<C>)) throw conflict;
+        if (await this.isSoftDeleted(entity as unknown as KeyOf<C>)) throw conflict;
       }
     }
   }
@@ -259,7 +259,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return upsertAll<C, E>(
       {
         batch: (fill) => this.batch(fill, options),
-        isLeft: (entity) => this.isLeft(entity as unknown as KeyOf<C>),
+        isSoftDeleted: (entity) => this.isSoftDeleted(entity as unknown as KeyOf<C>),
       },
       entities,
       patchOf,
@@ -281,7 +281,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     await this.update(key, {} as Patch<C>, options);
   }
 
-  private async isLeft(key: KeyOf<C>): Promise<boolean> {
+  private async isSoftDeleted(key: KeyOf<C>): Promise<boolean> {
     return this.schema.deletedProperty !== undefined && (await this.exists(key, { withDeleted: true }));
   }
 

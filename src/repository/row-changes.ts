@@ -152,7 +152,7 @@ export function isKeyConflict(error: unknown): error is ConflictError {
 interface UpsertTarget<C extends KeyedClass> {
   batch(fill: (batch: BatchBuilder<C>) => BatchBuilder<C>): Promise<ItemOutcome[]>;
   /** Whether the row is a deleted one that `@DeletedAt` keeps. */
-  isLeft(entity: Input<C>): Promise<boolean>;
+  isSoftDeleted(entity: Input<C>): Promise<boolean>;
 }
 
 /**
@@ -199,7 +199,7 @@ export async function upsertAll<C extends KeyedClass, E extends Input<C>>(
     for (const [at, error] of missed) {
       if (error.code !== 'ERR_NOT_FOUND') failures.set(at, error);
       // A deleted row that is kept would fail each round.
-      else if (await target.isLeft(entities[at]!)) failures.set(at, conflicts.get(at)!);
+      else if (await target.isSoftDeleted(entities[at]!)) failures.set(at, conflicts.get(at)!);
       else pending.push(at);
     }
   }

@@ -65,14 +65,14 @@ export class RowMarker {
   revived(entity: Entity): Entity {
     const property = this.deletedAt?.property;
     if (property === undefined || entity[property] !== undefined) return entity;
-    return Object.assign(thawed(entity), { [property]: null });
+    return Object.assign(mutableCopy(entity), { [property]: null });
   }
 }
 
 /** Copies of the caller's objects. */
 
 /** A changeable object of the same class. */
-export function thawed(entity: Entity): Entity {
+export function mutableCopy(entity: Entity): Entity {
   return Object.assign(Object.create(Object.getPrototypeOf(entity) as object | null) as Entity, entity);
 }
 

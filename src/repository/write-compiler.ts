@@ -1,14 +1,14 @@
 import { startsWithBytes, toLatin1 } from '../bytes/index.js';
 import { ConflictError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
-import { livingFilter } from '../query/living.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
+import { liveFilter } from '../query/pushdown.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { CellType, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
 import { AfterCommit } from './after-commit.js';
 import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
-import { Expiry, type Life } from './expiry.js';
+import { Expiry, type WriteTtl } from './expiry.js';
 import {
   applyWriteOptions,
   type ReplaceOptions,
@@ -25,10 +25,10 @@ import {
   checkEntity,
   checkRequired,
   draftOf,
+  mutableCopy,
   preparedPatch,
   RowMarker,
   restoring,
-  thawed,
 } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
@@ -145,7 +145,7 @@ export class WriteCompiler {
       checkRequired(this.schema, this.required, given);
       return { entity: given, undo: undefined };
     }
-    const entity = Object.isExtensible(given) ? given : thawed(given);
+    const entity = Object.isExtensible(given) ? given : mutableCopy(given);
     const undo = this.stamped.length === 0 ? undefined : restoring(entity, this.stamped);
     try {
       const done = beforeWrite?.(entity, operation, this.now());
@@ -291,7 +291,7 @@ export class WriteCompiler {
     const { schema, lock, presence } = this;
     const { afterUpdate } = schema.lifecycle;
     const given = { ...(patch as Entity) };
-    const life = this.expiry?.lifeOf(given, options);
+    const life = this.expiry?.ttlOf(given, options);
     if (schema.timeToLive.property !== undefined) delete given[schema.timeToLive.property];
     const expected = lock && given[lock.property];
     if (lock !== undefined) delete given[lock.property];
@@ -400,7 +400,7 @@ export class WriteCompiler {
     condition?: Condition,
   ): Change {
     applyWriteOptions(mutations, options);
-    const life = this.expiry?.lifeOf(undefined, options);
+    const life = this.expiry?.ttlOf(undefined, options);
     return {
       operation: 'mutate',
       row,
@@ -445,7 +445,7 @@ export class WriteCompiler {
   }
 
   /** The columns that an update must read because it depends on stored values. */
-  private readsOf(row: Uint8Array, life: Life | undefined): Get {
+  private readsOf(row: Uint8Array, life: WriteTtl | undefined): Get {
     const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
     this.lock?.addTo(reads);
     this.presence.addTo(reads, life !== undefined);
@@ -472,7 +472,7 @@ export class WriteCompiler {
     { expects, mismatch }: Pick<Change, 'expects' | 'mismatch'>,
   ): Change {
     const { expiry } = this;
-    const life = expiry?.lifeOf(entity, options);
+    const life = expiry?.ttlOf(entity, options);
     return {
       operation,
       row,
@@ -490,7 +490,7 @@ export class WriteCompiler {
   get(row: Uint8Array): Get {
     const get = new Get(row);
     applyReadSet(get, this.readSet);
-    const living = livingFilter(this.schema);
+    const living = liveFilter(this.schema);
     return living === undefined ? get : get.setFilter(living);
   }
 }

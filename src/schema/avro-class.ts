@@ -24,7 +24,7 @@ import type { EntitySchema } from './types.js';
 
 /** Compiles classes with `@AvroRecord` to Avro schemas, and the codecs of their columns. */
 
-type Report = (rule: string, mend: string) => void;
+type Report = (rule: string, remedy: string) => void;
 
 /**
  * The codec of an `@Avro` property. Undefined when a class breaks a rule, which is reported. @throws SchemaError on
@@ -34,9 +34,9 @@ export function avroColumnCodec(property: AvroDeclaration, report: Report): Valu
   const { type, options } = property;
   if (typeof type !== 'function') return avroCodec(type as AvroSchema, options) as ValueCodec<unknown>;
   let sound = true;
-  const classes = new RecordClassSchemas((rule, mend) => {
+  const classes = new RecordClassSchemas((rule, remedy) => {
     sound = false;
-    report(rule, mend);
+    report(rule, remedy);
   });
   const built = classes.typeOf(type);
   if (built === undefined || !sound) return undefined;

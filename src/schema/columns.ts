@@ -45,7 +45,7 @@ export function compileColumns(entity: CollectedEntity, problems: Problems): Com
   return new ColumnCompiler(entity, problems).compile();
 }
 
-/** The problem of an invalid nested type, and its mend. */
+/** The problem of an invalid nested type, and its remedy. */
 const NO_THUNK = ['Its type is not behind a function.', 'Write () => Address, or () => [LineItem].'] as const;
 
 /** Whether it is a function that returns a class, and not the class itself. */
@@ -73,8 +73,8 @@ class ColumnCompiler {
     for (const property of properties) this.add(property, scope);
     this.columns.sort(compareColumns);
     this.checkOverlaps();
-    this.former.checkFree(this.columns, ({ property }, rule, mend) =>
-      this.problems.add(this.entity.name, property, rule, mend),
+    this.former.checkFree(this.columns, ({ property }, rule, remedy) =>
+      this.problems.add(this.entity.name, property, rule, remedy),
     );
     return { columns: Object.freeze(this.columns), embedded: Object.freeze(this.embedded) };
   }
@@ -98,8 +98,8 @@ class ColumnCompiler {
           qualifierCodec: undefined,
           window: undefined,
           ...storage,
-          was: this.former.of(property, place, storage, (rule, mend) =>
-            this.problem(scope, property.property, rule, mend),
+          was: this.former.of(property, place, storage, (rule, remedy) =>
+            this.problem(scope, property.property, rule, remedy),
           ),
           upgraded: this.entity.upgrades.some(({ options }) => options.sets.includes(path.join('.'))),
           required: scope.path.length === 0 && this.entity.required.has(property.property),
@@ -196,7 +196,8 @@ class ColumnCompiler {
   }
 
   private avroStorage(property: AvroDeclaration, scope: Scope): Storage | undefined {
-    const report = (rule: string, mend: string): void => this.problem(scope, property.property, rule, mend);
+    const report = (rule: string, remedy: string): void =>
+      this.problem(scope, property.property, rule, remedy);
     try {
       const codec = avroColumnCodec(property, report);
       return codec && { kind: 'column', codec };
@@ -343,8 +344,8 @@ class ColumnCompiler {
     }
   }
 
-  private problem(scope: Scope, property: string, rule: string, mend: string): void {
-    this.problems.add(this.entity.name, [...scope.path, property].join('.'), rule, mend);
+  private problem(scope: Scope, property: string, rule: string, remedy: string): void {
+    this.problems.add(this.entity.name, [...scope.path, property].join('.'), rule, remedy);
   }
 }
 

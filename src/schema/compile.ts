@@ -112,14 +112,14 @@ function splitKeysOf(
 ): readonly Uint8Array[] {
   if (presplit === undefined) return [];
   if (!isRecord(presplit)) {
-    const mend = 'Give an object, { regions: 16 } or { splits: [...] }.';
-    problems.add(table, undefined, `presplit is ${describe(presplit)}.`, mend);
+    const remedy = 'Give an object, { regions: 16 } or { splits: [...] }.';
+    problems.add(table, undefined, `presplit is ${describe(presplit)}.`, remedy);
     return [];
   }
   if ('splits' in presplit) {
     if (!isList(presplit.splits)) {
-      const mend = 'Give a list of keys.';
-      problems.add(table, undefined, `presplit.splits is ${describe(presplit.splits)}.`, mend);
+      const remedy = 'Give a list of keys.';
+      problems.add(table, undefined, `presplit.splits is ${describe(presplit.splits)}.`, remedy);
       return [];
     }
     const keys = presplit.splits.map(toBytes);
@@ -233,7 +233,7 @@ export type MarkerFamilies = ReadonlyMap<EntityClass, string>;
 
 /**
  * Compiles the declarations with the given mappers. `compileSchema` of `src/mapper` passes Rowan's. @throws
- * SchemaError with every problem of every entity: entity, property, rule and mend.
+ * SchemaError with every problem of every entity: entity, property, rule and remedy.
  */
 export function compileDeclarations(
   entities: readonly EntityClass[],

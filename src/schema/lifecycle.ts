@@ -214,7 +214,7 @@ export function subscribedHooks(
   target: abstract new (...args: never[]) => object,
   subscribers: readonly EntitySubscriber[],
 ): HookDeclaration[] {
-  return subscribers.filter((subscriber) => isTold(subscriber, target)).flatMap(subscriberHooks);
+  return subscribers.filter((subscriber) => isInterested(subscriber, target)).flatMap(subscriberHooks);
 }
 
 function subscriberHooks(subscriber: EntitySubscriber): HookDeclaration[] {
@@ -224,7 +224,7 @@ function subscriberHooks(subscriber: EntitySubscriber): HookDeclaration[] {
   }));
 }
 
-function isTold({ listensTo }: EntitySubscriber, target: object): boolean {
+function isInterested({ listensTo }: EntitySubscriber, target: object): boolean {
   return listensTo === undefined || (classChain(target as never) as readonly object[]).includes(listensTo);
 }
 
@@ -246,7 +246,7 @@ export function checkSubscribers(
   return Object.freeze(sound as EntitySubscriber[]);
 }
 
-function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, mend: string] | undefined {
+function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, remedy: string] | undefined {
   if (typeof given !== 'object' || given === null)
     return [`It is ${describe(given)}.`, 'Give an object with hooks, { afterPut(entity) {} }.'];
   const subscriber = given as EntitySubscriber;
@@ -257,7 +257,7 @@ function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, m
   if (hooks.length === 0) return ['It has no hook.', `Give it one of ${MOMENTS.join(', ')}.`];
   if (listensTo !== undefined && typeof listensTo !== 'function')
     return [`It listens to ${describe(listensTo)}.`, 'Give a class, or leave it out for all entities.'];
-  if (targets.some((target) => isTold(subscriber, target))) return undefined;
+  if (targets.some((target) => isInterested(subscriber, target))) return undefined;
   return [
     `It listens to ${listensTo?.name ?? 'entities'}, which none of the entities is or extends.`,
     'Add the class to the entities, or leave the subscriber out.',

@@ -44,7 +44,7 @@ export function compileVia(
   problems: Problems,
 ): LinkSchema['via'] | undefined {
   const before = problems.count;
-  const add = (rule: string, mend: string): void => problems.add(owner.name, property, rule, mend);
+  const add = (rule: string, remedy: string): void => problems.add(owner.name, property, rule, remedy);
   const pairs: (readonly [string | undefined, unknown])[] =
     typeof via === 'string'
       ? [[undefined, via]]
@@ -134,7 +134,7 @@ export function checkLink(
   problems: Problems,
 ): boolean {
   const before = problems.count;
-  const add = (rule: string, mend: string): void => problems.add(entity.name, property, rule, mend);
+  const add = (rule: string, remedy: string): void => problems.add(entity.name, property, rule, remedy);
   const { key, timeToLive, table } = other;
   if (linkParts(link, other) === undefined) {
     add(
@@ -173,7 +173,7 @@ export function compileRelations(
 ): ReadonlyMap<string, RelationSchema> {
   const relations = new Map<string, RelationSchema>();
   for (const { kind, decorator, property, target, via, max } of source.relations) {
-    const problem = (rule: string, mend: string): void => problems.add(source.name, property, rule, mend);
+    const problem = (rule: string, remedy: string): void => problems.add(source.name, property, rule, remedy);
     if (own.has(property)) {
       problem(
         `It has @${decorator} and is stored as well.`,

@@ -106,7 +106,7 @@ export function checkMarks(
 ): void {
   for (const { source, changeMarks: marks } of entities) {
     if (marks === undefined) continue;
-    const add = (what: string, mend: string): void => problems.add(source.name, undefined, what, mend);
+    const add = (what: string, remedy: string): void => problems.add(source.name, undefined, what, remedy);
     const family = families.find(({ name }) => name === marks);
     if (family === undefined) {
       add(

@@ -8,7 +8,7 @@ export interface Problem {
   readonly entity: string;
   readonly property: string | undefined;
   readonly rule: string;
-  readonly mend: string;
+  readonly remedy: string;
 }
 
 /** Collects every problem of a schema, so that all are reported at once. */
@@ -19,17 +19,17 @@ export class Problems {
     return this.found.length;
   }
 
-  add(entity: string, property: string | undefined, rule: string, mend: string): void {
-    this.found.push({ entity, property, rule, mend });
+  add(entity: string, property: string | undefined, rule: string, remedy: string): void {
+    this.found.push({ entity, property, rule, remedy });
   }
 
   /** Runs `work`, and turns its SchemaError into problems of this entity. */
-  catching<T>(entity: string, mend: string, work: () => T): T | undefined {
+  catching<T>(entity: string, remedy: string, work: () => T): T | undefined {
     try {
       return work();
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error;
-      for (const problem of error.problems) this.add(entity, undefined, problem, mend);
+      for (const problem of error.problems) this.add(entity, undefined, problem, remedy);
       return undefined;
     }
   }
@@ -45,9 +45,9 @@ export class Problems {
   }
 }
 
-function sentence({ entity, property, rule, mend }: Problem): string {
+function sentence({ entity, property, rule, remedy }: Problem): string {
   const where = property === undefined ? entity : `${entity}.${property}`;
-  return `${where}: ${rule}${mend === '' ? '' : ` ${mend}`}`;
+  return `${where}: ${rule}${remedy === '' ? '' : ` ${remedy}`}`;
 }
 
 /**

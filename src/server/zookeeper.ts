@@ -39,7 +39,7 @@ const MAX_REQUEST = 65536;
 const MAX_CONNECTIONS = 1000;
 /** A client that is silent for longer than the longest session is disconnected. */
 const IDLE = 120_000;
-const LEAST_TIMEOUT = 2000;
+const MIN_TIMEOUT = 2000;
 const LONGEST_TIMEOUT = 90_000;
 /** The state of meta's region: open. */
 const OPEN = 3;
@@ -175,7 +175,7 @@ function pathOf(request: Buffer): string | undefined {
 function session(request: Buffer): Buffer | undefined {
   if (request.length < 28) return undefined;
   const asked = request.readInt32BE(12);
-  const timeout = Math.min(LONGEST_TIMEOUT, Math.max(LEAST_TIMEOUT, asked));
+  const timeout = Math.min(LONGEST_TIMEOUT, Math.max(MIN_TIMEOUT, asked));
   const password = request.readInt32BE(24);
   const saysReadOnly = request.length > 28 + Math.max(0, password);
   const id = randomBytes(8);

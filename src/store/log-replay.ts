@@ -103,7 +103,7 @@ export class Replay implements WriteRecordSink {
   }
 
   private addTo(store: FamilyStore, cell: RecordedCell, seq: number): void {
-    if (store.version.active.crowded) store.freeze();
+    if (store.version.active.isFull) store.freeze();
     const { row, qualifier, timestamp, type, ttl, value } = cell;
     store.version.active.add(row, qualifier, timestamp, type, seq, ttl, value);
   }

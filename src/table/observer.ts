@@ -69,9 +69,9 @@ export class WriteObservers {
     const all = this.of(name);
     if (all === undefined) return undefined;
     let count = 0;
-    for (const observer of all) if (isTold(observer, change)) count++;
+    for (const observer of all) if (isInterested(observer, change)) count++;
     if (count === all.length) return all;
-    return count === 0 ? undefined : all.filter((observer) => isTold(observer, change));
+    return count === 0 ? undefined : all.filter((observer) => isInterested(observer, change));
   }
 
   /** Adds an observer, and returns a function that removes it. @throws InvalidArgumentError for an invalid observer. */
@@ -106,7 +106,7 @@ export class WriteObservers {
 }
 
 /** Whether an observer does not ignore a change. */
-export function isTold({ ignores }: WriteObserver, change: RowMutation | RowMutations): boolean {
+export function isInterested({ ignores }: WriteObserver, change: RowMutation | RowMutations): boolean {
   return ignores === undefined || !ignores(change);
 }
 
@@ -348,7 +348,7 @@ export class ObservedTable implements Table {
         read: (get, table = this.name) => this.tableOf(table).get(get, options),
       };
       for (const observer of observers)
-        if (isTold(observer, change)) await this.add(await observer[moment]?.(write), options);
+        if (isInterested(observer, change)) await this.add(await observer[moment]?.(write), options);
     }
   }
 

@@ -152,7 +152,7 @@ export async function restoreTables(
         `The backup ${backup.name} has no table "${table}". It has: ${backup.tables.join(', ')}.`,
       );
     }
-    if (!(await isUnderWay(engine, chain, table))) await requireEmpty(engine, table);
+    if (!(await isInProgress(engine, chain, table))) await requireEmpty(engine, table);
   }
   let rows = 0;
   let cells = 0;
@@ -200,7 +200,7 @@ function restoreJob(backup: BackupEntry, part: string, table: string): string {
 }
 
 /** Whether a restore of these backups to this table was started and not finished. */
-async function isUnderWay(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
+async function isInProgress(engine: Engine, chain: readonly BackupEntry[], table: string): Promise<boolean> {
   const jobs = jobTableDescriptor().name;
   if (!(await engine.admin.tableExists(jobs))) return false;
   const backup = chain.at(-1)!;

@@ -4,7 +4,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib';
 import { crc32, EMPTY_BYTES, VarintReader, writeVarint } from '../bytes/index.js';
 import { CorruptionError } from '../errors.js';
 import { type CellFileFormat, CellFiles, type PartRow } from '../job/files/cell-files.js';
-import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from '../job/files/place.js';
+import { FileScanner, positionOfRow, rangesOfFiles, rowOfPosition } from '../job/files/file-position.js';
 import type { JobReadable, RowRange, SplitContext } from '../job/types.js';
 import { Cell, CellType, CellWithTtl, Result, type ResultScanner, type Scan } from '../table/index.js';
 import type { ExportedFile } from './manifest.js';
@@ -160,7 +160,7 @@ export async function rowsOfFrame(payload: Uint8Array, file: string, offset: num
 }
 
 /** How many cells of the row before are compared for an equal qualifier. */
-const MOST_KNOWN = 256;
+const MAX_KNOWN = 256;
 
 /**
  * Decodes the rows of one payload. Most cells have the family of the cell before, and the qualifier of the same cell in
@@ -227,7 +227,7 @@ class RowDecoder {
     const known = this.qualifiers[at];
     if (known !== undefined && this.isHere(known, start, length)) return known;
     const qualifier = this.bytes.subarray(start, start + length);
-    if (at < MOST_KNOWN) this.qualifiers[at] = qualifier;
+    if (at < MAX_KNOWN) this.qualifiers[at] = qualifier;
     return qualifier;
   }
 
@@ -265,7 +265,7 @@ export function framesSource(folder: string, files: readonly ExportedFile[], ide
     table: new FrameTable(folder, files),
     ranges: rangesOfFiles(files.length),
     rows({ row, cells }) {
-      const { file, offset } = placeOfRow(row);
+      const { file, offset } = positionOfRow(row);
       return rowsOfFrame(cells[0]!.value, files[file]!.name, offset);
     },
   };
@@ -281,7 +281,7 @@ class FrameTable implements JobReadable {
   ) {}
 
   scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOfRow(scan.startRow);
+    const { file, offset } = positionOfRow(scan.startRow);
     const found = this.files[file]!;
     return new FrameScanner(join(this.folder, found.name), file, found, offset, scan.includeStartRow);
   }
@@ -314,7 +314,7 @@ class FrameScanner extends FileScanner {
     const payload = await this.read(at + FRAME_HEAD_BYTES, length);
     if (crc32(payload, 0, length) >>> 0 !== head.readUInt32BE(4)) throw this.damaged(at);
     this.offset = at + FRAME_HEAD_BYTES + length;
-    const row = rowOfPlace({ file: this.file, offset: at });
+    const row = rowOfPosition({ file: this.file, offset: at });
     return new Result(row, [{ row, family: 'f', qualifier: row, timestamp: 0, type: 4, value: payload }]);
   }
 

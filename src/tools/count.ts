@@ -19,7 +19,7 @@ export function countRows(engine: Engine, table: string, options: ToolOptions = 
 }
 
 /** How many distinct columns are counted separately; cells of further ones count as `(other)`. */
-const MOST_COLUMNS = 1000;
+const MAX_COLUMNS = 1000;
 
 /**
  * Counts what HBase's CellCounter counts: `rows`, `cells`, `bytes`; `family:f rows`, `family:f cells`; `column:f:q
@@ -53,7 +53,7 @@ function cellCounts(context: SplitContext): SplitWork {
           once(`family:${family} rows`);
           let column = `column:${family}:${toStringBinary(qualifier)}`;
           if (!columns.has(column)) {
-            if (columns.size < MOST_COLUMNS) columns.add(column);
+            if (columns.size < MAX_COLUMNS) columns.add(column);
             else column = `column:${family}:(other)`;
           }
           context.count(`${column} cells`);

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { openPart } from '../job/files/place.js';
+import { openPart } from '../job/files/file-position.js';
 import { partName, sequenceFiles } from '../job/pipeline/file-sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../job/types.js';

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { compareBytes, fromHex, keyAfter, toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { CorruptionError, InvalidArgumentError } from '../errors.js';
-import { fileSize } from '../job/files/place.js';
+import { fileSize } from '../job/files/file-position.js';
 import { ndjsonFiles, partName } from '../job/pipeline/file-sink.js';
 import type { SinkWriter } from '../job/pipeline/sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';

@@ -1,7 +1,7 @@
 import { ensureTable } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { filesIdentity, positionOfRow } from '../job/files/file-position.js';
 import { LineFiles } from '../job/files/line-files.js';
-import { filesIdentity, placeOfRow } from '../job/files/place.js';
 import { runJob } from '../job/runner.js';
 import { onePhase } from '../job/split-run.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
@@ -306,7 +306,7 @@ export class TsvLines {
       return this.layout.parse(bytes);
     } catch (error) {
       if (!(error instanceof BadLine)) throw error;
-      const { file, offset } = placeOfRow(place);
+      const { file, offset } = positionOfRow(place);
       const path = this.files[file]!;
       if (this.options.skipBadLines === false) {
         throw new InvalidArgumentError(

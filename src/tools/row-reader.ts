@@ -1,5 +1,5 @@
 import { compareBytes, compareSlices } from '../bytes/index.js';
-import type { FillingTable } from '../job/batches.js';
+import type { RawRowTable } from '../job/batches.js';
 import { type CellSelection, scanOf } from '../job/table-pass.js';
 import type { RowRange } from '../job/types.js';
 import {
@@ -69,7 +69,7 @@ export class RawRowReader implements OtherRows {
   private readonly row = new RawRow();
   private isAhead = false;
 
-  constructor(table: FillingTable, { start, stop }: RowRange, selection: CellSelection) {
+  constructor(table: RawRowTable, { start, stop }: RowRange, selection: CellSelection) {
     this.scanner = table.scanSync(scanOf(selection, false).withStartRow(start).withStopRow(stop));
   }
 

@@ -20,7 +20,7 @@ export interface RepairOptions {
  * Deleting a version may uncover an older one that must be deleted too. A row that others keep writing to is given up
  * after this many rounds.
  */
-const MOST_ROUNDS = 100;
+const MAX_ROUNDS = 100;
 
 /**
  * Writes missing cells and deletes extra ones of each row, and compares again; returns how many rows are now equal.
@@ -35,7 +35,7 @@ export async function repairRows(
 ): Promise<number> {
   let repaired = 0;
   let open = differences;
-  for (let round = 0; round < MOST_ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const changes = open.map((difference) => new Result(difference.row, changesOf(difference, options)));
     const changed = open.filter((_, at) => !changes[at]!.isEmpty);
     if (changed.length === 0) break;

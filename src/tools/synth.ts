@@ -12,15 +12,15 @@ import { draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-v
 
 /** The numbers from 0 up to a count, as rows of a table that a job can read. */
 
-const LEAST_ROWS_OF_A_SPLIT = 20_000;
-const MOST_SPLITS = 1000;
+const MIN_ROWS_OF_A_SPLIT = 20_000;
+const MAX_SPLITS = 1000;
 
 export class NumberTable implements JobReadable {
   readonly name = 'numbers';
   readonly ranges: readonly RowRange[];
 
   constructor(private readonly count: number) {
-    const size = Math.max(LEAST_ROWS_OF_A_SPLIT, Math.ceil(count / MOST_SPLITS));
+    const size = Math.max(MIN_ROWS_OF_A_SPLIT, Math.ceil(count / MAX_SPLITS));
     this.ranges = Array.from({ length: Math.ceil(count / size) }, (_, at) => ({
       start: rowOfNumber(at * size),
       stop: rowOfNumber(Math.min(count, (at + 1) * size)),
@@ -115,7 +115,7 @@ export interface SynthOptions {
 }
 
 /** The largest number of entries in a Map of columns. */
-const MOST_ENTRIES = 5;
+const MAX_ENTRIES = 5;
 
 /**
  * Puts generated entities through a repository, with indexes, copies and hooks. The n-th value of a type is the same in
@@ -233,10 +233,10 @@ function columnMaker(
     value(row) {
       const first = value(row);
       if (first === undefined) return undefined;
-      const count = Math.floor(randomOf(seed, row, random)() * (MOST_ENTRIES + 1));
+      const count = Math.floor(randomOf(seed, row, random)() * (MAX_ENTRIES + 1));
       // The entries are generated like those of rows after the last one.
       return new Map(
-        Array.from({ length: count }, (_, at) => [key(row * MOST_ENTRIES + at), value(row, at + 1)]),
+        Array.from({ length: count }, (_, at) => [key(row * MAX_ENTRIES + at), value(row, at + 1)]),
       );
     },
   };

@@ -1,7 +1,7 @@
 /** Compares two tables cell by cell (HBase VerifyReplication). */
 
 import { fromHex, keyAfter, toHex } from '../bytes/index.js';
-import { fillsRows } from '../job/batches.js';
+import { readsRawRows } from '../job/batches.js';
 import { type CellSelection, checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, RawRowWork, SplitContext, SplitWork } from '../job/types.js';
 import type { Result } from '../table/index.js';
@@ -75,7 +75,7 @@ export async function compareTables(
   const other = second.engine.table(second.table);
   // Raw rows have neither delete markers nor TTLs of cells, both of which repairs need.
   const isRaw = work === undefined && options.raw !== true && first.engine.capabilities.sync;
-  const raw = isRaw && fillsRows(other) ? other : undefined;
+  const raw = isRaw && readsRawRows(other) ? other : undefined;
   return runPass(first.engine, options, {
     tool,
     table: first.table,

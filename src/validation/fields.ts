@@ -8,7 +8,7 @@ import { isLost, text } from '../codec/index.js';
 import { compileSchema } from '../mapper/index.js';
 import type { ColumnSchema, EntityClass, EntitySchema } from '../schema/types.js';
 import { describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
-import { type Issue, MOST_ISSUES } from './standard.js';
+import { type Issue, MAX_ISSUES } from './standard.js';
 import { type AnyCodec, readValue } from './values.js';
 
 /** A property, or one of an embedded object. */
@@ -176,7 +176,7 @@ export class FieldReader {
     if (plain) this.refuseUnknown(fields, given, path);
     const read: Record<string, unknown> = {};
     for (const field of fields) {
-      if (this.issues.length >= MOST_ISSUES) break;
+      if (this.issues.length >= MAX_ISSUES) break;
       const value = !plain || Object.hasOwn(given, field.name) ? given[field.name] : undefined;
       const at = [...path, field.name];
       if (value === undefined) {
@@ -196,7 +196,7 @@ export class FieldReader {
     path: readonly PropertyKey[],
   ): void {
     for (const name of Object.keys(given)) {
-      if (this.issues.length >= MOST_ISSUES) return;
+      if (this.issues.length >= MAX_ISSUES) return;
       if (given[name] === undefined || fields.some((field) => field.name === name)) continue;
       this.refuse([...path, name.slice(0, 100)], 'unknown property. Remove it.');
     }
@@ -225,7 +225,7 @@ export class FieldReader {
     if (entries === undefined) return this.refuse(path, `expected a Map, not ${describe(given)}.`);
     const read = new Map<unknown, unknown>();
     for (const [name, value] of entries) {
-      if (this.issues.length >= MOST_ISSUES) return undefined;
+      if (this.issues.length >= MAX_ISSUES) return undefined;
       if (value === undefined) continue;
       const at = [...path, typeof name === 'string' || typeof name === 'number' ? name : String(name)];
       const readName = this.value(key, name, at);
@@ -248,7 +248,7 @@ export class FieldReader {
     if (!isList(given)) return this.refuse(path, `expected a list of versions, not ${describe(given)}.`);
     return given.map((version, index) => {
       const at = [...path, index];
-      if (this.issues.length >= MOST_ISSUES) return undefined;
+      if (this.issues.length >= MAX_ISSUES) return undefined;
       if (!isRecord(version))
         return this.refuse(at, `expected { value, timestamp }, not ${describe(version)}.`);
       const value = this.value(codec, version['value'], [...at, 'value']);

@@ -9,7 +9,7 @@ import type { EntityOf, KeyedClass, KeyOf, KeyPrefix, PropertiesOf } from '../sc
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions, describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
 import { partCodec, schemaOf } from './fields.js';
-import { type Issue, MOST_ISSUES, refusal } from './standard.js';
+import { type Issue, MAX_ISSUES, refusal } from './standard.js';
 import { type AnyCodec, isText, readValue, valueSchema } from './values.js';
 
 /** An operator of an HTTP query: `total[gte]=5`. Without one, the value must be equal (`eq`). */
@@ -217,7 +217,7 @@ function operatorsOf(schema: EntitySchema, name: string, codec: AnyCodec): reado
 type Asked = Map<string, unknown[]>;
 
 /** The deepest nesting of a name. */
-const MOST_STEPS = 8;
+const MAX_STEPS = 8;
 
 class QueryParser {
   readonly issues: Issue[] = [];
@@ -231,7 +231,7 @@ class QueryParser {
   ) {}
 
   refuse(path: readonly PropertyKey[], message: string): undefined {
-    if (this.issues.length < MOST_ISSUES) this.issues.push({ path, message });
+    if (this.issues.length < MAX_ISSUES) this.issues.push({ path, message });
   }
 
   /** Undefined if the query is refused. */
@@ -265,9 +265,9 @@ class QueryParser {
   }
 
   private walk(steps: readonly string[], value: unknown): void {
-    if (this.issues.length >= MOST_ISSUES || value === undefined) return;
-    if (steps.length > MOST_STEPS) {
-      this.refuse(shown(steps), `names are nested more than ${MOST_STEPS} levels deep.`);
+    if (this.issues.length >= MAX_ISSUES || value === undefined) return;
+    if (steps.length > MAX_STEPS) {
+      this.refuse(shown(steps), `names are nested more than ${MAX_STEPS} levels deep.`);
     } else if (isList(value)) {
       if (value.length > this.rules.maxValues) {
         this.refuse(shown(steps), `more than ${this.rules.maxValues} values.`);
@@ -278,7 +278,7 @@ class QueryParser {
   }
 
   private take(steps: readonly string[], value: unknown): undefined {
-    if (this.issues.length >= MOST_ISSUES) return;
+    if (this.issues.length >= MAX_ISSUES) return;
     const { allow, maxLength, maxConditions, maxValues } = this.rules;
     const path = shown(steps);
     if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
@@ -470,5 +470,5 @@ function stepsOf(name: string): string[] {
 }
 
 function shown(steps: readonly string[]): string[] {
-  return steps.slice(0, MOST_STEPS).map((step) => step.slice(0, 100));
+  return steps.slice(0, MAX_STEPS).map((step) => step.slice(0, 100));
 }

@@ -57,4 +57,4 @@ export function refusal(what: string, entity: string, issues: readonly Issue[]):
 }
 
 /** After this many issues, checking stops. */
-export const MOST_ISSUES = 50;
+export const MAX_ISSUES = 50;

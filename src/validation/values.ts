@@ -37,7 +37,7 @@ function takes(codec: AnyCodec, value: unknown): boolean {
 }
 
 /** The longest string that is parsed as a number. */
-const MOST_DIGITS = 1000;
+const MAX_DIGITS = 1000;
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 const WHOLE = /^-?\d+$/;
 const TIME = /^([+-]\d{6}|\d{4})-(\d\d)-(\d\d)(?:T\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?:Z|[+-]\d\d:\d\d))?$/;
@@ -53,7 +53,7 @@ const READINGS: readonly ((given: unknown) => unknown)[] = [
 ];
 
 function isShort(given: unknown): given is string {
-  return typeof given === 'string' && given.length <= MOST_DIGITS;
+  return typeof given === 'string' && given.length <= MAX_DIGITS;
 }
 
 function finite(value: number): number | undefined {

@@ -2,7 +2,7 @@ import { deflateSync, gunzipSync, gzipSync, inflateSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { resolveSettings } from '../../src/hbase/options.js';
 import { packCells, unpackCells } from '../../src/hbase/rpc/connection-settings.js';
-import { connectionHeader } from '../../src/hbase/rpc/hello.js';
+import { connectionHeader } from '../../src/hbase/rpc/handshake.js';
 import { optionsOf } from '../../src/hbase/site.js';
 import { ConnectionHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { ProtoWriter } from '../../src/hbase/wire/proto-writer.js';

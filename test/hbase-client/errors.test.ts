@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { doubtsLocation, pauseBefore } from '../../src/hbase/client/retry.js';
+import { pauseBefore, suggestsStaleLocation } from '../../src/hbase/client/retry.js';
 import { resolveSettings } from '../../src/hbase/options.js';
 import { ConnectionError, remoteError } from '../../src/hbase/rpc/errors.js';
 
@@ -36,7 +36,7 @@ describe('exceptions of a server', () => {
   ])('%s is %s, retryable %s, location in doubt %s', (name, code, retryable, doubtful) => {
     const error = remote(name);
     expect(error).toMatchObject({ code, retryable });
-    expect(doubtsLocation(error)).toBe(doubtful);
+    expect(suggestsStaleLocation(error)).toBe(doubtful);
     expect(error.message).toContain('m');
     expect(error.message).not.toContain('D.java');
   });

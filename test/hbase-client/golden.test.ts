@@ -4,7 +4,7 @@ import { regionNameOf } from '../../src/hbase/region/region.js';
 import { Call } from '../../src/hbase/rpc/call.js';
 import { AuthCode } from '../../src/hbase/rpc/connection-settings.js';
 import { writeFrame } from '../../src/hbase/rpc/frames.js';
-import { connectionHeader, preamble } from '../../src/hbase/rpc/hello.js';
+import { connectionHeader, preamble } from '../../src/hbase/rpc/handshake.js';
 import { CellReader, writeCell } from '../../src/hbase/wire/cell-codec.js';
 import { writeMutation, writeMutationCells } from '../../src/hbase/wire/encode-mutation.js';
 import { writeGet, writeScan } from '../../src/hbase/wire/encode-query.js';

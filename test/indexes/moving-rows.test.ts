@@ -5,7 +5,7 @@
 
 import { afterAll, expect, test } from 'vitest';
 import { Database } from '../../src/database.js';
-import { GivenRows } from '../../src/features/indexes/query/lookup-cursor.js';
+import { ReturnedRows } from '../../src/features/indexes/query/lookup-cursor.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import type { Engine, ResultScanner, Table as Rows, Scan } from '../../src/table/index.js';
@@ -248,7 +248,7 @@ test.each(Object.keys(FORMS))('%s gives each row once, whatever a writer moves m
 });
 
 test('what was given is remembered up to a bound, the newest longest', () => {
-  const given = new GivenRows(100);
+  const given = new ReturnedRows(100);
   const row = (i: number) => Buffer.from(`row ${i}`);
   for (let i = 0; i < 1000; i++) {
     expect(given.add(row(i)), `${i}`).toBe(true);

@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import { AuthCode } from '../../src/hbase/rpc/connection-settings.js';
 import { FrameAssembler } from '../../src/hbase/rpc/frames.js';
-import { connectionHeader, preamble } from '../../src/hbase/rpc/hello.js';
+import { connectionHeader, preamble } from '../../src/hbase/rpc/handshake.js';
 import { RequestHeader, ResponseHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';

@@ -5,7 +5,7 @@ import { connect as connectPlain } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { tokenAuthenticator } from '../../src/hbase/index.js';
-import { preamble } from '../../src/hbase/rpc/hello.js';
+import { preamble } from '../../src/hbase/rpc/handshake.js';
 import { secretAuthenticator, secretToken } from '../../src/hbase/security/delegation-token.js';
 import type { ServedUsers } from '../../src/server/security/users.js';
 import { Get, Increment, Put, Scan, tableDescriptor } from '../../src/table/index.js';

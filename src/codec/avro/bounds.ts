@@ -44,19 +44,19 @@ class Cursor {
   }
 }
 
-type Look = (cursor: Cursor) => void;
+type Check = (cursor: Cursor) => void;
 
 /** Validates `values` values of the type (default one); throws an Error that says what is wrong. */
 export type BoundsCheck = (bytes: Uint8Array, values?: number) => void;
 
 /** Creates the check of a type's values; undefined for types whose bytes contain no counts. */
 export function boundsCheck(type: avsc.Type): BoundsCheck | undefined {
-  const looks = new Map<avsc.Type, Look>();
-  const look = lookOf(type, looks);
+  const checks = new Map<avsc.Type, Check>();
+  const check = checkOf(type, checks);
   if (!hasCounts(type, new Set())) return undefined;
   return (bytes, values = 1) => {
     const cursor = new Cursor(bytes);
-    for (let value = 0; value < values; value++) look(cursor);
+    for (let value = 0; value < values; value++) check(cursor);
     if (cursor.left > 0) throw new Error(`${cursor.left} bytes follow it`);
   };
 }
@@ -88,28 +88,28 @@ function hasCounts(type: avsc.Type, seen: Set<avsc.Type>): boolean {
   return found;
 }
 
-function lookOf(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
-  const known = looks.get(type);
+function checkOf(type: avsc.Type, checks: Map<avsc.Type, Check>): Check {
+  const known = checks.get(type);
   if (known !== undefined) return known;
-  let made: Look | undefined;
+  let made: Check | undefined;
   // Recursive types refer to their own check before it is complete.
-  looks.set(type, (cursor) => made!(cursor));
-  made = makeLook(under(type), looks);
-  return looks.get(type)!;
+  checks.set(type, (cursor) => made!(cursor));
+  made = makeCheck(under(type), checks);
+  return checks.get(type)!;
 }
 
-function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
+function makeCheck(type: avsc.Type, checks: Map<avsc.Type, Check>): Check {
   const types = avroLibrary().builtins;
-  if (type instanceof types.ArrayType) return blocks(lookOf(type.itemsType, looks));
+  if (type instanceof types.ArrayType) return blocks(checkOf(type.itemsType, checks));
   if (type instanceof types.MapType) {
-    const value = lookOf(type.valuesType, looks);
+    const value = checkOf(type.valuesType, checks);
     return blocks((cursor) => {
       lookAtKey(cursor);
       value(cursor);
     });
   }
   if (type instanceof types.RecordType) {
-    const fields = type.fields.map((field) => lookOf(field.type, looks));
+    const fields = type.fields.map((field) => checkOf(field.type, checks));
     return nested((cursor) => {
       for (const field of fields) field(cursor);
     });
@@ -119,7 +119,7 @@ function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
     return (cursor) => cursor.skip(size);
   }
   if (isUnion(type)) {
-    const branches = type.types.map((branch) => lookOf(branch, looks));
+    const branches = type.types.map((branch) => checkOf(branch, checks));
     return nested((cursor) => {
       const index = cursor.long();
       const branch = branches[index];
@@ -147,15 +147,15 @@ function makeLook(type: avsc.Type, looks: Map<avsc.Type, Look>): Look {
   }
 }
 
-function nested(look: Look): Look {
+function nested(check: Check): Check {
   return (cursor) => {
     if (++cursor.depth > MAX_DEPTH) throw new Error(`it is more than ${MAX_DEPTH} levels deep`);
-    look(cursor);
+    check(cursor);
     cursor.depth--;
   };
 }
 
-function blocks(item: Look): Look {
+function blocks(item: Check): Check {
   return nested((cursor) => {
     for (let count = cursor.long(); count !== 0; count = cursor.long()) {
       if (count < 0) {
@@ -164,12 +164,12 @@ function blocks(item: Look): Look {
         if (size > cursor.left)
           throw new Error(`it announces ${size} bytes of items, but ${cursor.left} are left`);
       }
-      lookAtItems(cursor, count, item);
+      checkItems(cursor, count, item);
     }
   });
 }
 
-function lookAtItems(cursor: Cursor, count: number, item: Look): void {
+function checkItems(cursor: Cursor, count: number, item: Check): void {
   for (let i = 0; i < count; i++) {
     const before = cursor.at;
     item(cursor);

@@ -9,7 +9,7 @@ import { type IntrospectedTable, importsOf, tableText } from './introspect.js';
 import { quoted } from './source.js';
 
 /** A family with more columns than this is declared as a Map. */
-const MOST_COLUMNS = 64;
+const MAX_COLUMNS = 64;
 
 /** The values seen in a column. */
 interface Seen {
@@ -42,7 +42,7 @@ export function introspectForeign(
   const lines: string[] = [];
   for (const { name } of descriptor.families) {
     const columns = columnsOf(rows, name);
-    if (columns.length > MOST_COLUMNS) {
+    if (columns.length > MAX_COLUMNS) {
       const keys = guessValue(columns.map(({ qualifier }) => qualifier));
       const values = guessValue(columns.flatMap((column) => column.values));
       for (const used of [...keys.uses, ...values.uses]) uses.add(used);

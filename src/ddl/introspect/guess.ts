@@ -41,7 +41,7 @@ interface Candidate extends Source {
 }
 
 /** If fewer values agree than this, they are declared as bytes. */
-export const LEAST_SHARE = 0.8;
+export const MIN_SHARE = 0.8;
 
 const EARLIEST = Date.UTC(1975, 0);
 const LATEST = Date.UTC(2100, 0);
@@ -128,20 +128,21 @@ export function guessValue(values: readonly Uint8Array[]): ValueGuess {
   let best: ValueGuess | undefined;
   for (const { text: name, uses, likely } of CANDIDATES) {
     const share = shareOf(values, likely);
-    if (share < LEAST_SHARE || share < (best?.share ?? 0)) continue;
-    if (share > (best?.share ?? 0) || isTurned(best!.text, name, values)) best = { text: name, uses, share };
+    if (share < MIN_SHARE || share < (best?.share ?? 0)) continue;
+    if (share > (best?.share ?? 0) || isReversed(best!.text, name, values))
+      best = { text: name, uses, share };
   }
   return best ?? { text: 'bytes', uses: ['bytes'], share: 1, note: whatBytes(values) };
 }
 
 /** The two encodings of a number differ only in the sign bit. Most stored numbers are not negative. */
-function isTurned(raw: string, sortable: string, values: readonly Uint8Array[]): boolean {
+function isReversed(raw: string, sortable: string, values: readonly Uint8Array[]): boolean {
   if (raw !== `raw.${sortable}` || !sortable.startsWith('float')) return false;
   return shareOf(values, (value) => value[0]! >= 0x80) > 0.5;
 }
 
 function whatBytes(values: readonly Uint8Array[]): string | undefined {
-  for (const [begins, what] of AVRO_MARKS) if (shareOf(values, begins) >= LEAST_SHARE) return what;
+  for (const [begins, what] of AVRO_MARKS) if (shareOf(values, begins) >= MIN_SHARE) return what;
   const { length } = values[0]!;
   return length > 0 && values.every((value) => value.length === length)
     ? `always ${length} bytes`
@@ -179,13 +180,13 @@ interface Piece {
 type Rest = readonly Uint8Array[];
 
 const SEPARATORS = ['|', '#', ':', '/', ';', '~', '_', ','] as const;
-const MOST_PARTS = 8;
+const MAX_PARTS = 8;
 /** How many more salts than the highest one seen are tried when looking for the salt's modulus. */
 const SALTS_TRIED = 4;
 const HASHES = ['md5', 'sha1', 'sha256'] as const;
 const HASH_BYTES = [2, 4, 1, 8, 16] as const;
 
-/** The layout that fits most rows; `raw.bytes` if none fits {@link LEAST_SHARE} of them. */
+/** The layout that fits most rows; `raw.bytes` if none fits {@link MIN_SHARE} of them. */
 export function guessKey(rows: readonly Uint8Array[]): KeyGuess {
   const guesses = [...prefixed(rows), pieces(rows, 1)];
   let best: KeyGuess | undefined;
@@ -194,7 +195,7 @@ export function guessKey(rows: readonly Uint8Array[]): KeyGuess {
     if (guess === undefined) continue;
     const share = shareThatFits(rows, guess);
     const worth = share + bonusOf(guess);
-    if (share < LEAST_SHARE || worth <= most) continue;
+    if (share < MIN_SHARE || worth <= most) continue;
     best = { elements: guess.map(({ source }) => source), share };
     most = worth;
   }
@@ -249,7 +250,7 @@ function* prefixed(rows: Rest): Generator<readonly Piece[]> {
 
 /** What follows each other from here on; undefined: nothing is known that most rows end with. */
 function pieces(rest: Rest, number: number): readonly Piece[] | undefined {
-  if (rest.length === 0 || number > MOST_PARTS) return undefined;
+  if (rest.length === 0 || number > MAX_PARTS) return undefined;
   const name = `part${number}`;
   for (const [piece, left] of steps(rest, name)) {
     if (left === undefined) return [piece];
@@ -261,7 +262,7 @@ function pieces(rest: Rest, number: number): readonly Piece[] | undefined {
 
 /** What may stand next, the likelier first; with the rest of those rows that have it. Undefined: it is the last. */
 function* steps(rest: Rest, name: string): Generator<readonly [Piece, Rest | undefined]> {
-  const most = (rows: Rest): boolean => rows.length >= LEAST_SHARE * rest.length;
+  const most = (rows: Rest): boolean => rows.length >= MIN_SHARE * rest.length;
   for (const [length, pieceOf] of FIXED) {
     const long = rest.filter((row) => row.length >= length);
     if (!most(long)) continue;
@@ -300,7 +301,7 @@ function* joined(
   });
   if (!most(having)) return;
   const counts = having.map((row) => row.filter((each) => each === byte).length);
-  if (separator !== '\0' && shareOf(counts, (count) => count === counts[0]) < LEAST_SHARE) return;
+  if (separator !== '\0' && shareOf(counts, (count) => count === counts[0]) < MIN_SHARE) return;
   const left = having.map((row) => row.subarray(row.indexOf(byte) + 1));
   if (separator !== '\0') {
     yield [codecPiece(name, `raw.joined(${JSON.stringify(separator)})`, raw.joined(separator)), left];
@@ -318,10 +319,7 @@ function* joined(
 
 /** Elements of a fixed number of bytes, if the values look plausible. */
 const FIXED: readonly (readonly [number, (name: string, values: Rest) => Piece | undefined])[] = [
-  [
-    16,
-    (name, values) => (shareOf(values, isUuid) < LEAST_SHARE ? undefined : codecPiece(name, 'uuid', uuid)),
-  ],
+  [16, (name, values) => (shareOf(values, isUuid) < MIN_SHARE ? undefined : codecPiece(name, 'uuid', uuid))],
   [8, long],
   [4, (name, values) => numberPiece(name, values)],
 ];

@@ -97,14 +97,14 @@ function setStep(
   to: unknown,
 ): SchemaStep {
   const lives = (of: TableDescriptor): number => familyOf(of, family)?.ttl ?? FOREVER;
-  const judged = judge(family, option, from, to, {
+  const classified = classify(family, option, from, to, {
     expires: expires(lives(declared)) || expires(lives(live)),
   });
   const place = family === undefined ? '' : `/${family}`;
   return {
     id: `${option}:${live.name}${place}`,
     kind: 'set',
-    ...judged,
+    ...classified,
     table: live.name,
     ...(family === undefined ? {} : { family }),
     option,
@@ -327,7 +327,7 @@ function compactSteps(
 /** The cost and the reason of a change of each option: the only place where steps get their class. */
 
 /** The class of a change, and a sentence of reason. */
-export interface Judgement {
+export interface Classification {
   readonly class: StepClass;
   readonly why: string;
 }
@@ -338,7 +338,7 @@ export interface ChangeContext {
   readonly expires: boolean;
 }
 
-type Rule = (from: unknown, to: unknown, context: ChangeContext) => Judgement;
+type Rule = (from: unknown, to: unknown, context: ChangeContext) => Classification;
 
 const online =
   (why: string): Rule =>
@@ -428,13 +428,13 @@ const TABLE_RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** The class and reason of a change of `option`, of a family or (undefined) of the table, from one value to another. */
-export function judge(
+export function classify(
   family: string | undefined,
   option: string,
   from: unknown,
   to: unknown,
   context: ChangeContext,
-): Judgement {
+): Classification {
   if (option.startsWith('configuration.')) {
     return { class: 'online', why: 'A setting of the server for this table; its regions are reopened.' };
   }

@@ -11,7 +11,7 @@ import { FOREVER } from '../../table/index.js';
 
 const DEFAULT_FAN_OUT = 100;
 /** The fan-out limit: a step is one turn of the event loop. */
-const MOST_FAN_OUT = 10_000;
+const MAX_FAN_OUT = 10_000;
 const OPTIONS: readonly string[] = ['via', 'fields', 'fanOut'];
 
 type UnindexedCopy = UnindexedLink<CopySchema>;
@@ -38,8 +38,8 @@ function compileCopy(
   problems: Problems,
 ): UnindexedCopy | undefined {
   const before = problems.count;
-  const add = (rule: string, mend: string, property?: string): void =>
-    problems.add(name, property, rule, mend);
+  const add = (rule: string, remedy: string, property?: string): void =>
+    problems.add(name, property, rule, remedy);
   const given = declaration.options as unknown;
   if (typeof declaration.source !== 'function' || typeof given !== 'object' || given === null) {
     add(
@@ -54,8 +54,8 @@ function compileCopy(
   }
   const { via, fields, fanOut = DEFAULT_FAN_OUT } = given as Readonly<Record<string, unknown>>;
   const link = compileVia(owner, { decorator: 'Denormalized', property: undefined, via }, problems);
-  if (!Number.isSafeInteger(fanOut) || (fanOut as number) < 0 || (fanOut as number) > MOST_FAN_OUT) {
-    add(`The fanOut of its copies is ${describe(fanOut)}.`, `Give a whole number from 0 to ${MOST_FAN_OUT}.`);
+  if (!Number.isSafeInteger(fanOut) || (fanOut as number) < 0 || (fanOut as number) > MAX_FAN_OUT) {
+    add(`The fanOut of its copies is ${describe(fanOut)}.`, `Give a whole number from 0 to ${MAX_FAN_OUT}.`);
   }
   const pairs = typeof fields === 'object' && fields !== null ? Object.entries(fields) : [];
   if (pairs.length === 0) add('@Denormalized names no fields.', "Say what is copied: { own: 'property' }.");
@@ -107,7 +107,8 @@ function checkCopies(entities: readonly EntitySchema[], problems: Problems): voi
 
 function checkCopy(entity: EntitySchema, copy: CopySchema, other: EntitySchema, problems: Problems): void {
   checkLink(entity, copy, { decorator: 'Denormalized', property: undefined }, other, problems);
-  const add = (own: string, rule: string, mend: string): void => problems.add(entity.name, own, rule, mend);
+  const add = (own: string, rule: string, remedy: string): void =>
+    problems.add(entity.name, own, rule, remedy);
   const ends = new Set(
     entity.table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map(({ name }) => name),
   );

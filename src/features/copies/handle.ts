@@ -4,7 +4,7 @@ import type { JobRunOptions } from '../../job/index.js';
 import {
   type CommittingTable,
   deleteNote,
-  MOST_EFFECTS,
+  MAX_EFFECTS,
   OUTBOX_TABLE,
   type OutboxNote,
   type RowMaintainer,
@@ -167,8 +167,8 @@ export class CopiesFeature implements Feature, Outbox {
     }
     const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
     const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
-    const mend = (row: Uint8Array) => this.mend(schema, row);
-    const rows = isRemote ? { remote: { reading, mend } } : { driver };
+    const repair = (row: Uint8Array) => this.repair(schema, row);
+    const rows = isRemote ? { remote: { reading, repair } } : { driver };
     return new CopyHandle(
       outbox,
       { engine, schema, plans, ...rows },
@@ -180,18 +180,18 @@ export class CopiesFeature implements Feature, Outbox {
    * HBase: sets the copies of a row to the values of its sources. @returns how many declarations had something to
    * change.
    */
-  private async mend(schema: EntitySchema, row: Uint8Array): Promise<number> {
+  private async repair(schema: EntitySchema, row: Uint8Array): Promise<number> {
     const holder = new CopyHolder(schema, this.plansOf(schema), this.context);
-    const mended = await holder.repair(row);
+    const repaired = await holder.repair(row);
     await holder.settle(row);
-    return mended;
+    return repaired;
   }
 
   async explain(schema: EntitySchema, row: Uint8Array): Promise<ExplainedCopying> {
     const { isRemote, reading } = this.context;
     const copiedTo: ExplainedCopies[] = [];
     for (const plan of this.bySource.get(schema.target) ?? []) {
-      const { rows } = await reading((step) => plan.link.find(step, row, MOST_EFFECTS));
+      const { rows } = await reading((step) => plan.link.find(step, row, MAX_EFFECTS));
       copiedTo.push({
         entity: plan.entity.name,
         fields: Object.fromEntries(plan.copy.fields.map(({ column, source }) => [column.property, source])),

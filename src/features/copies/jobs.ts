@@ -47,7 +47,7 @@ export async function checkCopies(
       schema,
       name: repair ? 'copies-repair' : 'copies-check',
       signature: plans.map(({ name, columns }) => `${name}: ${columns.map((c) => c.property)}`).join('; '),
-      mends: repair,
+      repairs: repair,
       ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {

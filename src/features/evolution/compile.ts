@@ -86,8 +86,8 @@ class UpgradeCompiler {
     return upgrades;
   }
 
-  private problem(rule: string, mend: string, property?: string): void {
-    this.problems.add(this.source.name, property, rule, mend);
+  private problem(rule: string, remedy: string, property?: string): void {
+    this.problems.add(this.source.name, property, rule, remedy);
   }
 
   private compileOne({ from, options, upgrade }: UpgradeDeclaration): UpgradeSchema | undefined {
@@ -152,8 +152,8 @@ class UpgradeCompiler {
     const parts = new Set(this.source.elements.flatMap((element) => element.parts));
     upgrades.forEach(({ from, sets }, i) => {
       for (const property of sets) {
-        const add = (rule: string, mend: string) =>
-          this.problem(`@Upgrade(${from}) sets it, ${rule}`, mend, property);
+        const add = (rule: string, remedy: string) =>
+          this.problem(`@Upgrade(${from}) sets it, ${rule}`, remedy, property);
         const column = this.byProperty.get(property);
         if (column === undefined) {
           const isTaken = upgrades
@@ -186,8 +186,8 @@ class UpgradeCompiler {
       for (const column of old) {
         this.checkKept(column, from);
         const place = `${column.family}:${toStringBinary(column.qualifier)}`;
-        const add = (rule: string, mend: string) =>
-          this.problem(`@Upgrade(${from}) reads it at ${place}, ${rule}`, mend, column.property);
+        const add = (rule: string, remedy: string) =>
+          this.problem(`@Upgrade(${from}) reads it at ${place}, ${rule}`, remedy, column.property);
         if (this.marker !== undefined && isSame(this.marker, column))
           add('where markers stand.', 'Pin the marker to another family: @Entity({ marker }).');
         const now = this.columns.columns.find((one) => standsAt(one, column));

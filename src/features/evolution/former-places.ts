@@ -23,7 +23,7 @@ export function parseColumnName(column: ColumnName): ParsedColumn | string {
 
 /** Compiles and checks `was`: the former places of columns. */
 
-type Report = (rule: string, mend: string) => void;
+type Report = (rule: string, remedy: string) => void;
 type Place = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
 type Counted = Pick<ColumnSchema, 'kind' | 'codec'> & Partial<Pick<ColumnSchema, 'window'>>;

@@ -114,9 +114,9 @@ class IndexCompiler {
     });
   }
 
-  private problem(rule: string, mend: string): void {
+  private problem(rule: string, remedy: string): void {
     const { name } = this.declaration;
-    this.problems.add(this.source.name, undefined, `The index ${describe(name)}: ${rule}`, mend);
+    this.problems.add(this.source.name, undefined, `The index ${describe(name)}: ${rule}`, remedy);
   }
 
   private layout(elements: readonly KeyElement[]): KeyLayout | undefined {

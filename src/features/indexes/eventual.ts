@@ -6,7 +6,7 @@
 
 import { equalBytes, startsWithBytes } from '../../bytes/index.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../query/projection.js';
-import { EntryLife } from '../../repository/expiry.js';
+import { EntryExpiry } from '../../repository/expiry.js';
 import { type AtomicStep, Get, Scan } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
 import { dataRowOf, notePrefix, noteRow } from './entry.js';
@@ -16,7 +16,7 @@ import { deleteOf, putOf } from './plan.js';
 export class EventualIndexQueue {
   /** The prefix of each index's notes, by index position. Undefined where entries are written with the rows. */
   private readonly prefixes: readonly (Uint8Array | undefined)[];
-  private readonly life: EntryLife;
+  private readonly life: EntryExpiry;
   private readonly read: ReadSet;
 
   constructor(
@@ -25,7 +25,7 @@ export class EventualIndexQueue {
   ) {
     const { schema, all, columns } = indexes;
     this.prefixes = all.map(({ index }) => (index.eventual ? notePrefix(index.id) : undefined));
-    this.life = new EntryLife(schema);
+    this.life = new EntryExpiry(schema);
     this.read = readColumns(schema, [], columns, undefined);
   }
 

@@ -1,6 +1,6 @@
 import { equalBytes } from '../../bytes/index.js';
 import { ConflictError } from '../../errors.js';
-import { EntryLife } from '../../repository/expiry.js';
+import { EntryExpiry } from '../../repository/expiry.js';
 import { refuseUnfollowed } from '../../repository/maintainer.js';
 import { keyText } from '../../repository/row-access.js';
 import type { RowImage } from '../../repository/row-image.js';
@@ -28,7 +28,7 @@ export interface EntryChange {
 }
 
 export class EntryPlanner {
-  readonly life: EntryLife;
+  readonly life: EntryExpiry;
   /** Whether an index is over a Map. Then every cell of the family may matter. */
   readonly isWide: boolean;
   /** The names of the indexes, for messages. */
@@ -39,7 +39,7 @@ export class EntryPlanner {
     private readonly now: () => number,
   ) {
     const { schema, columns } = indexes;
-    this.life = new EntryLife(schema);
+    this.life = new EntryExpiry(schema);
     this.names = `indexes (${schema.indexes.map(({ name }) => name).join(', ')})`;
     this.isWide = columns.some(({ kind }) => kind === 'columns');
   }

@@ -29,7 +29,7 @@ export const ABANDONED_AFTER = 30_000;
 export const WINDOW = 10_000;
 
 /** An entry as it is stored. */
-export interface Standing {
+export interface StoredEntry {
   readonly cell: Cell;
   readonly holder: Uint8Array;
   readonly token: Uint8Array | undefined;
@@ -92,7 +92,7 @@ export class EntryMarks {
     options: OperationOptions | undefined,
   ): Promise<void> {
     const open = contested.filter(([work]) => !work.isDone);
-    const found = await this.standing(
+    const found = await this.storedEntries(
       open.map(([, mark]) => mark),
       options,
     );
@@ -112,7 +112,7 @@ export class EntryMarks {
   private async nextStep(
     work: RowWork,
     mark: Mark,
-    found: Standing | undefined,
+    found: StoredEntry | undefined,
     here: ReadonlySet<string>,
     options: OperationOptions | undefined,
   ): Promise<BatchAction | undefined> {
@@ -172,7 +172,7 @@ export class EntryMarks {
 
   /** Removes entries that are still as they were marked. @returns their number. */
   async remove(marks: readonly Mark[]): Promise<number> {
-    const found = await this.standing(marks, undefined);
+    const found = await this.storedEntries(marks, undefined);
     const actions: BatchAction[] = [];
     for (const [i, { row, value }] of marks.entries()) {
       const cell = found[i]?.cell;
@@ -195,7 +195,7 @@ export class EntryMarks {
     const kept = marks.filter(([, { change }]) => change.is !== undefined);
     const gone = marks.filter(([, { change }]) => change.is === undefined);
     const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
-    const marked = await this.standing(shortened, undefined);
+    const marked = await this.storedEntries(shortened, undefined);
     // In parallel: an unverified new entry already leads readers to the row.
     const removed = this.remove(gone.map(([, mark]) => mark));
     const verifying = this.batch(
@@ -219,27 +219,27 @@ export class EntryMarks {
    * Removes entries of a row that does not exist: abandoned ones from before the row was fenced, and those with one
    * of the tokens `mine`.
    */
-  async removeStray(
+  async removeOrphans(
     of: Uint8Array,
     suspects: readonly Suspect[],
-    before: readonly (Standing | undefined)[],
+    before: readonly (StoredEntry | undefined)[],
     mine: ReadonlyMap<string, Mark>,
   ): Promise<number> {
     const actions: BatchAction[] = [];
     for (const [i, { row }] of suspects.entries()) {
-      const standing = before[i];
-      if (standing === undefined || !equalBytes(standing.holder, of)) continue;
-      const { cell, token } = standing;
+      const storedEntries = before[i];
+      if (storedEntries === undefined || !equalBytes(storedEntries.holder, of)) continue;
+      const { cell, token } = storedEntries;
       if (token === undefined || this.isAbandoned(cell)) actions.push(removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length + (await this.remove([...mine.values()]));
   }
 
-  async standing(
+  async storedEntries(
     entries: readonly Suspect[],
     options: OperationOptions | undefined,
-  ): Promise<(Standing | undefined)[]> {
+  ): Promise<(StoredEntry | undefined)[]> {
     if (entries.length === 0) return [];
     const found = await this.table.getAll(
       entries.map(({ row }) => new Get(row)),

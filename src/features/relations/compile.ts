@@ -55,7 +55,7 @@ function ruleOf(
   problems: Problems,
 ): Pick<ReferenceRule, 'onDelete' | 'exists'> | undefined {
   const given: unknown = rule ?? {};
-  const add = (what: string, mend: string): void => problems.add(entity, property, what, mend);
+  const add = (what: string, remedy: string): void => problems.add(entity, property, what, remedy);
   if (typeof given !== 'object' || given === null) {
     add(`The options of @${decorator} are ${describe(given)}.`, "Give an object, { onDelete: 'restrict' }.");
     return undefined;

@@ -1,6 +1,6 @@
 import { QueryError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
-import { MOST_EFFECTS, type RowMaintainer } from '../../repository/index.js';
+import { MAX_EFFECTS, type RowMaintainer } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, IndexSchema } from '../../schema/types.js';
 import type { Feature, FeatureContext } from '../feature.js';
@@ -116,8 +116,8 @@ export class RelationsFeature implements Feature {
     }
     const names = new Set(schema.references.flatMap(({ index }) => index ?? []));
     const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
-    const mend = (row: Uint8Array) => this.holderOf(schema.target)!.repair(row);
-    const rows = isRemote ? { remote: { reading, mend } } : { driver };
+    const repair = (row: Uint8Array) => this.holderOf(schema.target)!.repair(row);
+    const rows = isRemote ? { remote: { reading, repair } } : { driver };
     return new ReferenceHandle(
       { engine, schema, plans, ...rows },
       [...names].map((name) => indexing.handle(schema, name)),
@@ -128,7 +128,7 @@ export class RelationsFeature implements Feature {
   async explain({ target }: EntitySchema, row: Uint8Array): Promise<ExplainedReferring> {
     const referredBy: ExplainedReference[] = [];
     for (const { entity, link, rule } of this.byTarget.get(target) ?? []) {
-      const { rows } = await this.context.reading((step) => link.find(step, row, MOST_EFFECTS));
+      const { rows } = await this.context.reading((step) => link.find(step, row, MAX_EFFECTS));
       const { property } = rule;
       const onDelete = rule.onDelete!;
       referredBy.push({ entity: entity.name, property, onDelete, foundBy: link.foundBy, rows: rows.length });

@@ -44,7 +44,7 @@ export async function checkReferences(
       schema,
       name: repair ? 'references-repair' : 'references-check',
       signature: plans.map(({ name }) => name).join('; '),
-      mends: repair,
+      repairs: repair,
       ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {

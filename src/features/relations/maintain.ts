@@ -1,6 +1,6 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
-import { MOST_EFFECTS } from '../../repository/embedded-executor.js';
+import { MAX_EFFECTS } from '../../repository/embedded-executor.js';
 import { Expiry } from '../../repository/expiry.js';
 import {
   type ChangeImage,
@@ -181,7 +181,7 @@ export class ReferenceTarget implements RowMaintainer {
     const out: EntityChange[] = [];
     for (const plan of this.changing) {
       // One more than the limit, to report when there are too many.
-      const { rows } = plan.link.find(step, row, MOST_EFFECTS + 1);
+      const { rows } = plan.link.find(step, row, MAX_EFFECTS + 1);
       for (const own of rows) out.push(ruledChange(plan, own, row, this.context.now));
     }
     return out;

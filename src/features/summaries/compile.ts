@@ -64,12 +64,12 @@ class SummaryCompiler {
     private readonly problems: Problems,
   ) {}
 
-  problem(rule: string, mend: string): void {
+  problem(rule: string, remedy: string): void {
     this.problems.add(
       this.source.name,
       undefined,
       `The summary ${describe(this.declaration.name)}: ${rule}`,
-      mend,
+      remedy,
     );
   }
 
@@ -290,9 +290,9 @@ function checkSummaries(entities: readonly EntitySchema[], problems: Problems): 
       table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map((family) => family.name),
     );
     const rule = 'has a ttl, and nobody writes when a cell of it ends: its summaries could not follow.';
-    const mend = 'Give the entity a life of its own, @Entity({ ttl }), in a family without one.';
+    const remedy = 'Give the entity a life of its own, @Entity({ ttl }), in a family without one.';
     if (marker !== undefined && ends.has(marker.family))
-      problems.add(name, undefined, `The family "${marker.family}" of its marker ${rule}`, mend);
+      problems.add(name, undefined, `The family "${marker.family}" of its marker ${rule}`, remedy);
     for (const { by, figures, where } of summaries) {
       const named = [
         ...by,
@@ -302,7 +302,7 @@ function checkSummaries(entities: readonly EntitySchema[], problems: Problems): 
       for (const property of new Set(named)) {
         const family = columnsByProperty.get(property)?.family;
         if (family !== undefined && ends.has(family))
-          problems.add(name, property, `Its family "${family}" ${rule}`, mend);
+          problems.add(name, property, `Its family "${family}" ${rule}`, remedy);
       }
     }
   }

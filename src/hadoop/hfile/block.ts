@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { crc32 } from '../../bytes/index.js';
 import { type BlockCodec, prepareCodecs, preparedCodec } from '../../compression/index.js';
-import { contentSize, FRAME_MAGIC, lz4Length, saidLength } from '../../compression/packaged-codecs.js';
+import { contentSize, declaredLength, FRAME_MAGIC, lz4Length } from '../../compression/packaged-codecs.js';
 import { CorruptionError } from '../../errors.js';
 import {
   BLOCK_HEAD_BYTES,
@@ -93,7 +93,7 @@ export function unpackContent(body: Buffer, compression: HFileCompression, lengt
 function lengthOf(chunk: Uint8Array, codec: BlockCodec): number | undefined {
   switch (codec.name) {
     case 'SNAPPY':
-      return saidLength(chunk, 0, chunk.length);
+      return declaredLength(chunk, 0, chunk.length);
     case 'LZ4':
       return lz4Length(chunk);
     default:

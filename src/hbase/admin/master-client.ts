@@ -1,6 +1,6 @@
 import { type RowanError, TimeoutError } from '../../errors.js';
 import type { Cluster } from '../client/cluster.js';
-import { doubtsLocation, givenUp, pauseBefore, sleep } from '../client/retry.js';
+import { givenUp, pauseBefore, sleep, suggestsStaleLocation } from '../client/retry.js';
 import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
 import type { ServerAddress, ServiceName } from '../rpc/connection-settings.js';
 import { RemoteError, remoteError } from '../rpc/errors.js';
@@ -153,7 +153,7 @@ export class MasterClient {
       try {
         return await this.send(this.master, 'MasterService', rpc, request, Math.min(longest, timeLeft));
       } catch (error) {
-        if (doubtsLocation(asRowanError(error))) this.master = undefined;
+        if (suggestsStaleLocation(asRowanError(error))) this.master = undefined;
         throw error;
       }
     });

@@ -22,7 +22,7 @@ import type { HBaseAdmin } from '../admin/hbase-admin.js';
 /** The largest file, as of HBase's own jobs (`hbase.hregion.max.filesize`). */
 const LARGEST_FILE = 10 * 2 ** 30;
 /** How often files are divided again because regions split meanwhile. */
-const MOST_DIVISIONS = 10;
+const MAX_DIVISIONS = 10;
 
 /** File permissions: HBase opens and moves the files as the loading user, who may be another on this file system. */
 const OPEN_FOLDER = 0o777;
@@ -84,7 +84,7 @@ export class HFileLoad {
         });
         const rest = written.filter((file) => straddling.includes(file));
         this.count(written.filter((file) => !rest.includes(file)));
-        if (rest.length > 0 && division === MOST_DIVISIONS) throw restless(this.table, rest.length);
+        if (rest.length > 0 && division === MAX_DIVISIONS) throw restless(this.table, rest.length);
         written = [];
         for (const file of rest) written.push(...(await this.divide(file, known)));
       }
@@ -227,7 +227,7 @@ function outOfOrder({ row }: Cell): InvalidArgumentError {
 function restless(table: string, files: number): RowanError {
   return new RowanError(
     'ERR_BUSY',
-    `The regions of table "${table}" were divided ${MOST_DIVISIONS} times while ${files} files of a bulk load were divided ` +
+    `The regions of table "${table}" were divided ${MAX_DIVISIONS} times while ${files} files of a bulk load were divided ` +
       'accordingly; those were not loaded. Load it again: what was loaded already is loaded once more, to no effect.',
     { retryable: true, details: { table } },
   );

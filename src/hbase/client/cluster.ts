@@ -9,7 +9,7 @@ import { Locator, type MetaReader, RegionCache } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
 import { type Registry, RpcRegistry, ZooKeeperRegistry } from '../region/registry.js';
 import { ConnectionPool } from '../rpc/connection-pool.js';
-import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
+import { firstAnswer, type NoAnswerError } from '../rpc/first-answer.js';
 import { Dispatcher } from './dispatcher.js';
 import { OpenScanners } from './open-scanners.js';
 import { sleep } from './retry.js';
@@ -72,11 +72,11 @@ export function readMeta(cluster: ScannerContext): MetaReader {
       };
       const candidates = await replicas();
       if (candidates.length < 2) return ask(PRIMARY);
-      const asking = { atOnce: 1, stagger: settings.metaReplicaDelay, timeout: settings.operationTimeout };
+      const hedging = { atOnce: 1, stagger: settings.metaReplicaDelay, timeout: settings.operationTimeout };
       try {
-        return await firstAnswer(candidates, asking, ask);
+        return await firstAnswer(candidates, hedging, ask);
       } catch (failure) {
-        const [first] = (failure as NobodyAnswered).errors;
+        const [first] = (failure as NoAnswerError).errors;
         throw first ?? failure;
       }
     },

@@ -8,7 +8,7 @@ import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import type { Action } from './actions.js';
-import { doubtsLocation, givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep } from './retry.js';
+import { givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep, suggestsStaleLocation } from './retry.js';
 import { ServerQueue } from './server-queue.js';
 
 /** Milliseconds between checks of the deadlines of waiting actions. */
@@ -96,7 +96,7 @@ export class Dispatcher {
     if (error instanceof RemoteError && error.movedTo !== undefined && region.replicaId === 0) {
       const { host, port, startCode, seqNum } = error.movedTo;
       cache.replace(region, region.movedTo({ host, port }, startCode, seqNum));
-    } else if (doubtsLocation(error)) {
+    } else if (suggestsStaleLocation(error)) {
       cache.remove(region);
     }
   }

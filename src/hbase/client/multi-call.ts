@@ -33,7 +33,7 @@ export class MultiCall extends Call {
   private readonly leftOver: AnyAction[] = [];
   /** Whether an action succeeded by this request. Then retries of the actions left over do not count as attempts. */
   hasProgressed = false;
-  private noRoom: RowanError | undefined;
+  private sizeError: RowanError | undefined;
   /** How actions end. They do when the whole answer was read: of a damaged one nothing is certain. */
   private readonly ends: (
     | { readonly action: AnyAction; readonly result: WireResult; readonly processed: boolean }
@@ -120,7 +120,7 @@ export class MultiCall extends Call {
       if ('error' in end) this.owner.actionsFailed(end.actions, end.error);
       else end.action.succeed(end.result, end.processed);
     }
-    if (this.leftOver.length > 0) this.owner.actionsFailed(this.leftOver, this.noRoom!);
+    if (this.leftOver.length > 0) this.owner.actionsFailed(this.leftOver, this.sizeError!);
     const unanswered = this.unanswered();
     if (unanswered.length > 0) {
       this.owner.actionsFailed(
@@ -201,7 +201,7 @@ export class MultiCall extends Call {
   private failed(actions: readonly AnyAction[], error: RowanError): void {
     if (error instanceof RemoteError && error.retryClass === 'immediate') {
       this.leftOver.push(...actions);
-      this.noRoom = error;
+      this.sizeError = error;
     } else {
       this.ends.push({ actions, error });
     }

@@ -89,7 +89,7 @@ export function pauseBetweenStarts(failures: number, base: number): number {
 }
 
 /** Whether the region's location is in doubt after this error (`ClientExceptionsUtil.isMetaClearingException`). */
-export function doubtsLocation(error: RowanError): boolean {
+export function suggestsStaleLocation(error: RowanError): boolean {
   if (error instanceof RemoteError) return error.retryClass === 'relocate' || error.retryClass === 'moved';
   return error instanceof ConnectionError || error instanceof TimeoutError || error instanceof ProtocolError;
 }

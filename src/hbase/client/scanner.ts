@@ -15,7 +15,7 @@ import type { RequestAttributes } from '../rpc/request-attributes.js';
 import { ReadType } from '../wire/encode-query.js';
 import { type BlockRows, type FetchedRows, MadeRows, outOfOrder, RowAssembler } from './fetched-rows.js';
 import { type OpenScanners, RegionScanner, type ScannerSlot } from './open-scanners.js';
-import { doubtsLocation, givenUp, orAborted, pauseBefore, sleep } from './retry.js';
+import { givenUp, orAborted, pauseBefore, sleep, suggestsStaleLocation } from './retry.js';
 import type { ScanAnswer } from './scan-call.js';
 
 const NO_ROWS: FetchedRows = new MadeRows([]);
@@ -372,7 +372,7 @@ export class HBaseScanner implements ResultScanner {
     const isUntouched = error instanceof RemoteError && error.retryClass === 'busy';
     if (isUntouched && scanner.isOpen) return;
     const closing = this.slot.drop();
-    if (doubtsLocation(error)) this.context.regionFailed(scanner.region, error);
+    if (suggestsStaleLocation(error)) this.context.regionFailed(scanner.region, error);
     // A dead server may never answer the close; a live one must have closed the scanner before another is opened.
     else await closing;
     this.standBehindLastRow();

@@ -2,7 +2,7 @@ import { UnaryCall } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { addressKey, type ResolveAddress, type ServerAddress } from '../rpc/connection-settings.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
-import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
+import { firstAnswer, type NoAnswerError } from '../rpc/first-answer.js';
 import {
   GetActiveMasterResponse,
   GetBootstrapNodesResponse,
@@ -39,7 +39,7 @@ const FANOUT = 2;
 /** Milliseconds without an answer after which another node is asked too. */
 const LONGEST_STAGGER = 500;
 /** HBase writes a replica's number with four hex digits. */
-const MOST_REPLICAS = 0xffff;
+const MAX_REPLICAS = 0xffff;
 
 /** The registry served by masters and region servers (`RpcConnectionRegistry`, HBase 2.5 and later). */
 export class RpcRegistry implements Registry {
@@ -91,7 +91,7 @@ export class RpcRegistry implements Registry {
       return answer;
     } catch (failure) {
       this.refresh(REFRESH_AFTER_FAILURE, timeout);
-      const { errors } = failure as NobodyAnswered;
+      const { errors } = failure as NoAnswerError;
       const hopeless = errors.find((error) => !error.retryable);
       if (hopeless !== undefined) throw hopeless;
       const said =
@@ -155,7 +155,7 @@ function toMetaLocations(answer: TypeOf<typeof GetMetaRegionLocationsResponse>):
   const locations: MetaLocation[] = [];
   for (const { regionInfo, serverName, seqNum } of answer.metaLocations ?? []) {
     const { replicaId = 0 } = regionInfo;
-    if (serverName === undefined || replicaId < 0 || replicaId > MOST_REPLICAS) continue;
+    if (serverName === undefined || replicaId < 0 || replicaId > MAX_REPLICAS) continue;
     const startCode = serverName.startCode ?? 0;
     locations.push({
       replicaId,

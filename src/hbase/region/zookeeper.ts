@@ -8,7 +8,7 @@ import {
   type TlsOptions,
 } from '../rpc/connection-settings.js';
 import { ConnectionError, ProtocolError } from '../rpc/errors.js';
-import { firstAnswer, type NobodyAnswered } from '../rpc/first-answer.js';
+import { firstAnswer, type NoAnswerError } from '../rpc/first-answer.js';
 import { FrameAssembler } from '../rpc/frames.js';
 import { openSocket } from '../rpc/transport.js';
 import type { SaslSession } from '../security/sasl.js';
@@ -26,7 +26,7 @@ const NO_AUTH = -102;
 const AUTH_FAILED = -115;
 const SESSION_CLOSED_REQUIRE_SASL = -124;
 /** The most replies that may wait to be read. */
-const MOST_REPLIES = 64;
+const MAX_REPLIES = 64;
 const SESSION_TIMEOUT = 10_000;
 const MAX_FRAME = 4 << 20;
 /** Milliseconds without an answer after which another server is asked too. */
@@ -60,7 +60,7 @@ export async function readZNodes(
       }
     });
   } catch (failure) {
-    const failures = (failure as NobodyAnswered).errors.map(({ message }) => message);
+    const failures = (failure as NoAnswerError).errors.map(({ message }) => message);
     const said = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
     throw new ConnectionError(`No ZooKeeper server answered: ${said}. Check the option zookeeper.`);
   }
@@ -122,7 +122,7 @@ class Replies {
   ) {
     const frames = new FrameAssembler(MAX_FRAME, {
       frame: (buffer, start, end) => {
-        if (this.arrived.length >= MOST_REPLIES)
+        if (this.arrived.length >= MAX_REPLIES)
           throw new ProtocolError('ZooKeeper answers what was not asked.');
         this.arrived.push(Buffer.from(buffer.subarray(start, end)));
         this.wake?.();

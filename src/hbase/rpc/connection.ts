@@ -3,7 +3,7 @@ import { EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError } from '../../errors.js';
 import type { MethodStatistics, Observer } from '../observe/observer.js';
 import type { Authenticator } from '../security/authenticator.js';
-import type { LastWord } from '../security/sasl.js';
+import type { FinalStatus } from '../security/sasl.js';
 import { CellReader } from '../wire/cell-codec.js';
 import type { ExceptionResponse } from '../wire/messages-rpc.js';
 import { ProtoReader } from '../wire/proto-reader.js';
@@ -32,7 +32,7 @@ import {
   readResponseHeader,
   writeFrame,
 } from './frames.js';
-import { sayHello } from './hello.js';
+import { performHandshake } from './handshake.js';
 import { openSocket, SecuredStream, SocketReader } from './transport.js';
 
 const MAX_CALL_ID = 0x7fffffff;
@@ -72,7 +72,7 @@ export class Connection {
   private sweeper: NodeJS.Timeout | undefined;
   /** The security layer that signs or seals the bytes, if any. */
   private secured: SecuredStream | undefined;
-  private lastWord: LastWord | undefined;
+  private finalStatus: FinalStatus | undefined;
   private readonly methods: Map<string, MethodStatistics>;
   /** Aborts the opening when the connection ends. */
   private readonly ended = new AbortController();
@@ -176,7 +176,7 @@ export class Connection {
     this.opened = socket;
     socket.on('error', (cause) => this.lost(cause.message, cause));
     socket.on('close', () => this.lost('it was closed by the other side'));
-    const { header, layer, lastWord } = await sayHello(
+    const { header, layer, finalStatus } = await performHandshake(
       socket,
       this,
       this.settings,
@@ -184,7 +184,7 @@ export class Connection {
       this.ended.signal,
     );
     if (this.closedBy !== undefined) return;
-    this.lastWord = lastWord;
+    this.finalStatus = finalStatus;
     this.socket = socket;
     if (layer !== undefined) {
       const take = (data: Buffer): void => this.frames.push(data);
@@ -243,7 +243,7 @@ export class Connection {
   private onData(chunk: Buffer): void {
     this.onArrival();
     try {
-      const data = this.lastWord === undefined ? chunk : this.passLastWord(this.lastWord, chunk);
+      const data = this.finalStatus === undefined ? chunk : this.passFinalStatus(this.finalStatus, chunk);
       if (data === undefined) return;
       if (this.secured === undefined) this.frames.push(data);
       else this.secured.receive(data);
@@ -253,9 +253,9 @@ export class Connection {
   }
 
   /** The bytes behind the server's last authentication message; undefined while that is incomplete. */
-  private passLastWord(lastWord: LastWord, chunk: Buffer): Buffer | undefined {
-    const rest = lastWord.push(chunk);
-    if (rest !== undefined) this.lastWord = undefined;
+  private passFinalStatus(finalStatus: FinalStatus, chunk: Buffer): Buffer | undefined {
+    const rest = finalStatus.push(chunk);
+    if (rest !== undefined) this.finalStatus = undefined;
     return rest;
   }
 

@@ -2,7 +2,7 @@ import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
 import { timerDelay } from '../../table/checks.js';
 import { asRowanError } from './call.js';
 
-export interface Asking {
+export interface HedgeOptions {
   /** Candidates asked at the start. */
   readonly atOnce: number;
   /** Milliseconds without an answer after which another candidate is asked. */
@@ -12,7 +12,7 @@ export interface Asking {
 }
 
 /** No candidate answered. Has the errors of those that had failed. */
-export class NobodyAnswered extends Error {
+export class NoAnswerError extends Error {
   constructor(readonly errors: readonly RowanError[]) {
     super('nobody answered');
   }
@@ -21,11 +21,11 @@ export class NobodyAnswered extends Error {
 /**
  * Asks several candidates the same and returns the first answer. Another candidate is asked when one fails or has not answered for a
  * while, so that hung ones cost little. The signal aborts the remaining requests when there is an answer.
- * @throws NobodyAnswered when all have failed, or at the timeout.
+ * @throws NoAnswerError when all have failed, or at the timeout.
  */
 export function firstAnswer<C, T>(
   candidates: readonly C[],
-  { atOnce, stagger, timeout }: Asking,
+  { atOnce, stagger, timeout }: HedgeOptions,
   ask: (candidate: C, signal: AbortSignal, timeLeft: number) => Promise<T>,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -41,7 +41,7 @@ export function firstAnswer<C, T>(
       over.abort();
       finish();
     };
-    const last = setTimeout(() => settle(() => reject(new NobodyAnswered(errors))), timerDelay(timeout));
+    const last = setTimeout(() => settle(() => reject(new NoAnswerError(errors))), timerDelay(timeout));
     const begin = (): void => {
       clearTimeout(next);
       const candidate = candidates[begun];
@@ -52,12 +52,12 @@ export function firstAnswer<C, T>(
         (error: unknown) => {
           errors.push(asRowanError(error));
           if (begun < candidates.length) begin();
-          else if (errors.length === candidates.length) settle(() => reject(new NobodyAnswered(errors)));
+          else if (errors.length === candidates.length) settle(() => reject(new NoAnswerError(errors)));
         },
       );
       if (begun < candidates.length) next = setTimeout(begin, timerDelay(stagger));
     };
-    if (candidates.length === 0) settle(() => reject(new NobodyAnswered(errors)));
+    if (candidates.length === 0) settle(() => reject(new NoAnswerError(errors)));
     for (let i = 0; i < atOnce; i++) begin();
   });
 }

@@ -14,7 +14,7 @@ const LONGEST_REFUSAL = 1 << 16;
  * success. It precedes the first answer, in the format of the exchange, and cannot be mistaken for one, because no answer has a length
  * of 0 or 1 bytes.
  */
-export class LastWord {
+export class FinalStatus {
   private data: Buffer = Buffer.alloc(0);
 
   constructor(private readonly server: string) {}

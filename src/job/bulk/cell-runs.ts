@@ -145,7 +145,7 @@ const RUN_BYTES = 32 << 20;
 /** How many cells are passed on together. */
 const LIST = 1024;
 /** How many files are merged at a time. */
-export const MOST_MERGED = 64;
+export const MAX_MERGED = 64;
 
 /** What a split stores with its checkpoint: its files, in the order in which they were written. */
 export interface RunState {
@@ -283,7 +283,7 @@ async function writeRun(path: string, family: string, cells: CellStream): Promis
 export async function* mergedRuns(
   folder: string,
   runs: readonly string[],
-  most = MOST_MERGED,
+  most = MAX_MERGED,
 ): AsyncGenerator<readonly Cell[], void> {
   let open = runs;
   for (let round = 0; open.length > most; round++) open = await mergeSome(folder, open, round, most);

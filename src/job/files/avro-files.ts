@@ -5,7 +5,7 @@ import { AvroCodec, type AvroSchema, AvroValues } from '../../codec/avro/index.j
 import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../../errors.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner, fileSize, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import { FileScanner, fileSize, positionOfRow, rangesOfFiles, rowOfPosition } from './file-position.js';
 
 /**
  * Avro object container files (Avro specification, "Object Container Files"):
@@ -223,7 +223,7 @@ export class AvroFiles implements JobReadable {
 
   scan(scan: Scan): ResultScanner {
     const { startRow } = scan;
-    const { file, offset } = placeOfRow(startRow);
+    const { file, offset } = positionOfRow(startRow);
     const header = this.headers[file]!;
     const done =
       startRow.length > 12 ? Buffer.from(startRow).readUInt32BE(12) + (scan.includeStartRow ? 0 : 1) : 0;
@@ -301,7 +301,7 @@ class AvroScanner extends FileScanner {
 
   private rowOf(value: unknown, bytes: Uint8Array): AvroRow {
     const row = Buffer.alloc(16);
-    row.set(rowOfPlace({ file: this.file, offset: this.block }));
+    row.set(rowOfPosition({ file: this.file, offset: this.block }));
     row.writeUInt32BE(this.index - 1, 12);
     return new AvroRow(row, value, bytes);
   }

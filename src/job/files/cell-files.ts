@@ -10,7 +10,14 @@ import { HFileReader } from '../../hadoop/hfile/index.js';
 import { SequenceReader } from '../../hadoop/sequence/sequence-file.js';
 import { type Cell, Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner, fileSize, filesIdentity, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
+import {
+  FileScanner,
+  fileSize,
+  filesIdentity,
+  positionOfRow,
+  rangesOfFiles,
+  rowOfPosition,
+} from './file-position.js';
 
 /** `hbase`: sequence files written by HBase's Export; `hfile`: HFiles. */
 export type CellFileFormat = 'hbase' | 'hfile';
@@ -68,7 +75,7 @@ export class CellFiles implements JobReadable {
   }
 
   scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOfRow(scan.startRow);
+    const { file, offset } = positionOfRow(scan.startRow);
     return new PartScanner(this.paths[file]!, this.format, file, offset, scan.includeStartRow);
   }
 }
@@ -133,7 +140,7 @@ class PartScanner extends FileScanner {
     const part = await this.reader.part(this.offset);
     if (part === undefined) return this.finish();
     this.offset = part.next;
-    return new PartRow(rowOfPlace({ file: this.file, offset: part.offset }), part.rows);
+    return new PartRow(rowOfPosition({ file: this.file, offset: part.offset }), part.rows);
   }
 
   override async close(): Promise<void> {

@@ -3,7 +3,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
-import { FileScanner, fileSize, placeOfRow, rowOfPlace } from './place.js';
+import { FileScanner, fileSize, positionOfRow, rowOfPosition } from './file-position.js';
 
 /** Presents the lines of text files as rows of a table, so that a job reads them like any other source. */
 
@@ -47,15 +47,15 @@ export class LineFiles implements JobReadable {
       for (let offset = 0; offset < Math.max(size, 1); offset += piece) {
         const last = offset + piece >= size;
         const stop = last ? { file: file + 1, offset: 0 } : { file, offset: offset + piece };
-        ranges.push({ start: rowOfPlace({ file, offset }), stop: rowOfPlace(stop) });
+        ranges.push({ start: rowOfPosition({ file, offset }), stop: rowOfPosition(stop) });
       }
     }
     return new LineFiles(paths, ranges, quoted);
   }
 
   scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOfRow(scan.startRow);
-    const stop = placeOfRow(scan.stopRow);
+    const { file, offset } = positionOfRow(scan.startRow);
+    const stop = positionOfRow(scan.stopRow);
     const end = stop.file > file ? Number.POSITIVE_INFINITY : stop.offset;
     return new LineScanner(this.paths[file]!, file, offset, end, scan.includeStartRow, this.quoted);
   }
@@ -115,7 +115,7 @@ class LineScanner extends FileScanner {
 
   private lineTo(newline: number): Result {
     const { buffer, at } = this;
-    const row = rowOfPlace({ file: this.file, offset: this.base + at });
+    const row = rowOfPosition({ file: this.file, offset: this.base + at });
     const length = withoutReturn(buffer, at, newline) - at;
     const value = new Uint8Array(buffer.buffer, buffer.byteOffset + at, length);
     this.moveTo(newline + 1);

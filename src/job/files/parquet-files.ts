@@ -6,10 +6,10 @@ import { timerDelay } from '../../table/checks.js';
 import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import { threadFile } from '../../threads.js';
 import type { JobReadable, RowRange } from '../types.js';
+import { FileScanner, positionOfRow, rangesOfFiles, rowOfPosition } from './file-position.js';
 import { loadReader, openParquet, unpackers } from './parquet.js';
 import { type ParquetDecoder, type ParquetItem, ParquetRows } from './parquet-rows.js';
 import type { ParquetReply } from './parquet-thread.js';
-import { FileScanner, placeOfRow, rangesOfFiles, rowOfPlace } from './place.js';
 
 /** A row of a Parquet file, with its number in place of a byte offset. */
 export class ParquetRow extends Result {
@@ -58,7 +58,7 @@ export class ParquetFiles implements JobReadable {
   }
 
   scan(scan: Scan): ResultScanner {
-    const { file, offset } = placeOfRow(scan.startRow);
+    const { file, offset } = positionOfRow(scan.startRow);
     return new ParquetScanner(
       this.paths[file]!,
       file,
@@ -96,7 +96,7 @@ class ParquetScanner extends FileScanner {
     const item = this.rows[this.at];
     if (item === undefined) return this.finish();
     const place = { file: this.number, offset: this.first + this.at++ };
-    return new ParquetRow(rowOfPlace(place), item);
+    return new ParquetRow(rowOfPosition(place), item);
   }
 
   override async close(): Promise<void> {

@@ -12,8 +12,8 @@ import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/
 import { toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-files.js';
+import { openPart } from '../files/file-position.js';
 import { checkSeparator, csvLine } from '../files/line-files.js';
-import { openPart } from '../files/place.js';
 import type { SplitContext } from '../types.js';
 import type { Sink, SinkWriter } from './sink.js';
 

@@ -106,7 +106,7 @@ export interface Increments<K, A> {
 }
 
 /** How many entities' sums are collected before they are written. */
-const MOST_SUMS = 10_000;
+const MAX_SUMS = 10_000;
 const AT_ONCE = 32;
 
 /**
@@ -139,7 +139,7 @@ class IncrementWriter<K extends object, A extends Readonly<Record<string, number
         if (amount !== undefined) sum.by.set(counter, (sum.by.get(counter) ?? 0n) + BigInt(amount));
       }
     }
-    if (this.sums.size > MOST_SUMS) await this.flush();
+    if (this.sums.size > MAX_SUMS) await this.flush();
   }
 
   async commit(): Promise<undefined> {

@@ -4,6 +4,7 @@ import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RowGroup, SchemaElement } from 'hyparquet';
 import type { JsonValue } from '../../codec/index.js';
+import { openPart } from '../files/file-position.js';
 import {
   loadWriter,
   openParquet,
@@ -12,7 +13,6 @@ import {
   parquetColumns,
   parquetValue,
 } from '../files/parquet.js';
-import { openPart } from '../files/place.js';
 import { partName } from './file-sink.js';
 import type { Sink, SinkWriter } from './sink.js';
 

@@ -124,7 +124,7 @@ const HEAD_BYTES = 2;
 export const BUFFERED_PAIRS = 50_000;
 const PUTS_AT_ONCE = 2000;
 /** The largest number of values for one call of a reducer. */
-const MOST_VALUES = 5_000_000;
+const MAX_VALUES = 5_000_000;
 
 /** The table of one run of a job. Earlier runs have other tables. */
 export function shuffleTableDescriptor(job: string, run: number): TableDescriptor {
@@ -254,7 +254,7 @@ export class GroupReader {
       const { value } = cells[0]!;
       const json = Buffer.from(value.buffer, value.byteOffset, value.length).toString();
       for (const each of JSON.parse(json) as JsonValue[]) values.push(fromTagged(each));
-      if (values.length > MOST_VALUES) throw tooManyValues(values.length);
+      if (values.length > MAX_VALUES) throw tooManyValues(values.length);
     }
   }
 

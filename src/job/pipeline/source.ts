@@ -4,9 +4,9 @@ import { fromTagged } from '../../mapper/tagged.js';
 import { checkOptions, checkPositiveInteger } from '../../table/checks.js';
 import { type Engine, type RawRow, type Result, Scan } from '../../table/index.js';
 import { AvroFiles, type AvroRow } from '../files/avro-files.js';
+import { filesAt, filesIdentity, positionOfRow } from '../files/file-position.js';
 import { checkSeparator, csvFields, LineFiles } from '../files/line-files.js';
 import { ParquetFiles, type ParquetRow } from '../files/parquet-files.js';
-import { filesAt, filesIdentity, placeOfRow } from '../files/place.js';
 import { planSplits } from '../split-plan.js';
 import type { JobReadable, RowRange } from '../types.js';
 
@@ -248,7 +248,7 @@ async function csvItems(paths: readonly string[], options: CsvSourceOptions): Pr
     columnsOf.push(options.columns ?? (await namesOf(lines, range, separator)));
   const format = `csv ${JSON.stringify([separator, options.columns])}`;
   return itemsOf(format, paths, lines, (row) => {
-    const { file, offset } = placeOfRow(row.row);
+    const { file, offset } = positionOfRow(row.row);
     const text = offset === 0 ? withoutMark(textOf(row)) : textOf(row);
     if (text === '' || (offset === 0 && options.columns === undefined)) return null;
     return () => recordOf(columnsOf[file]!, csvFields(text, separator));
@@ -288,7 +288,7 @@ function itemsOf(
     load(row) {
       const read = reader(row);
       if (read === null) return null;
-      const { file, offset } = placeOfRow(row.row);
+      const { file, offset } = positionOfRow(row.row);
       return {
         path: paths[file]!,
         offset,

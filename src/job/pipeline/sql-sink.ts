@@ -40,7 +40,7 @@ export interface SqlTableOptions<T extends object> {
 
 const ROWS = 500;
 /** SQLite allows 32,766 parameters in a statement, the others 65,535. */
-const MOST_PARAMETERS = 30_000;
+const MAX_PARAMETERS = 30_000;
 
 /**
  * Writes items as rows of a relational table. Undefined becomes NULL, objects and lists JSON text; for SQLite, Dates
@@ -63,7 +63,7 @@ export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T>
   }
   const rows = Math.min(
     rowsPerStatement(options.rowsPerStatement),
-    Math.floor(MOST_PARAMETERS / columns.length),
+    Math.floor(MAX_PARAMETERS / columns.length),
   );
   return {
     signature: `sql ${JSON.stringify([dialect, schema, table, columns, key])}`,

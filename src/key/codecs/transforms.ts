@@ -88,7 +88,7 @@ export class ReverseDigitsCodec<T extends number | bigint | string> extends Base
   }
 }
 
-export abstract class TurnedTextCodec extends BaseCodec<string> {
+export abstract class ReversedTextCodec extends BaseCodec<string> {
   readonly fixedLength = undefined;
   override readonly framing: Framing = 'escaped';
   override readonly ordered = false;
@@ -115,7 +115,7 @@ export abstract class TurnedTextCodec extends BaseCodec<string> {
   }
 }
 
-export class ReverseDomainCodec extends TurnedTextCodec {
+export class ReverseDomainCodec extends ReversedTextCodec {
   readonly name = 'reverseDomain(text)';
 
   protected turn(text: string): string {
@@ -193,7 +193,7 @@ const TEXT_WIDTH = 19;
 
 const SIGN = 0x80;
 
-export class ReverseCodec extends TurnedTextCodec {
+export class ReverseCodec extends ReversedTextCodec {
   readonly name = 'reverse(text)';
 
   protected turn(text: string): string {

@@ -184,13 +184,18 @@ export class MissingTextError extends KeyError {
     readonly id: number,
     part: string,
   ) {
-    super(notMet(part, dictionary.name, `the id ${id}`, 'text'), {
+    super(missingFromDictionary(part, dictionary.name, `the id ${id}`, 'text'), {
       details: { property: part, dictionary: dictionary.name },
     });
   }
 }
 
-export function notMet(part: string, dictionary: string, what: string, wanted: string): string {
+export function missingFromDictionary(
+  part: string,
+  dictionary: string,
+  what: string,
+  wanted: string,
+): string {
   return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before explain() and encode(), run the query once, or call await database.dictionary('${dictionary}').ids([text], false).`;
 }
 
@@ -230,9 +235,12 @@ export class DictionaryCodec extends BaseCodec<string> {
     if (typeof text !== 'string') throw badValue('a dictionary', text, 'a string');
     const id = dictionary.knownId(text);
     if (id !== undefined) return id;
-    throw new KeyError(notMet(part, dictionary.name, `the text ${JSON.stringify(text)}`, 'id'), {
-      details: { property: part, dictionary: dictionary.name },
-    });
+    throw new KeyError(
+      missingFromDictionary(part, dictionary.name, `the text ${JSON.stringify(text)}`, 'id'),
+      {
+        details: { property: part, dictionary: dictionary.name },
+      },
+    );
   }
 
   read(bytes: Uint8Array, start: number): string {

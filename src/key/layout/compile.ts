@@ -203,8 +203,8 @@ class LayoutCompiler {
     const inner = declared.uninverted;
     const inverted = (inner !== declared) !== element.descending;
     if (inner.framing === 'rest' && (!last || inverted)) {
-      const mend = 'Put it last and ascending, or use a codec with a fixed length or a terminator.';
-      throw new SchemaError(`Part "${name}" (${inner.name}) has no terminator. ${mend}`);
+      const remedy = 'Put it last and ascending, or use a codec with a fixed length or a terminator.';
+      throw new SchemaError(`Part "${name}" (${inner.name}) has no terminator. ${remedy}`);
     }
     const field = new FieldStep(name, inner, inverted, last);
     this.parts.push({ name, codec: declared, descending: field.reversed, recoverable: true });

@@ -33,7 +33,7 @@ const ALPHABETS: readonly string[] = [
 ];
 
 /** Text split keys have at least this many digits; fewer would leave room for few cuts. */
-const LEAST_DIGITS = 4;
+const MIN_DIGITS = 4;
 
 /** Equal steps between the first and the last value, if both are given. */
 export function betweenSplits(
@@ -66,7 +66,7 @@ export function betweenSplits(
 
 function alphabetSplits(alphabet: string, first: string, last: string, regions: number): string[] {
   const [low, high] = first <= last ? [first, last] : [last, first];
-  const width = Math.max(low.length, high.length, LEAST_DIGITS);
+  const width = Math.max(low.length, high.length, MIN_DIGITS);
   const radix = alphabet.length;
   const digits = (text: string, fill: number): number[] =>
     Array.from({ length: width }, (_, i) => (i < text.length ? alphabet.indexOf(text[i]!) : fill));

@@ -16,7 +16,7 @@ import { ConflictError, RowanError } from '../../errors.js';
 import type { EntityIndex, EntityIndexes } from '../../features/indexes/entity-indexes.js';
 import { encodeEntryValue } from '../../features/indexes/entry.js';
 import { type EntryChange, EntryPlanner } from '../../features/indexes/plan.js';
-import { ABANDONED_AFTER, EntryMarks, type Standing, WINDOW } from '../../features/indexes/remote.js';
+import { ABANDONED_AFTER, EntryMarks, type StoredEntry, WINDOW } from '../../features/indexes/remote.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
 import {
   type Change,
@@ -41,7 +41,7 @@ const ATTEMPTS = 64;
 const LONGEST_WAIT = 100;
 
 /** The outcome of mending the entries of a row. */
-export interface Mended {
+export interface RepairedRow {
   readonly error: RowanError | undefined;
   /** The number of its unique values that another entity holds. */
   readonly taken: number;
@@ -93,35 +93,35 @@ export class IntentDriver {
   }
 
   /** Brings the entries of rows in line with the rows. `suspects`: entries that may wrongly lead to the row. */
-  async mend(
+  async repair(
     rows: readonly { readonly row: Uint8Array; readonly suspects?: readonly Suspect[] }[],
     mine: ReadonlyMap<string, Mark> = NO_MARKS,
     options?: OperationOptions,
-  ): Promise<Mended[]> {
+  ): Promise<RepairedRow[]> {
     const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects, mine === NO_MARKS));
     const suspects = works.flatMap((work) => (work.isFencing ? work.suspects : []));
     // Read before the rows are fenced: entries that change after that belong to writers who have seen the fence.
-    const before = await this.entries.standing(suspects, options);
+    const before = await this.entries.storedEntries(suspects, options);
     await this.drive(works, WholeCall.of(options, this.rows.table));
-    const mended: Mended[] = [];
+    const repaired: RepairedRow[] = [];
     let at = 0;
     for (const work of works) {
       const from = at;
       if (work.isFencing) at += work.suspects.length;
       const error = work.outcome!.ok ? undefined : work.outcome!.error;
       const stray = work.image.isEmpty && error === undefined;
-      const removed = stray ? await this.removeStray(work, before.slice(from, at), mine) : 0;
-      mended.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
+      const removed = stray ? await this.removeOrphans(work, before.slice(from, at), mine) : 0;
+      repaired.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
     }
-    return mended;
+    return repaired;
   }
 
-  private removeStray(
+  private removeOrphans(
     work: RowWork,
-    before: readonly (Standing | undefined)[],
+    before: readonly (StoredEntry | undefined)[],
     mine: ReadonlyMap<string, Mark>,
   ): Promise<number> {
-    return this.entries.removeStray(work.row, work.suspects, before, new Map([...mine, ...work.marks]));
+    return this.entries.removeOrphans(work.row, work.suspects, before, new Map([...mine, ...work.marks]));
   }
 
   private async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
@@ -361,7 +361,7 @@ export class IntentDriver {
       const torn = [...open, ...lost.filter(({ image, change }) => image.isEmpty && change !== undefined)];
       for (const work of torn) {
         const suspects = [...work.marks.values()];
-        await this.mend([{ row: work.row, suspects }], work.marks);
+        await this.repair([{ row: work.row, suspects }], work.marks);
       }
     } catch (error) {
       if (!(error instanceof RowanError)) throw error;
@@ -374,7 +374,7 @@ export class IntentDriver {
       const isRefused = !work.outcome!.ok && !work.isSent;
       if (work.marks.size === 0 || !(isRefused || work.outcome === NOTHING_DONE)) continue;
       try {
-        await this.mend([{ row: work.row, suspects: [...work.marks.values()] }], work.marks);
+        await this.repair([{ row: work.row, suspects: [...work.marks.values()] }], work.marks);
       } catch (error) {
         if (!(error instanceof RowanError)) throw error;
       }

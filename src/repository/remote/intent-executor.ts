@@ -148,7 +148,7 @@ export class ReadRepair implements EntryRepair {
    */
   async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
     const { entries, rows, planner, indexes } = this.rows;
-    const standing = await entries.standing(suspects, undefined);
+    const standing = await entries.storedEntries(suspects, undefined);
     const open = suspects.flatMap((suspect, i) => {
       const found = standing[i];
       return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
@@ -170,7 +170,7 @@ export class ReadRepair implements EntryRepair {
         const ttl = planner.remaining(index, RowImage.of(holder, stored));
         decisions.push({ row, cell, put: entry && verified(entry, ttl, cell) });
       } else if (entries.isAbandoned(cell)) {
-        await this.rows.mend([{ row: holder, suspects: [suspect] }]);
+        await this.rows.repair([{ row: holder, suspects: [suspect] }]);
       } else left.push({ suspect, remaining: entries.remaining(cell) });
     }
     await entries.decide(decisions);

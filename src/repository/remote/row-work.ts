@@ -16,7 +16,7 @@ import {
 } from '../../table/index.js';
 import { type Change, checked, type Expectation } from '../change.js';
 import type { ChangeOutcome } from '../executor.js';
-import { EntryLife } from '../expiry.js';
+import { EntryExpiry } from '../expiry.js';
 import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
@@ -61,13 +61,13 @@ export class DataRows {
   readonly family: string;
   /** The family of change marks. */
   private readonly marks: string | undefined;
-  private readonly life: EntryLife;
+  private readonly life: EntryExpiry;
 
   constructor(
     readonly table: Table,
     private readonly schema: EntitySchema,
   ) {
-    this.life = new EntryLife(schema);
+    this.life = new EntryExpiry(schema);
     this.family = schema.marker!.family;
     this.marks = schema.changeMarks;
   }

@@ -10,7 +10,7 @@ import type { Request } from '../rpc/request.js';
 import { readMulti, type WireAction, type WireMulti, type WireRegionAction } from '../wire/read-multi.js';
 import type { WireMutation } from '../wire/read-mutation.js';
 import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
-import { applyChange, checkRowIn, isThere, readRow } from './rows.js';
+import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 
 /** The result of one action. */
 interface Outcome {
@@ -236,7 +236,7 @@ class MultiAnswer implements Answer {
       const { index, result, asksExistence, exception } = region.outcomes[i]!;
       const mark = writer.mark();
       if (exception !== undefined) writeException(writer, EXCEPTION, exception);
-      else if (asksExistence === true) writeExists(writer, RESULT, isThere(result!));
+      else if (asksExistence === true) writeExists(writer, RESULT, hasRow(result!));
       else if (result !== undefined) writeResult(writer, RESULT, result, this.isInline || region.isInline);
       writer.varintField(INDEX, index);
       writer.endMessage(OUTCOME, mark);

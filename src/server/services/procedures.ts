@@ -6,7 +6,7 @@ import { exceptionOf, type ServerException } from '../errors.js';
 /** How long, in ms, the call itself waits for a change, so that an early failure is its response. */
 const PATIENCE = 2000;
 /** How many ended changes are remembered. */
-const MOST_ENDED = 1000;
+const MAX_ENDED = 1000;
 
 export interface Procedure {
   readonly startedAt: number;
@@ -65,7 +65,7 @@ export class Procedures {
   }
 
   private forgetEnded(): void {
-    if (this.known.size <= MOST_ENDED) return;
+    if (this.known.size <= MAX_ENDED) return;
     for (const [procId, { endedAt }] of this.known) {
       if (endedAt === undefined) continue;
       this.known.delete(procId);

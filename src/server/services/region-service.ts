@@ -12,7 +12,7 @@ import { readCondition, readMutation, type WireCondition, type WireMutation } fr
 import { readGet, readNested, readNestedBy } from '../wire/read-query.js';
 import { MultiCalls } from './multi-calls.js';
 import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
-import { applyChange, checkRowIn, isThere, readRow } from './rows.js';
+import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 import { ScanCalls } from './scan-calls.js';
 
 export class RegionService {
@@ -140,7 +140,7 @@ class ExistsAnswer implements Answer {
   constructor(private readonly result: Result) {}
 
   writeMessage(writer: ProtoWriter): void {
-    writeExists(writer, RESULT, isThere(this.result));
+    writeExists(writer, RESULT, hasRow(this.result));
   }
 }
 

@@ -53,6 +53,6 @@ export function checkRowIn({ region, name }: ServedRegion, row: Uint8Array): voi
 }
 
 /** The result of an existence check: the embedded engine returns the row without cells. */
-export function isThere(result: Result): boolean {
+export function hasRow(result: Result): boolean {
   return result.row.length > 0 || result.cells.length > 0;
 }

@@ -114,9 +114,9 @@ const TURN = 10;
 /** HBase's default, if a client does not say. */
 const DEFAULT_RESULT_SIZE = 2 << 20;
 /** The least time, in ms, that a scan works before it sends a heartbeat. */
-const LEAST_TIME = 10;
+const MIN_TIME = 10;
 /** Remembered ids of scanners that ended by themselves: clients close them once more. */
-const MOST_CLOSED = 4096;
+const MAX_CLOSED = 4096;
 /** How many times per lease expired scanners are searched. */
 const SWEEPS = 4;
 
@@ -266,7 +266,7 @@ export class ScanCalls {
     if (!takesHeartbeats || !takesPartials) return Number.POSITIVE_INFINITY;
     const now = performance.now();
     const longest = Math.min(this.parts.settings.scannerLease, deadline - now);
-    return now + Math.max(LEAST_TIME, longest / 2);
+    return now + Math.max(MIN_TIME, longest / 2);
   }
 
   private extend(scanner: OpenScanner): void {
@@ -293,7 +293,7 @@ export class ScanCalls {
     scanner.rows.close();
     if (!this.scanners.delete(scanner.id)) return;
     this.closedIds.add(scanner.id);
-    if (this.closedIds.size <= MOST_CLOSED) return;
+    if (this.closedIds.size <= MAX_CLOSED) return;
     for (const oldest of this.closedIds) {
       this.closedIds.delete(oldest);
       break;

@@ -5,8 +5,8 @@ import type { Block, Node } from './syntax.js';
 import { IncompleteError, type Place, RubyError, RubySymbol } from './values.js';
 
 /** The largest nesting depth of statements and expressions, and number of operators or calls in a chain. */
-const MOST_NESTED = 200;
-const MOST_LINKS = 1000;
+const MAX_NESTED = 200;
+const MAX_LINKS = 1000;
 
 /** Reads tokens one by one. `depth`: the nesting depth of the text. */
 export abstract class TokenReader {
@@ -19,7 +19,7 @@ export abstract class TokenReader {
 
   /** Reads a nested construct. @throws RubyError when the nesting is too deep. */
   protected nested<T>(read: () => T): T {
-    if (++this.depth > MOST_NESTED) throw new RubyError(`Nesting is deeper than ${MOST_NESTED}.`, this.token);
+    if (++this.depth > MAX_NESTED) throw new RubyError(`Nesting is deeper than ${MAX_NESTED}.`, this.token);
     const found = read();
     this.depth--;
     return found;
@@ -30,8 +30,8 @@ export abstract class TokenReader {
    * @throws RubyError when it is too long.
    */
   protected checkLinks(count: number): void {
-    if (count > MOST_LINKS)
-      throw new RubyError(`More than ${MOST_LINKS} operators or calls in a chain.`, this.token);
+    if (count > MAX_LINKS)
+      throw new RubyError(`More than ${MAX_LINKS} operators or calls in a chain.`, this.token);
   }
 
   protected get token(): Token {

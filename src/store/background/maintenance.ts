@@ -10,7 +10,7 @@ import type { ChunkPool } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 import type { Retention, ScannerRegistry } from '../read/table-scanner.js';
 import { type FamilyStore, fileEntry, type Region, regionOf, type StoreFile } from '../region/region.js';
-import { mergedRegion, neighbors, notThere, splitRegion } from '../region/reshape.js';
+import { mergedRegion, neighbors, regionGone, splitRegion } from '../region/reshape.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
 import { selectFiles } from './compaction-policy.js';
@@ -397,7 +397,7 @@ export class Maintenance {
         });
       });
     });
-    if (merged === 'retired') throw notThere(state, regions);
+    if (merged === 'retired') throw regionGone(state, regions);
     this.parts.environment.emit({
       kind: 'regionsMerged',
       table: state.name,

@@ -469,6 +469,6 @@ export function applyBatchToMemstore(run: SortedPutBatch, seq: number, written: 
 
 function memstoreFor(store: FamilyStore): Memstore {
   // A memstore addresses its cells by 32-bit numbers; a full one is frozen, and the next begins.
-  if (store.version.active.crowded) store.freeze();
+  if (store.version.active.isFull) store.freeze();
   return store.version.active;
 }

@@ -37,7 +37,7 @@ export const DeltaFlag = {
 } as const;
 
 /** Flags, type, and up to eight varints. */
-const MOST_HEADER_BYTES = 4 + 9 * MAX_VARINT_LENGTH;
+const MAX_HEADER_BYTES = 4 + 9 * MAX_VARINT_LENGTH;
 
 /** The common part of the three encodings: restarts, and the numbers of the previous cell. */
 abstract class DeltaEncoder extends BlockEncoder {
@@ -57,7 +57,7 @@ abstract class DeltaEncoder extends BlockEncoder {
 
   override append(cursor: CellCursor, sharedRow: number, sameRow: boolean, sharedQualifier: number): void {
     const { rowLength, qualifierLength, valueLength } = cursor;
-    this.reserve(MOST_HEADER_BYTES + rowLength + qualifierLength + valueLength);
+    this.reserve(MAX_HEADER_BYTES + rowLength + qualifierLength + valueLength);
     if (this.count % RESTART_INTERVAL === 0) {
       this.restarts.push(this.length);
       this.timestamp = 0;

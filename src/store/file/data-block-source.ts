@@ -22,7 +22,7 @@ import {
   readPlainBlock,
 } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
-import type { BlockPlace, FileMeta } from './footer.js';
+import type { BlockHandle, FileMeta } from './footer.js';
 import { GROUP_BLOCKS, PartGroup, PartGroupPlaces } from './part-index.js';
 
 /** A buffer into which a cursor reads one block after another. */
@@ -192,7 +192,7 @@ export class PartSource {
   constructor(
     private readonly file: CachedFile,
     private readonly meta: FileMeta,
-    readonly indexPlace: BlockPlace,
+    readonly indexPlace: BlockHandle,
     private readonly cache: BlockCache,
     private readonly policy: { readonly keep: boolean; readonly priority: CachePriority },
   ) {

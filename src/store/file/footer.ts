@@ -169,11 +169,11 @@ const CRC_AT = 52;
 const MAGIC_AT = 56;
 
 export interface Footer {
-  readonly meta: BlockPlace;
-  readonly root: BlockPlace;
-  readonly bloom: BlockPlace;
+  readonly meta: BlockHandle;
+  readonly root: BlockHandle;
+  readonly bloom: BlockHandle;
   /** Directly before the root index. */
-  readonly parts: BlockPlace;
+  readonly parts: BlockHandle;
   readonly fileNo: number;
 }
 
@@ -186,7 +186,7 @@ export interface ReadFooter extends Footer {
 export function writeFooter(footer: Footer, offset: number): Uint8Array {
   const bytes = new Uint8Array(FOOTER_BYTES);
   const view = new DataView(bytes.buffer);
-  const place = (at: number, block: BlockPlace): void => {
+  const place = (at: number, block: BlockHandle): void => {
     putU64(view, at, block.offset);
     view.setUint32(at + 8, block.length, true);
   };
@@ -232,7 +232,7 @@ export function readFooter(file: CachedFile, fileNo: number): ReadFooter {
   }
   if (writtenAs !== fileNo)
     throw corruption(file.path, offset + 40, `it is file ${writtenAs}, where file ${fileNo} should be`);
-  const place = (at: number): BlockPlace => ({
+  const place = (at: number): BlockHandle => ({
     offset: readU64(view, at),
     length: view.getUint32(at + 8, true),
   });
@@ -259,7 +259,7 @@ const STAGING_BYTES = 1 << 18;
 const SYNCED_BYTES = 1 << 20;
 
 /** The position of a block in the file. */
-export interface BlockPlace {
+export interface BlockHandle {
   readonly offset: number;
   /** Header included. */
   readonly length: number;
@@ -285,7 +285,7 @@ export class FileOutput {
     codec = 0,
     encoding = 0,
     rawLength = length,
-  ): BlockPlace {
+  ): BlockHandle {
     const total = BLOCK_HEADER_BYTES + length;
     this.reserve(total);
     const { staging, staged, offset } = this;

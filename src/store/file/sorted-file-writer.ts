@@ -9,7 +9,7 @@ import { BLOCK_HEADER_BYTES, BlockType, checksumSeed, LEAF_ENTRIES } from './blo
 import { IndexBuilder } from './block-index.js';
 import { BloomBuilder, BloomKey, CHUNK_KEYS } from './bloom-filter.js';
 import {
-  type BlockPlace,
+  type BlockHandle,
   type FileMeta,
   FileOutput,
   fileMetaToJson,
@@ -63,7 +63,7 @@ export class BloomWriter {
   }
 
   /** Writes the last chunk and the index; returns the position of the index. */
-  finish(): BlockPlace {
+  finish(): BlockHandle {
     this.closeChunk();
     const bytes = this.index.finish();
     return this.output.block(BlockType.BloomIndex, bytes, bytes.length);
@@ -324,7 +324,7 @@ interface OpenPart {
 /** Writes the parts of a file: collects those of the open block, and of closed blocks whose group is not full. */
 export class PartWriter {
   private readonly group = new PartGroupBuilder();
-  private readonly places: BlockPlace[] = [];
+  private readonly places: BlockHandle[] = [];
   private readonly partBytes: number;
   private open: OpenPart[] = [];
 
@@ -372,7 +372,7 @@ export class PartWriter {
   }
 
   /** Writes the last group and the index of the groups; returns the position of the index. */
-  finish(): BlockPlace {
+  finish(): BlockHandle {
     if (this.group.blocks > 0) this.writeGroup();
     const payload = PartGroupPlaces.payload(this.places);
     return this.output.block(BlockType.PartIndex, payload, payload.length);

@@ -68,7 +68,7 @@ export const CELL_HEADER_BYTES = 28;
 /** The number of chunks that a {@link CellRef} can address. */
 const MAX_CHUNKS = 2 ** (32 - CHUNK_BITS);
 /** A memstore with more chunks accepts no further write; a single write cannot use up the rest. */
-const CROWDED_CHUNKS = MAX_CHUNKS / 4;
+const FULL_CHUNKS = MAX_CHUNKS / 4;
 export const FLAG_TTL = 1;
 export const FLAG_FOLLOWED = 2;
 /** For longer copies a subarray costs less than a loop; measured on Node 20. */
@@ -212,8 +212,8 @@ export class CellArena {
   }
 
   /** It has so many chunks that their numbers may run out. */
-  get crowded(): boolean {
-    return this.chunks.length > CROWDED_CHUNKS;
+  get isFull(): boolean {
+    return this.chunks.length > FULL_CHUNKS;
   }
 
   /** Returns its chunks to the pool. Cells must not be read any more. */

@@ -78,8 +78,8 @@ export class Memstore {
   }
 
   /** It should be frozen before the next write. */
-  get crowded(): boolean {
-    return this.arena.crowded;
+  get isFull(): boolean {
+    return this.arena.isFull;
   }
 
   get size(): number {

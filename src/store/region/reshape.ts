@@ -127,7 +127,7 @@ function takePlace(
 export function neighbors(state: TableState, given: readonly Region[]): readonly Region[] {
   const first = state.regions.findIndex((region) => given.includes(region));
   const regions = state.regions.slice(first, first + given.length);
-  if (given.some((region) => !state.regions.includes(region))) throw notThere(state, given);
+  if (given.some((region) => !state.regions.includes(region))) throw regionGone(state, given);
   if (given.length > 1 && regions.every((region) => given.includes(region))) return regions;
   throw new InvalidArgumentError(
     `The regions of table "${state.name}" from ${given.map(({ startKey }) => toStringBinary(startKey)).join(', ')} on are not adjacent, ` +
@@ -137,7 +137,7 @@ export function neighbors(state: TableState, given: readonly Region[]): readonly
 }
 
 /** The error for a merge whose regions another change has replaced. */
-export function notThere(state: TableState, regions: readonly Region[]): InvalidArgumentError {
+export function regionGone(state: TableState, regions: readonly Region[]): InvalidArgumentError {
   return new InvalidArgumentError(
     `A region of table "${state.name}" was split or merged, or its table dropped, during this merge of ${regions.length} regions. ` +
       'Nothing was merged; list the regions again.',

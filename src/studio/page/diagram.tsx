@@ -10,7 +10,7 @@ const HEAD = 44;
 const GAP_X = 120;
 const GAP_Y = 36;
 /** Columns that a box names; more are counted. */
-const MOST_COLUMNS = 14;
+const MAX_COLUMNS = 14;
 
 interface Box {
   readonly entity: EntityInfo;
@@ -85,10 +85,10 @@ function linesOf(entity: EntityInfo): Box['lines'] {
   const columns = entity.columns
     .filter(({ property }) => !keyed.has(property))
     .map(({ property, codec }) => ({ name: property, type: codec, isKey: false }));
-  const more = columns.length - MOST_COLUMNS;
+  const more = columns.length - MAX_COLUMNS;
   return [
     ...parts,
-    ...columns.slice(0, MOST_COLUMNS),
+    ...columns.slice(0, MAX_COLUMNS),
     ...(more > 0 ? [{ name: `${more} more`, type: '', isKey: false }] : []),
   ];
 }

@@ -10,7 +10,7 @@ const ROW_HEIGHT = 24;
 /** Rows beyond the edges of the view. */
 const MARGIN = 12;
 /** Browsers draw no element that is much higher. */
-const MOST_HEIGHT = 30_000_000;
+const MAX_HEIGHT = 30_000_000;
 
 export interface GridColumn {
   readonly name: string;
@@ -59,7 +59,7 @@ export function Grid({ id, columns, fetchPage, open, limit }: GridProps) {
   useEffect(() => feed?.want(view.first, view.last));
 
   const length = feed?.length ?? 0;
-  const shown = Math.min(length, Math.floor(MOST_HEIGHT / ROW_HEIGHT));
+  const shown = Math.min(length, Math.floor(MAX_HEIGHT / ROW_HEIGHT));
   const width = columns.reduce((sum, column) => sum + column.width, 0);
   const template = columns.map((column) => `${column.width}px`).join(' ');
 

@@ -8,7 +8,7 @@ import { entityHash } from './routes.js';
 import { Difference } from './value-view.js';
 
 /** Changes that are kept on the page. */
-const MOST_CHANGES = 500;
+const MAX_CHANGES = 500;
 
 interface LiveViewProps {
   readonly entity: EntityInfo;
@@ -31,7 +31,7 @@ export function LiveView({ entity, question }: LiveViewProps) {
     source.onopen = () => setState('open');
     source.onmessage = ({ data }: MessageEvent<string>) => {
       const change = { ...(JSON.parse(data) as LiveChange), number: number++ };
-      setChanges((all) => [change, ...all].slice(0, MOST_CHANGES));
+      setChanges((all) => [change, ...all].slice(0, MAX_CHANGES));
     };
     source.addEventListener('problem', ({ data }) =>
       setFailure(new StudioError(JSON.parse(data as string) as Problem)),

@@ -12,7 +12,7 @@ interface Explained {
 }
 
 /** Ranges that are listed; more are counted. */
-const MOST_RANGES = 4;
+const MAX_RANGES = 4;
 
 export function PlanBox({ planned }: { readonly planned: Planned | undefined }) {
   const plan = planned?.explanation as unknown as Explained | null | undefined;
@@ -45,12 +45,12 @@ export function PlanBox({ planned }: { readonly planned: Planned | undefined }) 
             </div>
           </dl>
           <ul class="ranges" aria-label="Ranges">
-            {plan.ranges.slice(0, MOST_RANGES).map(({ printed }) => (
+            {plan.ranges.slice(0, MAX_RANGES).map(({ printed }) => (
               <li key={printed}>
                 <code>{printed}</code>
               </li>
             ))}
-            {plan.ranges.length > MOST_RANGES && <li>{plan.ranges.length - MOST_RANGES} more</li>}
+            {plan.ranges.length > MAX_RANGES && <li>{plan.ranges.length - MAX_RANGES} more</li>}
           </ul>
           {plan.warnings.map(({ code, message }) => (
             <p key={code} class="warning">

@@ -12,10 +12,10 @@ import type { StudioDatabase } from './studio-database.js';
 import { shownValue } from './values.js';
 
 /** Rows that are counted for one heat map, and its columns. */
-const MOST_ROWS = 200_000;
-const MOST_GROUPS = 48;
+const MAX_ROWS = 200_000;
+const MAX_GROUPS = 48;
 /** Values of a part that are told apart while rows are counted. */
-const MOST_VALUES = 5000;
+const MAX_VALUES = 5000;
 
 /** Counters of the whole engine: of an embedded store from its statistics, else from the regions of its tables. */
 export async function countersOf(db: StudioDatabase): Promise<Counters> {
@@ -70,7 +70,7 @@ export async function heatOf(db: StudioDatabase, entity: string, signal: AbortSi
   const plan = schema.key.plan(parseKeyConditions(schema.name, schema.key, {}));
   const part = schema.key.parts[0]?.name ?? '';
   const lanes: Lane[] = [];
-  const each = Math.ceil(MOST_ROWS / Math.max(1, plan.ranges.length));
+  const each = Math.ceil(MAX_ROWS / Math.max(1, plan.ranges.length));
   let counted = 0;
   let complete = true;
   for (const range of plan.ranges) {
@@ -123,7 +123,7 @@ async function countLane(
       for (const { row } of batch) {
         if (!key.matches(row)) continue;
         const value = part === undefined ? '' : valueText(schema, row, part.name);
-        add(byValue, byValue.has(value) || byValue.size < MOST_VALUES ? value : 'others', 1);
+        add(byValue, byValue.has(value) || byValue.size < MAX_VALUES ? value : 'others', 1);
         rows++;
       }
       if (rows >= limit) return { rows, complete: false };
@@ -149,7 +149,7 @@ function add(counts: Map<string, number>, value: string, rows: number): void {
 /** Lines and columns. Of more values than there are columns, neighbors stand together. */
 function grouped(lanes: readonly Lane[]): Pick<HeatMap, 'lanes' | 'groups' | 'rows'> {
   const values = [...new Set(lanes.flatMap(({ byValue }) => [...byValue.keys()]))].sort(byText);
-  const size = Math.max(1, Math.ceil(values.length / MOST_GROUPS));
+  const size = Math.max(1, Math.ceil(values.length / MAX_GROUPS));
   const groupOf = new Map(values.map((value, at) => [value, Math.floor(at / size)]));
   const groups: string[] = [];
   for (let at = 0; at < values.length; at += size) {

@@ -153,7 +153,7 @@ function askedOf(given: unknown): WriteAsked {
 /** The state of what Rowan derives from rows: indexes, summaries, copies. Reads no rows of entities. */
 
 /** Notes of the outbox that are counted. */
-const MOST_NOTES = 1000;
+const MAX_NOTES = 1000;
 
 /** The state of every index, summary and set of copies, in the order of their declaration. */
 export async function healthOf(db: StudioDatabase): Promise<HealthInfo[]> {
@@ -172,7 +172,7 @@ export async function healthOf(db: StudioDatabase): Promise<HealthInfo[]> {
         note:
           waiting === 0
             ? 'No change of a source waits.'
-            : `${waiting}${waiting === MOST_NOTES ? ' or more' : ''} changes wait in the outbox (of any entity).`,
+            : `${waiting}${waiting === MAX_NOTES ? ' or more' : ''} changes wait in the outbox (of any entity).`,
       });
     }
   }
@@ -205,9 +205,9 @@ async function summaryHealth(
 
 async function waitingNotes(db: StudioDatabase): Promise<number> {
   if (!(await db.admin.tableExists(OUTBOX_TABLE))) return 0;
-  const scanner = db.engine.table(OUTBOX_TABLE).scan(new Scan().setLimit(MOST_NOTES));
+  const scanner = db.engine.table(OUTBOX_TABLE).scan(new Scan().setLimit(MAX_NOTES));
   try {
-    return (await scanner.nextBatch(MOST_NOTES)).length;
+    return (await scanner.nextBatch(MAX_NOTES)).length;
   } finally {
     await scanner.close();
   }
@@ -215,7 +215,7 @@ async function waitingNotes(db: StudioDatabase): Promise<number> {
 
 /** Queries under a name, in a file of the project that can be committed with it. */
 
-const MOST_QUERIES = 1000;
+const MAX_QUERIES = 1000;
 
 export class SavedQueries {
   private writing: Promise<unknown> = Promise.resolve();
@@ -262,8 +262,8 @@ export class SavedQueries {
       .catch(() => undefined)
       .then(async () => {
         const all = to(await this.all()).sort((a, b) => (a.name < b.name ? -1 : 1));
-        if (all.length > MOST_QUERIES)
-          throw new InvalidArgumentError(`${file} has ${MOST_QUERIES} queries: remove one first.`);
+        if (all.length > MAX_QUERIES)
+          throw new InvalidArgumentError(`${file} has ${MAX_QUERIES} queries: remove one first.`);
         await writeFile(`${file}.new`, `${JSON.stringify(all, undefined, 2)}\n`);
         await rename(`${file}.new`, file);
         return all;

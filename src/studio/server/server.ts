@@ -17,7 +17,7 @@ import { DEFAULT_LIMITS, type Limits } from './rows.js';
 import type { StudioDatabase } from './studio-database.js';
 
 /** Bytes of a request that changes something. */
-const MOST_BODY = 4 << 20;
+const MAX_BODY = 4 << 20;
 
 /** Options of {@link startStudio}. */
 export interface StudioOptions {
@@ -256,9 +256,9 @@ async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string,
   let bytes = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     bytes += part.length;
-    if (bytes > MOST_BODY)
+    if (bytes > MAX_BODY)
       throw new InvalidArgumentError(
-        `A request has ${MOST_BODY >> 20} MiB at most. Write larger values by a program.`,
+        `A request has ${MAX_BODY >> 20} MiB at most. Write larger values by a program.`,
       );
     parts.push(part);
   }

@@ -25,11 +25,11 @@ import type { StudioDatabase, StudioPreview } from './studio-database.js';
 import { ColumnFinder } from './values.js';
 
 /** Writes that can be taken back; the oldest is forgotten first. */
-const MOST_UNDOS = 100;
+const MAX_UNDOS = 100;
 /** Characters of a value in a planned mutation. */
-const MOST_VALUE = 400;
+const MAX_VALUE = 400;
 /** Mutations that are shown of a plan. */
-const MOST_MUTATIONS = 200;
+const MAX_MUTATIONS = 200;
 
 type Values = Record<string, unknown>;
 
@@ -89,8 +89,8 @@ export class Writes {
       ...(typeof explained.changes === 'number' ? ['the change feed'] : []),
     ];
     return {
-      mutations: mutations.slice(0, MOST_MUTATIONS).map(shownMutation),
-      complete: preview?.complete === true && mutations.length <= MOST_MUTATIONS,
+      mutations: mutations.slice(0, MAX_MUTATIONS).map(shownMutation),
+      complete: preview?.complete === true && mutations.length <= MAX_MUTATIONS,
       effects,
       confirm: `${asked.operation} ${asked.entity}`,
       seen,
@@ -114,7 +114,7 @@ export class Writes {
     const token = randomBytes(16).toString('base64url');
     this.undos.set(token, { write, before: before.entity, left: digestOf(now) });
     const [oldest] = this.undos.keys();
-    if (this.undos.size > MOST_UNDOS) this.undos.delete(oldest!);
+    if (this.undos.size > MAX_UNDOS) this.undos.delete(oldest!);
     return { row: toHex(write.row), undo: token };
   }
 
@@ -291,7 +291,7 @@ const CELL_TYPES: ReadonlyMap<number, string> = new Map(
 );
 
 const printed = (value: Uint8Array): string =>
-  `${toStringBinary(value.subarray(0, MOST_VALUE))}${value.length > MOST_VALUE ? '…' : ''}`;
+  `${toStringBinary(value.subarray(0, MAX_VALUE))}${value.length > MAX_VALUE ? '…' : ''}`;
 
 function codeOf({ asked, schema, key, values }: ReadWrite): string {
   const orders = `db.repository(${schema.target.name})`;

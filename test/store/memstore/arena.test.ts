@@ -66,7 +66,7 @@ describe('the places of an arena', () => {
     await table.put(put('a', '1'));
     const [store] = core.catalog.get('t')!.regions[0]!.stores;
     const { arena } = store!.version.active as unknown as { readonly arena: CellArena };
-    while (!arena.crowded) arena.chunks.push(new ChunkPool(0).take());
+    while (!arena.isFull) arena.chunks.push(new ChunkPool(0).take());
     expect(arena.chunks.length).toBeLessThan(MAX_CHUNKS / 2);
     await table.put(put('b', '2'));
     expect(store!.version.frozen.length).toBe(1);

@@ -4,7 +4,7 @@ import { equalBytes, toLatin1 } from '../../../bytes/index.js';
 import { OverlappedWork } from '../../../job/entity-rows.js';
 import type { SplitContext } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { EntryLife } from '../../../repository/index.js';
+import { EntryExpiry } from '../../../repository/index.js';
 import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../../table/index.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } from '../entry.js';
 import { deleteOf, putOf } from '../plan.js';
@@ -16,7 +16,7 @@ export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 /** The common part: the row as it is at commit, and its entries. */
 abstract class IndexWork extends OverlappedWork {
   protected readonly index;
-  private readonly life: EntryLife;
+  private readonly life: EntryExpiry;
 
   constructor(
     protected readonly target: IndexTarget,
@@ -25,7 +25,7 @@ abstract class IndexWork extends OverlappedWork {
   ) {
     super();
     this.index = target.indexes.all[0]!.index;
-    this.life = new EntryLife(target.indexes.schema);
+    this.life = new EntryExpiry(target.indexes.schema);
   }
 
   protected async batch(rows: readonly Result[]): Promise<void> {

@@ -35,9 +35,9 @@ export class RemoteBuildWork implements SplitWork {
 
   async rows(rows: readonly Result[]): Promise<void> {
     const own = rows.filter((row) => isOwn(this.target, row));
-    const mended = await this.indexed.mend(own);
+    const outcomes = await this.indexed.repair(own);
     const counts = new Counts();
-    for (const { error, taken, entries } of mended) {
+    for (const { error, taken, entries } of outcomes) {
       if (error !== undefined) throw error;
       counts.add('conflicts', taken);
       counts.add('entries', entries);
@@ -81,7 +81,7 @@ export class RemoteRowWork extends RemoteComparingWork {
     for (const { faults } of second) for (const fault of faults) counts.add(fault);
     await this.noteShared(second);
     if (this.repair)
-      counts.add('repaired', await this.mend(second.filter(({ faults }) => faults.length > 0)));
+      counts.add('repaired', await this.repairRows(second.filter(({ faults }) => faults.length > 0)));
     counts.tell(this.context);
   }
 
@@ -101,12 +101,12 @@ export class RemoteRowWork extends RemoteComparingWork {
     }
   }
 
-  private async mend(
+  private async repairRows(
     off: readonly { readonly row: Uint8Array; readonly faults: readonly string[] }[],
   ): Promise<number> {
-    const mended = await this.indexed.mend(off);
+    const outcomes = await this.indexed.repair(off);
     let repaired = 0;
-    for (const [i, { error, taken }] of mended.entries()) {
+    for (const [i, { error, taken }] of outcomes.entries()) {
       if (error !== undefined) throw error;
       repaired += Math.max(0, off[i]!.faults.length - taken);
     }
@@ -130,7 +130,7 @@ export class RemoteRowWork extends RemoteComparingWork {
         .entriesOf(stored)
         .flatMap((entries, i) => entries.map((entry) => ({ index: all[i]!, ...entry }))),
     );
-    const standing = await indexed.entries.standing(wanted.flat(), undefined);
+    const standing = await indexed.entries.storedEntries(wanted.flat(), undefined);
     let at = 0;
     return rows.map((row, i) => {
       const faults: string[] = [];
@@ -156,7 +156,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     const second = first.length === 0 ? [] : await this.look(first.map(({ row }) => row));
     const counts = new Counts();
     for (const { fault } of second) counts.add(fault);
-    if (this.repair && second.length > 0) counts.add('repaired', await this.mend(second));
+    if (this.repair && second.length > 0) counts.add('repaired', await this.repairRows(second));
     counts.tell(this.context);
   }
 
@@ -165,7 +165,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     const { indexed, target } = this;
     const index = indexed.indexes.all[0]!;
     const suspects = rows.map((row) => ({ index, row }));
-    const standing = await indexed.entries.standing(suspects, undefined);
+    const standing = await indexed.entries.storedEntries(suspects, undefined);
     const there = suspects.flatMap((suspect, i) => {
       const found = standing[i];
       return found === undefined ? [] : [{ ...suspect, ...found }];
@@ -185,7 +185,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     });
   }
 
-  private async mend(off: Awaited<ReturnType<RemoteEntryWork['look']>>): Promise<number> {
+  private async repairRows(off: Awaited<ReturnType<RemoteEntryWork['look']>>): Promise<number> {
     const { indexed, context } = this;
     let repaired = 0;
     for (const { holder, index, row, cell, token } of off) {
@@ -194,9 +194,9 @@ export class RemoteEntryWork extends RemoteComparingWork {
       // The row does not exist, but a writer may be about to write it.
       if (token !== undefined && before > 0 && (await indexed.rows.load(holder, undefined)).stored.isEmpty)
         await sleep(before, undefined, { signal: context.signal });
-      const [mended] = await indexed.mend([{ row: holder, suspects }]);
-      if (mended!.error !== undefined) throw mended!.error;
-      if (mended!.entries > 0) repaired++;
+      const [outcome] = await indexed.repair([{ row: holder, suspects }]);
+      if (outcome!.error !== undefined) throw outcome!.error;
+      if (outcome!.entries > 0) repaired++;
     }
     return repaired;
   }

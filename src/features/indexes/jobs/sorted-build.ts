@@ -13,7 +13,7 @@
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, EntryLife } from '../../../repository/index.js';
+import { type CommittingTable, EntryExpiry } from '../../../repository/index.js';
 import { type AtomicStep, Get, RawRow, type Result } from '../../../table/index.js';
 import { NewEntries } from '../entity-indexes.js';
 import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
@@ -21,7 +21,7 @@ import { putOf } from '../plan.js';
 import { type IndexTarget, isOwn } from './target.js';
 
 /** The most entries collected before they are sorted and written. As many again may be on their way to the WAL. */
-const MOST_GATHERED = 2 ** 16;
+const MAX_GATHERED = 2 ** 16;
 /** The default number of rows between checkpoints. Each checkpoint shortens a sorted run. */
 export const CHECKPOINT_ROWS = 2 ** 20;
 /** The state of a checkpoint follows the entries in the WAL, so it cannot become durable before them. */
@@ -53,7 +53,7 @@ export class SortedBuildWork implements SplitWork {
     table: CommittingTable,
     touched: ReadonlySet<string>,
   ): ((context: SplitContext) => SortedBuildWork) | undefined {
-    if (new EntryLife(target.indexes.schema).ends) return undefined;
+    if (new EntryExpiry(target.indexes.schema).ends) return undefined;
     const entries = NewEntries.of(target.indexes);
     return entries && ((context) => new SortedBuildWork(target, entries, table, context, touched));
   }
@@ -71,7 +71,7 @@ export class SortedBuildWork implements SplitWork {
     if (!isOwn(this.target, row)) return undefined;
     this.own++;
     this.gather(row);
-    return this.entryRows.length >= MOST_GATHERED ? this.hand() : undefined;
+    return this.entryRows.length >= MAX_GATHERED ? this.hand() : undefined;
   }
 
   private gather(row: RawRow): void {

@@ -24,7 +24,7 @@ export interface SharedValue {
 }
 
 /** The most pairs that a report lists. */
-const MOST_SHARED = 100;
+const MAX_SHARED = 100;
 
 /** Rows that share a value of a unique index, by their keys. */
 export class SharedValues {
@@ -33,7 +33,7 @@ export class SharedValues {
   constructor(private readonly key: EntitySchema['key']) {}
 
   note(row: Uint8Array, holder: Uint8Array): void {
-    if (this.found.length >= MOST_SHARED) return;
+    if (this.found.length >= MAX_SHARED) return;
     this.found.push({ key: this.key.decode(row), holder: this.key.decode(holder) });
   }
 }

@@ -16,7 +16,7 @@ import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../entity-i
  */
 export type IndexState = 'building' | 'active' | 'disabled';
 
-/** Receives unverified entries that a query met. It returns at once and repairs them in the background. */
+/** Receives unverified entries that a query read. It returns at once and repairs them in the background. */
 export interface EntryRepair {
   note(entry: { readonly index: EntityIndex; readonly row: Uint8Array }): void;
   /** The timestamp from which on entries may belong to changes in progress, ms. */

@@ -1,3 +1,4 @@
+import { compareSlices } from '../../../bytes/index.js';
 import { KeyError, QueryError } from '../../../errors.js';
 import type { KeyConditions, KeyPlan, PartCondition } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
@@ -11,14 +12,13 @@ import {
 } from '../../../query/condition.js';
 import { type FindOptions, isPlain } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
-import { EntryConfirmation } from '../../../query/living.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import { isOrdered } from '../../../query/pushdown.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
 import { scanOf } from '../../../query/ranges.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
-import { MARKER_VALUE } from '../../../schema/types.js';
+import { type ColumnSchema, MARKER_VALUE } from '../../../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
@@ -318,7 +318,7 @@ function collect(
   const { covered, covering, use } = plan;
   const reader = new EntryReader(use.index.index);
   const decodes = covered && decodesEntries(covering);
-  const bornOut = new EntryConfirmation(use.index);
+  const confirmation = new EntryConfirmation(use.index);
   const found: (object | Promise<object | null>)[] = [];
   let waits = false;
   while (found.length < limit && next(entry)) {
@@ -326,7 +326,7 @@ function collect(
     reader.read(entry.row, bytes, start, end);
     if (reader.state !== VERIFIED) return undefined;
     if (covered) coverRow(use.index, covering, decodes, reader, entry.row, bytes, made);
-    else if (!fetch(look, reader.dataRow, made) || !bornOut.test(made, use.key, entry.row)) continue;
+    else if (!fetch(look, reader.dataRow, made) || !confirmation.test(made, use.key, entry.row)) continue;
     const item = loader.load(made);
     if (item === null) continue;
     if (item instanceof Promise) waits = true;
@@ -340,4 +340,41 @@ function fetch({ rows, plan }: LookUp, row: Uint8Array, into: RawRow): boolean {
   const get = new Get(row);
   applyReadSet(get, plan.read);
   return rows.getRaw(get, into);
+}
+
+/** Tests whether rows confirm the entries that were found by equality on an index's parts. */
+export class EntryConfirmation {
+  /** The column of each part, if each is a column: then a row with the requested values has the entry. */
+  private readonly columns: readonly ColumnSchema[] | undefined;
+
+  constructor(private readonly index: EntityIndex) {
+    const { parts } = index.index;
+    const columns = parts.map((part) => index.schema.columnsByProperty.get(part));
+    this.columns = columns.every((column) => column?.kind === 'column')
+      ? (columns as readonly ColumnSchema[])
+      : undefined;
+  }
+
+  /** Compares bytes of cells, and decoded values where bytes cannot decide. */
+  test(row: RawRow, asked: KeyConditions, entry: Uint8Array): boolean {
+    const { index } = this;
+    if (!this.hasRequested(row, asked)) return index.hasEntry(row, entry);
+    return index.where === undefined || index.where.test(row);
+  }
+
+  private hasRequested(row: RawRow, asked: KeyConditions): boolean {
+    const { columns } = this;
+    if (columns === undefined) return false;
+    for (let i = 0; i < columns.length; i++) {
+      const { property, family, qualifier, codec } = columns[i]!;
+      const condition = asked[property];
+      if (condition?.kind !== 'eq') return false;
+      const value = codec.encode(condition.value);
+      const { bytes, start, end } = valueSpan(row, family, qualifier);
+      // An empty value is not distinguished from an absent one.
+      if (end === start || compareSlices(bytes, start, end - start, value, 0, value.length) !== 0)
+        return false;
+    }
+    return true;
+  }
 }

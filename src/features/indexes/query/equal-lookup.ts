@@ -1,7 +1,6 @@
 import type { KeyConditions } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
 import { type FindOptions, isPlain } from '../../../query/find-options.js';
-import { EntryConfirmation } from '../../../query/living.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
@@ -9,7 +8,7 @@ import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
 import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
-import { coverRow, decodesEntries } from './choice.js';
+import { coverRow, decodesEntries, EntryConfirmation } from './choice.js';
 import { PlainReadings, type Reading } from './plan.js';
 
 /**
@@ -25,7 +24,7 @@ export class EqualLookUp {
   private readonly loader: RowLoader;
   private readonly reader: EntryReader;
   private readonly decodes: boolean;
-  private readonly bornOut: EntryConfirmation;
+  private readonly confirmation: EntryConfirmation;
 
   constructor(
     private readonly index: EntityIndex,
@@ -37,7 +36,7 @@ export class EqualLookUp {
     this.loader = new RowLoader(index.schema, access, reading.read.properties);
     this.reader = new EntryReader(index.index);
     this.decodes = decodesEntries(reading.covering);
-    this.bornOut = new EntryConfirmation(index);
+    this.confirmation = new EntryConfirmation(index);
   }
 
   /** `only`: the prefix is the entry's whole row. `whole`: the entry's row ends with the data row. */
@@ -75,7 +74,7 @@ export class EqualLookUp {
     }
     const get = new Get(reader.dataRow);
     applyReadSet(get, reading.read);
-    return this.rows.getRaw(get, made) && this.bornOut.test(made, key, entry.row);
+    return this.rows.getRaw(get, made) && this.confirmation.test(made, key, entry.row);
   }
 }
 

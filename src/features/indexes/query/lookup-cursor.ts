@@ -21,7 +21,7 @@ import { type Position, rangesFrom, scanOf } from '../../../query/ranges.js';
 import { applyHints, applyScanHints, comparePlaced, type ReadPlan } from '../../../query/read-plan.js';
 import {
   type Moments,
-  type Placing,
+  type PositionOrder,
   type ReadOptions,
   type Row,
   type RowCursor,
@@ -36,28 +36,28 @@ import type { IndexPlan } from './plan.js';
 /** The most entries looked up at once. */
 const LARGEST_LOOKUP = 256;
 /** The most rows held back for their order. Rows beyond are returned at once. */
-const MOST_AHEAD = 1024;
+const MAX_AHEAD = 1024;
 
 /** A row to be returned, with its entry. */
-interface PlacedResult {
+interface PositionedRow {
   readonly place: Uint8Array;
   readonly row: Row;
 }
 
 /** An entry that was read. `row`: the row, where the entry covers the query. */
-interface Met {
+interface ScannedEntry {
   readonly entry: Uint8Array | undefined;
   readonly dataRow: Uint8Array;
   readonly row: Row | undefined;
 }
 
 /** Tests rows by their present values: which entries they have, and which of these the query asks for. */
-export class AskedEntries {
+export class RequestedEntries {
   constructor(protected readonly plan: IndexPlan) {}
 
   /** Whether the query asks for one of the row's entries. */
   hasOne(row: Row): boolean {
-    return this.entriesOf(row).some((entry) => this.isAsked(entry));
+    return this.entriesOf(row).some((entry) => this.isRequested(entry));
   }
 
   protected entriesOf(row: Row): readonly Uint8Array[] {
@@ -66,7 +66,7 @@ export class AskedEntries {
     return entity === null ? NO_ENTRIES : index.rowsOf(entity, row);
   }
 
-  protected isAsked(entry: Uint8Array): boolean {
+  protected isRequested(entry: Uint8Array): boolean {
     const { ranges, check } = this.plan.keyPlan;
     return (
       ranges.some(
@@ -81,7 +81,7 @@ export class AskedEntries {
 const NO_ENTRIES: readonly Uint8Array[] = Object.freeze([]);
 
 /** The positions of rows in an index. */
-export class Places extends AskedEntries implements Placing {
+export class EntryPositions extends RequestedEntries implements PositionOrder {
   outOfOrder = false;
 
   constructor(
@@ -111,16 +111,16 @@ export class Places extends AskedEntries implements Placing {
 
   /**
    * The row's entry that the query asks for; of several, the first in index order, also when reversed, so that it is
-   * the exact reverse. Undefined: none, or an earlier page has returned the row. `met`: an entry that the scan has
-   * met.
+   * the exact reverse. Undefined: none, or an earlier page has returned the row. `scanned`: the entry by which
+   * the scan found the row.
    */
-  of(row: Row, met: Uint8Array | undefined): Uint8Array | undefined {
+  of(row: Row, scanned: Uint8Array | undefined): Uint8Array | undefined {
     const { position } = this;
     const entries = this.entriesOf(row);
-    if (entries.length === 1 && met !== undefined && equalBytes(entries[0]!, met)) return met;
+    if (entries.length === 1 && scanned !== undefined && equalBytes(entries[0]!, scanned)) return scanned;
     let first: Uint8Array | undefined;
     for (const entry of entries) {
-      if (!this.isAsked(entry)) continue;
+      if (!this.isRequested(entry)) continue;
       if (first === undefined || this.forward(entry, first) < 0) first = entry;
     }
     if (first === undefined || position === undefined) return first;
@@ -133,17 +133,17 @@ export class LookupCursor implements RowCursor {
   row: Row | undefined;
   readonly entity = 0;
   place: Uint8Array | undefined;
-  readonly placing: Places;
+  readonly positions: EntryPositions;
   private left: number;
-  private ready: readonly PlacedResult[] = [];
+  private ready: readonly PositionedRow[] = [];
   private at = 0;
   private size: number;
   private furthest: Uint8Array | undefined;
   /** Rows whose positions the scan has not reached yet, in order. */
-  private ahead: PlacedResult[] = [];
-  /** Rows with several entries that were met by another entry than their first. */
+  private ahead: PositionedRow[] = [];
+  /** Rows with several entries that the scan found by another entry than their first. */
   private readonly awaited = new Map<string, Uint8Array>();
-  private readonly given = new GivenRows();
+  private readonly given = new ReturnedRows();
   /** For ranges of one entry each: those that gave a row. */
   private readonly points: Set<string> | undefined;
   private readonly reader: EntryReader;
@@ -153,7 +153,7 @@ export class LookupCursor implements RowCursor {
   private readonly since: number | undefined;
   private state: 'entries' | 'rest' | 'ended' = 'entries';
   private lacks = false;
-  private late: AsyncGenerator<readonly Met[]> | undefined;
+  private late: AsyncGenerator<readonly ScannedEntry[]> | undefined;
 
   constructor(
     private readonly plan: IndexPlan,
@@ -166,7 +166,7 @@ export class LookupCursor implements RowCursor {
   ) {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
     this.size = Math.max(1, Math.min(options.expected, this.left, LARGEST_LOOKUP));
-    this.placing = new Places(plan, reading, position);
+    this.positions = new EntryPositions(plan, reading, position);
     this.reader = new EntryReader(plan.use.index.index);
     this.decodes = plan.covered && decodesEntries(plan.covering);
     this.since = rows.indexing?.repair?.since();
@@ -192,7 +192,7 @@ export class LookupCursor implements RowCursor {
     this.at = 0;
     this.ready = [];
     if (this.state === 'entries') {
-      await this.fetchMet();
+      await this.fetchScanned();
       return;
     }
     this.late ??= this.lateRows();
@@ -201,22 +201,22 @@ export class LookupCursor implements RowCursor {
     else this.inOrder(await this.lookUp(value), undefined);
   }
 
-  private async fetchMet(): Promise<void> {
+  private async fetchScanned(): Promise<void> {
     const size = Math.min(this.size, this.left);
     this.size = Math.min(this.size * 2, LARGEST_LOOKUP);
-    const met: Met[] = [];
-    while (met.length < size) {
+    const scanned: ScannedEntry[] = [];
+    while (scanned.length < size) {
       const more = this.entries.advance();
       if (!(typeof more === 'boolean' ? more : await more)) {
         this.state = 'rest';
         break;
       }
       const one = this.nextEntry();
-      if (!this.given.has(one.dataRow)) met.push(one);
+      if (!this.given.has(one.dataRow)) scanned.push(one);
     }
-    const found = await this.lookUp(met);
-    const isMoved = found.some(({ place }, i) => place !== found[i]!.met);
-    const end = this.state === 'rest' ? undefined : met.at(-1)?.entry;
+    const found = await this.lookUp(scanned);
+    const isMoved = found.some(({ place }, i) => place !== found[i]!.scanned);
+    const end = this.state === 'rest' ? undefined : scanned.at(-1)?.entry;
     if (isMoved || this.ahead.length > 0) this.inOrder(found, end);
     else {
       this.ready = found;
@@ -225,26 +225,26 @@ export class LookupCursor implements RowCursor {
   }
 
   /** Returns rows in order up to `end`. Rows after it are held back, as far as there is room. */
-  private inOrder(found: readonly PlacedResult[], end: Uint8Array | undefined): void {
-    const { placing } = this;
-    const all = [...found, ...this.ahead].sort((a, b) => placing.compare(a.place, b.place));
+  private inOrder(found: readonly PositionedRow[], end: Uint8Array | undefined): void {
+    const { positions } = this;
+    const all = [...found, ...this.ahead].sort((a, b) => positions.compare(a.place, b.place));
     let count = all.length;
     if (end !== undefined) {
-      while (count > 0 && placing.compare(all[count - 1]!.place, end) > 0) count--;
-      count = Math.max(count, all.length - MOST_AHEAD);
+      while (count > 0 && positions.compare(all[count - 1]!.place, end) > 0) count--;
+      count = Math.max(count, all.length - MAX_AHEAD);
     }
     this.ahead = all.splice(count);
     this.ready = all;
     const [first] = all;
     const { furthest } = this;
     if (first === undefined) return;
-    if (furthest !== undefined && placing.compare(first.place, furthest) < 0) placing.outOfOrder = true;
+    if (furthest !== undefined && positions.compare(first.place, furthest) < 0) positions.outOfOrder = true;
     const last = all.at(-1)!.place;
-    if (furthest === undefined || placing.compare(last, furthest) > 0) this.furthest = last;
+    if (furthest === undefined || positions.compare(last, furthest) > 0) this.furthest = last;
   }
 
   /** The entry at the scan's position. */
-  private nextEntry(): Met {
+  private nextEntry(): ScannedEntry {
     const { plan, reader, rows } = this;
     const { index } = plan.use;
     const stands = this.entries.row!;
@@ -263,36 +263,38 @@ export class LookupCursor implements RowCursor {
    * Reads the rows of these entries. Returns those that the query asks for and has not returned yet, with their
    * positions.
    */
-  private async lookUp(met: readonly Met[]): Promise<(PlacedResult & { met: Uint8Array | undefined })[]> {
-    const { plan, rows, options, placing, given, points } = this;
-    const open = met.filter(({ row }) => row === undefined);
+  private async lookUp(
+    scanned: readonly ScannedEntry[],
+  ): Promise<(PositionedRow & { scanned: Uint8Array | undefined })[]> {
+    const { plan, rows, options, positions, given, points } = this;
+    const open = scanned.filter(({ row }) => row === undefined);
     const gets = open.map(({ dataRow }) => this.getOf(dataRow));
     const found = gets.length === 0 ? [] : await rows.table.getAll(gets, options);
     const { key } = plan.spec.schema;
     if (key.dictionaries !== undefined) {
-      await loadTexts([key], [...found, ...met.flatMap(({ row }) => (row as Result | undefined) ?? [])]);
+      await loadTexts([key], [...found, ...scanned.flatMap(({ row }) => (row as Result | undefined) ?? [])]);
     }
-    const placed: (PlacedResult & { met: Uint8Array | undefined })[] = [];
+    const placed: (PositionedRow & { scanned: Uint8Array | undefined })[] = [];
     let next = 0;
-    for (const { entry, dataRow, row: covered } of met) {
+    for (const { entry, dataRow, row: covered } of scanned) {
       const row = covered ?? found[next++]!;
       if (covered === undefined) countRow(options, row);
-      const place = covered === undefined ? placing.of(row, entry) : entry;
+      const place = covered === undefined ? positions.of(row, entry) : entry;
       if (place === undefined || this.isAwaited(place, entry, dataRow)) continue;
       if (plan.rowTest !== undefined && !plan.rowTest(row)) continue;
       if (!given.add(dataRow)) continue;
       this.awaited.delete(toLatin1(dataRow));
       points?.add(toLatin1(place));
-      placed.push({ place, row, met: entry });
+      placed.push({ place, row, scanned: entry });
     }
     return placed;
   }
 
-  /** Whether a row with several entries still has to be met by its first. Those never met are read again at the end. */
+  /** Whether a row with several entries still has to be found by its first. Those never found so are read again at the end. */
   private isAwaited(place: Uint8Array, entry: Uint8Array | undefined, dataRow: Uint8Array): boolean {
     if (this.plan.use.index.index.several === undefined || entry === undefined) return false;
-    if (this.placing.compare(place, entry) <= 0) return false;
-    if (this.awaited.size < MOST_AHEAD) this.awaited.set(toLatin1(dataRow), dataRow);
+    if (this.positions.compare(place, entry) <= 0) return false;
+    if (this.awaited.size < MAX_AHEAD) this.awaited.set(toLatin1(dataRow), dataRow);
     else this.lacks = true;
     return true;
   }
@@ -307,7 +309,7 @@ export class LookupCursor implements RowCursor {
   }
 
   /** Rows that no entry has led to, or not the entry they were awaited by. */
-  private async *lateRows(): AsyncGenerator<readonly Met[]> {
+  private async *lateRows(): AsyncGenerator<readonly ScannedEntry[]> {
     const awaited = [...this.awaited.values()];
     for (let i = 0; i < awaited.length; i += LARGEST_LOOKUP) {
       yield awaited
@@ -329,13 +331,13 @@ export class LookupCursor implements RowCursor {
   private async *pointsAgain(
     ranges: readonly KeyRange[],
     points: ReadonlySet<string>,
-  ): AsyncGenerator<readonly Met[]> {
+  ): AsyncGenerator<readonly ScannedEntry[]> {
     const { index } = this.plan.use.index;
     const open = ranges.filter(({ start }) => !points.has(toLatin1(start)));
     for (let i = 0; i < open.length; i += LARGEST_LOOKUP) {
       const gets = open.slice(i, i + LARGEST_LOOKUP).map(({ start }) => new Get(start));
       const found = await this.rows.indexing!.entries.table.getAll(gets, this.options);
-      yield found.flatMap((result): Met[] => {
+      yield found.flatMap((result): ScannedEntry[] => {
         const value = result.getValue(INDEX_FAMILY, ENTRY_QUALIFIER);
         if (value === undefined) return [];
         return [{ entry: undefined, dataRow: decodeEntry(index, result.row, value).dataRow, row: undefined }];
@@ -344,7 +346,7 @@ export class LookupCursor implements RowCursor {
   }
 
   /** Entries that were written or removed since the query began, from some of the ranges in parallel. */
-  private async *recent(ranges: readonly KeyRange[], since: number): AsyncGenerator<readonly Met[]> {
+  private async *recent(ranges: readonly KeyRange[], since: number): AsyncGenerator<readonly ScannedEntry[]> {
     const { table } = this.rows.indexing!.entries;
     const scanners = ranges.map((range): ResultScanner => {
       const scan = scanOf(range, false)
@@ -366,7 +368,7 @@ export class LookupCursor implements RowCursor {
     }
   }
 
-  private newIn(entries: readonly Result[]): readonly Met[] {
+  private newIn(entries: readonly Result[]): readonly ScannedEntry[] {
     const { index } = this.plan.use.index;
     const rows = new Map<string, Uint8Array>();
     for (const { row, cells } of entries) {
@@ -396,20 +398,20 @@ export function countRow({ tally }: ReadOptions, row: Row): void {
 const WORDS = 4;
 const FIRST_ROOM = 64;
 /** Rows in each of the two generations. */
-const MOST_GIVEN = 1 << 20;
+const MAX_RETURNED = 1 << 20;
 
 /**
  * The rows that a query has returned, by 128-bit digests with random seeds. Remembers the last one to two million
  * rows, in at most 64 MB, and forgets older ones.
  */
-export class GivenRows {
+export class ReturnedRows {
   private readonly seeds = new Uint32Array(new Uint8Array(randomBytes(4 * WORDS)).buffer);
   private readonly digest = new Uint32Array(WORDS);
   private table = new Uint32Array(FIRST_ROOM * WORDS);
   private size = 0;
   private older: Uint32Array | undefined;
 
-  constructor(private readonly most = MOST_GIVEN) {}
+  constructor(private readonly most = MAX_RETURNED) {}
 
   has(row: Uint8Array): boolean {
     this.digestOf(row);

@@ -224,12 +224,12 @@ function isKept(index: EntityIndex['index'], column: ColumnSchema): boolean {
 /** Whether the part's codec distinguishes, and decodes to, the same values as the column's. */
 export function sameCodec(part: string, { codec, kind }: ColumnSchema): boolean {
   const inner = /^desc\((.*)\)$/.exec(part)?.[1] ?? part;
-  if (inner === codec.name || TURNED.test(inner)) return true;
+  if (inner === codec.name || REVERSED.test(inner)) return true;
   return kind === 'counter' && inner === 'int64';
 }
 
 /** Reversible transforms of a whole value. Their codecs throw on values of another type. */
-const TURNED = /^(reverse|reverseDomain|reverseDigits|reverseTimestamp)\b/;
+const REVERSED = /^(reverse|reverseDomain|reverseDigits|reverseTimestamp)\b/;
 
 function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
   return new QueryError(

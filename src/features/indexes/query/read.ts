@@ -22,7 +22,7 @@ import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
 import type { IndexUse } from './access.js';
 import { coverRow, decodesEntries } from './choice.js';
-import { AskedEntries, countRow, GivenRows, LookupCursor, Places } from './lookup-cursor.js';
+import { countRow, EntryPositions, LookupCursor, RequestedEntries, ReturnedRows } from './lookup-cursor.js';
 import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
 /** A read plan over entries and, through them, rows. */
@@ -63,7 +63,7 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
 export function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
   const { schema } = spec;
   const plan = planIndex({ ...spec, where: [] }, use);
-  const entries = new AskedEntries(plan);
+  const entries = new RequestedEntries(plan);
   const columns = new Set([...use.index.deciding, ...testedColumns(schema, plan.local)]);
   return {
     columns: [...columns],
@@ -97,12 +97,12 @@ abstract class StepCursor implements RowCursor {
   readonly entity = 0;
   place: Uint8Array | undefined;
   protected readonly reader: EntryReader;
-  protected readonly places: Places;
+  protected readonly places: EntryPositions;
   private readonly made = takeRawRow();
   /** The table in which entries are looked up again. */
   private readonly entriesNow: SyncTable;
   /** Rows with several entries that were returned, and rows returned by an entry that they no longer have. */
-  private given: GivenRows | undefined;
+  private given: ReturnedRows | undefined;
   private left: number;
   private closed = false;
 
@@ -118,9 +118,9 @@ abstract class StepCursor implements RowCursor {
   ) {
     this.left = options.limit ?? Number.POSITIVE_INFINITY;
     this.entriesNow = access.indexing!.entries.sync!;
-    if (plan.use.index.index.several !== undefined) this.given = new GivenRows();
+    if (plan.use.index.index.several !== undefined) this.given = new ReturnedRows();
     this.reader = new EntryReader(plan.use.index.index);
-    this.places = new Places(plan, reading, position);
+    this.places = new EntryPositions(plan, reading, position);
   }
 
   /** Reads or builds the row of the entry into `into`. @returns false when the query does not ask for it. */
@@ -167,7 +167,7 @@ abstract class StepCursor implements RowCursor {
     if (isMoved) {
       const isPassed = this.plan.use.index.index.several !== undefined && places.compare(place, entry) < 0;
       if (!isPassed && this.stillStands(entry)) return false;
-      this.given ??= new GivenRows();
+      this.given ??= new ReturnedRows();
     }
     if (this.given?.has(reader.dataRow)) return false;
     // A cursor continues from the scan's position: entries between it and the row's own are unread.

@@ -8,13 +8,13 @@ import type { RowRange } from '../types.js';
 /** Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them. */
 
 /** A position: the index of the file among the job's files, and the byte offset. */
-export interface FilePlace {
+export interface FilePosition {
   readonly file: number;
   readonly offset: number;
 }
 
 /** A position as a row: the file index (4 bytes), the offset (8 bytes). */
-export function rowOfPlace({ file, offset }: FilePlace): Uint8Array {
+export function rowOfPosition({ file, offset }: FilePosition): Uint8Array {
   // Created for each line, so it uses no bigint and no pooled Buffer.
   const row = new Uint8Array(12);
   writeUint32(row, 0, file);
@@ -31,7 +31,7 @@ function writeUint32(bytes: Uint8Array, at: number, value: number): void {
 }
 
 /** The position encoded in a row or in its first bytes. */
-export function placeOfRow(row: Uint8Array): FilePlace {
+export function positionOfRow(row: Uint8Array): FilePosition {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.length);
   return { file: bytes.readUInt32BE(0), offset: Number(bytes.readBigUInt64BE(4)) };
 }
@@ -39,8 +39,8 @@ export function placeOfRow(row: Uint8Array): FilePlace {
 /** One range for each of `count` files. */
 export function rangesOfFiles(count: number): RowRange[] {
   return Array.from({ length: count }, (_, file) => ({
-    start: rowOfPlace({ file, offset: 0 }),
-    stop: rowOfPlace({ file: file + 1, offset: 0 }),
+    start: rowOfPosition({ file, offset: 0 }),
+    stop: rowOfPosition({ file: file + 1, offset: 0 }),
   }));
 }
 

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net';
 import type { Authenticator, SecurityLayer } from '../security/authenticator.js';
-import { LastWord } from '../security/sasl.js';
+import { FinalStatus } from '../security/sasl.js';
 import { ConnectionHeader } from '../wire/messages-rpc.js';
 import { encodeMessage } from '../wire/schema.js';
 import {
@@ -51,32 +51,32 @@ export function connectionHeader(
 }
 
 /** The outcome of the greeting. */
-export interface Greeted {
+export interface HandshakeResult {
   /** Bytes to send before the first request, through the security layer. */
   readonly header: Buffer;
   readonly layer: SecurityLayer | undefined;
   /** Set where the server may still send a message about the authentication. */
-  readonly lastWord: LastWord | undefined;
+  readonly finalStatus: FinalStatus | undefined;
 }
 
 /**
  * Greets a server over a new socket and authenticates as configured. The server does not answer the greeting itself.
  * @throws RowanError errors of the authentication; TimeoutError when it takes longer than `connectTimeout`.
  */
-export async function sayHello(
+export async function performHandshake(
   socket: Socket,
   to: { readonly address: ServerAddress; readonly key: string; readonly service: ServiceName },
   settings: ConnectionSettings,
   authenticator: Authenticator,
   signal: AbortSignal,
-): Promise<Greeted> {
-  const hello = preamble(authenticator.code);
+): Promise<HandshakeResult> {
+  const start = preamble(authenticator.code);
   if (authenticator.negotiate === undefined) {
     const header = connectionHeader(settings.user ?? settings.systemUser, to.service, settings);
-    socket.write(Buffer.concat([hello, header]));
-    return { header: Buffer.alloc(0), layer: undefined, lastWord: undefined };
+    socket.write(Buffer.concat([start, header]));
+    return { header: Buffer.alloc(0), layer: undefined, finalStatus: undefined };
   }
-  socket.write(hello);
+  socket.write(start);
   const { layer, isSimple } = await withTimeout(
     authenticator.negotiate(socket, to.address),
     settings.connectTimeout,
@@ -85,5 +85,5 @@ export async function sayHello(
   );
   const user = isSimple === true ? (settings.user ?? settings.systemUser) : settings.user;
   const header = Buffer.from(connectionHeader(user, to.service, settings));
-  return { header, layer, lastWord: new LastWord(to.key) };
+  return { header, layer, finalStatus: new FinalStatus(to.key) };
 }
