@@ -1,47 +1,24 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
 import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { openMemory } from '../../src/testing/index.js';
+import { entityHash, expectSound, type Sight, StudioBrowser } from './chromium.js';
 import { Customer, fill, HOSTILE, Order } from './entities.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 /** `ROWAN_PICTURES=write` renews those of the pages. */
 const PICTURES =
   process.env['ROWAN_PICTURES'] === 'write' ? join(import.meta.dirname, '../../docs/pictures') : undefined;
 
 let db: Database;
 let studio: Studio;
-let browser: Browser;
+let browser: StudioBrowser;
 let page: Page;
-const troubles: string[] = [];
 
-interface Sight {
-  readonly width: number;
-  readonly scheme: 'light' | 'dark';
+async function open(hash: string, sight?: Sight): Promise<void> {
+  page = await browser.open(studio, hash, sight);
 }
-
-async function open(
-  hash: string,
-  { width, scheme }: Sight = { width: 1280, scheme: 'light' },
-): Promise<void> {
-  const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: scheme });
-  page = await context.newPage();
-  page.on('pageerror', ({ message }) => troubles.push(message));
-  page.on('console', (message) => message.type() === 'error' && troubles.push(message.text()));
-  page.on('request', (sent) => {
-    if (!sent.url().startsWith(`http://127.0.0.1:${studio.port}/`) && !sent.url().startsWith('data:'))
-      troubles.push(sent.url());
-  });
-  await page.goto(studio.url);
-  await page.goto(`http://127.0.0.1:${studio.port}/${hash}`);
-}
-
-const entityHash = (entity: string, question: object): string =>
-  `#/entity/${entity}?q=${encodeURIComponent(JSON.stringify(question))}`;
 
 const columnTexts = (column: number): Promise<string[]> =>
   page.locator(`.grid-row .cell:nth-child(${column})`).allTextContents();
@@ -51,16 +28,10 @@ beforeAll(async () => {
   await fill(db, 300);
   await db.admin.flush('shop:crm');
   studio = await startStudio(db, { place: 'data' });
-  browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
-    args: ['--no-sandbox', '--enable-precise-memory-info', '--js-flags=--expose-gc'],
-  });
+  browser = await StudioBrowser.launch();
 });
 
-afterEach(async () => {
-  await page.context().close();
-  expect(troubles.splice(0)).toEqual([]);
-});
+afterEach(() => browser.leave(page));
 
 afterAll(async () => {
   await browser?.close();
@@ -89,13 +60,7 @@ describe.each([
     await page.locator('h1').waitFor();
     if (/entity|table|raw/.test(name) && name !== 'tables') await page.locator('.grid-row').first().waitFor();
     if (name === 'entity') await page.locator('.piece').first().waitFor();
-    await page.evaluate(AXE);
-    const found = await page.evaluate(
-      'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + nodes[0].html))',
-    );
-    expect(found).toEqual([]);
-    const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-    expect(wider).toBeLessThanOrEqual(0);
+    await expectSound(page);
     if (PICTURES !== undefined && (name === 'entity' || name === 'table'))
       await page.screenshot({
         path: join(
