@@ -51,3 +51,17 @@ export async function checkFigures(db: Database, target: KeyedClass, where: stri
   const withX = await db.summary(target, 'withX' as never).get({} as never);
   expect(withX, where).toEqual(all.rows === 0 ? null : all);
 }
+
+/** A summary of all rows with a number `value`. */
+export const TOTALS = { all: { by: [], figures: { rows: 'count', total: { sum: 'value' } } } } as const;
+
+/** Checks that summary against the rows. */
+export async function checkTotals(db: Database, target: KeyedClass, where: string): Promise<void> {
+  const rows = (await db
+    .repository(target)
+    .find({} as never, { fullScan: true })
+    .all()) as unknown as { value: number }[];
+  const total = rows.reduce((sum, { value }) => sum + value, 0);
+  const found = await db.summary(target, 'all' as never).get({} as never);
+  expect(found, where).toEqual(rows.length === 0 ? null : { rows: rows.length, total });
+}

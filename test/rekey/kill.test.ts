@@ -9,7 +9,9 @@ import type { RekeyState } from '../../src/features/rekey/strategy.js';
 import { runScript } from '../crash/run-script.js';
 import { seededRandom } from '../crash/seeded-random.js';
 import { mayGoOn, scaled } from '../proof/scale.js';
+import { checkTotals } from './figures.js';
 import { FILLED, KEYS, keyOf, New, Old, openOrders, WRITERS } from './orders.js';
+import { Reader } from './reader.js';
 
 const ROUNDS = scaled(1, 1, 40);
 
@@ -102,6 +104,7 @@ test('a process that is killed in any state of a change of keys loses nothing, a
     const folder = mkdtempSync(join(tmpdir(), 'rowan-rekey-kill-'));
     try {
       const known = new Acknowledged();
+      const reader = new Reader(Old, [Old, New]);
       const filled = await openOrders(folder, 'inline');
       await filled
         .repository(Old)
@@ -125,6 +128,9 @@ test('a process that is killed in any state of a change of keys loses nothing, a
         const where = `round ${round}, ${goal} killed at ${line}`;
         const state = (await db.rekey(Old, New).status())?.state;
         await known.check(db, written, where);
+        await reader.check(db, written, where);
+        // The figures of the layout that fills are those of the rows that it has.
+        for (const each of [Old, New]) await checkTotals(db, each, where);
         if (['ready', 'cut-over'].includes(state!))
           expect(await cells(db, New)).toEqual(await cells(db, Old));
         expect(states, where).toContain(state);

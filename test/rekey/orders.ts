@@ -5,6 +5,8 @@ import { int53, text } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { scaled } from '../proof/scale.js';
+import { TOTALS } from './figures.js';
+import { FeedEnd } from './reader.js';
 
 const declare = (name: string, salts: number) =>
   defineEntity({
@@ -12,6 +14,8 @@ const declare = (name: string, salts: number) =>
     table: defineTable({ name: name.toLowerCase(), families: { d: {} } }),
     key: [salt(salts), part('id')],
     columns: (c) => ({ value: c.column('d:v', int53), note: c.column('d:n', text).optional() }),
+    summaries: TOTALS,
+    changes: { keep: 3600_000 },
   });
 
 export const Old = declare('Old', 4);
@@ -27,5 +31,5 @@ export const keyOf = (writer: number, n: number): string => `${writer}-${n % KEY
 export const FILLED = scaled(500, 2000, 2000);
 
 export function openOrders(path: string, background: 'inline' | 'worker'): Promise<Database<EmbeddedEngine>> {
-  return open({ path, background, entities: [Old, New] });
+  return open({ path, background, entities: [Old, New, FeedEnd] });
 }

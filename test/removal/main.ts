@@ -41,6 +41,8 @@ const TESTS: Readonly<Record<string, string>> = {
 
 /** Tests in the files above that use a feature through `db`, by a part of their names: they are left out without it. */
 const USES: Readonly<Record<string, readonly string[]>> = {
+  summaries: ['keys are changed under writers, pauses, aborts'],
+  changes: ['keys are changed under writers, pauses, aborts'],
   transactions: [
     'every way of writing a row gives it the values',
     'reaches more rows by the outbox, also behind a transaction',

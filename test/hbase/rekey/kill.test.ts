@@ -7,12 +7,15 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Database } from '../../../src/database.js';
 import type { RowanError } from '../../../src/errors.js';
 import type { RekeyState } from '../../../src/features/rekey/strategy.js';
+import { isMark } from '../../../src/repository/index.js';
 import { Scan } from '../../../src/table/index.js';
 import { runScript } from '../../crash/run-script.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { record } from '../../proof/evidence.js';
 import { mayGoOn, scaled } from '../../proof/scale.js';
 import { openTestStore, type TestStore } from '../../query/test-database.js';
+import { checkTotals } from '../../rekey/figures.js';
+import { FeedEnd, Reader } from '../../rekey/reader.js';
 import { RegionMover } from '../chaos/region-moves.js';
 import { cutOver, declareThings } from './things.js';
 
@@ -137,11 +140,12 @@ class Writing {
 
 /** Every version of a layout with its time, told by the key and not by the row. */
 async function cells(db: Database, target: Target): Promise<string[]> {
-  const { key, table } = db.schema.entity(target);
+  const schema = db.schema.entity(target);
+  const { key, table } = schema;
   const all: string[] = [];
   for await (const row of db.engine.table(table.descriptor.name).scan(new Scan().readAllVersions())) {
     const { id } = key.decode(row.row);
-    for (const { family, qualifier, timestamp, value } of row.cells)
+    for (const { family, qualifier, timestamp, value } of row.cells.filter((cell) => !isMark(schema, cell)))
       all.push(
         `${String(id)} ${family}:${Buffer.from(qualifier)}@${timestamp}=${Buffer.from(value).toString('hex')}`,
       );
@@ -152,8 +156,8 @@ async function cells(db: Database, target: Target): Promise<string[]> {
 const OVER: readonly (RekeyState | undefined)[] = ['cut-over', 'cleanup', 'done'];
 
 async function killAlong(way: Way, name: string, random: () => number): Promise<void> {
-  const { Old, New } = declareThings(name);
-  const db = await store.open(Old, New);
+  const { Old, New } = declareThings(name, true);
+  const db = await store.open(Old, New, FeedEnd);
   const isOver = async (target: Target): Promise<boolean> =>
     target === Old && OVER.includes((await db.rekey(Old, New).status())?.state);
   const writing = new Writing(db, random, isOver);
@@ -183,6 +187,13 @@ async function killBeside(
   random: () => number,
 ): Promise<void> {
   await writing.fill(Old);
+  const reader = new Reader(Old, [Old, New]);
+  /** What readers are told, and what is counted of a layout that has all rows. */
+  const checkFollowed = async (target: Target, where: string): Promise<void> => {
+    await reader.check(db, target, where);
+    await db.summary(target, 'all').drain();
+    await checkTotals(db, target, where);
+  };
   const rekey = db.rekey(Old, New);
   const stateNow = async (): Promise<RekeyState | undefined> => (await rekey.status())?.state;
   for (const [goal, place] of way) {
@@ -207,6 +218,7 @@ async function killBeside(
     if (state === 'cut-over' && before !== state)
       expect(await cells(db, New), reached).toEqual(await cells(db, Old));
     await writing.check(OVER.includes(state) ? New : Old, reached);
+    await checkFollowed(OVER.includes(state) ? New : Old, reached);
   }
   const options = { leaseMs: 1000 };
   const state = await stateNow();
@@ -222,7 +234,9 @@ async function killBeside(
   await rekey.cleanup(options);
   await writing.stop();
   await writing.check(New, name);
+  await checkFollowed(New, name);
   expect(await cells(db, Old), name).toEqual([]);
+  await checkTotals(db, Old, name);
 }
 
 test.each(Array.from({ length: ROUNDS }, (_, round) => round))(

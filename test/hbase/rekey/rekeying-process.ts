@@ -15,7 +15,7 @@ const [masters, round, goal, place, turns] = process.argv.slice(2) as [
   string,
   string,
 ];
-const { Old, New } = declareThings(round);
+const { Old, New } = declareThings(round, true);
 let dying = false;
 
 function die(left: number): void {

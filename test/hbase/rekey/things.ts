@@ -4,13 +4,16 @@ import { defineEntity, defineTable, part, salt } from '../../../decorators/index
 import { int53, text } from '../../../src/codec/index.js';
 import { RowanError } from '../../../src/errors.js';
 import type { Rekey } from '../../../src/features/rekey/handle.js';
+import { TOTALS } from '../../rekey/figures.js';
+import { CHANGES } from '../../rekey/reader.js';
 
-const declare = (name: string, salts: number) =>
+const declare = (name: string, salts: number, isFollowed: boolean) =>
   defineEntity({
     name,
-    table: defineTable({ name: name.toLowerCase(), families: { d: {}, e: { versions: 3 } } }),
+    table: defineTable({ name: name.toLowerCase(), families: { d: {}, e: { versions: 3 }, m: {} } }),
     key: [salt(salts), part('id')],
     columns: (c) => ({ value: c.column('d:v', int53), note: c.column('e:n', text).optional() }),
+    ...(isFollowed ? { summaries: TOTALS, ...CHANGES } : {}),
   });
 
 /** Cuts over, again where the servers were too slow for the rest of writes: as a program would. */
@@ -25,7 +28,13 @@ export async function cutOver(rekey: Rekey): Promise<void> {
   }
 }
 
-/** `round` tells them from those of other rounds, whose changes of keys are remembered. */
-export function declareThings(round: string) {
-  return { Old: declare(`KilledOld${round}`, 4), New: declare(`KilledNew${round}`, 16) };
+/**
+ * @param round tells them from those of other rounds, whose changes of keys are remembered.
+ * @param isFollowed whether they have a summary and change feeds.
+ */
+export function declareThings(round: string, isFollowed = false) {
+  return {
+    Old: declare(`KilledOld${round}`, 4, isFollowed),
+    New: declare(`KilledNew${round}`, 16, isFollowed),
+  };
 }
