@@ -148,6 +148,8 @@ export class RekeyFeature implements Feature {
   private readonly handles = new Map<string, Rekey>();
   /** The known changes: entity names, and the signature of the old key. */
   private readonly known: Pick<RekeyRecord, 'from' | 'to' | 'fromKey'>[] = [];
+  /** Whether the table of records exists. */
+  private isRecorded = false;
   private readonly refusing = new Map<string, () => void>();
   private readonly guarding = new Map<string, () => void>();
   private readonly effects = new WeakMap<EntitySchema, RowEffects | 'none'>();
@@ -191,7 +193,9 @@ export class RekeyFeature implements Feature {
   private async records(): Promise<readonly RekeyRecord[]> {
     const { engine } = this;
     const { name } = controlTableDescriptor();
-    if (!(await engine.admin.tableExists(name))) return [];
+    // Feeds ask with each page.
+    this.isRecorded ||= await engine.admin.tableExists(name);
+    if (!this.isRecorded) return [];
     const found = await new ControlTable(engine.table(name)).rekeys<RekeyRecord>();
     return found.map(({ value }) => value);
   }
