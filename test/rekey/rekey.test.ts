@@ -232,6 +232,8 @@ async function round(seed: number): Promise<void> {
   await write(20);
   await db.engine.admin.flush(db.schema.entity(from).table.descriptor.name);
   await write(5);
+  await read(reader, 'before');
+  const early = reader.position;
   for (let turn = 0; ; turn++) {
     const where = `seed ${seed}, turn ${turn}`;
     const rekey = db.rekey(from, to);
@@ -282,6 +284,10 @@ async function round(seed: number): Promise<void> {
   };
   await checkBoth('ready');
   await read(slow, 'ready, read from the start');
+  if (told) {
+    const feed = db.watch(to, {}, { from: early })[Symbol.asyncIterator]();
+    await expect(feed.next()).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
+  }
   // A reader may go over at any time from here on.
   if (random.chance(0.5)) reader.entity = to;
   target = random.pick([from, to]);
@@ -308,6 +314,7 @@ async function round(seed: number): Promise<void> {
     for (const each of [reader, slow]) await read(each, 'rolled back');
   } else {
     await Promise.all([rekey.cleanup(), write(3)]);
+    await write(3);
     expect(await cells(db, from)).toEqual([]);
     if (indexed) expect(await entriesOf(db, from)).toBe(0);
     await db.close();
