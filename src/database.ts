@@ -317,7 +317,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * One index of an entity: its state, and the jobs that build, check, mend and empty it (docs/indexes.md).
+   * One index of an entity: its state, and the jobs that build, check, repair and empty it (docs/indexes.md).
    * @throws QueryError when the entity has no such index.
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {

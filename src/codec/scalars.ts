@@ -1,6 +1,6 @@
 import { RowanError } from '../errors.js';
 import { badValue } from '../key/codecs/base.js';
-import { boolean, bytes, date, float64, int64, text } from '../key/codecs/index.js';
+import { inferKeyCodec } from '../key/codecs/index.js';
 import { RawLongCodec } from '../key/codecs/raw-numbers.js';
 
 /** The interface of codecs of column values. */
@@ -204,15 +204,5 @@ export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();
  * bytes. Undefined for any other type: the codec must then be given.
  */
 export function inferValueCodec(designType: unknown): ValueCodec<unknown> | undefined {
-  return VALUE_CODECS.get(designType);
+  return inferKeyCodec(designType);
 }
-
-const VALUE_CODECS: ReadonlyMap<unknown, ValueCodec<unknown>> = new Map<unknown, ValueCodec<unknown>>([
-  [String, text],
-  [Number, float64],
-  [Boolean, boolean],
-  [Date, date],
-  [BigInt, int64],
-  [Uint8Array, bytes],
-  [Buffer, bytes],
-]);

@@ -17,7 +17,7 @@ const M4_MARKER = 16;
 const SKIP_BITS = 6;
 
 /** Reused from block to block. */
-export class LzoCompressor {
+class LzoCompressor {
   /** The last position of each hash, from the start of the source. */
   private readonly table = new Int32Array(1 << HASH_BITS);
   private output = new Uint8Array(0);
@@ -191,12 +191,7 @@ const stream = new LzoStream();
  * Decompresses an LZO1X stream.
  * @throws CorruptionError when it is not a stream of exactly `rawLength` bytes.
  */
-export function decompressLzo(
-  source: Uint8Array,
-  offset: number,
-  length: number,
-  rawLength: number,
-): Uint8Array {
+function decompressLzo(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
   const output = new Uint8Array(rawLength);
   stream.source = source;
   stream.at = offset;

@@ -168,11 +168,11 @@ const MAX_BROTLI_RATIO = 1 << 22;
 const BROTLI_QUALITY = 4;
 
 /** zlib fills chunks of this size; a single chunk needs no copy. */
-export function oneChunk(rawLength: number): number {
+function oneChunk(rawLength: number): number {
   return Math.max(64, Math.min(rawLength + 1, 1 << 20));
 }
 
-export class GzCodec implements BlockCodec {
+class GzCodec implements BlockCodec {
   readonly name = 'GZ';
 
   compress(source: Uint8Array, offset: number, length: number): Uint8Array {
@@ -187,7 +187,7 @@ export class GzCodec implements BlockCodec {
   }
 }
 
-export class BrotliCodec implements BlockCodec {
+class BrotliCodec implements BlockCodec {
   readonly name = 'BROTLI';
 
   compress(source: Uint8Array, offset: number, length: number): Uint8Array {

@@ -32,7 +32,7 @@ export function readState<T>(row: Uint8Array, bytes: Uint8Array, passes: (value:
   return value as T;
 }
 
-export function isHeader(value: unknown): boolean {
+function isHeader(value: unknown): boolean {
   const { signature, run, state, phase } = fields(value);
   return (
     typeof signature === 'string' &&
@@ -44,7 +44,7 @@ export function isHeader(value: unknown): boolean {
 }
 
 /** Splits as pairs of rows in hex. */
-export function isPlan(value: unknown): boolean {
+function isPlan(value: unknown): boolean {
   return (
     Array.isArray(value) &&
     value.every((split) => Array.isArray(split) && split.length === 2 && split.every(isHex))
@@ -264,7 +264,7 @@ function fromPlan(plan: readonly [string, string][]): RowRange[] {
 /** Where the state of a job is stored: in a table, or, on read-only stores, in memory. */
 
 /** Rows of one family, each with one column. */
-export interface JobRows {
+interface JobRows {
   get(row: Uint8Array, column: Uint8Array): Promise<Uint8Array | undefined>;
   /** Compare-and-set of the column; `undefined` expects it to be absent. Returns whether it was changed. */
   compareAndSet(
@@ -278,12 +278,12 @@ export interface JobRows {
   delete(rows: readonly Uint8Array[]): Promise<void>;
 }
 
-export interface JobRow {
+interface JobRow {
   readonly row: Uint8Array;
   readonly value: Uint8Array;
 }
 
-export class TableRows implements JobRows {
+class TableRows implements JobRows {
   constructor(
     private readonly table: Table,
     private readonly family: string,
@@ -321,7 +321,7 @@ export class TableRows implements JobRows {
 }
 
 /** Lost at the end of the run: a job over a read-only store starts anew each time. */
-export class MemoryRows implements JobRows {
+class MemoryRows implements JobRows {
   private readonly rows = new Map<string, JobRow & { readonly column: Uint8Array }>();
 
   async get(row: Uint8Array): Promise<Uint8Array | undefined> {

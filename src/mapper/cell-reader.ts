@@ -250,16 +250,16 @@ export interface SingleColumn {
   readonly slot: number;
 }
 
-export type RawReader = (raw: RawRow) => object;
+type RawReader = (raw: RawRow) => object;
 
 /** Creates the error of a value that cannot be decoded, from the indexes of column and cell. */
-export type RawFailure = (column: number, raw: RawRow, cell: number, cause: unknown) => Error;
+type RawFailure = (column: number, raw: RawRow, cell: number, cause: unknown) => Error;
 
 /**
  * The generated reader of a shape of single-cell columns, given in the order of cells. Undefined where code may not
  * be generated; the reader of results is used then.
  */
-export function generateRawReader(
+function generateRawReader(
   entity: MappedEntity,
   shape: ObjectShape,
   columns: readonly SingleColumn[],

@@ -273,10 +273,10 @@ function embeddedNames({ properties }: ObjectShape): EmbeddedNames[] {
  */
 
 /** Adds a cell to the put for every column with a value. Returns the delete of null columns, if any. */
-export type ColumnsWriter = (source: object, put: Put) => Delete | undefined;
+type ColumnsWriter = (source: object, put: Put) => Delete | undefined;
 
 /** Writes a property of several cells. */
-export type ManyWriter = (
+type ManyWriter = (
   column: ColumnSchema,
   value: unknown,
   put: Put,
@@ -284,13 +284,13 @@ export type ManyWriter = (
 ) => Delete | undefined;
 
 /** Creates the error of a value that a codec refused. */
-export type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
+type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
 
 /** A shared buffer: nothing here is re-entrant. */
 const shared = new KeyWriter();
 
 /** The generated writer of all columns of a shape. */
-export function generateColumnsWriter(
+function generateColumnsWriter(
   entity: MappedEntity,
   shape: ObjectShape,
   many: ManyWriter,

@@ -147,7 +147,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     const prepared = await this.begin();
     if (prepared.compare !== undefined) {
       throw new QueryError(
-        'page() goes by the key: it does not go together with orderBy(). Use limit() and all().',
+        'page() reads in the order of the key, so it cannot be combined with orderBy(). Use limit() and all().',
       );
     }
     return this.observed('page', prepared, async (tally) => {

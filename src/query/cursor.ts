@@ -76,7 +76,7 @@ export function decodeCursor(scope: CursorScope, cursor: string): Position {
   const isOf = (identity: string): boolean => equalBytes(asked, hash(identity));
   if (!isOf(scope.identity()) && !(scope.formerly?.() ?? []).some(isOf)) {
     throw new QueryError(
-      'The cursor is of another query. Use it with the same entity, key conditions, where, direction and times.',
+      'The cursor belongs to another query. Use it with the same entity, key conditions, where, direction and times.',
     );
   }
   const entity = body[HEADER_LENGTH - 2]!;
@@ -92,7 +92,7 @@ export function decodeCursor(scope: CursorScope, cursor: string): Position {
 
 function noCursor(): QueryError {
   return new QueryError(
-    'This is no cursor, or it was cut or changed, or sealed with another secret. Pass the text of page.cursor as it is.',
+    'The cursor is invalid: truncated, modified, or sealed with another secret. Pass the text of page.cursor as it is.',
   );
 }
 
@@ -112,7 +112,9 @@ function rawRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
   }
   const row = payload.slice(HASH_LENGTH);
   if (!layout.matches(row)) {
-    throw new QueryError('The cursor holds a row that is none of this entity. Begin again without a cursor.');
+    throw new QueryError(
+      'The row in the cursor does not belong to this entity. Begin again without a cursor.',
+    );
   }
   return row;
 }
@@ -125,7 +127,7 @@ function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
   } catch (cause) {
     if (cause instanceof QueryError) throw cause;
     throw new QueryError(
-      'The cursor holds a key that is none of this layout. Begin again without a cursor.',
+      'The key in the cursor does not fit this key layout. Begin again without a cursor.',
       {
         cause,
       },

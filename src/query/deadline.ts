@@ -43,7 +43,7 @@ export class Deadline {
   private over(): TimeoutError {
     const what = this.isOfEachWait ? 'wait for its next row' : 'query with all that it reads';
     return new TimeoutError(
-      `The ${what} had ${this.timeout} ms, and they are over. Ask for less at once (limit, page), or allow more time.`,
+      `The ${what} exceeded its timeout of ${this.timeout} ms. Read less at once (limit, page), or set a longer timeout.`,
     );
   }
 }

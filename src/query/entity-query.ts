@@ -273,7 +273,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     const { plan, loaders } = await this.byKey().prepare();
     if (plan.through !== undefined) {
       throw new QueryError(
-        'A job reads the rows of the table itself, and this query is answered from an index: ask by the key, or allow { fullScan: true }.',
+        'A job reads the rows of the table itself, and this query is answered from an index: query by the key, or allow { fullScan: true }.',
       );
     }
     const part = plan.parts[0]!;

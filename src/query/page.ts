@@ -75,7 +75,7 @@ export function checkPage(
     );
   }
   if (limit !== undefined) {
-    throw new QueryError('page() and limit() do not go together: the size of the page is its limit.');
+    throw new QueryError('page() and limit() cannot be combined: the size of the page is its limit.');
   }
   if (back && cursor === undefined)
     throw new QueryError('page({ back: true }) needs the backCursor of a page.');

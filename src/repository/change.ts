@@ -303,7 +303,7 @@ function following(
     throw new RowanError(
       'ERR_HOOK',
       `The ${operation} has taken effect, but a hook that runs after it threw: ${cause instanceof Error ? cause.message : String(cause)}. ` +
-        'Do not repeat the write; mend what the hook was to do.',
+        'Do not repeat the write; repeat only the work of the hook.',
       { cause, details: { operation } },
     );
   };

@@ -221,7 +221,7 @@ export function columnMutations(
 function tooMany({ entity }: EntityChange): RowanError {
   return new RowanError(
     'ERR_TOO_LARGE',
-    `A change takes more than ${MAX_EFFECTS} rows of ${entity.name} and others along (copies, cascades): it is one step, and nothing of it was written. ` +
+    `The change has effects on more than ${MAX_EFFECTS} rows of ${entity.name} and other entities (copies, cascades). A change is one step, so nothing was written. ` +
       'Change or delete the others first, in batches: find(…).deleteAll().',
     { details: { entity: entity.name } },
   );

@@ -175,7 +175,7 @@ export function refuseUnfollowed(
 }
 
 function unsupported({ name }: EntitySchema, has: string, what: string, remedy: string): UnsupportedError {
-  return new UnsupportedError(`${name} has ${has}, which do not go together with ${what}. ${remedy}`, {
+  return new UnsupportedError(`${name} has ${has}, which cannot be combined with ${what}. ${remedy}`, {
     details: { entity: name },
   });
 }

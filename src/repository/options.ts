@@ -129,7 +129,7 @@ export class WholeCall implements OperationOptions {
     const left = this.end - performance.now();
     if (left > 0) return left;
     throw new TimeoutError(
-      `The write had ${this.whole} ms for all of its steps, and they were over before its row was written. Nothing was changed; try again, or give it more time.`,
+      `The write exceeded its timeout of ${this.whole} ms before its row was written. Nothing was changed; try again, or set a longer timeout.`,
     );
   }
 

@@ -95,7 +95,7 @@ export class RemoteExecutor implements ChangeExecutor {
           throw change.mismatch!();
       }
       throw new ConflictError(
-        `The ${change.operation} found its row changed by others at each of ${ATTEMPTS} attempts. Try again later.`,
+        `Other writers changed the row at each of ${ATTEMPTS} attempts of the ${change.operation}. Try again later.`,
         { retryable: true },
       );
     });

@@ -154,7 +154,7 @@ export class RowBuilder<C extends KeyedClass> {
     const { lifecycle, name: entity } = this.schema;
     if (!lifecycle.checked.has(name)) return;
     throw new InvalidArgumentError(
-      `${doing}: ${entity}.${name} has a check (@Validate), which nobody could hold the new value against. Read it and update it, within db.transaction or check(...).`,
+      `${doing}: ${entity}.${name} has a check (@Validate), and its new value is not known before the write. Read it and update it, within db.transaction or check(...).`,
       { details: { entity, property: name } },
     );
   }
@@ -182,7 +182,7 @@ export class RowBuilder<C extends KeyedClass> {
     for (const column of columns) {
       if (this.changed.has(column)) {
         throw new QueryError(
-          `${this.schema.name}.${column.property} is changed twice in one mutation. Say it once.`,
+          `${this.schema.name}.${column.property} is changed twice in one mutation. Change it once.`,
           { details: { entity: this.schema.name, property: column.property } },
         );
       }

@@ -37,7 +37,7 @@ import { VersionLock } from './version-lock.js';
 type Entity = Record<string, unknown>;
 
 /** Whether the entity has no value for the column, so that a replacement deletes it. */
-export function isMissing(source: Readonly<Entity>, column: ColumnSchema): boolean {
+function isMissing(source: Readonly<Entity>, column: ColumnSchema): boolean {
   let value: unknown = source;
   for (const step of column.path) {
     if (value === undefined || value === null) return value === undefined;
@@ -47,7 +47,7 @@ export function isMissing(source: Readonly<Entity>, column: ColumnSchema): boole
 }
 
 /** Adds the stored columns that are `droppable` and absent in the new entity. Compares the bytes of their names. */
-export function dropStored(
+function dropStored(
   droppable: (family: string, qualifier: Uint8Array) => boolean,
   before: RowImage,
   mutations: readonly RowMutation[],
@@ -65,7 +65,7 @@ export function dropStored(
 }
 
 /** Joins the deletes of the mutations into one, and drops rewrites of deleted cells. */
-export function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
+function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
   const gone = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
   for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
   const rest = mutations.filter((mutation) => mutation.kind !== 'delete');

@@ -111,7 +111,7 @@ export class StoreCore {
 }
 
 /** The parts of the store that closing uses. */
-export interface ClosingParts {
+interface ClosingParts {
   readonly environment: StoreEnvironment;
   readonly lifecycle: Lifecycle;
   readonly journal: Journal;
@@ -128,7 +128,7 @@ export interface ClosingParts {
 }
 
 /** Closes a store: ends background work, makes every write durable, flushes (`flushOnClose`), and unlocks the folder. */
-export class StoreClosing {
+class StoreClosing {
   private done: Promise<void> | undefined;
 
   constructor(private readonly parts: ClosingParts) {}

@@ -50,11 +50,11 @@ const inflate = promisify(inflateRaw) as (
 ) => Promise<Buffer>;
 
 export const HEAD = Buffer.from('ROWAN-CELLS\0\0\0\0\u0001', 'latin1');
-export const FRAME_HEAD_BYTES = 8;
-export const END_BYTES = 16;
+const FRAME_HEAD_BYTES = 8;
+const END_BYTES = 16;
 /** The approximate largest size of a frame. Much larger ones are refused as damaged. */
 export const FRAME_BYTES = 1 << 20;
-export const LARGEST_FRAME = 1 << 30;
+const LARGEST_FRAME = 1 << 30;
 
 const TYPES: ReadonlySet<number> = new Set(Object.values(CellType));
 const VARINT_BYTES = 8;
@@ -140,7 +140,7 @@ export function endOfFile(rows: number): Buffer {
 }
 
 /** Decodes the rows of a payload. @throws CorruptionError naming file and offset when it is damaged. */
-export async function rowsOfFrame(payload: Uint8Array, file: string, offset: number): Promise<Result[]> {
+async function rowsOfFrame(payload: Uint8Array, file: string, offset: number): Promise<Result[]> {
   const damaged = (why: string, cause?: unknown): CorruptionError =>
     new CorruptionError(`${file} is damaged at byte ${offset}: ${why}. Export the table again.`, {
       cause,

@@ -64,7 +64,7 @@ test('what is asked for otherwise takes the plan: reversed, limited to none, of 
   expect(await byStatus.limit(0).first()).toBeNull();
   expect(await people.by('byEmail').find({ email: 'ann@x' }).limit(0).all()).toEqual([]);
   expect(await people.by('byEmail').find({ email: 'ann@x' }).all({ max: 0 }).catch(String)).toMatch('max');
-  await expect(byStatus.asOf(5).first()).rejects.toThrow('knows the present only');
+  await expect(byStatus.asOf(5).first()).rejects.toThrow('holds present values only');
   await expect(byStatus.signal(AbortSignal.abort()).first()).rejects.toThrow();
   await expect(byStatus.select('nothing' as never).first()).rejects.toThrow('nothing');
   await expect(

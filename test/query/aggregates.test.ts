@@ -178,7 +178,7 @@ describe('figures of all rows', () => {
     await expect(query.aggregate(() => ({}))).rejects.toThrow(/names figures/);
     await expect(query.aggregate((() => ({ n: 1 })) as never)).rejects.toThrow(/"n" is 1, not one of count/);
     await expect(query.aggregate(undefined as never)).rejects.toThrow(/names figures/);
-    await expect(query.orderBy('no').sum('no')).rejects.toThrow(/orderBy\(\) does not go together/);
+    await expect(query.orderBy('no').sum('no')).rejects.toThrow(/orderBy\(\) cannot be combined/);
     await expect(sales.find({}).sum('no')).rejects.toThrow(
       expect.objectContaining({ code: 'ERR_FULL_SCAN' }),
     );

@@ -345,20 +345,20 @@ describe('pages', () => {
       query.asOf(5),
     ];
     for (const other of others) {
-      await expect(other.page({ size: 3, cursor })).rejects.toThrow(/cursor is of another query/);
+      await expect(other.page({ size: 3, cursor })).rejects.toThrow(/cursor belongs to another query/);
     }
     await expect(db.repository(Customer).find({ customerId: 'a' }).page({ size: 3, cursor })).rejects.toThrow(
       /another query/,
     );
     for (const bad of ['', 'x', cursor!.slice(1), `${cursor!.slice(0, -2)}AA`]) {
-      await expect(query.page({ size: 3, cursor: bad })).rejects.toThrow(/no cursor/);
+      await expect(query.page({ size: 3, cursor: bad })).rejects.toThrow(/cursor is invalid/);
     }
     await expect(query.page({ size: 0 })).rejects.toThrow(/size/);
     await expect(query.page(undefined as never)).rejects.toMatchObject({
       code: 'ERR_INVALID_ARGUMENT',
       message: expect.stringMatching(/page\(\{ size: 20 \}\)/) as string,
     });
-    await expect(query.limit(3).page({ size: 3 })).rejects.toThrow(/do not go together/);
+    await expect(query.limit(3).page({ size: 3 })).rejects.toThrow(/cannot be combined/);
     await expect(query.page({ size: 3, back: true })).rejects.toThrow(/backCursor/);
     // Selection and page size do not bind it.
     expect((await query.select('total').page({ size: 50, cursor })).items).toHaveLength(17);

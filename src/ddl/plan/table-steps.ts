@@ -327,13 +327,13 @@ function compactSteps(
 /** The cost and the reason of a change of each option: the only place where steps get their class. */
 
 /** The class of a change, and a sentence of reason. */
-export interface Classification {
+interface Classification {
   readonly class: StepClass;
   readonly why: string;
 }
 
 /** The context of a change besides its two values. */
-export interface ChangeContext {
+interface ChangeContext {
   /** Whether cells of the family expire, before or after the change. */
   readonly expires: boolean;
 }
@@ -447,7 +447,7 @@ export function classify(
 }
 
 /** Whether the option takes full effect only when the family's files are rewritten. */
-export function needsCompaction(option: string): boolean {
+function needsCompaction(option: string): boolean {
   return ['compression', 'dataBlockEncoding', 'bloomFilter', 'blockSize'].includes(option);
 }
 

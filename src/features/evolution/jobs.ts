@@ -15,9 +15,11 @@ import {
   type Result,
   type RowMutation,
   RowMutations,
+  type RowRead,
   Scan,
   type SyncTable,
   type Table,
+  type TableChange,
 } from '../../table/index.js';
 import { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { cannotMigrate, moveOf, upgradeChecked, upgradeOf } from './migrate-row.js';
@@ -124,21 +126,26 @@ type Mover = (rows: readonly Result[]) => Promise<number>;
 
 /** The mover for rows read by {@link readMoved}. */
 export function moverOf(table: Table, entity: EntityMoves): Mover {
-  return 'atomic' in table ? moveInStep(table as StepTable, entity) : moveChecked(table, entity);
+  return 'atomic' in table
+    ? (rows) =>
+        changeInStep(table as StepTable, rows, ({ row }, read) => moveOf(entity, row, read, table.name))
+    : moveChecked(table, entity);
 }
 
-/** Reads and writes in one step. */
-function moveInStep(table: StepTable, entity: EntityMoves): Mover {
-  return async (rows) => {
-    const outcomes = await table.commit((read) =>
-      rows.flatMap(({ row }) => {
-        const change = moveOf(entity, row, read, table.name);
-        return change === undefined ? [] : [[change]];
-      }),
-    );
-    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-    return outcomes.length;
-  };
+/** Changes rows, read and written in one step. @returns how many had a change. */
+async function changeInStep<R>(
+  table: StepTable,
+  rows: readonly R[],
+  changeOf: (row: R, read: RowRead) => TableChange | undefined,
+): Promise<number> {
+  const outcomes = await table.commit((read) =>
+    rows.flatMap((row) => {
+      const change = changeOf(row, read);
+      return change === undefined ? [] : [[change]];
+    }),
+  );
+  for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+  return outcomes.length;
 }
 
 /** Moves each row on condition that its first old cell is unchanged. Counters need no condition. */
@@ -217,21 +224,10 @@ export async function upgradeRows(
 type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
 
 export function upgraderOf(table: Table, upgrades: EntityUpgrades): Upgrader {
-  return 'atomic' in table ? upgradeInStep(table as StepTable, upgrades) : upgradeEach(table, upgrades);
-}
-
-/** Reads and writes in one step. */
-function upgradeInStep(table: StepTable, upgrades: EntityUpgrades): Upgrader {
-  return async (rows) => {
-    const outcomes = await table.commit((read) =>
-      rows.flatMap((row) => {
-        const change = upgradeOf(upgrades, row, read, table.name);
-        return change === undefined ? [] : [[change]];
-      }),
-    );
-    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-    return outcomes.length;
-  };
+  return 'atomic' in table
+    ? (rows) =>
+        changeInStep(table as StepTable, rows, (row, read) => upgradeOf(upgrades, row, read, table.name))
+    : upgradeEach(table, upgrades);
 }
 
 function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {

@@ -18,11 +18,11 @@ import { ByteBuilder, ByteParser, cellOf, naming, readAt, vintLength, writeTtlTa
 
 export const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
 export const SYNC_BYTES = 16;
-export const KEY_CLASS = 'org.apache.hadoop.hbase.io.ImmutableBytesWritable';
-export const VALUE_CLASS = 'org.apache.hadoop.hbase.client.Result';
+const KEY_CLASS = 'org.apache.hadoop.hbase.io.ImmutableBytesWritable';
+const VALUE_CLASS = 'org.apache.hadoop.hbase.client.Result';
 
 /** The largest decompressed size of a block or record. */
-export const LARGEST_UNPACKED = 256 << 20;
+const LARGEST_UNPACKED = 256 << 20;
 
 type Unpack = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>;
 type Pack = (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
@@ -33,16 +33,16 @@ const CODECS: Readonly<Record<string, { readonly pack: Pack; readonly unpack: Un
   'org.apache.hadoop.io.compress.DeflateCodec': { pack: promisify(deflate), unpack: promisify(inflate) },
   'org.apache.hadoop.io.compress.GzipCodec': { pack: promisify(gzip), unpack: promisify(gunzip) },
 };
-export const CODEC_CLASSES: readonly string[] = Object.keys(CODECS);
+const CODEC_CLASSES: readonly string[] = Object.keys(CODECS);
 /** Files are written with deflate, Hadoop's default. */
-export const WRITTEN_CODEC = CODEC_CLASSES[0]!;
+const WRITTEN_CODEC = CODEC_CLASSES[0]!;
 
-export function pack(bytes: Uint8Array): Promise<Buffer> {
+function pack(bytes: Uint8Array): Promise<Buffer> {
   return CODECS[WRITTEN_CODEC]!.pack(bytes, { level: 1 });
 }
 
 /** @throws CorruptionError when it is not the codec's output, or larger than {@link LARGEST_UNPACKED}. */
-export async function unpack(codec: string, bytes: Uint8Array): Promise<Buffer> {
+async function unpack(codec: string, bytes: Uint8Array): Promise<Buffer> {
   try {
     return await CODECS[codec]!.unpack(bytes, { maxOutputLength: LARGEST_UNPACKED });
   } catch (cause) {
@@ -285,7 +285,7 @@ const CELLS_ELSEWHERE = 2;
 const Field = { row: 1, family: 2, qualifier: 3, timestamp: 4, type: 5, value: 6, tags: 7 } as const;
 
 /** Builds records: keys, values and their lengths. */
-export class RecordBuilder {
+class RecordBuilder {
   readonly keys = new ByteBuilder(4096);
   readonly keyLengths = new ByteBuilder();
   readonly values = new ByteBuilder(65536);
@@ -343,7 +343,7 @@ export class RecordBuilder {
 }
 
 /** The row of a record. @throws CorruptionError when key or value is malformed. */
-export function resultOf(key: Buffer, value: Buffer): Result {
+function resultOf(key: Buffer, value: Buffer): Result {
   const keyParser = new ByteParser(key);
   const row = keyParser.take(keyParser.int());
   const framed = new ByteParser(value);

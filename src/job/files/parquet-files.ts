@@ -114,7 +114,7 @@ const LARGEST_HEAP = 1024;
  * Creates a decoder.
  * @param timeoutMs time limit for one piece of at most 50,000 rows and 64 MiB.
  */
-export function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
+function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
   const file = threadFile('rowan-parquet-thread');
   return file === undefined ? new ParquetRows(path) : new ThreadDecoder(file, path, timeoutMs);
 }

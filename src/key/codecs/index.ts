@@ -1,4 +1,4 @@
-import type { KeyCodec } from './base.js';
+import type { ScalarCodec } from './base.js';
 import { date } from './desc.js';
 import { boolean, bytes } from './fixed.js';
 import { int64 } from './integers.js';
@@ -18,11 +18,11 @@ export { StoredText, text } from './text.js';
  * The key codec of a `design:type`: String text, Number float64 (any number; integer codecs make shorter
  * keys), Boolean, Date, BigInt int64, Uint8Array and Buffer bytes. Undefined for any other type.
  */
-export function inferKeyCodec(designType: unknown): KeyCodec<unknown> | undefined {
+export function inferKeyCodec(designType: unknown): ScalarCodec<unknown> | undefined {
   return KEY_CODECS.get(designType);
 }
 
-const KEY_CODECS: ReadonlyMap<unknown, KeyCodec<unknown>> = new Map<unknown, KeyCodec<unknown>>([
+const KEY_CODECS: ReadonlyMap<unknown, ScalarCodec<unknown>> = new Map<unknown, ScalarCodec<unknown>>([
   [String, text],
   [Number, float64],
   [Boolean, boolean],

@@ -190,12 +190,7 @@ export class MissingTextError extends KeyError {
   }
 }
 
-export function missingFromDictionary(
-  part: string,
-  dictionary: string,
-  what: string,
-  wanted: string,
-): string {
+function missingFromDictionary(part: string, dictionary: string, what: string, wanted: string): string {
   return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before explain() and encode(), run the query once, or call await database.dictionary('${dictionary}').ids([text], false).`;
 }
 

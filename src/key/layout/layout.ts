@@ -32,7 +32,7 @@ type Piece =
  * way in both, counted from the left or the right, or a different row length. False means only that there is no such
  * proof.
  */
-export function areApart(left: readonly Step[], right: readonly Step[]): boolean {
+function areApart(left: readonly Step[], right: readonly Step[]): boolean {
   const a = piecesOf(left);
   const b = piecesOf(right);
   return differ(a, b, sameEnding) || differ(a.reverse(), b.reverse(), () => false);
@@ -296,10 +296,10 @@ export function takesStoredText(layout: KeyLayout, part: string): boolean {
  */
 
 /** Appends a key and stores the end of each step's bytes in `ends`. @throws KeyError naming the part. */
-export type StepsWriter = (values: KeyValues, out: KeyWriter, ends: Int32Array) => void;
+type StepsWriter = (values: KeyValues, out: KeyWriter, ends: Int32Array) => void;
 
 /** Generates the writer of all steps of a layout. */
-export function generateStepsWriter(steps: readonly Step[]): StepsWriter {
+function generateStepsWriter(steps: readonly Step[]): StepsWriter {
   const locals = steps.map(
     ({ inline }, i) => `const s${i} = steps[${i}]${inline ? `, c${i} = s${i}.codec` : ''};`,
   );
@@ -344,7 +344,7 @@ ${inline.framed ? `    s${index}.frame(start, out);\n` : ''}${end}`;
  */
 
 /** Reads a row from its start into `target`; returns the end of the bytes read. @throws KeyError naming the part. */
-export type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;
+type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;
 
 /** The bytes of a part that were read last, including the terminator, and their text. */
 class LastText {
@@ -374,7 +374,7 @@ class LastText {
 
 const LONGEST_KEPT = 64;
 
-export function generateStepsReader(steps: readonly Step[]): StepsReader {
+function generateStepsReader(steps: readonly Step[]): StepsReader {
   const locals = steps.map(
     ({ inline }, i) =>
       `const s${i} = steps[${i}]${inline ? `, c${i} = s${i}.codec, last${i} = lasts[${i}]` : ''};`,

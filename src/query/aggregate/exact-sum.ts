@@ -11,7 +11,7 @@ export interface RunningSum {
 }
 
 /** The error of a value that cannot be summed. */
-export function notSummable(property: string, value: unknown): QueryError {
+function notSummable(property: string, value: unknown): QueryError {
   return new QueryError(
     `sum and avg take numbers, bigints and decimals: ${property} holds a ${typeName(value)}.`,
     { details: { property } },
@@ -37,7 +37,7 @@ export function decimalText(unscaled: bigint, scale: number): string {
 }
 
 /** An exact sum of bigints. */
-export class BigintSum implements RunningSum {
+class BigintSum implements RunningSum {
   total = 0n;
 
   constructor(private readonly property: string) {}
@@ -55,7 +55,7 @@ export class BigintSum implements RunningSum {
 const DECIMAL = /^-?[0-9]+(?:\.[0-9]+)?$/;
 
 /** An exact sum of decimals. */
-export class DecimalSum implements RunningSum {
+class DecimalSum implements RunningSum {
   private unscaled = 0n;
   private scale = 0;
 
@@ -87,7 +87,7 @@ export class DecimalSum implements RunningSum {
  * The sum of doubles by Neumaier's compensated summation (A. Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation
  * endlicher Summen", ZAMM 54, 1974).
  */
-export class DoubleSum implements RunningSum {
+class DoubleSum implements RunningSum {
   private sum = 0;
   private lost = 0;
   /** The uncompensated sum: correct where infinities or NaN are among the values. */

@@ -258,7 +258,7 @@ export class Figures<E> {
     const { schema, orderBy } = this.spec;
     if (orderBy !== undefined) {
       throw new QueryError(
-        'Figures have no order of rows: orderBy() does not go together with them. Leave it out.',
+        'Aggregates have no row order, so orderBy() cannot be combined with them. Leave it out.',
       );
     }
     const grouping = new Grouping(schema, properties, figures, maxGroups);

@@ -301,11 +301,7 @@ export function scanOf(value: RubyValue, columns: Columns): Scan {
 }
 
 /** The row ranges of the option KEY (key parts); undefined without it. */
-export function keyRanges(
-  shell: ShellContext,
-  table: string,
-  value: RubyValue,
-): readonly RowInterval[] | undefined {
+function keyRanges(shell: ShellContext, table: string, value: RubyValue): readonly RowInterval[] | undefined {
   const key = value instanceof RubyHash ? value.get('KEY') : null;
   if (!(key instanceof RubyHash)) return undefined;
   if (shell.entities === undefined) throw new CommandError('KEY requires --entities.');
@@ -342,7 +338,7 @@ function positive(options: Options, name: string): number | undefined {
   return integerOf(value, name);
 }
 
-export function consistencyOf(text: string): 'STRONG' | 'TIMELINE' {
+function consistencyOf(text: string): 'STRONG' | 'TIMELINE' {
   if (text === 'STRONG' || text === 'TIMELINE') return text;
   throw new CommandError(`No enum constant org.apache.hadoop.hbase.client.Consistency.${text}`);
 }
@@ -359,17 +355,17 @@ export function filterOf(value: RubyValue): Filter {
 }
 
 /** The converter for all values: FORMATTER and FORMATTER_CLASS. */
-export function formatterOf(options: Options): Converter {
+function formatterOf(options: Options): Converter {
   const name = options.text('FORMATTER');
   return name === undefined ? plainConverter : converterOf(name, options.text('FORMATTER_CLASS'));
 }
 
-export function maxLengthOf(options: Options): number | undefined {
+function maxLengthOf(options: Options): number | undefined {
   return options.integer('MAXLENGTH');
 }
 
 /** The columns of `get`: a string or an array. */
-export function getColumns(value: RubyValue, whole: RubyValue): string[] {
+function getColumns(value: RubyValue, whole: RubyValue): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return textsOf(value);
   throw new CommandError(`Failed parse column argument type ${inspect(whole)}, ${rubyClass(whole)}`);

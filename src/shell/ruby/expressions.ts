@@ -9,7 +9,7 @@ const MAX_NESTED = 200;
 const MAX_LINKS = 1000;
 
 /** Reads tokens one by one. `depth`: the nesting depth of the text. */
-export abstract class TokenReader {
+abstract class TokenReader {
   protected at = 0;
 
   constructor(

@@ -18,7 +18,7 @@ import { oldestUnexpired } from '../scan/store-read.js';
 import type { CompactionJob, Job, JobResult } from './job.js';
 
 /** The rows [startKey, endKey) of a file that two regions share since a split; forward only, for compactions. */
-export class RowRangeCursor extends CellCursor {
+class RowRangeCursor extends CellCursor {
   constructor(
     private readonly inner: CellCursor,
     private readonly startKey: Uint8Array,

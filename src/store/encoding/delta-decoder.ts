@@ -9,7 +9,7 @@ const FIRST_ROW_CAPACITY = 128;
 const FIRST_CAPACITY = 512;
 
 /** The key of the present cell, built from the prefix it shares with the previous key and the remaining bytes. */
-export class DeltaKey {
+class DeltaKey {
   /** The row is at 0, the qualifier at `qualifierAt`. */
   bytes: Uint8Array = EMPTY_BYTES;
   rowLength = 0;

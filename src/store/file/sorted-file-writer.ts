@@ -322,7 +322,7 @@ interface OpenPart {
 }
 
 /** Writes the parts of a file: collects those of the open block, and of closed blocks whose group is not full. */
-export class PartWriter {
+class PartWriter {
   private readonly group = new PartGroupBuilder();
   private readonly places: BlockHandle[] = [];
   private readonly partBytes: number;

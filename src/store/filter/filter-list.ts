@@ -199,15 +199,32 @@ export class AnyEvaluator extends ListEvaluator {
   }
 }
 
-/** Filters that wrap another filter. */
-
-/** `WhileMatchFilter`: ends the scan at the first row or cell that does not pass. */
-export class WhileEvaluator extends FilterEvaluator {
-  private failed = false;
-
-  constructor(private readonly filter: FilterEvaluator) {
+/** A filter that wraps another: it gives the other's hints and transformed values. */
+abstract class WrappingEvaluator extends FilterEvaluator {
+  constructor(protected readonly filter: FilterEvaluator) {
     super();
   }
+
+  override hint(cell: CellCursor, family: FilterFamily, hint: FilterHint): boolean {
+    return this.filter.hint(cell, family, hint);
+  }
+
+  override get transforms(): boolean {
+    return this.filter.transforms;
+  }
+
+  override transform(value: Uint8Array): Uint8Array {
+    return this.filter.transform(value);
+  }
+
+  override get hasFilterRow(): boolean {
+    return true;
+  }
+}
+
+/** `WhileMatchFilter`: ends the scan at the first row or cell that does not pass. */
+export class WhileEvaluator extends WrappingEvaluator {
+  private failed = false;
 
   override reset(): void {
     this.filter.reset();
@@ -230,22 +247,6 @@ export class WhileEvaluator extends FilterEvaluator {
     return code;
   }
 
-  override hint(cell: CellCursor, family: FilterFamily, hint: FilterHint): boolean {
-    return this.filter.hint(cell, family, hint);
-  }
-
-  override get transforms(): boolean {
-    return this.filter.transforms;
-  }
-
-  override transform(value: Uint8Array): Uint8Array {
-    return this.filter.transform(value);
-  }
-
-  override get hasFilterRow(): boolean {
-    return true;
-  }
-
   override filterRow(): boolean {
     const dropped = this.filter.filterRow();
     if (dropped) this.failed = true;
@@ -254,12 +255,8 @@ export class WhileEvaluator extends FilterEvaluator {
 }
 
 /** `SkipFilter`: drops the row when one of its cells does not pass. */
-export class SkipEvaluator extends FilterEvaluator {
+export class SkipEvaluator extends WrappingEvaluator {
   private dropped = false;
-
-  constructor(private readonly filter: FilterEvaluator) {
-    super();
-  }
 
   override reset(): void {
     this.filter.reset();
@@ -270,22 +267,6 @@ export class SkipEvaluator extends FilterEvaluator {
     const code = this.filter.filterCell(cell, family);
     if (code !== FILTER_INCLUDE) this.dropped = true;
     return code;
-  }
-
-  override hint(cell: CellCursor, family: FilterFamily, hint: FilterHint): boolean {
-    return this.filter.hint(cell, family, hint);
-  }
-
-  override get transforms(): boolean {
-    return this.filter.transforms;
-  }
-
-  override transform(value: Uint8Array): Uint8Array {
-    return this.filter.transform(value);
-  }
-
-  override get hasFilterRow(): boolean {
-    return true;
   }
 
   override filterRow(): boolean {

@@ -393,7 +393,7 @@ function replaced(directory: string): RowanError {
 }
 
 /** Reads the log of a store that another process writes. Reads every record once, and never beyond the length that process reported. */
-export class LogTail {
+class LogTail {
   private readonly record = new WalRecord();
 
   constructor(
@@ -463,7 +463,7 @@ export class LogTail {
  * Carries the memstores of a follower over to the tables of the next state, so that the log is not read again. A family whose
  * region is the same and was not flushed keeps its memstores as they are; else the cells of its rows that no file has are copied.
  */
-export class ReusedMemstores implements MemstoreSource {
+class ReusedMemstores implements MemstoreSource {
   private readonly before: ReadonlyMap<number, TableState>;
 
   constructor(

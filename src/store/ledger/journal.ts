@@ -81,7 +81,7 @@ export class Journal {
 }
 
 /** The error for changes after a disk failure that leaves it unknown what is on the disk. */
-export function readOnlyError(cause: RowanError): RowanError {
+function readOnlyError(cause: RowanError): RowanError {
   return new RowanError(
     'ERR_READONLY',
     `The store accepts no more writes: ${cause.message} Acknowledged writes are safe.`,
@@ -103,7 +103,7 @@ export function readOnlyError(cause: RowanError): RowanError {
 const MAX_SEGMENT_BYTES = 2 ** 31 - 2 ** 24;
 
 /** A record in the first `length` bytes of a buffer. */
-export interface LogRecord {
+interface LogRecord {
   readonly buffer: Uint8Array;
   readonly length: number;
 }
@@ -237,7 +237,7 @@ export class LogRoller {
 /** Removes log segments whose writes are all in files, and requests flushes of families whose writes keep old segments. */
 
 /** Edits to record when the log is closed, and the segments that are not needed then. */
-export interface LogEnd {
+interface LogEnd {
   readonly edits: readonly Edit[];
   readonly unneeded: readonly number[];
 }

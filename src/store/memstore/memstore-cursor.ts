@@ -195,7 +195,7 @@ export class MemstoreCursor extends CellCursor {
 }
 
 /** Passes a visible cell to `visitor`. False: the cell is not a put without a time to live, or the visitor refused it. */
-export function visitCell(chunk: Chunk, offset: number, rowLength: number, visitor: PutVisitor): boolean {
+function visitCell(chunk: Chunk, offset: number, rowLength: number, visitor: PutVisitor): boolean {
   const { ints, doubles } = chunk;
   if (doubles[(offset >>> 3) + 1]! > visitor.readPoint) return true;
   const at = offset >>> 2;
@@ -217,7 +217,7 @@ function isSameRow(a: Chunk, aOffset: number, b: Chunk, bOffset: number, length:
 }
 
 /** Points a cursor to the cell at `offset` of a chunk. */
-export function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
+function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
   const ints = chunk.ints;
   const word = ints[(offset >>> 2) + 6]!;
   const rowLength = word & 0xffff;

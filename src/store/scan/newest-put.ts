@@ -143,11 +143,11 @@ export class KnownColumns {
  */
 
 /** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
-export const MAX_OLDER = 32;
+const MAX_OLDER = 32;
 /** The most older versions of a column that are stepped over before the cursor seeks past all of them. */
 const MAX_OLDER_STEPS = 8;
 /** The most cells of other columns that are stepped over; with more a scanner is faster. */
-export const MAX_OTHER_COLUMNS = 64;
+const MAX_OTHER_COLUMNS = 64;
 
 /** Reads the cells of one family of a row at a time. */
 export class PlainRow {

@@ -48,7 +48,7 @@ import type { ScannedRange } from './read-set.js';
 import { StoreTransaction } from './transaction.js';
 
 /** The tables of a store as one transaction sees them. */
-export class TransactionTables implements TableTransaction {
+class TransactionTables implements TableTransaction {
   private readonly tables = new Map<string, TransactionTable>();
 
   constructor(private readonly transaction: StoreTransaction) {}

@@ -289,20 +289,20 @@ const MAX_CHANGES = 200_000;
 const MAX_BYTES = 64 << 20;
 
 /** A change that the commit will make. */
-export interface PrivateChange {
+interface PrivateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
   readonly notBefore: number;
   readonly settled: boolean;
 }
 
-export interface PrivateSavepoint {
+interface PrivateSavepoint {
   readonly changes: number;
   readonly cells: number;
   readonly bytes: number;
 }
 
-export class PrivateWrites {
+class PrivateWrites {
   readonly changes: PrivateChange[] = [];
   private readonly memstores = new Map<string, Memstore>();
   private readonly written = new WrittenCells();

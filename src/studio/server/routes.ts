@@ -217,7 +217,7 @@ async function waitingNotes(db: StudioDatabase): Promise<number> {
 
 const MAX_QUERIES = 1000;
 
-export class SavedQueries {
+class SavedQueries {
   private writing: Promise<unknown> = Promise.resolve();
 
   /** @param file Undefined: there are none, and none can be saved. */

@@ -281,7 +281,7 @@ export type Admission =
   | { readonly kind: 'refused'; readonly status: 401 | 403; readonly why: string };
 
 /** Nothing from elsewhere is loaded, run, or framed; the page asks its own server only. */
-export const HEADERS: Readonly<Record<string, string>> = {
+const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -292,7 +292,7 @@ export const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-export class Guard {
+class Guard {
   /** Stands in the first URL only. */
   readonly token: string = randomBytes(24).toString('base64url');
   private readonly session = randomBytes(24).toString('base64url');
@@ -346,13 +346,13 @@ function cookieOf(request: IncomingMessage, name: string): string | undefined {
   return undefined;
 }
 
-export function setHeaders(response: ServerResponse): void {
+function setHeaders(response: ServerResponse): void {
   for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
 }
 
 /** The files of the page, in memory: nothing else of the disk can be asked for. */
 
-export interface Asset {
+interface Asset {
   readonly type: string;
   readonly bytes: Uint8Array;
 }
@@ -366,7 +366,7 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
   ['/studio.css', 'studio.css', 'text/css'],
 ];
 
-export class Assets {
+class Assets {
   private readonly assets: ReadonlyMap<string, Asset>;
 
   /** @throws InvalidArgumentError when the page was not built. */

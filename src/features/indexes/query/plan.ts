@@ -233,7 +233,7 @@ const REVERSED = /^(reverse|reverseDomain|reverseDigits|reverseTimestamp)\b/;
 
 function noTimes(schema: EntitySchema, { index }: EntityIndex): QueryError {
   return new QueryError(
-    `The index "${index.name}" of ${schema.name} knows the present only: asOf() and writtenBetween() do not go together with it. ` +
+    `The index "${index.name}" of ${schema.name} holds present values only, so it cannot answer asOf() and writtenBetween(). ` +
       'Ask by the key, or allow { fullScan: true }.',
     { details: { entity: schema.name, index: index.name } },
   );
