@@ -1,4 +1,4 @@
-/** Several versions of a value, the past, and what was deleted since. */
+/** Several versions of a value, reads of the past, and reads of deleted rows. */
 
 // #region entity
 import { Column, decimal, Entity, part, rowKey, Table, text, type Versioned, Versions } from 'rowan-orm';

@@ -1,4 +1,4 @@
-/** Data that ends by itself: by family, by entity, by row, and what is kept in spite of it. */
+/** Data that expires: by family, by entity, by row; and minimum versions, which are kept. */
 
 // #region entity
 import { Column, Entity, part, rowKey, Table, Ttl, text, type Versioned, Versions } from 'rowan-orm';
@@ -9,7 +9,7 @@ const HOUR = 3_600_000;
 @Table({ name: 'cookbook:sessions', families: { d: {} } })
 class Sessions {}
 
-/** A session ends as a whole: an hour after it began, or when its row says. */
+/** A session expires as a whole: an hour after its write, or at the time that the row declares. */
 @Entity({ table: Sessions, ttl: HOUR })
 class Session {
   static readonly key = rowKey(part('token', text));
@@ -18,7 +18,7 @@ class Session {
   @Ttl() expiresIn?: number;
 }
 
-/** Cells of the family end after a day, but the newest two of a column stay. */
+/** Cells of the family expire after a day, except the newest two of each column. */
 @Table({ name: 'cookbook:devices', families: { seen: { ttl: 86_400, versions: 5, minVersions: 2 } } })
 class Devices {}
 
@@ -38,8 +38,8 @@ const devices = recipe.db.repository(Device);
 const now = Date.now();
 const ago = (hours: number) => ({ timestamp: now - hours * HOUR });
 await sessions.put({ token: 'new', user: 'ann' });
-await sessions.put({ token: 'old', user: 'bob' }, ago(2)); // ended an hour ago
-await sessions.put({ token: 'kept', user: 'eve', expiresIn: 30 * 24 * HOUR }, ago(2)); // says a time of its own
+await sessions.put({ token: 'old', user: 'bob' }, ago(2)); // expired an hour ago
+await sessions.put({ token: 'kept', user: 'eve', expiresIn: 30 * 24 * HOUR }, ago(2)); // has its own time to live
 for (const [hours, value] of [
   [90, '10.0.0.1'],
   [60, '10.0.0.2'],
@@ -54,9 +54,9 @@ recipe.key(Session, { token: 'new' });
 
 recipe.section('queries');
 // #region queries
-await recipe.show('Which sessions live?', sessions.find({}, { fullScan: true }).select('user'));
+await recipe.show('Which sessions have not expired?', sessions.find({}, { fullScan: true }).select('user'));
 recipe.print(`> Is there a session "old"? ${await sessions.exists({ token: 'old' })}`);
-recipe.print('> The addresses that are left of three older than a day');
+recipe.print('> Of three addresses older than a day, the two that are kept');
 recipe.print(...(await devices.history({ device: 'd1' }, 'addresses')).map(({ value }) => value));
 // #endregion
 

@@ -1,4 +1,4 @@
-/** Ids that rise: where they land under each way of spreading them, and what each costs to read. */
+/** Rising ids: the regions they go to with each kind of key, and the cost of reading them. */
 
 // #region entity
 import {

@@ -22,7 +22,7 @@ class HostTable {}
 @Table({ name: 'cookbook:logs_ids', families: { d: {} } })
 class IdTable {}
 
-/** What an event is, whatever its key. */
+/** The properties of an event, with any key. */
 abstract class LogEvent {
   host!: string;
   event!: string;

@@ -56,7 +56,7 @@ const start = Date.UTC(2026, 0, 1, 10);
 const MINUTE = 60_000;
 for (let minute = 0; minute < 120; minute++) {
   const at = start + minute * MINUTE;
-  // Adds one column; points that are there stay.
+  // Adds one column; existing points remain.
   await hours.put({ metric: 'cpu', host: 'a', hour: new Date(at), points: new Map([[at, minute / 2]]) });
   await points.put({ metric: 'cpu', host: 'a', at: new Date(at), value: minute / 2 });
 }

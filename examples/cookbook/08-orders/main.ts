@@ -1,4 +1,4 @@
-/** Customers and their orders in one table, told apart by record types. */
+/** Customers and their orders in one table, with a record type each. */
 
 // #region entity
 import {

@@ -1,4 +1,4 @@
-/** An order with shipping locations and line items, kept in three ways. */
+/** An order with shipping locations and line items, stored in three ways. */
 
 // #region entity
 import { Column, Entity, Json, part, recordType, rowKey, text, uint8, uint32 } from 'rowan-orm';
@@ -6,7 +6,7 @@ import { openRecipe } from '../recipe.js';
 
 const table = (name: string) => ({ name: `cookbook:${name}`, families: { d: {} } });
 
-/** Normalized: a table for each; three of these in all. */
+/** Normalized: three tables, one for each type. */
 @Entity({ table: table('orders') })
 class OrderRow {
   static readonly key = rowKey(part('order', uint32));
@@ -29,7 +29,7 @@ class LineRow {
   @Column('d:p', text) product!: string;
 }
 
-/** Denormalized: the city stands in each line. */
+/** Denormalized: each line has a copy of the city. */
 @Entity({ table: table('flat'), recordType: 3 })
 class FlatLine {
   static readonly key = rowKey(part('order', uint32), recordType(), part('line', uint8));
@@ -39,7 +39,7 @@ class FlatLine {
   @Column('d:c', text) city!: string;
 }
 
-/** One object: what is always read and written together. */
+/** One object: data that is always read and written together. */
 @Entity({ table: table('blob') })
 class OrderBlob {
   static readonly key = rowKey(part('order', uint32));

@@ -1,4 +1,4 @@
-/** The smackdown: what happened to an account as rows, as versions of a cell, and as columns of a row. */
+/** Events of an account as rows, as versions of a cell, and as columns of a row. */
 
 // #region entity
 import {

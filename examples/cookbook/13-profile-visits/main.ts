@@ -7,9 +7,9 @@ import { openRecipe } from '../recipe.js';
 @Table({
   name: 'cookbook:users',
   families: {
-    p: { compression: 'GZ' }, // text: worth compressing
-    i: { compression: 'NONE', blockCache: false }, // pictures: packed already
-    v: { ttl: 90 * 86_400 }, // visits: written all the time, gone after 90 days
+    p: { compression: 'GZ' }, // text: compressed
+    i: { compression: 'NONE', blockCache: false }, // pictures: already compressed
+    v: { ttl: 90 * 86_400 }, // visits: written often, expire after 90 days
   },
 })
 class Users {}
@@ -38,7 +38,7 @@ await users.put({
   picture: new Uint8Array(2000),
 });
 for (const day of ['2026-01-01', '2026-01-02', '2026-01-03']) {
-  await users.update({ id: 'u1' }, { visits: new Map([[day, '/home']]) }); // the profile's family is left alone
+  await users.update({ id: 'u1' }, { visits: new Map([[day, '/home']]) }); // does not write the profile's family
 }
 // #endregion
 

@@ -25,7 +25,7 @@ class Flight {
   @Column('d:s', int32) seats!: number;
 }
 
-/** The md5 of from, to and day, then the number: spread evenly; the three stand in columns. */
+/** The md5 of from, to and day, then the number: spread evenly. The three parts are also columns. */
 @Entity({ table: HashedTable })
 class HashedFlight {
   static readonly key = rowKey(hash(['from', 'to', 'day'], { bytes: 8 }), part('number', text));

@@ -7,7 +7,7 @@ import { openRecipe } from '../recipe.js';
 @Table({ name: 'cookbook:social', families: { d: {} } })
 class Social {}
 
-/** Whom a user follows. */
+/** The users that a user follows. */
 @Entity({ table: Social, recordType: 1 })
 class Follows {
   static readonly key = rowKey(part('user', text), recordType(), part('target', text));
@@ -16,7 +16,7 @@ class Follows {
   @Column('d:s', date) since!: Date;
 }
 
-/** The same from the other side: who follows a user. */
+/** The same relation from the other side: the followers of a user. */
 @Entity({ table: Social, recordType: 2 })
 class FollowedBy {
   static readonly key = rowKey(part('user', text), recordType(), part('follower', text));

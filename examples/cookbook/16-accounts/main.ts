@@ -1,4 +1,4 @@
-/** Accounts and their transactions in one table; a transfer that is all or nothing. */
+/** Accounts and their transactions in one table, and an atomic transfer. */
 
 // #region entity
 import {

@@ -1,4 +1,4 @@
-/** What a user bought, heard or watched, the newest first; user ids that are spread by a digest. */
+/** Purchases, music and films of a user, the newest first; user ids spread by a digest. */
 
 // #region entity
 import {

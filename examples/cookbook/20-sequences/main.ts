@@ -1,4 +1,4 @@
-/** Numbers that are given once: counters, blocks of them, and ids that need none. */
+/** Numbers that are assigned once: counters, blocks of numbers, and ids without a counter. */
 
 // #region entity
 import { Column, Counter, Entity, part, reverseDigits, rowKey, Table, text } from 'rowan-orm';
@@ -31,7 +31,7 @@ const sequences = recipe.db.repository(Sequence);
 const invoices = recipe.db.repository(Invoice);
 
 // #region writes
-/** The next `count` numbers; nobody else is given them. */
+/** Reserves the next `count` numbers for the caller. */
 async function take(name: string, count: number): Promise<number[]> {
   const { next } = await sequences.increment({ name }, { next: BigInt(count) });
   return Array.from({ length: count }, (_, i) => Number(next) - count + 1 + i);

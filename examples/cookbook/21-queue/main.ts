@@ -1,4 +1,4 @@
-/** A queue of tasks with due times, taken by several workers, each task by one. */
+/** A queue of tasks with due times. Several workers take tasks; one worker takes each task. */
 
 // #region entity
 import { Column, date, Entity, int32, part, rowKey, salt, Table, text } from 'rowan-orm';
@@ -7,7 +7,7 @@ import { openRecipe } from '../recipe.js';
 @Table({ name: 'cookbook:queue', families: { d: {} }, presplit: { regions: 4 } })
 class Queue {}
 
-/** Salted over the task, ordered by when it is due. */
+/** Salted by the task, in the order of the due time. */
 @Entity({ table: Queue })
 class Task {
   static readonly key = rowKey(salt(4, ['task']), part('queue', text), part('due', date), part('task', text));
@@ -15,7 +15,7 @@ class Task {
   due!: Date;
   task!: string;
   @Column('d:p', text) payload!: string;
-  /** Until when a worker has the task; absent: nobody has it. */
+  /** The end of the lease of a worker; absent if no worker has the task. */
   @Column('d:l', date) leasedUntil?: Date | null;
   @Column('d:n', int32) attempts?: number;
 }
@@ -26,7 +26,7 @@ const tasks = recipe.db.repository(Task);
 const minute = (n: number): Date => new Date(Date.UTC(2026, 0, 1, 9, n));
 
 // #region take
-/** Takes a task that is due and that nobody has; undefined when there is none. */
+/** Takes a due task without a worker; undefined if there is none. */
 async function take(now: Date): Promise<Task | undefined> {
   const due = tasks.find({ queue: 'mail', due: { lte: now } });
   for (const task of await due
@@ -71,7 +71,10 @@ if (first !== undefined) await tasks.delete(first); // done
 recipe.print(
   `> The second task, not done in five minutes, is taken again: ${(await take(minute(16)))?.task}`,
 );
-await recipe.show('What is due', tasks.find({ queue: 'mail', due: { lte: minute(16) } }).select('attempts'));
+await recipe.show(
+  'The tasks that are due',
+  tasks.find({ queue: 'mail', due: { lte: minute(16) } }).select('attempts'),
+);
 // #endregion
 
 recipe.section('cost');

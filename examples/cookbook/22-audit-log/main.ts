@@ -1,4 +1,4 @@
-/** Who changed what, and when: written before each change, and never changed itself. */
+/** The author, time and content of each change. An entry is written before the change, and never changed. */
 
 // #region entity
 import { Column, Entity, part, reverseTimestamp, rowKey, Table, text, uint32 } from 'rowan-orm';
@@ -17,7 +17,7 @@ class Contract {
 @Table({ name: 'cookbook:audit', families: { d: { compression: 'SNAPPY' } } })
 class Audit {}
 
-/** The newest entry of a thing first; a number tells entries of one millisecond apart. */
+/** The newest entry of a record first. A number makes entries of one millisecond unique. */
 @Entity({ table: Audit })
 class AuditEntry {
   static readonly key = rowKey(

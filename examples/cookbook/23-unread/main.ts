@@ -1,4 +1,4 @@
-/** A chat: messages of a room, newest first, and how many a member has not read. */
+/** A chat: messages of a room, the newest first, and the number of messages that a member has not read. */
 
 // #region entity
 import {
@@ -33,7 +33,7 @@ class Message {
   @Column('d:t', text) text!: string;
 }
 
-/** Up to when a member has read a room. Keyed by the member: one scan gives all rooms. */
+/** The time up to which a member has read a room. The key begins with the member, so one scan reads all rooms. */
 @Entity({ table: { name: 'cookbook:members', families: { d: {} } } })
 class Membership {
   static readonly key = rowKey(part('member', text), part('room', text));
@@ -70,7 +70,7 @@ await recipe.show('The newest two messages of a room', messages.find({ room: 'ca
 const unread = (room: string, since: Date) => messages.find({ room, at: { gt: since } });
 await recipe.show('What ann has not read of the cats', unread('cats', at(6)));
 for (const { room, readUntil } of await memberships.find({ member: 'ann' }).all()) {
-  // Nobody shows more than "99+": the limit bounds what is read.
+  // The page shows at most "99+", so the limit bounds the rows that are read.
   const shown = await unread(room, readUntil ?? new Date(0))
     .limit(100)
     .count();

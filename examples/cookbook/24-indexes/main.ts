@@ -29,7 +29,7 @@ class PersonInCity {
   @Column('d:n', text) name!: string;
 }
 
-/** An index and a summary that every write keeps. */
+/** An index and a summary that every write updates. */
 @Entity({ table: Indexed })
 class IndexedPerson {
   static readonly key = rowKey('id');
@@ -69,14 +69,14 @@ await recipe.show(
 
 for await (const person of people.find({}, { fullScan: true })) await byCity.put(person); // each night
 await people.put({ id: 'p4', name: 'Dan', city: 'Ulm' });
-await recipe.show('2. Periodic: as of the last night, without Dan', byCity.find({ city: 'Ulm' }));
+await recipe.show('2. Periodic: built last night, so Dan is missing', byCity.find({ city: 'Ulm' }));
 
 const moved = { id: 'p4', name: 'Dan', city: 'Bonn' };
 await people.put(moved);
-await byCity.put(moved); // and the entry of a city that was left is to be deleted
+await byCity.put(moved); // the program must also delete the entry of the former city
 recipe.print(`> 3. Dual write: ${await byCity.find({ city: 'Bonn' }).count()} in Bonn`);
 
-recipe.print('> 4. Summary: how many, not who');
+recipe.print('> 4. Summary: the number, without the names');
 recipe.print(...(await db.summary(IndexedPerson, 'perCity').find({})));
 
 await recipe.show(

@@ -1,4 +1,4 @@
-/** What a row must be, and what must stay of it: types, checks, values that are unique, references, stock that never falls below 0. */
+/** Constraints: types, checks, unique values, references, and stock that never falls below 0. */
 
 // #region entity
 import {
@@ -52,7 +52,7 @@ recipe.key(Stock, { item: 'pen' });
 
 recipe.section('queries');
 // #region queries
-/** What a write comes to. */
+/** The outcome of a write. */
 async function outcome(question: string, write: Promise<unknown>): Promise<void> {
   const code = await write.then(
     () => 'written',
@@ -67,10 +67,10 @@ await outcome('Pens of nobody', stock.put({ item: 'ink', left: 2, sellerId: 's9'
 await outcome('Fewer than none', stock.put({ item: 'cap', left: -1, sellerId: 's1' }));
 await outcome('Ann leaves', sellers.delete({ seller: 's1' }));
 
-/** Takes pens only if there are enough, decided in one step with the write. */
+/** Takes pens only if there are enough. The check and the write are one step. */
 async function sell(item: string, left: number, count: number): Promise<boolean> {
   return (await stock.check({ item }, { left }).update({ left: left - count })).ok;
 }
 recipe.print(`> Two buyers who both saw 2: ${await sell('pen', 2, 2)}, ${await sell('pen', 2, 1)}`);
-await recipe.show('What is left', stock.find({ item: 'pen' }).select('left'));
+await recipe.show('The remaining stock', stock.find({ item: 'pen' }).select('left'));
 // #endregion

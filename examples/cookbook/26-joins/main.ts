@@ -1,4 +1,4 @@
-/** Orders with the names of their customers: row by row, in batches, by a table held in memory, by a declared relation. */
+/** Orders with the names of their customers: by a get for each row, in batches, by a table in memory, by a relation. */
 
 // #region entity
 import { Column, Entity, int32, part, Reference, type Related, rowKey, Table, text, uint32 } from 'rowan-orm';
@@ -51,7 +51,7 @@ const some = await day.all();
 const found = await customers.getMany(some.map(({ customerId }) => ({ customerId })));
 recipe.print(some.map(({ no }, i) => `${no} ${found[i]?.name}`).join(', '));
 
-recipe.print('> Hash join: the smaller table is read once and held');
+recipe.print('> Hash join: the smaller table is read once and stays in memory');
 const names = new Map<string, string>();
 for await (const { customerId, name } of customers.find({}, { fullScan: true })) names.set(customerId, name);
 recipe.print(some.map(({ no, customerId }) => `${no} ${names.get(customerId)}`).join(', '));

@@ -1,4 +1,4 @@
-/** Where a job's results can go: files, a relational database, counters without a reduce, a table past log and memory. */
+/** The outputs of a job: files, a relational database, counters without a reduce, and bulk load into a table. */
 
 // #region entity
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -96,7 +96,7 @@ await db
   })
   .to(bulkLoad(db.engine, 'cookbook:hits', { folder }))
   .run({ restart: true });
-await recipe.show('What was loaded', hits.find({ day: '2026-01-06' }));
+await recipe.show('The rows that were loaded', hits.find({ day: '2026-01-06' }));
 // #endregion
 rmSync(folder, { recursive: true });
 

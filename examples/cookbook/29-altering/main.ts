@@ -1,10 +1,10 @@
-/** The declarations of a table change: what is planned, what is applied at once, and what waits to be allowed. */
+/** Changed declarations of a table: the plan, the steps that run at once, and the steps that need permission. */
 
 // #region entity
 import { Column, Entity, part, rowKey, Table, text } from 'rowan-orm';
 import { openRecipe } from '../recipe.js';
 
-/** As the first release had it. */
+/** The first release of the class. */
 @Table({ name: 'cookbook:articles', families: { d: { versions: 5 }, old: {} } })
 class ArticlesThen {}
 
@@ -15,7 +15,7 @@ class ArticleThen {
   @Column('d:t', text) title!: string;
 }
 
-/** As the next one has it: a family more, one fewer, fewer versions, compressed, a column under another name. */
+/** The next release: one new family, one dropped, fewer versions, compression, and a renamed column. */
 @Table({ name: 'cookbook:articles', families: { d: { versions: 2, compression: 'GZ' }, b: {} } })
 class Articles {}
 
@@ -39,15 +39,15 @@ const { schema } = recipe.db;
 
 recipe.section('queries');
 // #region queries
-recipe.print('> What is not as declared?');
+recipe.print('> Differences from the declarations');
 const plan = await schema.plan();
 for (const { id, class: how } of plan.steps) recipe.print(`${id}  [${how}]`);
 
-recipe.print('> All that loses nothing');
+recipe.print('> All steps that lose no data');
 const applied = await schema.apply();
 recipe.print(`applied ${applied.done.length}, waiting ${applied.held.map(({ id }) => id).join(', ')}`);
 
-recipe.print('> And what was decided to lose, by name');
+recipe.print('> And a step that loses data, allowed by its name');
 await schema.apply({ allow: applied.held.map(({ id }) => `data-loss:${id}` as const) });
 recipe.print(`left: ${(await schema.plan()).steps.length}`);
 await recipe.show('The row, moved', recipe.db.repository(Article).find({ id: 'a1' }));

@@ -1,4 +1,4 @@
-/** A key that turned out to be wrong is changed while the table is read and written. */
+/** A new key for an entity, while the table is read and written. */
 
 // #region entity
 import { Column, Entity, part, rowKey, salt, Table, text, uint32 } from 'rowan-orm';
@@ -9,7 +9,7 @@ class TicketsTable {}
 @Table({ name: 'cookbook:tickets_by_event', families: { d: {} }, presplit: { regions: 4 } })
 class TicketsByEvent {}
 
-/** Numbers rise: every new ticket goes to the last region, and an event's tickets stand apart. */
+/** Numbers rise, so every new ticket goes to the last region, and the tickets of an event are not adjacent. */
 @Entity({ table: TicketsTable })
 class Ticket {
   static readonly key = rowKey(part('number', uint32), part('event', text));
@@ -48,7 +48,7 @@ const rekey = db.rekey(Ticket, TicketOfEvent);
 recipe.print(`> Problems: ${(await rekey.plan()).problems.length}`);
 await rekey.run();
 recipe.print(`> Copied and compared: ${(await rekey.status())?.state}`);
-await before.update({ number: 101, event: 'opera' }, { owner: 'dan' }); // writers go on
+await before.update({ number: 101, event: 'opera' }, { owner: 'dan' }); // writers continue
 await rekey.cutOver();
 recipe.print(`> The new key counts: ${(await rekey.status())?.state}`);
 await recipe.show('Tickets of the opera, after', after.find({ event: 'opera' }));

@@ -1,4 +1,4 @@
-/** One table for each day: old days go as a whole. */
+/** One table for each day. An old day is dropped as a whole. */
 
 // #region entity
 import { Column, date, Entity, part, rowKey, Table, text } from 'rowan-orm';
@@ -48,7 +48,7 @@ const threeDays = await db.readerIn(Click, days);
 recipe.print('> Clicks of ann in three days');
 recipe.print(...(await threeDays.find({ user: 'ann' }).all()));
 
-recipe.print('> January 5 is dropped: no delete markers, no compaction');
+recipe.print('> January 5 is dropped, without delete markers or compaction');
 await db.admin.disableTable(days[0]!);
 await db.admin.deleteTable(days[0]!);
 const left = (await db.admin.listTables()).filter(({ name }) => name.startsWith('cookbook:clicks_'));

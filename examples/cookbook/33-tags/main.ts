@@ -1,4 +1,4 @@
-/** Notes have tags: found by one tag, by two, and how many each has. */
+/** Notes with tags: the notes of one tag, of two tags, and the number of notes of a tag. */
 
 // #region entity
 import { Column, Columns, Entity, index, part, rowKey, Table, text } from 'rowan-orm';
@@ -29,7 +29,7 @@ await notes.putMany([
   { id: 'n3', title: 'Regions', tags: tagged('hbase') },
 ]);
 await notes.update({ id: 'n2' }, { tags: tagged('draft') }); // adds one
-await notes.mutate({ id: 'n2' }, (row) => row.set({ tags: new Map([['draft', null]]) })); // takes it away
+await notes.mutate({ id: 'n2' }, (row) => row.set({ tags: new Map([['draft', null]]) })); // removes it
 // #endregion
 
 recipe.section('keys');

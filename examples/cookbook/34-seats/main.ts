@@ -53,7 +53,7 @@ async function hold(customer: string, place: Place, now: Date): Promise<boolean>
   return (await seats.check(keyOf(place), unchanged).update({ heldBy: customer, heldUntil })).ok;
 }
 
-/** Holds all of the seats or none: what was held is given back. */
+/** Holds all of the seats or none. If one fails, it releases the others. */
 async function holdAll(customer: string, places: Place[], now: Date): Promise<boolean> {
   for (const [index, place] of places.entries()) {
     if (await hold(customer, place, now)) continue;
@@ -72,7 +72,7 @@ const book = async (customer: string, place: Place, booking: string) =>
 const [a1, a2, a3] = [1, 2, 3].map((number) => ({ row: 'A', number })) as [Place, Place, Place];
 recipe.print(`> ann holds A1 and A2: ${await holdAll('ann', [a1, a2], at(0))}`);
 recipe.print(`> bob wants A3 and A2: ${await holdAll('bob', [a3, a2], at(1))}`);
-await recipe.show('What is free', seats.by('free').find({ show: 'hamlet' }).select('heldBy'));
+await recipe.show('The free seats', seats.by('free').find({ show: 'hamlet' }).select('heldBy'));
 recipe.print(`> ann books A1: ${await book('ann', a1, 'b7')}`);
 recipe.print(`> bob takes A2 when ann's hold has ended: ${await hold('bob', a2, at(5))}`);
 recipe.print(`> ann books A2, too late: ${await book('ann', a2, 'b7')}`);

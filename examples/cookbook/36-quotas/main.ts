@@ -1,4 +1,4 @@
-/** Quotas of tenants: how many projects they may have, and how many calls they may make in a minute. */
+/** Quotas of tenants: a number of projects, and a number of calls in a minute. */
 
 // #region entity
 import {
@@ -81,7 +81,7 @@ async function createProject(tenant: string, name: string): Promise<boolean> {
 }
 await accounts.increment({ tenant: 't1' }, { projects: 0n }); // A check fails where there is no value yet.
 const made = await Promise.all(['site', 'shop', 'blog'].map((name) => createProject('t1', name)));
-recipe.print(`> three at once, of two: ${made.filter(Boolean).length} made`);
+recipe.print(`> three projects at once, two allowed: ${made.filter(Boolean).length} made`);
 
 /** Whether the tenant may make one more call in this minute. */
 async function mayCall(tenant: string, now: Date, limit: number): Promise<boolean> {
@@ -90,7 +90,7 @@ async function mayCall(tenant: string, now: Date, limit: number): Promise<boolea
 }
 const answers: boolean[] = [];
 for (let call = 0; call < 4; call++) answers.push(await mayCall('t1', minute, 3));
-recipe.print(`> four calls of three: ${answers.join(', ')}`);
+recipe.print(`> four calls, three allowed: ${answers.join(', ')}`);
 await recipe.show('A tenant with its use', accounts.find({ tenant: 't1' }));
 recipe.print(`> its projects: ${await projects.find({ tenant: 't1' }).count()}`);
 // #endregion

@@ -20,7 +20,7 @@ import { openRecipe } from '../recipe.js';
 @Table({ name: 'cookbook:ledger', families: { d: {} } })
 class Ledger {}
 
-/** The balance after some of the events. It saves time, and can be made again. */
+/** The balance after some of the events. It makes reads shorter, and can be computed again. */
 @Entity({ table: Ledger, recordType: 1 })
 class Snapshot {
   static readonly key = rowKey(part('account', text), recordType());
@@ -60,7 +60,7 @@ async function stateOf(account: string): Promise<{ events: number; balance: numb
   return { events: from + rest.length, balance };
 }
 
-/** Appends an event under the next number. Who comes second with a number reads again, and decides anew. */
+/** Appends an event under the next number. If another writer took the number, it reads and decides again. */
 async function append(account: string, command: string, amount: string): Promise<string> {
   for (;;) {
     const state = await stateOf(account);
