@@ -1,16 +1,25 @@
 /** The site of the pages in docs/, as they stand there: nothing is copied, and `docs/README.md` is also its table of contents. */
 
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vitepress';
 import { textsOf } from '../llms.js';
+import { base, folder, isRelease, ROOT, references, releases, root, version } from '../place.mjs';
 import { contentsOf } from './contents.js';
 import { showsDiagrams, showsOwnLinks } from './markdown.js';
+import { showsTypes, typesOnHover } from './types.js';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const THIS = fileURLToPath(import.meta.url);
-const { version } = JSON.parse(readFileSync(`${ROOT}package.json`, 'utf8')) as { version: string };
-const contents = contentsOf(`${ROOT}docs`);
+const contents = contentsOf(`${ROOT}docs`).map((part) => ({
+  ...part,
+  items: part.items.map((group) => ({
+    ...group,
+    items: group.items.map((page) => {
+      const link = references.get(page.link.slice(1));
+      return link === undefined ? page : { ...page, link, target: '_self' };
+    }),
+  })),
+}));
 
 /**
  * The pages become modules that import Vue, and stand where no folder above has it. While pages are rendered for the build Node
@@ -31,16 +40,20 @@ export default defineConfig({
   description: 'Typed object mapper for the HBase data model: an embedded store and Apache HBase.',
   lang: 'en-US',
   srcDir: '../docs',
-  outDir: 'dist',
+  // The site has the reference in place of the listings.
+  srcExclude: ['api/**'],
+  ignoreDeadLinks: [/^\/reference\//],
+  outDir: folder,
   cacheDir: '.cache',
   rewrites: { 'README.md': 'index.md', 'cookbook/README.md': 'cookbook/index.md' },
-  // The pages' address below a host: ROWAN_SITE_BASE=/rowan/ for a project's page.
-  base: process.env['ROWAN_SITE_BASE'] ?? '/',
+  base,
   metaChunk: true,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
+    codeTransformers: [typesOnHover],
     config(md) {
       showsDiagrams(md);
+      showsTypes(md);
       showsOwnLinks(md);
     },
   },
@@ -51,15 +64,21 @@ export default defineConfig({
       filter: (path) => !/\.\w+$/.test(path) || path.endsWith('.md'),
     });
     for (const [name, text] of textsOf(`${ROOT}docs`)) writeFileSync(`${outDir}/${name}`, text);
+    if (!isRelease) writeFileSync(`${outDir}/versions.json`, JSON.stringify(releases));
   },
   vite: { plugins: [findsPackages] },
   themeConfig: {
-    search: { provider: 'local' },
+    versions: { root, version, isRelease, releases },
+    search: {
+      provider: 'local',
+      // Types on hover are not searched.
+      options: { _render: (text, env, md) => md.render(text, Object.assign(env, { isForSearch: true })) },
+    },
     outline: [2, 3],
     nav: [
       ...contents.map(({ text, items }) => ({ text, link: items[0]!.items[0]!.link })),
       { text: 'Cookbook', link: '/cookbook/' },
-      { text: `v${version}`, link: 'https://unpkg.com/rowan-orm/CHANGELOG.md' },
+      { text: 'API', link: '/reference/index.html', target: '_self' },
     ],
     sidebar: contents.flatMap(({ items }) => items),
   },

@@ -2,6 +2,7 @@
 
 import { posix } from 'node:path';
 import type { MarkdownRenderer } from 'vitepress';
+import { references } from '../place.mjs';
 
 /** Blocks of Mermaid are drawn in the browser (theme/Diagram.vue). */
 export function showsDiagrams(md: MarkdownRenderer): void {
@@ -23,7 +24,14 @@ export function showsOwnLinks(md: MarkdownRenderer): void {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.type === 'link_open' ? token.attrGet('href') : null;
       if (href === null || /^[a-z]+:|^#/.test(href)) continue;
-      const isOutside = posix.join(posix.dirname(page), href).startsWith('..');
+      const path = posix.join(posix.dirname(page), href);
+      const reference = references.get(path.replace(/\.md$/, ''));
+      if (reference !== undefined) {
+        token.attrSet('href', reference);
+        token.attrSet('target', '_self');
+        continue;
+      }
+      const isOutside = path.startsWith('..');
       token.attrSet('href', isOutside ? PACKAGE : href.replace(/(^|\/)README\.md(?=$|#)/, '$1index.md'));
     }
   });

@@ -1,14 +1,15 @@
 /**
- * The built site (site/dist) in Chromium: no page is wider than the window, every diagram is drawn, search finds pages, and
- * nothing is asked of another host. ROWAN_SCREENSHOTS=folder keeps pictures of some pages.
+ * The built site (site/dist) in Chromium: no page is wider than the window, every diagram is drawn in light and dark, search
+ * finds pages, hovers show types, the reference has every entry, and nothing is asked of another host.
+ * ROWAN_SCREENSHOTS=folder keeps pictures of some pages.
  */
 
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
-import { extname, join } from 'node:path';
+import { extname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { filesBelow } from '../proof/files-below.js';
@@ -24,6 +25,17 @@ interface Page {
   on(event: 'request', listener: (request: { url(): string }) => void): void;
   click(selector: string): Promise<void>;
   fill(selector: string, text: string): Promise<void>;
+  hover(selector: string): Promise<void>;
+  waitForSelector(selector: string): Promise<unknown>;
+  textContent(selector: string): Promise<string | null>;
+  selectOption(selector: string, label: { label: string }): Promise<unknown>;
+  waitForURL(url: string): Promise<void>;
+  emulateMedia(options: { colorScheme: 'light' | 'dark' }): Promise<void>;
+  route(
+    url: string,
+    handler: (route: { fulfill(answer: { json: unknown }): unknown }) => unknown,
+  ): Promise<void>;
+  close(): Promise<void>;
 }
 interface Browser {
   newPage(options: {
@@ -38,9 +50,22 @@ interface Playwright {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'site/dist');
-const PAGES = filesBelow(DIST).filter((name) => name.endsWith('.html') && name !== '404.html');
+const HTML = filesBelow(DIST).filter(
+  (name) => name.endsWith('.html') && name !== '404.html' && !/^v\d/.test(name),
+);
+const PAGES = HTML.filter((name) => !name.startsWith('reference/'));
+const REFERENCE = HTML.filter((name) => name.startsWith('reference/'));
 const WIDTHS = [1280, 390];
 const SHOWN = ['index.html', 'keys.html', 'cookbook/08-orders.html'];
+const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  exports: Record<string, string | { types?: string }>;
+};
+/** The pages of the reference that stand for an entry of the package. */
+const ENTRIES = Object.entries(exports).flatMap(([path, target]) =>
+  typeof target === 'object' && target.types !== undefined
+    ? [`reference/modules/rowan-orm${path.slice(1).replaceAll('/', '_')}.html`]
+    : [],
+);
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html',
   '.js': 'text/javascript',
@@ -94,11 +119,18 @@ const DRAWN = "[...document.querySelectorAll('.diagram')].every((one) => one.que
 const TOO_WIDE = `(() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
-  return [...document.querySelectorAll('.vp-doc *')]
+  return [...document.querySelectorAll('.vp-doc *, .container-main *')]
     .filter((element) => element.getBoundingClientRect().right > width + 1)
     .slice(0, 3)
     .map((element) => element.tagName + ' ' + element.textContent.slice(0, 60));
 })()`;
+
+/** A page, a word on it, and what its type says: of a program, of a page that goes on with another, of a recipe. */
+const HOVERS = [
+  ['getting-started.html', 'tasks', 'Repository<typeof Task>'],
+  ['queries.html', 'findOne', 'Promise<Order | null>'],
+  ['cookbook/08-orders.html', 'collection', 'readonly [typeof Customer, typeof Order]'],
+] as const;
 
 describe.each(WIDTHS)('at %i pixels', (width) => {
   it('no page is wider than the window, and every diagram is drawn', async () => {
@@ -106,10 +138,41 @@ describe.each(WIDTHS)('at %i pixels', (width) => {
     for (const name of PAGES) {
       await page.goto(`${address}/${name}`);
       await page.waitForFunction(DRAWN).catch((error: Error) => wrong.push(`${name}: ${error.message}`));
+      for (const colorScheme of ['dark', 'light'] as const) {
+        await page.emulateMedia({ colorScheme });
+        const wide = await page.evaluate<string[]>(TOO_WIDE);
+        const failed = await page.evaluate<number>(
+          "document.querySelectorAll('.diagram .error-icon').length",
+        );
+        if (wide.length > 0 || failed > 0)
+          wrong.push(`${name}, ${colorScheme}: ${failed} diagrams failed; too wide: ${wide.join('; ')}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('pages of the reference are not wider either', async () => {
+    const { page, wrong } = await openPage(width);
+    const some = REFERENCE.filter((_, index) => index % 20 === 0);
+    for (const name of [...ENTRIES, ...some, 'reference/classes/rowan-orm.Repository.html']) {
+      await page.goto(`${address}/${name}`);
       const wide = await page.evaluate<string[]>(TOO_WIDE);
-      const failed = await page.evaluate<number>("document.querySelectorAll('.diagram .error-icon').length");
-      if (wide.length > 0 || failed > 0)
-        wrong.push(`${name}: ${failed} diagrams failed; too wide: ${wide.join('; ')}`);
+      if (wide.length > 0) wrong.push(`${name}: too wide: ${wide.join('; ')}`);
+    }
+    expect(wrong).toEqual([]);
+  });
+
+  it('a hover shows a type that fits into the window', async () => {
+    const { page, wrong } = await openPage(width, width === 390 ? 'dark' : 'light');
+    for (const [name, word, type] of HOVERS) {
+      await page.goto(`${address}/${name}`);
+      const token = `.twoslash-hover:has-text("${word}")`;
+      await page.waitForSelector(token);
+      await page.hover(token);
+      const popup = '.v-popper__popper--shown .twoslash-popup-code';
+      await page.waitForSelector(popup);
+      expect(await page.textContent(popup)).toContain(type);
+      expect(await page.evaluate<string[]>(TOO_WIDE)).toEqual([]);
     }
     expect(wrong).toEqual([]);
   });
@@ -141,5 +204,39 @@ it('search finds a page by its words', async () => {
     "[...document.querySelectorAll('.VPLocalSearchBox .result')].map((one) => one.getAttribute('href'))",
   );
   expect(found.some((link) => link.includes('23-unread'))).toBe(true);
+  expect(wrong).toEqual([]);
+});
+
+it('the reference has a page for each entry, docstrings, and no link that leads nowhere', () => {
+  expect(ENTRIES.filter((name) => !REFERENCE.includes(name))).toEqual([]);
+  const repository = readFileSync(join(DIST, 'reference/classes/rowan-orm.Repository.html'), 'utf8');
+  expect(repository).toContain('Every write changes one row atomically.');
+  const known = new Set(HTML);
+  const wrong = REFERENCE.flatMap((name) =>
+    [...readFileSync(join(DIST, name), 'utf8').matchAll(/<a [^>]*href="(?!https?:|#|\/)([^"#]+)/g)]
+      .map(([, href]) => posix.join(posix.dirname(name), href!))
+      .filter((target) => !known.has(target))
+      .map((target) => `${name} -> ${target}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
+it('links to the entries lead into the reference', async () => {
+  const { page, wrong } = await openPage(1280);
+  await page.goto(`${address}/index.html`);
+  await page.click('.vp-doc a[href$="rowan-orm_table.html"]');
+  await page.waitForURL(`${address}/reference/modules/rowan-orm_table.html`);
+  expect(wrong).toEqual([]);
+});
+
+it('the list of versions has releases that are newer than the site', async () => {
+  const { page, wrong } = await openPage(1280);
+  await page.route('**/versions.json', (route) => route.fulfill({ json: ['9.1.0', '9.0.0'] }));
+  await page.route('**/v9.0.0/', (route) => route.fulfill({ json: {} }));
+  await page.goto(`${address}/keys.html`);
+  await page.waitForFunction("document.querySelectorAll('.VPNavBar .versions option').length === 3");
+  expect(await page.textContent('.VPNavBar .versions option')).toMatch(/^\d+\.\d+\.\d+, unreleased$/);
+  await page.selectOption('.VPNavBar .versions', { label: '9.0.0' });
+  await page.waitForURL(`${address}/v9.0.0/`);
   expect(wrong).toEqual([]);
 });
