@@ -81,6 +81,12 @@ class Order extends OrderColumns {
 declare const path: string, onProgress: (progress: object) => void;
 `;
 
+const NEW_KEY = `${REKEY}@Entity({ table: Shop, recordType: 7 })
+class OrderV2 extends OrderColumns {
+  static readonly key = rowKey(part('customerId'), recordType(), part('id'));
+}
+${DB}`;
+
 const QUERIES = `
 declare const january: Date, february: Date;
 declare const key: KeyOf<typeof Order>, other: KeyOf<typeof Order>;
@@ -109,11 +115,10 @@ export const GIVEN: Readonly<Record<string, string>> = {
   queries: QUERIES,
   'queries#1': '',
   rekey: REKEY,
-  'rekey-on-hbase': `${REKEY}@Entity({ table: Shop, recordType: 7 })
-class OrderV2 extends OrderColumns {
-  static readonly key = rowKey(part('customerId'), recordType(), part('id'));
-}
-${DB}`,
+  'rekey#2': `${NEW_KEY}declare const position: string;
+declare function handle(commit: object): Promise<void>;
+`,
+  'rekey-on-hbase': NEW_KEY,
   schema: OPENED,
   'schema#2': DB,
   'schema-columns#3': `${SHOP}abstract class InvoiceColumns {
