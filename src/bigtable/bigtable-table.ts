@@ -19,7 +19,7 @@ import type {
 import { type BatchRunner, mutateRows, type RowEntry, runBatch, sizeOf } from './batches.js';
 import { ChunkReader, compareCells } from './chunks.js';
 import type { BigtableClient } from './client.js';
-import { type Descriptors, type KnownTable, noSuchFamily } from './descriptors.js';
+import { type Descriptors, type KnownTable, noSuchFamily, tableDisabled } from './descriptors.js';
 import { Gathering } from './gathering.js';
 import { runGets } from './many-gets.js';
 import { checkChange, mutationsOf, partsOf, readsRow } from './mutations.js';
@@ -137,7 +137,7 @@ export class BigtableTable implements Table {
       throw new InvalidArgumentError('NO_OP makes no comparison. Use another operator.');
     }
     const known = await this.known(options);
-    checkChange(action, known);
+    this.learning(() => checkChange(action, known));
     if (condition.kind === 'column' && !known.families.has(condition.family)) {
       this.descriptors.forget(this.id);
       throw noSuchFamily(this.name, condition.family, known);
@@ -189,6 +189,7 @@ export class BigtableTable implements Table {
             sent.push(at);
           } catch (error) {
             if (!(error instanceof RowanError)) throw error;
+            this.learn(error);
             failed.set(at, error);
           }
         }
@@ -352,9 +353,7 @@ export class BigtableTable implements Table {
     const known = await this.descriptors.of(this.id, options);
     if (!known.isDisabled) return known;
     this.descriptors.forget(this.id);
-    throw new RowanError('ERR_TABLE_DISABLED', `Table "${this.name}" is disabled. Enable it first.`, {
-      details: { table: this.name },
-    });
+    throw tableDisabled(this.name);
   }
 
   private context(): ScanContext {
@@ -373,7 +372,7 @@ export class BigtableTable implements Table {
   /** Drops the cached descriptor, which may be out of date. */
   private learn(error: unknown): void {
     if (!(error instanceof RowanError)) return;
-    if (error.code === 'ERR_TABLE_NOT_FOUND' || error.code === 'ERR_NO_SUCH_FAMILY')
+    if (['ERR_TABLE_NOT_FOUND', 'ERR_NO_SUCH_FAMILY', 'ERR_READONLY'].includes(error.code))
       this.descriptors.forget(this.id);
   }
 }

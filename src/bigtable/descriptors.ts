@@ -103,6 +103,16 @@ export class Descriptors {
 }
 
 /**
+ * The error for a disabled table.
+ * @returns RowanError `ERR_TABLE_DISABLED`.
+ */
+export function tableDisabled(table: string): RowanError {
+  return new RowanError('ERR_TABLE_DISABLED', `Table "${table}" is disabled. Enable it first.`, {
+    details: { table },
+  });
+}
+
+/**
  * The error for a missing family.
  * @returns RowanError `ERR_NO_SUCH_FAMILY`.
  */

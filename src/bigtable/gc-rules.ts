@@ -1,9 +1,9 @@
 import { type FamilyDescriptor, FOREVER } from '../table/descriptor.js';
 import { ALL_VERSIONS } from '../table/get-and-scan.js';
 
-/** VERSIONS, MIN_VERSIONS and TTL of a family as a rule of garbage collection, and back. */
+/** Converts VERSIONS, MIN_VERSIONS and TTL of a family to a garbage collection rule, and back. */
 
-/** `google.bigtable.admin.v2.GcRule`, in Google's words. */
+/** `google.bigtable.admin.v2.GcRule`. */
 export interface GcRule {
   readonly maxNumVersions?: number | null;
   readonly maxAge?: { readonly seconds?: string | number | null; readonly nanos?: number | null } | null;
@@ -11,11 +11,12 @@ export interface GcRule {
   readonly intersection?: { readonly rules?: readonly GcRule[] | null } | null;
 }
 
+/** Which cells a family keeps. */
 export type Keeping = Pick<FamilyDescriptor, 'versions' | 'minVersions' | 'ttl'>;
 
 /**
- * The rule that collects what a family keeps no more: versions beyond VERSIONS, and what is older than TTL, but of that not the
- * newest MIN_VERSIONS. Undefined: nothing is collected.
+ * The rule that collects versions beyond VERSIONS, and cells older than TTL except the newest MIN_VERSIONS of each column.
+ * Undefined: nothing is collected.
  */
 export function gcRuleOf({ versions, minVersions, ttl }: Keeping): GcRule | undefined {
   const surplus: GcRule | undefined = versions === ALL_VERSIONS ? undefined : { maxNumVersions: versions };
@@ -27,8 +28,8 @@ export function gcRuleOf({ versions, minVersions, ttl }: Keeping): GcRule | unde
 }
 
 /**
- * What a rule keeps. One that Rowan does not write keeps, as it is read here, the least that any of its parts keeps: the service
- * may have collected the rest.
+ * What a rule keeps. For a rule that Rowan does not write: the least that any part of it keeps, since the service may have
+ * collected the rest.
  */
 export function keepingOf(rule: GcRule | null | undefined): Keeping {
   if (rule?.maxNumVersions) return { versions: rule.maxNumVersions, minVersions: 0, ttl: FOREVER };
@@ -54,7 +55,7 @@ function secondsOf({ maxAge }: GcRule): number {
   return Math.min(FOREVER, Math.max(1, seconds));
 }
 
-/** The rule as `cbt` writes it. */
+/** The rule in the syntax of `cbt`. */
 export function gcRuleText(rule: GcRule | undefined): string {
   if (rule === undefined) return 'never';
   if (rule.maxNumVersions) return `maxversions=${rule.maxNumVersions}`;

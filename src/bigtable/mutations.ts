@@ -1,4 +1,4 @@
-import { UnsupportedError } from '../errors.js';
+import { RowanError, UnsupportedError } from '../errors.js';
 import { CellType, LATEST_TIMESTAMP } from '../table/checks.js';
 import type { Delete, MutationCell, Put, RowMutation } from '../table/mutation.js';
 import type { RowMutations } from '../table/row-mutations.js';
@@ -6,14 +6,14 @@ import { type KnownTable, noSuchFamily } from './descriptors.js';
 import { checkCell, checkRowKey, MAX_MUTATIONS, tooLarge } from './names.js';
 import { type CellMutation, SERVER_TIME, type TimestampRange, toMicros } from './wire.js';
 
-/** Changes of rows as Bigtable's, as far as they can be said without looking at the row. */
+/** Converts changes of a row to Bigtable's mutations, if the row does not have to be read for it. */
 
 /** The parts of a change. */
 export function partsOf(change: RowMutation | RowMutations): readonly RowMutation[] {
   return change.kind === 'rowMutations' ? change.mutations : [change];
 }
 
-/** Whether what a change does depends on what is in the row. */
+/** Whether the effect of a change depends on the content of the row, in a way that Bigtable cannot evaluate. */
 export function readsRow(change: RowMutation | RowMutations): boolean {
   return partsOf(change).some((part) => {
     if (part.kind === 'put') return false;
@@ -23,7 +23,7 @@ export function readsRow(change: RowMutation | RowMutations): boolean {
   });
 }
 
-/** Versions of a family by their time, and "the newest": Bigtable deletes neither by itself. */
+/** Bigtable cannot delete the cells of a family by timestamp, or the newest version of a column. */
 function markerReadsRow({ type, timestamp }: MutationCell): boolean {
   if (type === CellType.DeleteFamily) return timestamp !== LATEST_TIMESTAMP;
   if (type === CellType.DeleteFamilyVersion) return true;
@@ -31,10 +31,17 @@ function markerReadsRow({ type, timestamp }: MutationCell): boolean {
 }
 
 /**
- * @throws RowanError `ERR_NO_SUCH_FAMILY`, `ERR_TOO_LARGE`; UnsupportedError for a time to live, or a visibility, of the change's
- * own.
+ * Checks a change before anything is sent.
+ * @throws RowanError `ERR_READONLY`, `ERR_NO_SUCH_FAMILY`, `ERR_TOO_LARGE`; UnsupportedError for a time to live or a
+ * visibility label of the change.
  */
 export function checkChange(change: RowMutation | RowMutations, known: KnownTable): void {
+  const { name, readOnly } = known.descriptor;
+  if (readOnly) {
+    throw new RowanError('ERR_READONLY', `Table "${name}" is read-only. Alter it (readOnly: false) first.`, {
+      details: { table: name },
+    });
+  }
   checkRowKey(change.row);
   let count = 0;
   for (const part of partsOf(change)) {
@@ -54,8 +61,8 @@ const NO_VALUE = new Uint8Array(0);
 function refuse({ ttl, ttlIsOptional, visibility, kind }: RowMutation): void {
   if (ttl !== undefined && !ttlIsOptional) {
     throw new UnsupportedError(
-      `Bigtable has no time to live of single cells (capability cellTtl), which a ${kind} asks for. Give the family a time to live: ` +
-        '@Entity({ families: { d: { ttl: … } } }), or delete what has ended by a job (docs/bigtable.md).',
+      `Bigtable has no time to live of single cells (capability cellTtl); ttl was set on a mutation (${kind}). Give the family a time to live: ` +
+        '@Entity({ families: { d: { ttl: … } } }), or delete expired rows by a job (docs/bigtable.md).',
     );
   }
   if (visibility !== undefined) {
@@ -63,7 +70,7 @@ function refuse({ ttl, ttlIsOptional, visibility, kind }: RowMutation): void {
   }
 }
 
-/** The change, in order. It must be none that reads the row. */
+/** The mutations of a change, in order. `readsRow` must be false for it. */
 export function mutationsOf(change: RowMutation | RowMutations): CellMutation[] {
   const out: CellMutation[] = [];
   for (const part of partsOf(change)) {
@@ -79,7 +86,7 @@ export function addPut({ cells }: Put, out: CellMutation[]): void {
   }
 }
 
-/** A cell of a time, or of the server's. */
+/** A cell with a timestamp; LATEST_TIMESTAMP: that of the server. */
 export function setCell(
   familyName: string,
   columnQualifier: Uint8Array,
@@ -90,7 +97,7 @@ export function setCell(
   return { setCell: { familyName, columnQualifier, timestampMicros, value } };
 }
 
-/** As `mutationsOf`, of a delete. */
+/** Adds the mutations of a delete for which `readsRow` is false. */
 function addDelete(del: Delete, out: CellMutation[]): void {
   if (del.cells.length === 0) {
     out.push({ deleteFromRow: {} });
@@ -111,12 +118,12 @@ export function deleteCells(
   return { deleteFromColumn: { familyName, columnQualifier, ...(timeRange && { timeRange }) } };
 }
 
-/** This millisecond. */
+/** The cells of one millisecond. */
 export function at(timestamp: number): TimestampRange {
   return { startTimestampMicros: toMicros(timestamp), endTimestampMicros: toMicros(timestamp + 1) };
 }
 
-/** Up to this millisecond, or all. */
+/** The cells up to a millisecond, inclusive; undefined for LATEST_TIMESTAMP: all cells. */
 export function upTo(timestamp: number): TimestampRange | undefined {
   return timestamp === LATEST_TIMESTAMP ? undefined : { endTimestampMicros: toMicros(timestamp + 1) };
 }

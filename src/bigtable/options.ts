@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../errors.js';
 import { checkPositiveInteger, describe } from '../table/checks.js';
 
-/** What a program says of an instance of Bigtable, and of how patient it is. */
+/** The options of a connection to Bigtable: the instance, credentials and timeouts. */
 
 /** How to reach an instance of Google Cloud Bigtable. */
 export interface BigtableOptions {
@@ -11,23 +11,23 @@ export interface BigtableOptions {
   /** The app profile whose routing is used; default: the instance's default profile. Checks need single-cluster routing. */
   readonly appProfileId?: string | undefined;
   /**
-   * "host:port" of an emulator, spoken to without TLS and credentials. Default: the environment's `BIGTABLE_EMULATOR_HOST`, as
+   * "host:port" of an emulator, without TLS and credentials. Default: the environment's `BIGTABLE_EMULATOR_HOST`, as
    * for Google's own clients.
    */
   readonly emulatorHost?: string | undefined;
-  /** Passed to Google's client as it is: `credentials`, `keyFilename`, `apiEndpoint`, `universeDomain`, `grpc.…`. */
+  /** Passed to Google's client unchanged: `credentials`, `keyFilename`, `apiEndpoint`, `universeDomain`, `grpc.…`. */
   readonly clientOptions?: Readonly<Record<string, unknown>> | undefined;
   /** Milliseconds for a call, retries included; default 60,000. */
   readonly operationTimeout?: number | undefined;
-  /** Milliseconds for one attempt of a call that answers once; default 20,000. */
+  /** Milliseconds for one attempt of a call that concerns single rows; default 20,000. */
   readonly rpcTimeout?: number | undefined;
-  /** Milliseconds for a call that makes or changes a table; default 180,000. */
+  /** Milliseconds for a call that creates or changes a table; default 180,000. */
   readonly adminTimeout?: number | undefined;
-  /** Milliseconds before the first repetition of a call; later ones wait longer. Default 50. */
+  /** Milliseconds before the first retry of a call; later ones wait longer. Default 50. */
   readonly pause?: number | undefined;
   /**
-   * Milliseconds for which what is known of a table (its families, VERSIONS, TTL) is believed; default 60,000. Other processes'
-   * changes of families are seen after it.
+   * Milliseconds for which a table's descriptor (families, VERSIONS, TTL) is cached; default 60,000. Changes by other processes
+   * are seen after it.
    */
   readonly descriptorLifetime?: number | undefined;
 }
@@ -58,13 +58,13 @@ export interface BigtableSettings {
   readonly descriptorLifetime: number;
 }
 
-/** @throws InvalidArgumentError naming the option that cannot be. */
+/** Fills in defaults. @throws InvalidArgumentError naming the invalid option. */
 export function resolveSettings(options: BigtableOptions): BigtableSettings {
   const { projectId, instanceId, appProfileId = '', clientOptions = {} } = options;
   for (const [name, value] of Object.entries({ projectId, instanceId })) {
     if (typeof value === 'string' && /^[\w.:-]+$/.test(value)) continue;
     throw new InvalidArgumentError(
-      `connectBigtable needs ${name}: the name that the Google Cloud console shows, not ${describe(value)}.`,
+      `connectBigtable needs ${name}, as the Google Cloud console shows it, not ${describe(value)}.`,
     );
   }
   if (typeof appProfileId !== 'string') {

@@ -7,15 +7,15 @@ import { MAX_FILTER } from './names.js';
 import { rowCondition, valuesThat } from './pushdown.js';
 import { chain, column, interleave, type RowFilter, timesOf } from './wire.js';
 
-/** Conditions of checks that Bigtable decides itself. */
+/** Converts conditions of checks to filters of CheckAndMutateRow, if Bigtable can evaluate them. */
 
 export interface Predicate {
   readonly filter: RowFilter;
-  /** Whether the condition is met when the filter finds something, or when it finds nothing. */
+  /** Whether the condition is met if the filter returns a cell, or if it returns none. */
   readonly isMetBy: 'something' | 'nothing';
 }
 
-/** The condition "value operator stored" as what is said of the stored one. */
+/** The operator with its sides swapped: conditions read "value operator stored", filters "stored operator value". */
 const OF_THE_STORED: Readonly<Record<CompareOperator, CompareOperator>> = {
   LESS: 'GREATER',
   LESS_OR_EQUAL: 'GREATER_OR_EQUAL',
@@ -26,7 +26,7 @@ const OF_THE_STORED: Readonly<Record<CompareOperator, CompareOperator>> = {
   NO_OP: 'NO_OP',
 };
 
-/** Undefined: it is to be decided here. */
+/** The filter for a condition; undefined if Bigtable cannot evaluate it. */
 export function predicateOf(
   condition: CheckCondition,
   known: KnownTable,
@@ -48,7 +48,7 @@ export function predicateOf(
   return ranges && { filter: chain(...newest, interleave(ranges)), isMetBy: 'something' };
 }
 
-/** The newest version of a column that has not expired. */
+/** Filters that pass the newest version of a column that has not expired; undefined if Bigtable cannot tell it. */
 function newestOf(
   known: KnownTable,
   family: string,

@@ -3,8 +3,8 @@ import type { Comparator, CompareOperator, Filter } from '../table/filter/filter
 import { chain, column, interleave, type RowFilter } from './wire.js';
 
 /**
- * Filters of HBase's as Bigtable's: exactly where they decide a check of a row, and in reads as a first sieve, behind which the
- * filter itself is applied. A sieve lets through no less than the filter does.
+ * Converts HBase's filters to Bigtable's. A check needs an exact equivalent. A read needs a prefilter, which passes at least
+ * what the filter passes; the filter itself is applied to the result.
  */
 
 type ValueRange = NonNullable<RowFilter['valueRangeFilter']>;
@@ -13,8 +13,8 @@ const EMPTY = new Uint8Array(0);
 const NOTHING: RowFilter = { blockAllFilter: true };
 const EVERYTHING: RowFilter = { passAllFilter: true };
 
-/** The sieve of a read: filters to be applied one behind the other; undefined when there is none. */
-export function sieveOf(
+/** The prefilter of a read: filters to apply in sequence; undefined if there is none. */
+export function prefilterOf(
   filter: Filter,
   expires: boolean,
   families: number,
@@ -30,7 +30,7 @@ export function sieveOf(
         : []),
     ];
   }
-  // Others count rows, or leave them before every cell was looked at: they are to see all rows.
+  // Other filters count rows, or end a row early: they must see all rows.
   if (!isOfColumns(filter)) return undefined;
   return parts.flatMap((part) => rowCondition(part, expires) ?? []);
 }
@@ -46,8 +46,8 @@ function isOfColumns(filter: Filter): boolean {
 }
 
 /**
- * A filter that lets the rows through, whole, that another one does; undefined when Bigtable cannot decide it. It looks at the
- * newest version of each column. With `expires` that may be one which has expired: what passes where there is none is not decided.
+ * A filter that passes the same rows, each as a whole; undefined if Bigtable cannot evaluate it. It compares the newest version
+ * of each column. With `expires` that version may have expired, so a filter that passes rows without the column is not converted.
  */
 export function rowCondition(filter: Filter, expires: boolean): RowFilter | undefined {
   if (filter.kind === 'singleColumnValue') {
@@ -83,7 +83,7 @@ function negated(operator: CompareOperator): CompareOperator {
   return NEGATED[operator] ?? operator;
 }
 
-/** The values that stand so to what a comparator has, any of several ranges; undefined: Bigtable cannot tell them. */
+/** The ranges of values that a comparator accepts; undefined if Bigtable cannot express them. */
 export function valuesThat(operator: CompareOperator, comparator: Comparator): RowFilter[] | undefined {
   const ranges =
     comparator.kind === 'binary'
@@ -95,7 +95,7 @@ export function valuesThat(operator: CompareOperator, comparator: Comparator): R
 }
 
 function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | undefined {
-  // No value is before the empty one.
+  // No value sorts before the empty one.
   const below: ValueRange[] = value.length === 0 ? [] : [{ startValueClosed: EMPTY, endValueOpen: value }];
   switch (operator) {
     case 'EQUAL':

@@ -9,7 +9,7 @@ import type { Result } from '../table/result.js';
 import type { OperationOptions, ResultScanner } from '../table/table.js';
 import { ChunkReader } from './chunks.js';
 import type { BigtableClient } from './client.js';
-import type { Descriptors } from './descriptors.js';
+import { type Descriptors, tableDisabled } from './descriptors.js';
 import { checkRowKey } from './names.js';
 import { ReadPlan } from './read-plan.js';
 import type { ReadRowsRequest, ReadRowsResponse, RowRange } from './wire.js';
@@ -88,6 +88,10 @@ export class BigtableScanner implements ResultScanner {
     const asked = { call: 'readRows', table: name };
     let deadline = client.deadline(asked, this.options);
     const known = await descriptors.of(id, this.options);
+    if (known.isDisabled) {
+      descriptors.forget(id);
+      throw tableDisabled(name);
+    }
     const plan = new ReadPlan(scan, known);
     const filter: FilterEvaluator | undefined = RegionScanner.filterOf(scan, context(), scan.reversed);
     let left = scan.limit ?? Number.POSITIVE_INFINITY;

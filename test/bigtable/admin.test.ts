@@ -2,7 +2,15 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gcRuleOf, gcRuleText, keepingOf } from '../../src/bigtable/gc-rules.js';
 import { tableIdOf, tableNameOf } from '../../src/bigtable/names.js';
-import { type Engine, FOREVER, Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import {
+  CheckAndMutate,
+  type Engine,
+  FOREVER,
+  Get,
+  Put,
+  Scan,
+  tableDescriptor,
+} from '../../src/table/index.js';
 import { connectShared } from './connect.js';
 
 let engine: Engine;
@@ -52,6 +60,7 @@ describe('tables of Bigtable', () => {
     expect(await codeOf(() => admin.deleteTable('gone'))).toBe('ERR_TABLE_ENABLED');
     await admin.disableTable('gone');
     expect(await codeOf(() => table.get(new Get('r')))).toBe('ERR_TABLE_DISABLED');
+    expect(await codeOf(() => table.scan(new Scan()).next())).toBe('ERR_TABLE_DISABLED');
     expect(await codeOf(() => admin.disableTable('gone'))).toBe('ERR_TABLE_DISABLED');
     await admin.truncateTable('gone');
     expect(await admin.isTableEnabled('gone')).toBe(true);
@@ -110,6 +119,21 @@ describe('tables of Bigtable', () => {
     const put = new Put('r').addColumn('later', 'q', 'v');
     expect(await codeOf(() => table.put(put))).toBe('ERR_NO_SUCH_FAMILY');
     await admin.modifyTable(tableDescriptor('shared', { f: {}, later: {} }));
+    await table.put(put);
+  });
+
+  it('take no writes of this engine while they are read-only', async () => {
+    const { admin } = engine;
+    const descriptor = tableDescriptor('resting', { f: {} });
+    await admin.createTable({ ...descriptor, readOnly: true });
+    const table = engine.table('resting');
+    const put = new Put('r').addColumn('f', 'q', 'v');
+    expect(await codeOf(() => table.put(put))).toBe('ERR_READONLY');
+    expect(await codeOf(() => table.putAll([put]))).toBe('ERR_READONLY');
+    const check = CheckAndMutate.ifNotExists('f', Buffer.from('q'), put);
+    expect(await codeOf(() => table.checkAndMutate(check))).toBe('ERR_READONLY');
+    expect((await table.get(new Get('r'))).isEmpty).toBe(true);
+    await admin.modifyTable(descriptor);
     await table.put(put);
   });
 
