@@ -3,7 +3,7 @@ import type { Comparator, CompareOperator, Filter } from '../table/filter/filter
 import { chain, column, interleave, type RowFilter } from './wire.js';
 
 /**
- * Converts HBase's filters to Bigtable's. A check needs an exact equivalent. A read needs a prefilter, which passes at least
+ * Converts HBase's filters to Bigtable's. A check needs an exact equivalent. A read needs one that passes at least
  * what the filter passes; the filter itself is applied to the result.
  */
 
@@ -13,8 +13,8 @@ const EMPTY = new Uint8Array(0);
 const NOTHING: RowFilter = { blockAllFilter: true };
 const EVERYTHING: RowFilter = { passAllFilter: true };
 
-/** The prefilter of a read: filters to apply in sequence; undefined if there is none. */
-export function prefilterOf(
+/** The filters that the service applies to a read, in sequence; undefined if there is none. */
+export function serviceFilterOf(
   filter: Filter,
   expires: boolean,
   families: number,

@@ -11,7 +11,7 @@ import { Result } from '../table/result.js';
 import { ListCursor } from './cell-cursor.js';
 import { type KnownTable, noSuchFamily } from './descriptors.js';
 import { MAX_FILTER } from './names.js';
-import { prefilterOf } from './pushdown.js';
+import { serviceFilterOf } from './pushdown.js';
 import { chain, column, interleave, type RowFilter, timesOf, wholeFamily } from './wire.js';
 
 /**
@@ -55,7 +55,7 @@ export class ReadPlan {
     const cells = this.cellsFilter(descriptor.families.length);
     if (cells !== undefined) parts.push(cells);
     if (query.filter !== undefined && !isRaw && query.timeRange.isAll && query.familyTimeRanges.size === 0) {
-      parts.push(...(prefilterOf(query.filter, expires, this.families.length) ?? []));
+      parts.push(...(serviceFilterOf(query.filter, expires, this.families.length) ?? []));
     }
     // Version limits apply first: of the versions that a family keeps, those in the time range.
     if (isRaw && !query.timeRange.isAll && query.familyTimeRanges.size === 0) {
