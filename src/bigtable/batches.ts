@@ -14,9 +14,9 @@ import type { CellMutation } from './wire.js';
 /** Batches: which actions share a request, in which order, and the result of each. */
 
 /** The approximate largest size of one MutateRows request in bytes. */
-const LARGEST_REQUEST = 8 * 1024 * 1024;
+const MAX_REQUEST = 8 * 1024 * 1024;
 /** The largest number of rows in one MutateRows request. */
-const MOST_ROWS = 2000;
+const MAX_ROWS = 2000;
 
 /** The changes of a row. */
 export interface RowEntry {
@@ -107,7 +107,7 @@ function* requestsOf(entries: readonly RowEntry[]): Generator<number[]> {
     const { mutations } = entry;
     const size = sizeOf(entry);
     const isFull =
-      open.length >= MOST_ROWS || count + mutations.length > MAX_MUTATIONS || bytes + size > LARGEST_REQUEST;
+      open.length >= MAX_ROWS || count + mutations.length > MAX_MUTATIONS || bytes + size > MAX_REQUEST;
     if (isFull && open.length > 0) {
       yield open;
       open = [];

@@ -32,7 +32,7 @@ import type { CellMutation, ReadModifyWriteRule, ReadRowsResponse, RowFilter } f
 import { toMilliseconds } from './wire.js';
 
 /** The largest change, in bytes, that shares a request with others. */
-const LARGEST_SHARED = 64 * 1024;
+const MAX_SHARED = 64 * 1024;
 const NO_OPTIONS: OperationOptions = {};
 
 /** Whether a call must have requests of its own. */
@@ -211,7 +211,7 @@ export class BigtableTable implements Table {
     this.learning(() => checkChange(change, known));
     if (!readsRow(change)) {
       const entry = entryOf(change);
-      const isAlone = isOwn(options) || sizeOf(entry) > LARGEST_SHARED;
+      const isAlone = isOwn(options) || sizeOf(entry) > MAX_SHARED;
       return isAlone ? this.changeRow(entry, options) : this.changes.add(entry);
     }
     const rules = this.rulesOf(change, known);

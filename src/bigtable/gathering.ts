@@ -5,7 +5,7 @@
  */
 
 /** The most calls that share a request: the rest goes beside it, not after it. */
-const MOST = 100;
+const MAX_CALLS = 100;
 
 interface Waiting<T, R> {
   readonly asked: T;
@@ -44,13 +44,13 @@ export class Gathering<T extends { readonly row: Uint8Array }, R> {
   /** The calls of the next request, and the others. */
   private split(all: Waiting<T, R>[]): [Waiting<T, R>[], Waiting<T, R>[]] {
     const { nameOf } = this;
-    if (nameOf === undefined || all.length === 1) return [all.slice(0, MOST), all.slice(MOST)];
+    if (nameOf === undefined || all.length === 1) return [all.slice(0, MAX_CALLS), all.slice(MAX_CALLS)];
     const names = new Set<string>();
     const part: Waiting<T, R>[] = [];
     const rest: Waiting<T, R>[] = [];
     for (const each of all) {
       const name = nameOf(each.asked);
-      if (part.length === MOST || names.has(name)) rest.push(each);
+      if (part.length === MAX_CALLS || names.has(name)) rest.push(each);
       else part.push(each);
       names.add(name);
     }

@@ -9,7 +9,7 @@ import type { RowFilter } from './wire.js';
 /** Many gets of one table: gets that ask for the same columns share a plan, and gets with the same filter share requests. */
 
 /** The largest number of keys in one ReadRows request. */
-const MOST_KEYS = 1000;
+const MAX_KEYS = 1000;
 
 /** What gets need of their table. */
 export interface GetRunner {
@@ -79,8 +79,8 @@ function shapeOf(example: Get, plan: ReadPlan, groups: Map<string, Group>): Shap
 /** Parts of a group that fit a request each. */
 function partsOf(filter: RowFilter | undefined, places: readonly number[]): Group[] {
   const parts: Group[] = [];
-  for (let from = 0; from < places.length; from += MOST_KEYS) {
-    parts.push({ filter, places: places.slice(from, from + MOST_KEYS) });
+  for (let from = 0; from < places.length; from += MAX_KEYS) {
+    parts.push({ filter, places: places.slice(from, from + MAX_KEYS) });
   }
   return parts;
 }

@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type Engine, Get, Increment, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { connectShared } from './connect.js';
 import { CutProxy } from './proxy.js';
+
+const INSTANCE = `cuts-${randomUUID()}`;
 
 let proxy: CutProxy;
 let engine: Engine;
 
 beforeAll(async () => {
   proxy = await CutProxy.start(inject('bigtable'));
-  engine = await connectShared({ emulatorHost: proxy.host });
+  engine = await connectShared({ instanceId: INSTANCE, emulatorHost: proxy.host });
   await engine.admin.createTable(tableDescriptor('cut', { f: {} }));
 });
 afterAll(async () => {
@@ -51,4 +54,24 @@ it('puts and gets behind a cut are made; an increment is made once, or nobody kn
   const value = Number(Buffer.from((await table.get(new Get('n'))).getValue('f', 'n')!).readBigInt64BE());
   expect(value).toBeGreaterThanOrEqual(known);
   expect(value).toBeLessThanOrEqual(known + doubtful);
+});
+
+it('an increment that was made, but not answered, is not made again', async () => {
+  const direct = await connectShared({ instanceId: INSTANCE });
+  const counted = async (): Promise<number> => {
+    const value = (await direct.table('cut').get(new Get('once'))).getValue('f', 'n');
+    return value === undefined ? 0 : Number(Buffer.from(value).readBigInt64BE());
+  };
+  const table = engine.table('cut');
+  await table.get(new Get('once'));
+  proxy.silent = true;
+  const answer = table.increment(new Increment('once').addColumn('f', 'n', 1)).catch((error) => error);
+  await expect.poll(counted, { timeout: 30_000 }).toBe(1);
+  proxy.silent = false;
+  proxy.cut();
+  expect((await answer).details.outcome).toBe('unknown');
+  // A repetition would come before this put.
+  await table.put(new Put('p').addColumn('f', 'q', 'v'));
+  expect(await counted()).toBe(1);
+  await direct.close();
 });

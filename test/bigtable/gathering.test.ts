@@ -57,6 +57,8 @@ describe('puts and deletes at the same time', () => {
   it('of different rows share a request', async () => {
     await Promise.all(Array.from({ length: 150 }, (_, i) => table.put(put(`a${i}`))));
     expect(sent()).toEqual(['mutateRows 100', 'mutateRows 50']);
+    // An attempt has the time of an attempt of one row.
+    for (const given of reads.mock.calls) expect(given[5]).toBe(client.settings.rpcTimeout);
     calls.mockClear();
     reads.mockClear();
     await Promise.all([table.delete(new Delete('a0')), table.put(put('a1', 'new'))]);
