@@ -13,6 +13,7 @@ import {
   RowKey,
   recordType,
   Table,
+  UpdatedAt,
   Version,
 } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
@@ -61,7 +62,13 @@ class Renewed extends Thing {
   @Version('d:v') version?: number;
 }
 
-const CLASSES = { Plain, Versioned, Hooked, Ending, Renewed } as const;
+@Entity({ table: Things, recordType: 6 })
+class Stamped extends Thing {
+  @Version('d:v') version?: number;
+  @UpdatedAt('d:u') updated?: Date;
+}
+
+const CLASSES = { Plain, Versioned, Hooked, Ending, Renewed, Stamped } as const;
 type Name = keyof typeof CLASSES;
 
 interface State {
@@ -83,8 +90,15 @@ const operation = fc.record({
     'increment',
     'check',
     'checkPut',
+    'checkDelete',
     'many',
     'upsert',
+    'touch',
+    'deleteMany',
+    'deleteAll',
+    'updateAll',
+    // Bigtable has no change that sets and adds at once.
+    ...(onBigtable ? [] : ['mutate', 'checkMutate', 'append']),
     ...(onServer ? [] : ['atomic']),
   ),
   a: said,
@@ -98,9 +112,14 @@ const NAMES = (Object.keys(CLASSES) as Name[]).filter((name) => !onBigtable || !
 /** Cases of a moment each. */
 const CASES = NAMES.flatMap((name) => [1, 2, 3, 4, 5, 6, 7, 8].map((of) => ({ name, of })));
 
+interface Values {
+  a?: string | null;
+  b?: string | null;
+}
+
 /** What an operation says of a and b, with values that tell who wrote them. */
-function valuesOf({ a, b }: Operation, mark: string): { a?: string | null; b?: string | null } {
-  const values: { a?: string | null; b?: string | null } = {};
+function valuesOf({ a, b }: Operation, mark: string): Values {
+  const values: Values = {};
   if (a !== 'nothing') values.a = a === 'null' ? null : `a${mark}`;
   values.b = b === 'null' ? null : `b${mark}`;
   return values;
@@ -114,11 +133,13 @@ class Model {
     private readonly locked: boolean,
     /** What was read before the operations of a phase began. */
     private readonly known: State | undefined,
+    private readonly stamped: boolean,
   ) {}
 
   run(op: Operation, mark: string, state: State | undefined): { outcome: string; state: State | undefined } {
     const values = valuesOf(op, mark);
     const holds = !this.locked || state?.version === this.known?.version;
+    const isKnown = state !== undefined && state.a === this.known?.a;
     const refused = (outcome: string) => ({ outcome, state });
     const written = (base: State | undefined) => ({
       outcome: 'ok',
@@ -136,16 +157,36 @@ class Model {
         return state === undefined ? refused('ERR_NOT_FOUND') : written(state);
       case 'upsert':
         return { ...written(state), outcome: state === undefined ? 'inserted' : 'updated' };
+      case 'touch':
+        if (!this.stamped) return refused('ERR_UNSUPPORTED');
+        return state === undefined
+          ? refused('ERR_NOT_FOUND')
+          : { outcome: 'ok', state: this.with(state, {}, state.version) };
       case 'delete':
+      case 'deleteMany':
         return { outcome: 'ok', state: undefined };
       case 'increment': {
         const n = (state?.n ?? 0n) + 1n;
         return { outcome: String(n), state: { ...(state ?? EMPTY), n } };
       }
+      case 'append': {
+        const a = `${state?.a ?? ''}+${mark}`;
+        return { outcome: a, state: { ...(state ?? EMPTY), a } };
+      }
+      case 'mutate':
+        return { outcome: 'ok', state: this.mutated(state ?? EMPTY, values) };
       case 'check':
-        return state !== undefined && state.a === this.known?.a ? written(state) : refused('no');
+        return isKnown ? written(state) : refused('no');
       case 'checkPut':
-        return state !== undefined && state.a === this.known?.a && holds ? written(state) : refused('no');
+        return isKnown && holds ? written(state) : refused('no');
+      case 'checkMutate':
+        return isKnown ? { outcome: 'ok', state: this.mutated(state, values) } : refused('no');
+      case 'checkDelete':
+        return isKnown ? { outcome: 'ok', state: undefined } : refused('no');
+      case 'deleteAll':
+        return isKnown ? { outcome: '1', state: undefined } : refused('0');
+      case 'updateAll':
+        return isKnown ? { ...written(state), outcome: '1' } : refused('0');
       default: {
         // insert, update and delete of it in one step, which leaves nothing, then a put
         if (state !== undefined) return refused('ERR_CONFLICT');
@@ -155,11 +196,12 @@ class Model {
     }
   }
 
-  private with(
-    base: State,
-    values: { a?: string | null; b?: string | null },
-    version: number | undefined,
-  ): State {
+  /** Sets values and adds to the counter, without a new version. */
+  private mutated(base: State, values: Values): State {
+    return { ...this.with(base, values, undefined), n: (base.n ?? 0n) + 1n, version: base.version };
+  }
+
+  private with(base: State, values: Values, version: number | undefined): State {
     return {
       a: values.a === undefined ? base.a : (values.a ?? undefined),
       b: values.b === undefined ? base.b : (values.b ?? undefined),
@@ -197,7 +239,7 @@ describe('several writes at once', () => {
           );
           const found = await things.get(key);
           const after = found === null ? undefined : stateOf(found);
-          const model = new Model(locked, known);
+          const model = new Model(locked, known, name === 'Stamped');
           const explained = [...orders(operations.length)].some((order) => {
             let now = known;
             const agreed = order.every((index) => {
@@ -228,6 +270,7 @@ async function run(
   const values = valuesOf(op, mark);
   const entity = { ...key, ...values, ...(locked ? { version: known?.version } : {}) } as never;
   const fresh = { ...key, ...values } as never;
+  const unchanged = { a: known?.a ?? null };
   try {
     switch (op.kind) {
       case 'put':
@@ -247,15 +290,38 @@ async function run(
         return 'ok';
       case 'upsert':
         return await things.upsert(fresh, values);
+      case 'touch':
+        await things.touch(key);
+        return 'ok';
       case 'delete':
         await things.delete(key);
+        return 'ok';
+      case 'deleteMany':
+        await things.deleteMany([key]);
+        return 'ok';
+      case 'deleteAll':
+        return String((await things.find(key).where(unchanged).deleteAll()).changed);
+      case 'updateAll':
+        return String((await things.find(key).where(unchanged).updateAll(values)).changed);
+      case 'append':
+        return (await things.append(key, { a: `+${mark}` })).a ?? '';
+      case 'mutate':
+        await things.mutate(key, (row) => row.set(values).increment({ n: 1n }));
         return 'ok';
       case 'increment':
         return String((await things.increment(key, { n: 1n })).n);
       case 'check':
-        return (await things.check(key, { a: known?.a ?? null }).update(values)).ok ? 'ok' : 'no';
+        return (await things.check(key, unchanged).update(values)).ok ? 'ok' : 'no';
       case 'checkPut':
-        return (await things.check(key, { a: known?.a ?? null }).put(entity)).ok ? 'ok' : 'no';
+        return (await things.check(key, unchanged).put(entity)).ok ? 'ok' : 'no';
+      case 'checkMutate': {
+        const { ok } = await things
+          .check(key, unchanged)
+          .mutate((row) => row.set(values).increment({ n: 1n }));
+        return ok ? 'ok' : 'no';
+      }
+      case 'checkDelete':
+        return (await things.check(key, unchanged).delete()).ok ? 'ok' : 'no';
       default:
         await things.batch((batch) => batch.insert(fresh).update(key, { b: `c${mark}` }), { atomic: true });
         return 'ok';
