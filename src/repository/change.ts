@@ -147,6 +147,8 @@ export interface Change {
    * so that the family is not touched.
    */
   readonly markerApart?: Marker | undefined;
+  /** Whether it only increments or appends, and marks the row as existing. */
+  readonly addsOnly?: boolean;
   /** Whether the row's own copies are right after this change, so that maintainers need not amend it. */
   readonly isAmended?: boolean;
   /** Called when the change has taken effect; a returned promise is awaited. */

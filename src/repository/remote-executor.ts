@@ -2,10 +2,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
-import { ConflictError, RowanError, UnsupportedError } from '../errors.js';
+import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/get-and-scan.js';
 import {
   type BatchAction,
+  type BatchOutcome,
   type CheckAndMutate,
   type OperationOptions,
   type Put,
@@ -29,7 +30,7 @@ import {
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
-import { nextMillisecond, RowLock } from './row-lock.js';
+import { nextMillisecond, RowLock, type RowUse } from './row-lock.js';
 
 /** The most attempts for a change whose row is written by other processes at the same time. */
 const ATTEMPTS = 64;
@@ -45,8 +46,8 @@ export class RemoteExecutor implements ChangeExecutor {
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
     if (change.reads !== undefined) return this.readAndWrite(change, WholeCall.of(options, this.table));
     const resolved = change.resolve(undefined);
-    const deletes = hasDelete(asAction(change.row, resolved.mutations));
-    return this.gate.run(change.row, deletes, deletes, () => this.attempt(change, resolved, options));
+    const use = useOf(asAction(change.row, resolved.mutations), change.addsOnly);
+    return this.gate.run(change.row, use, () => this.attempt(change, resolved, options));
   }
 
   private async attempt(
@@ -69,7 +70,7 @@ export class RemoteExecutor implements ChangeExecutor {
 
   /** Such changes of one row run one after another in this process. Those of other processes cause a retry. */
   private readAndWrite(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    return this.gate.run(change.row, true, true, async () => {
+    return this.gate.run(change.row, 'alone', async () => {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
         const before = RowImage.of(change.row, await this.table.get(change.reads!, options));
@@ -151,8 +152,15 @@ export class RemoteExecutor implements ChangeExecutor {
           ? asAction(change.row, change.resolve(undefined).mutations)
           : checkedChange(change),
     );
-    const rows = changes.map(({ row }, index) => ({ row, alone: deletes(actions[index]!) }));
-    const answers = await this.gate.runAll(rows, () => this.table.batch(actions, options));
+    const rows = changes.map(({ row, addsOnly }, i) => ({ row, use: useOf(actions[i]!, addsOnly) }));
+    let answers: readonly BatchOutcome[];
+    try {
+      answers = await this.gate.runAll(rows, () => this.table.batch(actions, options));
+    } catch (error) {
+      // The time was over before these were sent. Changes of earlier chunks are made.
+      if (error instanceof TimeoutError) return changes.map(() => ({ ok: false, error }));
+      throw error;
+    }
     const outcomes = answers.map((answer, index): ChangeOutcome | Promise<ChangeOutcome> => {
       if (!answer.ok) return answer;
       if (answer.success !== false) return { ok: true, result: answer.result };
@@ -164,7 +172,7 @@ export class RemoteExecutor implements ChangeExecutor {
   }
 
   async putAll(puts: readonly Put[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
-    const rows = puts.map(({ row }) => ({ row, alone: false }));
+    const rows = puts.map(({ row }) => ({ row, use: 'puts' as const }));
     const answers = await this.gate.runAll(rows, () => this.table.batch(puts, options));
     return answers.map((answer) => (answer.ok ? { ok: true, result: answer.result } : answer));
   }
@@ -182,9 +190,13 @@ function checkedChange(change: Change): CheckAndMutate {
   return checked(change.row, change.expects, change.resolve(undefined).mutations);
 }
 
-function deletes(action: BatchAction): boolean {
-  if (isGet(action)) return false;
-  return hasDelete(action.kind === 'checkAndMutate' ? action.action : action);
+/** `addsOnly`: apart from increments and appends the action only marks its row. */
+function useOf(action: BatchAction, addsOnly: boolean | undefined): RowUse {
+  if (isGet(action)) return 'puts';
+  const change = action.kind === 'checkAndMutate' ? action.action : action;
+  const mutations = change.kind === 'rowMutations' ? change.mutations : [change];
+  if (mutations.every(({ kind }) => kind === 'put')) return 'puts';
+  return addsOnly === true && !hasDelete(change) ? 'adds' : 'alone';
 }
 
 /**

@@ -404,7 +404,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     const row = await loadRowOfKey(this.schema, key, doing, true);
     const builder = new RowBuilder<C>(this.schema, row, timestampOf(options), key);
     const mutations = await changed(change, builder);
-    return this.context.executor.run(this.compiler.mutate(row, mutations, options), options);
+    const compiled = this.compiler.mutate(row, mutations, options);
+    return this.context.executor.run({ ...compiled, addsOnly: doing !== 'mutate' }, options);
   }
 
   /**

@@ -1,16 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 
+/**
+ * How a write holds its row: beside others that only put (`puts`), beside others that only increment and append (`adds`), or by itself
+ * (`alone`): deletes, changes that read first, and changes that put and add at once.
+ */
+export type RowUse = 'puts' | 'adds' | 'alone';
+
 /** A writer that waits for a row. */
 interface Waiting {
-  readonly alone: boolean;
+  readonly use: RowUse;
   readonly enter: () => void;
 }
 
 /** The lock of one row: its holders, and the waiting writers in FIFO order. */
-export class Entry {
+class Entry {
   inside = 0;
-  alone = false;
+  use: RowUse = 'puts';
+  /** The latest time, on the clock of `performance.now()`, that a cell of a write which has ended may be stamped with. */
+  latest = Number.NEGATIVE_INFINITY;
+  /** Whether the row is kept until {@link latest} is over. */
+  isKept = false;
   readonly waiting: Waiting[] = [];
 }
 
@@ -25,28 +35,30 @@ export async function nextMillisecond(since = performance.now()): Promise<void> 
 }
 
 /**
- * Orders the writes of each row in this process: writers of a row run together, or one alone, in the order in which they came. A
- * delete has its row alone, and keeps it for a millisecond after its answer, so that no later put of this process is hidden by it.
+ * Orders the writes of each row in this process: writers of a row run together or one alone ({@link RowUse}), in the order in which they
+ * came. A delete keeps its row for a millisecond after its answer, so that no later put of this process is hidden by it. So does an
+ * increment or append: HBase stamps it at least a millisecond after the cell that it adds to, so many of them run ahead of the clock,
+ * and a put or delete with an earlier timestamp would change nothing.
  */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
   private readonly behind = new Set<Promise<void>>();
 
-  /** Runs `write` while it holds the row. `tick`: the row is kept until the next millisecond. */
-  async run<T>(row: Uint8Array, alone: boolean, tick: boolean, write: () => Promise<T>): Promise<T> {
+  /** Runs `write` while it holds the row. */
+  async run<T>(row: Uint8Array, use: RowUse, write: () => Promise<T>): Promise<T> {
     const name = toLatin1(row);
-    const entered = this.enter(name, alone);
+    const entered = this.enter(name, use);
     if (entered !== undefined) await entered;
     try {
       return await write();
     } finally {
-      this.leave(name, tick);
+      this.leave(name, use);
     }
   }
 
   /** As `run`, with several rows. */
   async runAll<T>(
-    rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[],
+    rows: readonly { readonly row: Uint8Array; readonly use: RowUse }[],
     write: () => Promise<T>,
   ): Promise<T> {
     const release = await this.hold(rows);
@@ -59,13 +71,13 @@ export class RowLock {
 
   /**
    * Takes the locks of several rows, in the order of their bytes, so that no two callers wait for each other.
-   * @returns releases them; rows that were taken alone a millisecond later.
+   * @returns releases them, each when the times of its cells are over.
    */
-  async hold(rows: readonly { readonly row: Uint8Array; readonly alone: boolean }[]): Promise<() => void> {
-    const wanted = new Map<string, boolean>();
-    for (const { row, alone } of rows) {
+  async hold(rows: readonly { readonly row: Uint8Array; readonly use: RowUse }[]): Promise<() => void> {
+    const wanted = new Map<string, RowUse>();
+    for (const { row, use } of rows) {
       const name = toLatin1(row);
-      wanted.set(name, alone || wanted.get(name) === true);
+      wanted.set(name, use === (wanted.get(name) ?? use) ? use : 'alone');
     }
     const names = [...wanted.keys()].sort();
     for (const name of names) {
@@ -92,40 +104,59 @@ export class RowLock {
     await Promise.all(this.behind);
   }
 
-  private enter(name: string, alone: boolean): Promise<void> | undefined {
+  private enter(name: string, use: RowUse): Promise<void> | undefined {
     let entry = this.rows.get(name);
     if (entry === undefined) {
       entry = new Entry();
       this.rows.set(name, entry);
     }
-    if (entry.waiting.length === 0 && (entry.inside === 0 || !(alone || entry.alone))) {
+    if (entry.waiting.length === 0 && admits(entry, use)) {
       entry.inside++;
-      entry.alone = alone;
+      entry.use = use;
       return undefined;
     }
     const { waiting } = entry;
     return new Promise((enter) => {
-      waiting.push({ alone, enter });
+      waiting.push({ use, enter });
     });
   }
 
-  private leave(name: string, tick: boolean): void {
-    if (tick) void nextMillisecond().then(() => this.release(name));
-    else this.release(name);
+  private leave(name: string, use: RowUse): void {
+    if (use !== 'puts') {
+      const entry = this.rows.get(name)!;
+      entry.latest = Math.max(performance.now(), entry.latest + 1);
+      if (!entry.isKept) {
+        void this.keep(name, entry);
+        return;
+      }
+    }
+    this.release(name);
+  }
+
+  private async keep(name: string, entry: Entry): Promise<void> {
+    entry.isKept = true;
+    for (let over = Number.NaN; over !== entry.latest; ) {
+      over = entry.latest;
+      await nextMillisecond(over);
+    }
+    entry.isKept = false;
+    this.release(name);
   }
 
   private release(name: string): void {
     const entry = this.rows.get(name)!;
     entry.inside--;
-    if (entry.inside > 0) return;
-    entry.alone = false;
     const { waiting } = entry;
-    while (waiting.length > 0 && (entry.inside === 0 || !(waiting[0]!.alone || entry.alone))) {
+    while (waiting.length > 0 && admits(entry, waiting[0]!.use)) {
       const next = waiting.shift()!;
       entry.inside++;
-      entry.alone = next.alone;
+      entry.use = next.use;
       next.enter();
     }
     if (entry.inside === 0) this.rows.delete(name);
   }
+}
+
+function admits({ inside, use: held }: Entry, use: RowUse): boolean {
+  return inside === 0 || (use === held && use !== 'alone');
 }

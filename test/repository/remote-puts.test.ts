@@ -38,7 +38,7 @@ function watched(engine: Engine, calls: string[], held: Promise<void>): Engine {
         new Proxy(target.table(table), {
           get: (of, call) => {
             const value = bound(of, call);
-            if (!['put', 'putAll', 'batch', 'mutateRow'].includes(String(call))) return value;
+            if (!['put', 'putAll', 'delete', 'batch', 'mutateRow'].includes(String(call))) return value;
             return async (...given: unknown[]) => {
               calls.push(String(call));
               const answer: unknown = await (value as (...args: unknown[]) => unknown)(...given);
@@ -84,6 +84,35 @@ test.each([
   await second;
   expect(calls).toHaveLength(3);
   expect(await rows.get({ id: '1' })).toMatchObject({ a: 'x', b: 'y' });
+});
+
+test('a delete waits until the times are over that HBase gives to appends, each a millisecond behind the last', async () => {
+  const calls: string[] = [];
+  const engine = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  await using db = new Database(
+    compileSchema([Row]),
+    watched(stepless(engine), calls, Promise.resolve()),
+    'create',
+  );
+  await db.ready();
+  const rows = rowsOf(db);
+  let now = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  // They do not wait for each other.
+  for (let i = 0; i < 3; i++) await rows.append({ id: '1' }, { a: 'x' });
+  expect(calls).toEqual(['mutateRow', 'mutateRow', 'mutateRow']);
+  const deleting = rows.delete({ id: '1' });
+  now = 3;
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(calls).toHaveLength(3);
+  now = 3.2;
+  await deleting;
+  expect(calls).toEqual(['mutateRow', 'mutateRow', 'mutateRow', 'delete']);
+  expect(await rows.get({ id: '1' })).toBeNull();
 });
 
 function rowsOf(db: Database) {

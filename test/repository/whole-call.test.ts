@@ -28,6 +28,14 @@ class Item {
   @Column('d:z', int32) size!: number;
 }
 
+@Entity({ table: { name: 'timed_notes', families: { d: {} } } })
+@RowKey(part('id'))
+class Note {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:b', text) body!: string;
+}
+
 const STEP = 100;
 let now = 0;
 /** Calls one after the other: such as are sent together are one. */
@@ -74,7 +82,7 @@ async function open(): Promise<Database> {
     background: 'inline',
     durability: 'ASYNC_WAL',
   });
-  const db = new Database(compileSchema([Item]), slow(stepless(engine)), 'create');
+  const db = new Database(compileSchema([Item, Note]), slow(stepless(engine)), 'create');
   await db.ready();
   // Each look takes a millisecond, so that a wait for the next one ends.
   vi.spyOn(performance, 'now').mockImplementation(() => now++);
@@ -141,4 +149,16 @@ test('a write whose row is written ends with its time, and what follows goes on 
   await db.summary(Item, 'byState').drain({ settledAfter: 0 });
   expect(await db.summary(Item, 'byState').get({ state: 'open' })).toMatchObject({ n: 2, sum: 2 });
   expect(await db.index(Item, 'byCode').verify()).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+});
+
+test('a batch whose time is over says of each row whether it was written', async () => {
+  await using db = await open();
+  const notes = db.repository(Note);
+  // Two changes of one row go one after the other, and the time is over after the first.
+  const outcomes = await notes.batch(
+    (batch) => batch.put({ id: 'a', body: 'one' }).put({ id: 'a', body: 'two' }),
+    { timeout: STEP / 2 },
+  );
+  expect(outcomes).toMatchObject([{ ok: true }, { ok: false, error: { code: 'ERR_TIMEOUT' } }]);
+  expect(await notes.get({ id: 'a' })).toMatchObject({ body: 'one' });
 });

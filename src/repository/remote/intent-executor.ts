@@ -44,7 +44,7 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const release = await this.gate.hold(changes.map(({ row }) => ({ row, alone: true })));
+    const release = await this.gate.hold(changes.map(({ row }) => ({ row, use: 'alone' as const })));
     let works: RowWork[] = [];
     try {
       works = await this.rows.apply(changes, call);

@@ -4,6 +4,7 @@ import { defineEntity, defineTable, part, salt } from '../../../decorators/index
 import { int53, text } from '../../../src/codec/index.js';
 import { RowanError } from '../../../src/errors.js';
 import type { Rekey } from '../../../src/features/rekey/handle.js';
+import type { CutOverOptions, RekeyRecord } from '../../../src/features/rekey/strategy.js';
 import { TOTALS } from '../../rekey/figures.js';
 import { CHANGES } from '../../rekey/reader.js';
 
@@ -17,11 +18,10 @@ const declare = (name: string, salts: number, isFollowed: boolean) =>
   });
 
 /** Cuts over, again where the servers were too slow for the rest of writes: as a program would. */
-export async function cutOver(rekey: Rekey): Promise<void> {
+export async function cutOver(rekey: Rekey, options: CutOverOptions = {}): Promise<RekeyRecord> {
   for (;;) {
     try {
-      await rekey.cutOver();
-      return;
+      return await rekey.cutOver(options);
     } catch (error) {
       if (!(error instanceof RowanError) || error.code !== 'ERR_BUSY') throw error;
     }
