@@ -87,7 +87,8 @@ export async function writeCopies(
   }
   if (puts.length > 0) await into.putAll(puts);
   if (others.length > 0) for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
-  const copies = rows.map(({ row }) => forth.rowOf(row, nothing)!);
+  const stored = rows.filter(({ cells }) => cells.length > 0);
+  const copies = stored.map(({ row }) => forth.rowOf(row, nothing)!);
   for (const follower of mirror.followersOf(to)) await follower.settle(copies, signal);
 }
 
