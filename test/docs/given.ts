@@ -97,6 +97,7 @@ const query = orders.find({ customerId: 'c1' });
 `;
 
 export const GIVEN: Readonly<Record<string, string>> = {
+  backup: DB,
   bigtable: SHOP,
   figures: QUERIES,
   hbase: SHOP,
