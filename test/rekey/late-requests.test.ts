@@ -27,7 +27,7 @@ const To = declare('LateTo', 4);
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 /** Beyond any time after which somebody takes over. */
 const LATER = 60_000;
-const STRIDE = scaled(31, 2, 1);
+const STRIDE = scaled(31, 23, 1);
 const ROWS = 6;
 /** Small batches, so that there are several copies, and splits of the dead that are free at once. */
 const RUN = { leaseMs: 40, batchRows: 2 };
