@@ -11,7 +11,7 @@ import type {
   TransactionOptions,
   WriteObserver,
 } from '../table/index.js';
-import type { StoreBackup, StoreBackupOptions } from './backup.js';
+import { backupStore, type StoreBackup, type StoreBackupOptions } from './backup.js';
 import { BulkLoad } from './bulk-load.js';
 import { checkpoint } from './checkpoint.js';
 import { EmbeddedAdmin } from './embedded-admin.js';
@@ -147,7 +147,6 @@ export class EmbeddedEngine implements Engine {
    */
   async backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
     this.core.lifecycle.checkOpen();
-    const { backupStore } = await import('./backup.js');
     return this.core.lifecycle.track(backupStore(this.core, folder, options));
   }
 

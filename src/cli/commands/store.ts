@@ -3,7 +3,13 @@ import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { StoreBackup } from '../../store/backup.js';
+import {
+  pruneStoreBackups,
+  restoreStore,
+  type StoreBackup,
+  storeBackups,
+  verifyStoreBackups,
+} from '../../store/backup.js';
 import { BlockCache, CachedFile, FileHandleCache } from '../../store/cache.js';
 import { readWriteRecord } from '../../store/commit/write-record.js';
 import { openEmbedded } from '../../store/engine.js';
@@ -171,7 +177,6 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     )
     .option('--json', 'as JSON')
     .action(async (folder: string, path: string, { to, json }: { to?: string; json?: boolean }) => {
-      const { restoreStore } = await import('../../store/backup.js');
       tellBackups(
         [await restoreStore(folder, path, to === undefined ? {} : { to: backupOf(to) })],
         json,
@@ -186,7 +191,6 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .option('--keep <number>', 'remove all but the last backups')
     .option('--json', 'as JSON')
     .action(async (folder: string, options: { verify?: boolean; keep?: string; json?: boolean }) => {
-      const { pruneStoreBackups, storeBackups, verifyStoreBackups } = await import('../../store/backup.js');
       if (options.keep !== undefined) await pruneStoreBackups(folder, { keep: Number(options.keep) });
       tellBackups(await storeBackups(folder), options.json, context);
       if (options.verify !== true) return;
