@@ -4,8 +4,11 @@ import { expect } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { int53 } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
+import { BUCKETS, bucketOf } from '../../src/features/changes/log-rows.js';
 import { part } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
+import { canonicalTableName } from '../../src/table/index.js';
 
 /** Of entities whose changes are told, on any engine. */
 export const CHANGES = { changes: { keep: 3600_000, marks: 'm' } };
@@ -19,10 +22,19 @@ export const FeedEnd = defineEntity({
   ...CHANGES,
 });
 
-/** An id of each bucket of the log on HBase: what was written before it is told before it. */
-export const END_IDS: readonly string[] = [
-  ...['0', '1', '2', '3', '4', '7', '8', '9', '10', '11', '14', '15', '18', '20', '35', '36'],
-];
+/** An id for each bucket of the log on HBase: what was written before it is told before it. */
+export const END_IDS: readonly string[] = endIds();
+
+function endIds(): readonly string[] {
+  const { key, table } = compileSchema([FeedEnd]).entity(FeedEnd);
+  const name = canonicalTableName(table.descriptor.name);
+  const ids = new Map<number, string>();
+  for (let i = 0; ids.size < BUCKETS; i++) {
+    const bucket = bucketOf(name, key.encode({ id: `${i}` }));
+    if (!ids.has(bucket)) ids.set(bucket, `${i}`);
+  }
+  return [...ids.values()];
+}
 
 type Image = Readonly<Record<string, unknown>>;
 
