@@ -2,17 +2,26 @@
  * feeds: the figures of both layouts, and what readers are told. */
 
 import { expect, test } from 'vitest';
+import { BUCKETS, bucketOf } from '../../src/features/changes/log-rows.js';
+import { compileSchema } from '../../src/mapper/index.js';
 import { isMark } from '../../src/repository/index.js';
-import { Scan } from '../../src/table/index.js';
+import { canonicalTableName, Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless } from '../proof/stepless.js';
 import { changeUnderWriters, declareLayouts } from './copied-keys.js';
 import { checkFigures, SUMMARIES } from './figures.js';
-import { CHANGES, FeedEnd, Reader } from './reader.js';
+import { CHANGES, END_IDS, FeedEnd, Reader } from './reader.js';
 
 const SEEDS = scaled(1, 6, 60);
 const ROWS = 30;
 const FED = { ...CHANGES, summaries: SUMMARIES };
+
+test('the last rows that a reader waits for are in all buckets of the log', () => {
+  const { key, table } = compileSchema([FeedEnd]).entity(FeedEnd);
+  const name = canonicalTableName(table.descriptor.name);
+  const buckets = END_IDS.map((id) => bucketOf(name, key.encode({ id })));
+  expect(new Set(buckets).size).toBe(BUCKETS);
+});
 
 test('figures and feeds are those of the rows before and behind the cut-over, under writers, pauses and aborts', async () => {
   for (let seed = 1; seed <= SEEDS; seed++) {

@@ -4,11 +4,8 @@ import { expect } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { int53 } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
-import { BUCKETS, bucketOf } from '../../src/features/changes/log-rows.js';
 import { part } from '../../src/key/index.js';
-import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import { canonicalTableName } from '../../src/table/index.js';
 
 /** Of entities whose changes are told, on any engine. */
 export const CHANGES = { changes: { keep: 3600_000, marks: 'm' } };
@@ -22,19 +19,25 @@ export const FeedEnd = defineEntity({
   ...CHANGES,
 });
 
-/** An id for each bucket of the log on HBase: what was written before it is told before it. */
-export const END_IDS: readonly string[] = endIds();
-
-function endIds(): readonly string[] {
-  const { key, table } = compileSchema([FeedEnd]).entity(FeedEnd);
-  const name = canonicalTableName(table.descriptor.name);
-  const ids = new Map<number, string>();
-  for (let i = 0; ids.size < BUCKETS; i++) {
-    const bucket = bucketOf(name, key.encode({ id: `${i}` }));
-    if (!ids.has(bucket)) ids.set(bucket, `${i}`);
-  }
-  return [...ids.values()];
-}
+/** An id of each bucket of the log on HBase (followed.test.ts holds it): what was written before it is told before it. */
+export const END_IDS: readonly string[] = [
+  '0',
+  '1',
+  '2',
+  '3',
+  '4',
+  '5',
+  '6',
+  '8',
+  '9',
+  '10',
+  '12',
+  '16',
+  '17',
+  '21',
+  '56',
+  '62',
+];
 
 type Image = Readonly<Record<string, unknown>>;
 
