@@ -192,6 +192,29 @@ describe('operations against a peer that does as it is told', () => {
     await other.stop();
   });
 
+  it('read meta when two servers name each other for a region that neither has any more', async () => {
+    const other = await FakePeer.start();
+    const moved = 'org.apache.hadoop.hbase.exceptions.RegionMovedException';
+    const textOf = (port: number, seqNum: number): string =>
+      `Region moved to: hostname=127.0.0.1 port=${port} startCode=5. As of locationSeqNum=${seqNum}.`;
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      connection.fail(id, moved, textOf(other.port, 9));
+      return true;
+    };
+    other.handler = ({ method, connection, id }) => {
+      if (method !== 'Get') return false;
+      peer.disabled.add('t');
+      connection.fail(id, moved, textOf(peer.port, 8));
+      return true;
+    };
+    await expect(table.get(new Get('r'))).rejects.toMatchObject({ code: 'ERR_TABLE_DISABLED' });
+    expect(peer.of('Get')).toHaveLength(1);
+    expect(other.of('Get')).toHaveLength(1);
+    await engine.close();
+    await other.stop();
+  });
+
   it('fail at once on a table that does not exist', async () => {
     await expect(engine.table('absent').get(new Get('r'))).rejects.toMatchObject({
       code: 'ERR_TABLE_NOT_FOUND',

@@ -90,11 +90,18 @@ export class Dispatcher {
     }
   }
 
-  /** Updates the region cache after an error. */
+  /**
+   * Updates the region cache after an error.
+   *
+   * A server remembers for two minutes where it sent a region, also when the region came back and left again
+   * (`HRegionServer.movedRegionInfoCache`). Two servers may so name each other for a region that neither has. A new location is
+   * therefore used only when its sequence number is above that of the cached one; otherwise `hbase:meta` is read.
+   */
   regionFailed(region: Region, error: RowanError): void {
     const { cache } = this.locator;
-    if (error instanceof RemoteError && error.movedTo !== undefined && region.replicaId === 0) {
-      const { host, port, startCode, seqNum } = error.movedTo;
+    const movedTo = error instanceof RemoteError && region.replicaId === 0 ? error.movedTo : undefined;
+    if (movedTo !== undefined && movedTo.seqNum > region.seqNum) {
+      const { host, port, startCode, seqNum } = movedTo;
       cache.replace(region, region.movedTo({ host, port }, startCode, seqNum));
     } else if (suggestsStaleLocation(error)) {
       cache.remove(region);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
-import { type Engine, Get, Put, type RegionInfo, tableDescriptor } from '../../../src/table/index.js';
+import { type Engine, Get, Put, type RegionInfo, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { connectShared } from '../connect.js';
 import { dropTable, uniqueTable } from '../tables.js';
 import { RegionMover } from './region-moves.js';
@@ -86,6 +86,32 @@ describe('with traffic running', () => {
       const report = await stopped(traffic, name);
       expect(report.violations).toEqual([]);
       expect(Object.keys(report.failures)).toEqual(['ERR_TABLE_DISABLED']);
+    });
+  });
+
+  it('finds out that a table is disabled, and emptied, whose region came back to a server and left it again', async () => {
+    await withTable('returned', async (name) => {
+      const table = engine.table(name);
+      const servers = new Set<string>();
+      for (;;) {
+        const [region] = await engine.admin.getRegions(name);
+        if (servers.has(region!.server!)) break;
+        servers.add(region!.server!);
+        await mover.move(region!);
+      }
+      await table.put(new Put('0').addColumn(FAMILY, 'v', '1'));
+      // By another program: this one's cache is not told.
+      const other = await connectShared();
+      await other.admin.disableTable(name);
+      // Of the servers that had the region, each names another one now.
+      await expect(table.get(new Get('0'))).rejects.toMatchObject({ code: 'ERR_TABLE_DISABLED' });
+      await expect(table.scan(new Scan()).next()).rejects.toMatchObject({ code: 'ERR_TABLE_DISABLED' });
+      await other.admin.enableTable(name);
+      await table.get(new Get('0'));
+      await other.admin.disableTable(name);
+      await other.admin.truncateTable(name, true);
+      await other.close();
+      expect((await table.get(new Get('0'))).isEmpty).toBe(true);
     });
   });
 
