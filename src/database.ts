@@ -20,13 +20,13 @@ import {
   prepare,
   type TableHandling,
 } from './database/options.js';
+import { LiveSchema } from './database/schema-tools.js';
 import { Wiring } from './database/wiring.js';
 import { previewWrite, type WriteOf, type WritePreview } from './database/write-preview.js';
 import { type EnsuredTables, ensureTables, registerSchemas } from './ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from './errors.js';
 import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
 import type { CopyHandle } from './features/copies/handle.js';
-import { LiveSchema } from './features/evolution/handle.js';
 import type { IndexHandle } from './features/indexes/handle.js';
 import type { Rekey } from './features/rekey/handle.js';
 import type { ReferenceHandle } from './features/relations/handle.js';
@@ -161,11 +161,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     reading: Reading = {},
   ) {
     this.wiring = new Wiring(declared, engine, handling, onEvent, reading);
-    this.schema = new LiveSchema(
-      engine,
-      () => this.wiring.declared,
-      ({ target }, index) => this.wiring.indexing.handle(this.wiring.bound.of(target), index).build(),
-    );
+    this.schema = new LiveSchema(engine, () => this.wiring.declared, this.wiring.features);
   }
 
   /** Opens the tables of the schema, with the chosen handling. */

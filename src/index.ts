@@ -202,6 +202,7 @@ export type {
   TableHandling,
   TablesEvent,
 } from './database/options.js';
+export type { LiveSchema, SchemaTools } from './database/schema-tools.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
 export type { PreviewedMutation, WriteOf, WritePreview } from './database/write-preview.js';
 export { connect, Database, type Health, type HealthOptions, open, type TableHealth } from './database.js';
@@ -252,7 +253,6 @@ export type {
   ExplainedCopies,
   ExplainedCopying,
 } from './features/copies/handle.js';
-export type { LiveSchema, SchemaTools } from './features/evolution/handle.js';
 export type { DrainOptions } from './features/outbox.js';
 export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
 export type { RekeyDifferences } from './features/rekey/jobs/compare.js';

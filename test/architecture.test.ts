@@ -61,7 +61,7 @@ const LAYERS_OF_FEATURES: readonly (readonly [RegExp, string])[] = [
   [/^[^/]+\/command\.ts$/, 'cli'],
 ];
 
-/** The files that name features other than indexes and evolution, which the core is built with. */
+/** The files that name features other than indexes, which the core is built with. */
 const NAME_FEATURES =
   /^src\/(schema\/feature-compilers|features\/[^/]+|database|database\/.+|index|public\/.+|cli\/.+|studio\/.+|tools\/.+|testing\/.+)\.ts$/;
 
@@ -176,14 +176,13 @@ describe('the layers', () => {
     expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
-  test('features are named in their lists only: the rest of the core has indexes and evolution alone', () => {
+  test('features are named in their lists only: the rest of the core has indexes alone', () => {
     const featureOf = (file: string): string | undefined => /^src\/features\/([^/]+)\//.exec(file)?.[1];
     const named = imports.filter(({ file, target }) => {
       const feature = featureOf(target);
       return (
         feature !== undefined &&
         feature !== 'indexes' &&
-        feature !== 'evolution' &&
         featureOf(file) === undefined &&
         !NAME_FEATURES.test(file)
       );

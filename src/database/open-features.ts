@@ -1,3 +1,4 @@
+import type { FeatureSteps } from '../ddl/index.js';
 import { SchemaError, UnsupportedError } from '../errors.js';
 import type { Feature, FeatureContext, KeyChange } from '../features/feature.js';
 import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
@@ -169,6 +170,17 @@ export class OpenFeatures {
       `${entity.name} has copies, referential rules or summaries, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
       { details: { entity: entity.name } },
     );
+  }
+
+  /** The steps of schema plans that features carry out. */
+  get schemaSteps(): FeatureSteps {
+    const { indexing, stored, declared, schemaOf } = this.context;
+    const ofIndexes = indexing.schemaSteps(
+      stored,
+      () => declared().tables,
+      ({ target }) => schemaOf(target),
+    );
+    return Object.assign({}, ofIndexes, ...this.all.map(({ schemaSteps }) => schemaSteps));
   }
 
   async tablesOpened(...opened: Parameters<NonNullable<Feature['tablesOpened']>>): Promise<void> {

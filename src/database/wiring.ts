@@ -1,7 +1,7 @@
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
-import { TableViews } from '../features/evolution/moves.js';
 import { IndexRegistry } from '../features/indexes/indexing.js';
+import { openViews } from '../features/registry.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
@@ -11,7 +11,7 @@ import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
 import { prepareTransformer } from '../schema/transformer.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
-import type { Engine, TableTransaction } from '../table/index.js';
+import type { Engine, Table, TableTransaction } from '../table/index.js';
 import { OpenFeatures } from './open-features.js';
 import { Listener, type Opening, type TableHandling } from './options.js';
 import { renamedTable, TableSetup } from './table-setup.js';
@@ -52,6 +52,21 @@ export class BoundSchemas {
   }
 }
 
+/** The engine with its tables replaced by views of them. */
+function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
+  const { transaction } = engine;
+  return {
+    name: engine.name,
+    capabilities: engine.capabilities,
+    admin: engine.admin,
+    table: (name) => view(engine.table(name)),
+    now: () => engine.now(),
+    observe: (table, observer) => engine.observe(table, observer),
+    ...(transaction && { transaction: transaction.bind(engine) }),
+    close: () => engine.close(),
+  };
+}
+
 /** Connects the declared entities with the tables of an engine, and with the features. */
 
 export class Wiring {
@@ -67,7 +82,7 @@ export class Wiring {
   readonly operations: Operations;
   /** Functions to call when the database closes. */
   readonly endings: (() => void)[] = [];
-  private readonly moves = new TableViews();
+  private readonly views = openViews();
   private schema: AdoptedSchema;
 
   constructor(
@@ -77,7 +92,7 @@ export class Wiring {
     onEvent: Opening['onEvent'],
     reading: Reading,
   ) {
-    this.viewed = this.moves.viewOf(engine);
+    this.viewed = viewedBy(engine, (table) => this.view(table, false));
     this.operations = new Operations(engine.name, reading.onQuery);
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
@@ -90,13 +105,13 @@ export class Wiring {
       declared: () => this.declared,
       schemaOf: (target) => this.bound.of(target),
       access: (schemas) => this.contexts.access(schemas),
-      declaredRow: (table, row) => this.moves.declaredRow(table, row),
+      declaredRow: (table, row) => this.views.reduce((shown, view) => view.declaredRow(table, shown), row),
       driver: () => this.contexts.driver,
       executorOf: (entity) => this.contexts.executorOf(entity),
       onFailure,
     });
     this.source = {
-      viewOf: (table, writesBack) => this.moves.view(table, writesBack),
+      viewOf: (table, writesBack = true) => this.view(table, writesBack),
       reading,
       operations: this.operations,
       now: () => this.engine.now(),
@@ -119,6 +134,17 @@ export class Wiring {
     // Until `ready` the tables are unknown. It adapts the schema before anything is read.
     this.schema = AdoptedSchema.of(declared);
     this.use(this.schema);
+  }
+
+  /** A table as its entities are declared. `writesBack`: rows that are read by key may be rewritten in that form. */
+  private view(table: Table, writesBack: boolean): Table {
+    let shown = table;
+    for (const view of this.views) shown = view.view(shown, writesBack);
+    return shown;
+  }
+
+  private declareTable(name: string, entities: readonly EntitySchema[]): void {
+    for (const view of this.views) view.declareTable(name, entities);
   }
 
   get declared(): AdoptedSchema {
@@ -147,7 +173,7 @@ export class Wiring {
   private use(schema: AdoptedSchema): void {
     this.schema = schema;
     this.bound.clear();
-    this.moves.declare(schema);
+    for (const { descriptor, entities } of schema.tables) this.declareTable(descriptor.name, entities);
     this.features.adopt(schema);
   }
 
@@ -165,7 +191,7 @@ export class Wiring {
     this.indexing.refuseElsewhere(declared);
     const adopted = (await this.setup.adoptNamed(this.declared, target, name)).entity(target);
     const table = renamedTable(adopted.table, name);
-    this.moves.declareTable(table.descriptor.name, table.entities);
+    this.declareTable(table.descriptor.name, table.entities);
     const bound = bindDictionaries(adopted, (dictionary) => this.bound.dictionary(dictionary));
     const schema = Object.freeze({ ...bound, table });
     return new Repository<C>(schema, this.contexts.of(schema));
@@ -175,7 +201,7 @@ export class Wiring {
   within(tables: TableTransaction): Contexts {
     return new Contexts({
       ...this.source,
-      viewOf: (table) => this.moves.view(table, false),
+      viewOf: (table) => this.view(table, false),
       sync: true,
       table: (name) => tables.table(name),
     });

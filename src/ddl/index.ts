@@ -4,6 +4,7 @@ export {
   type AppliedPlan,
   type ApplyOptions,
   applySchema,
+  type FeatureSteps,
   schemaHistory,
 } from './apply/apply.js';
 export { ControlTable, controlTableDescriptor, type Kept, rekeyRow } from './apply/control-table.js';

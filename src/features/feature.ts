@@ -3,7 +3,7 @@
  * add one.
  */
 
-import type { LiveTables } from '../ddl/index.js';
+import type { FeatureSteps, LiveTables } from '../ddl/index.js';
 import type { RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/types.js';
 import type { TableAccess } from '../query/index.js';
@@ -18,7 +18,7 @@ import type {
 } from '../repository/index.js';
 import type { AdoptedSchema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
-import type { Engine, Result } from '../table/index.js';
+import type { Engine, Result, Table } from '../table/index.js';
 import type { IndexRegistry } from './indexes/indexing.js';
 import type { Outbox } from './outbox.js';
 
@@ -65,11 +65,29 @@ export interface Feature {
    * @param readOnly nothing may be written.
    */
   tablesOpened?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
+  /** The steps of schema plans that the feature carries out. */
+  readonly schemaSteps?: FeatureSteps | undefined;
   /** Resumes work that an earlier opening of the database began. */
   resume?(): Promise<void>;
   /** Called when the database closes: the feature stops after its current step. */
   end?(): void | Promise<void>;
 }
+
+/** Shows tables as their entities are declared, to every layer above the engine. `openViews` creates them all. */
+export interface TableViews {
+  /** Registers the entities of a table, in place of those it had before. */
+  declareTable(name: string, entities: readonly EntitySchema[]): void;
+  /** The newest cells of a stored row, as its entity is declared. */
+  declaredRow(table: string, row: Result): Result;
+  /**
+   * The table as its entities are declared; the table itself if rows are stored so.
+   * @param writesBack whether rows that are read by key may be rewritten in their declared form.
+   */
+  view(table: Table, writesBack: boolean): Table;
+}
+
+/** Brings stored rows of an entity in their declared form. */
+export type RowMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
 
 /**
  * Keeps what a feature stores about an entity's rows in line with rows that are written below their repository, as

@@ -1,6 +1,10 @@
+import type { EntitySchema } from '../schema/types.js';
+import type { Engine } from '../table/index.js';
 import { ChangesFeature } from './changes/handle.js';
 import { CopiesFeature } from './copies/handle.js';
-import type { FeatureContext } from './feature.js';
+import { EvolutionFeature } from './evolution/handle.js';
+import { MovedTables } from './evolution/moves.js';
+import type { FeatureContext, RowMigrator, TableViews } from './feature.js';
 import { RekeyFeature } from './rekey/rekeying.js';
 import { RelationsFeature } from './relations/handle.js';
 import { SummariesFeature } from './summaries/handle.js';
@@ -17,7 +21,21 @@ export function openFeatures(context: FeatureContext) {
     summaries: new SummariesFeature(context),
     changes: new ChangesFeature(context),
     rekey: new RekeyFeature(context),
+    evolution: new EvolutionFeature(context),
   };
 }
 
 export type Features = ReturnType<typeof openFeatures>;
+
+/** Creates the views through which all layers above the engine use its tables; each one is over those before it. */
+export function openViews(): readonly TableViews[] {
+  return [new MovedTables()];
+}
+
+/**
+ * Loads the functions that make a migrator for the rows of an entity, for tools that write below repositories. Undefined:
+ * its rows have the declared form.
+ */
+export const ROW_MIGRATORS: readonly (() => Promise<
+  (engine: Engine, entity: EntitySchema) => RowMigrator | undefined
+>)[] = [async () => (await import('./evolution/jobs.js')).columnMigratorOf];

@@ -12,12 +12,11 @@ import {
 import { compareBytes, concatBytes, startsWithBytes, toBytes, toStringBinary } from '../bytes/index.js';
 import { counter, inferValueCodec, json, uint16, uint32 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
-import { FormerPlaces, parseColumnName } from '../features/evolution/former-places.js';
 import { describe } from '../table/checks.js';
 import { avroColumnCodec, NestedJsonCodec } from './avro-class.js';
 import { type CollectedEntity, propertiesOf } from './collect.js';
 import type { Problems } from './problems.js';
-import type { ColumnSchema, EmbeddedSchema, ValueCodec } from './types.js';
+import type { ColumnSchema, EmbeddedSchema, FormerPlace, ValueCodec } from './types.js';
 
 export interface CompiledColumns {
   /** In the order of family and qualifier. */
@@ -41,8 +40,49 @@ interface Scope {
 type Storage = Pick<ColumnSchema, 'kind' | 'codec'> &
   Partial<Pick<ColumnSchema, 'qualifierCodec' | 'window'>>;
 
-export function compileColumns(entity: CollectedEntity, problems: Problems): CompiledColumns {
-  return new ColumnCompiler(entity, problems).compile();
+/** Compiles `was`: the former places of one entity's columns. */
+export interface FormerPlaceCompiler {
+  /** The former places of a column; reports what is wrong with them. */
+  of(
+    declared: PropertyDeclaration,
+    place: Pick<ColumnSchema, 'family' | 'qualifier'>,
+    storage: Storage,
+    report: (rule: string, remedy: string) => void,
+  ): readonly FormerPlace[];
+  /** Reports former places that another column uses. */
+  checkFree(
+    columns: readonly ColumnSchema[],
+    report: (column: ColumnSchema, rule: string, remedy: string) => void,
+  ): void;
+}
+
+const NO_PLACES: readonly FormerPlace[] = Object.freeze([]);
+
+/** @param former undefined: `was` is not compiled, and no column has a former place. */
+export function compileColumns(
+  entity: CollectedEntity,
+  problems: Problems,
+  former: FormerPlaceCompiler | undefined,
+): CompiledColumns {
+  return new ColumnCompiler(entity, problems, former).compile();
+}
+
+export interface ParsedColumn {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+}
+
+/** Splits "family:qualifier" at its first colon. Returns a message when it is invalid. */
+export function parseColumnName(column: ColumnName): ParsedColumn | string {
+  if (typeof column !== 'string') {
+    return column?.qualifier instanceof Uint8Array && typeof column.family === 'string'
+      ? column
+      : 'The column is neither a text nor { family, qualifier }.';
+  }
+  const colon = column.indexOf(':');
+  if (colon < 0) return `The column "${column}" names no family.`;
+  if (colon === 0) return `The column "${column}" has an empty family.`;
+  return { family: column.slice(0, colon), qualifier: toBytes(column.slice(colon + 1)) };
 }
 
 /** The problem of an invalid nested type, and its remedy. */
@@ -57,14 +97,13 @@ class ColumnCompiler {
   private readonly columns: ColumnSchema[] = [];
   private readonly embedded: EmbeddedSchema[] = [];
   private readonly families: readonly string[];
-  private readonly former: FormerPlaces;
 
   constructor(
     private readonly entity: CollectedEntity,
     private readonly problems: Problems,
+    private readonly former: FormerPlaceCompiler | undefined,
   ) {
     this.families = Object.keys(entity.table.families ?? {});
-    this.former = new FormerPlaces(entity.table.name, entity.table.families ?? {});
   }
 
   compile(): CompiledColumns {
@@ -73,7 +112,7 @@ class ColumnCompiler {
     for (const property of properties) this.add(property, scope);
     this.columns.sort(compareColumns);
     this.checkOverlaps();
-    this.former.checkFree(this.columns, ({ property }, rule, remedy) =>
+    this.former?.checkFree(this.columns, ({ property }, rule, remedy) =>
       this.problems.add(this.entity.name, property, rule, remedy),
     );
     return { columns: Object.freeze(this.columns), embedded: Object.freeze(this.embedded) };
@@ -98,9 +137,10 @@ class ColumnCompiler {
           qualifierCodec: undefined,
           window: undefined,
           ...storage,
-          was: this.former.of(property, place, storage, (rule, remedy) =>
-            this.problem(scope, property.property, rule, remedy),
-          ),
+          was:
+            this.former?.of(property, place, storage, (rule, remedy) =>
+              this.problem(scope, property.property, rule, remedy),
+            ) ?? NO_PLACES,
           upgraded: this.entity.upgrades.some(({ options }) => options.sets.includes(path.join('.'))),
           required: scope.path.length === 0 && this.entity.required.has(property.property),
           order: this.columns.length,

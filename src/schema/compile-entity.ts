@@ -2,7 +2,6 @@
 
 import type { IndexDeclaration, Validator } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
-import { compileUpgrades, versionOfEntity } from '../features/evolution/compile.js';
 import { compileIndexes, partCodec } from '../features/indexes/compile.js';
 import { compileKeyLayout, type KeyLayout } from '../key/index.js';
 import { describe, isCallable } from '../table/checks.js';
@@ -41,6 +40,11 @@ export interface CompiledEntity {
   readonly summaries: EntitySchema['summaries'];
 }
 
+/** The compiler of what entities declare about rows of earlier declarations. */
+const EARLIER_ROWS = FEATURE_COMPILERS.find(({ earlierRows }) => earlierRows !== undefined)?.earlierRows;
+
+const NO_UPGRADES: EntitySchema['upgrades'] = Object.freeze([]);
+
 /** `markerFamily`: the family of the marker, unless the declaration sets it. */
 export function compileEntity(
   target: EntityClass,
@@ -54,7 +58,7 @@ export function compileEntity(
   }
   const source = collectEntity(target, problems);
   if (source === undefined) return undefined;
-  const columns = compileColumns(source, problems);
+  const columns = compileColumns(source, problems, EARLIER_ROWS?.formerPlaces(source));
   const properties = { target, key: undefined, columns: columns.columns };
   const key = problems.catching(source.name, '', () =>
     compileKeyLayout(source.elements, (part) => partCodec(properties, part), source.declaration.recordType, {
@@ -69,7 +73,7 @@ export function compileEntity(
     checkKeyColumns(source, key, columns, problems);
   }
   const deletedProperty = deletedOf(source, problems);
-  const version = versionOfEntity(source, problems);
+  const version = EARLIER_ROWS?.version(source, problems) ?? 1;
   const marker = markerOf(source, columns, markerFamily, version, problems);
   const linked =
     key === undefined
@@ -81,7 +85,7 @@ export function compileEntity(
     columns,
     marker,
     version,
-    upgrades: compileUpgrades(source, columns, marker, problems),
+    upgrades: EARLIER_ROWS?.upgrades(source, columns, marker, problems) ?? NO_UPGRADES,
     versionProperty: versionOf(source, key, problems),
     deletedProperty,
     timeToLive: timeToLiveOf(source, problems),
@@ -109,7 +113,7 @@ function compileFeatures(
 ): Linked {
   const declared = compileIndexes(source, key, columns, problems);
   const owner: FeatureOwner = { name: source.name, key, columns: columns.columns, deletedProperty };
-  const parts = FEATURE_COMPILERS.map((feature) => feature.compile(source, owner, problems));
+  const parts = FEATURE_COMPILERS.flatMap((feature) => feature.compile?.(source, owner, problems) ?? []);
   const needed = new Map<string, IndexDeclaration>();
   for (const { declaration, purpose } of parts.flatMap((part) => part.indexes(declared))) {
     const { name } = declaration;

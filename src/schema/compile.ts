@@ -274,7 +274,7 @@ export function compileDeclarations(
   const schemas = tables.map((table) => linkTable(table!, mapperOf));
   const compiled = schemas.flatMap((table) => table.entities);
   checkRelations(compiled, problems);
-  for (const feature of FEATURE_COMPILERS) feature.check(compiled, problems);
+  for (const feature of FEATURE_COMPILERS) feature.check?.(compiled, problems);
   problems.throwIfAny();
   schemas.sort((a, b) => (a.descriptor.name < b.descriptor.name ? -1 : 1));
   const byTarget = new Map(

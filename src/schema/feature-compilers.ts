@@ -4,11 +4,13 @@
  */
 
 import { copyCompiler } from '../features/copies/compile.js';
+import { evolutionCompiler } from '../features/evolution/compile.js';
 import { referenceCompiler } from '../features/relations/compile.js';
 import { summaryCompiler } from '../features/summaries/compile.js';
 import type { FeatureCompiler } from './feature-part.js';
 
 export const FEATURE_COMPILERS: readonly FeatureCompiler[] = [
+  evolutionCompiler,
   summaryCompiler,
   copyCompiler,
   referenceCompiler,

@@ -2,16 +2,33 @@
 
 import type { IndexDeclaration } from '../../decorators/index.js';
 import type { CollectedEntity } from './collect.js';
+import type { CompiledColumns, FormerPlaceCompiler } from './columns.js';
 import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
 import type { Problems } from './problems.js';
-import type { EntitySchema, IndexSchema, LinkSchema } from './types.js';
+import type { EntitySchema, IndexSchema, LinkSchema, UpgradeSchema } from './types.js';
 
-/** Compiles and checks what a feature declares. */
+/** Compiles and checks what a feature declares. Every member is optional. */
 export interface FeatureCompiler {
   /** Compiles the declarations of one entity; adds what is wrong with them to `problems`. */
-  compile(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart;
+  compile?(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart;
   /** Checks compiled entities against each other: adds what is wrong to `problems`. */
-  check(entities: readonly EntitySchema[], problems: Problems): void;
+  check?(entities: readonly EntitySchema[], problems: Problems): void;
+  /** How rows of earlier declarations are read. One feature compiles it; without it every entity has version 1. */
+  readonly earlierRows?: EarlierRowsCompiler;
+}
+
+/** Compiles what an entity declares about rows that were written under earlier declarations. */
+export interface EarlierRowsCompiler {
+  /** The version of an entity, which the markers of its rows record. */
+  version(source: CollectedEntity, problems: Problems): number;
+  formerPlaces(source: CollectedEntity): FormerPlaceCompiler;
+  /** The upgrades of an entity, in the order of their versions. */
+  upgrades(
+    source: CollectedEntity,
+    columns: CompiledColumns,
+    marker: EntitySchema['marker'],
+    problems: Problems,
+  ): readonly UpgradeSchema[];
 }
 
 /** The entity whose declarations are compiled. */

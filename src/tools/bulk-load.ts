@@ -1,6 +1,6 @@
 import { ensureTable } from '../ddl/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import { columnMigratorOf } from '../features/evolution/jobs.js';
+import { ROW_MIGRATORS } from '../features/registry.js';
 import { type BulkFolder, BulkTarget, loadPhase, rowOfItem } from '../job/bulk/bulk-load.js';
 import { filesIdentity } from '../job/files/file-position.js';
 import { LineFiles } from '../job/files/line-files.js';
@@ -190,7 +190,8 @@ async function readEntities(
   const read = entityFormat(format as FileFormatName, schema, separator);
   // Entities that cannot be bulk loaded are refused before anything is read.
   await target.mutationsOf([]);
-  const settle = columnMigratorOf(engine, schema);
+  const migratorsOf = await Promise.all(ROW_MIGRATORS.map((load) => load()));
+  const migrators = migratorsOf.flatMap((migratorOf) => migratorOf(engine, schema) ?? []);
   const source = await fileItems(
     format as FileFormatName,
     paths,
@@ -208,7 +209,8 @@ async function readEntities(
         const loaded: Result[] = [];
         const changes = await target.mutationsOf(found);
         // Records that the loaded rows have the declared layout.
-        await settle?.(changes.flatMap(([first]) => first?.row ?? []));
+        const written = changes.flatMap(([first]) => first?.row ?? []);
+        for (const migrate of migrators) await migrate(written);
         for (const mutations of changes) {
           for (const mutation of mutations) {
             context.count('cells', mutation.cells.length);

@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { defineEntity, defineTable, part } from '../../decorators/index.js';
 import { type AvroSchema, avroCodec, text } from '../../src/codec/index.js';
+import type { SchemaTools } from '../../src/database/schema-tools.js';
 import { Database, open } from '../../src/database.js';
 import { ControlTable, controlTableDescriptor, LOCK_ROW } from '../../src/ddl/apply/control-table.js';
-import type { SchemaTools } from '../../src/features/evolution/handle.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { type FamilyOptions, Put } from '../../src/table/index.js';

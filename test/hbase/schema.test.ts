@@ -2,9 +2,9 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import type { SchemaTools } from '../../src/database/schema-tools.js';
 import { Database } from '../../src/database.js';
 import { type Allowance, planScript, type SchemaPlan } from '../../src/ddl/index.js';
-import type { SchemaTools } from '../../src/features/evolution/handle.js';
 import type { Engine, TableDescriptor } from '../../src/table/index.js';
 import { compiled, type RandomSchema, schemaPairs } from '../ddl/random-schemas.js';
 import { scaled } from '../proof/scale.js';

@@ -19,6 +19,7 @@ const FEATURES: Readonly<Record<string, readonly string[]>> = {
   changes: [],
   rekey: [],
   transactions: [],
+  evolution: [],
 };
 
 /** Tests of the core. */
@@ -37,6 +38,7 @@ const TESTS: Readonly<Record<string, string>> = {
   summaries: 'test/summaries/remote.test.ts',
   changes: 'test/watch/watch.test.ts',
   rekey: 'test/rekey/rekey.test.ts',
+  evolution: 'test/moves/moves.test.ts',
 };
 
 /** Tests in the files above that use a feature through `db`, by a part of their names: they are left out without it. */

@@ -10,6 +10,7 @@ const PLACES = [
   'src/features/registry.ts',
   'src/features/tables.ts',
   'src/database/batch.ts',
+  'src/database/schema-tools.ts',
   'src/database.ts',
   'src/index.ts',
   'src/cli/commands.ts',
@@ -128,7 +129,12 @@ function removable(node: ts.Node): ts.Node {
       const list = at.parent?.parent;
       return list && ts.isArrayLiteralExpression(list) ? at.parent : at;
     }
-    if (ts.isArrayLiteralExpression(at.parent) || ts.isStatement(at)) return at;
+    if (ts.isArrayLiteralExpression(at.parent)) return at;
+    if (ts.isStatement(at)) {
+      // The only statement of a method: the method is of the feature.
+      const method = at.parent.parent;
+      return ts.isMethodDeclaration(method) && method.body!.statements.length === 1 ? method : at;
+    }
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
+import type { SchemaTools } from '../../database/schema-tools.js';
 import { Database } from '../../database.js';
 import {
   type Allowance,
@@ -16,7 +17,6 @@ import {
   snapshotOf,
 } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import type { SchemaTools } from '../../features/evolution/handle.js';
 import { systemTables } from '../../features/tables.js';
 import { type CliContext, CliExit } from '../context.js';
 import { isServer, withEngines } from '../databases.js';

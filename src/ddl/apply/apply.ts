@@ -6,29 +6,35 @@ import { type Admin, DEFAULT_NAMESPACE, type Engine, type TableDescriptor } from
 import { ensureTable } from '../ensure-tables.js';
 import { changedDescriptor } from '../plan/plan.js';
 import { type Allowance, admit, type PlanOptions, type SchemaPlan, type SchemaStep } from '../plan/types.js';
-import type { StampedColumn } from '../stamp-format.js';
 import { ControlTable, controlTableDescriptor, SchemaLock } from './control-table.js';
 import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
 
 /** Applies the steps of a plan to an engine's tables. */
+
+/** Kinds of steps that features carry out. */
+type FeatureStepKind =
+  /** Moves the values of the columns of the entity `option` to the declared places. */
+  | 'move-columns'
+  /** Rewrites the rows of the entity `option` as its present schema version. */
+  | 'upgrade-rows'
+  /** Deletes the cells of the column `from`, which the entity `option` does not declare, and its entry in the stamp. */
+  | 'drop-column'
+  /** Deletes the rows of the retired entity `option`, and its stamp. */
+  | 'retire'
+  /** Builds the index `option`: `Entity.index`. */
+  | 'build-index'
+  /** Removes an index that is not declared, by its id `option` in hex. */
+  | 'drop-index';
+
+/** Functions that carry out steps of a plan, by their kind. */
+export type FeatureSteps = Readonly<Partial<Record<FeatureStepKind, (step: SchemaStep) => Promise<unknown>>>>;
 
 /** The operations that steps need. */
 export interface StepTools {
   readonly admin: Admin;
   /** Registers the Avro schema of a subject. */
   readonly register: (subject: string) => Promise<void>;
-  /** Moves the values of an entity's columns to the declared places. */
-  readonly moveColumns: (table: string, entity: string) => Promise<void>;
-  /** Rewrites the rows of an entity as its present schema version. */
-  readonly upgradeRows: (table: string, entity: string) => Promise<void>;
-  /** Deletes the cells of a column that an entity does not declare, and the column's entry in the stamp. */
-  readonly dropColumn: (table: string, entity: string, column: StampedColumn) => Promise<void>;
-  /** Deletes the rows of a retired entity, and its stamp. */
-  readonly retire: (table: string, entity: string) => Promise<void>;
-  /** Builds an index of a table's entity: `Entity.index`. */
-  readonly buildIndex: (table: string, index: string) => Promise<void>;
-  /** Removes an index that is not declared, by its id in hex. */
-  readonly dropIndex: (table: string, id: string) => Promise<void>;
+  readonly steps: FeatureSteps;
   /** Called before each change; throws if the change must not be made any more (the lock was lost). */
   readonly guard: () => Promise<void>;
   /** Called after each step. */
@@ -62,6 +68,11 @@ export async function applySteps(steps: readonly SchemaStep[], tools: StepTools)
 async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
   const { admin } = tools;
   const { kind, table, family } = step;
+  const carryOut = tools.steps[kind as FeatureStepKind];
+  if (carryOut !== undefined) {
+    await carryOut(step);
+    return;
+  }
   switch (kind) {
     case 'create-namespace':
       if (table !== DEFAULT_NAMESPACE) await admin.createNamespace(table);
@@ -73,24 +84,6 @@ async function applyOne(step: SchemaStep, tools: StepTools): Promise<void> {
     }
     case 'register-schema':
       await tools.register(step.option!);
-      return;
-    case 'move-columns':
-      await tools.moveColumns(table, step.option!);
-      return;
-    case 'upgrade-rows':
-      await tools.upgradeRows(table, step.option!);
-      return;
-    case 'drop-column':
-      await tools.dropColumn(table, step.option!, step.from as StampedColumn);
-      return;
-    case 'retire':
-      await tools.retire(table, step.option!);
-      return;
-    case 'build-index':
-      await tools.buildIndex(table, step.option!);
-      return;
-    case 'drop-index':
-      await tools.dropIndex(table, step.option!);
       return;
     case 'split':
       await admin.split(table, fromHex(step.to as string));
@@ -156,11 +149,7 @@ export interface AppliedPlan {
 }
 
 /** The target of a plan. The plan is computed again once the lock is held. */
-export interface Applicable
-  extends Pick<
-    StepTools,
-    'register' | 'moveColumns' | 'upgradeRows' | 'dropColumn' | 'retire' | 'buildIndex' | 'dropIndex'
-  > {
+export interface Applicable extends Pick<StepTools, 'register' | 'steps'> {
   readonly engine: Engine;
   readonly plan: () => Promise<SchemaPlan>;
 }
@@ -204,12 +193,7 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
       await applySteps(steps, {
         admin: engine.admin,
         register: target.register,
-        moveColumns: target.moveColumns,
-        upgradeRows: target.upgradeRows,
-        dropColumn: target.dropColumn,
-        retire: target.retire,
-        buildIndex: target.buildIndex,
-        dropIndex: target.dropIndex,
+        steps: target.steps,
         guard: () => lock.check(),
         done: async (step) => {
           await writer.done(step);

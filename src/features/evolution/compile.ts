@@ -6,16 +6,27 @@ import type { UpgradeDeclaration } from '../../../decorators/index.js';
 import { equalBytes, startsWithBytes, toStringBinary } from '../../bytes/index.js';
 import { type CollectedEntity, propertiesOf } from '../../schema/collect.js';
 import { type CompiledColumns, compileColumns } from '../../schema/columns.js';
+import type { FeatureCompiler } from '../../schema/feature-part.js';
 import { LAST_VERSION } from '../../schema/marker.js';
 import type { Problems } from '../../schema/problems.js';
 import type { ColumnSchema, EntitySchema, UpgradeSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { tableDescriptor } from '../../table/index.js';
+import { FormerPlaces } from './former-places.js';
 
 type Placed = Pick<ColumnSchema, 'family' | 'qualifier'>;
 
+/** Compiles `schemaVersion`, `was` and `@Upgrade`. */
+export const evolutionCompiler: FeatureCompiler = {
+  earlierRows: { version: versionOfEntity, formerPlaces: formerPlacesOf, upgrades: compileUpgrades },
+};
+
+function formerPlacesOf({ table }: CollectedEntity): FormerPlaces {
+  return new FormerPlaces(table.name, table.families ?? {});
+}
+
 /** The version of an entity. 1 where the declared one is invalid. */
-export function versionOfEntity(source: CollectedEntity, problems: Problems): number {
+function versionOfEntity(source: CollectedEntity, problems: Problems): number {
   const { schemaVersion = 1, marker } = source.declaration;
   if (!Number.isInteger(schemaVersion) || schemaVersion < 1 || schemaVersion > LAST_VERSION) {
     problems.add(
@@ -38,7 +49,7 @@ export function versionOfEntity(source: CollectedEntity, problems: Problems): nu
 }
 
 /** The upgrades of an entity, in the order of their versions. */
-export function compileUpgrades(
+function compileUpgrades(
   source: CollectedEntity,
   columns: CompiledColumns,
   marker: EntitySchema['marker'],
@@ -111,6 +122,7 @@ class UpgradeCompiler {
       const compiled = compileColumns(
         { ...this.source, target: old, properties, required: new Set(), upgrades: [] },
         this.problems,
+        formerPlacesOf(this.source),
       );
       const plural = compiled.columns.find(({ kind }) => kind !== 'column');
       if (plural !== undefined) {

@@ -1,25 +1,8 @@
-import type { ColumnName, PropertyDeclaration, TableDeclaration } from '../../../decorators/index.js';
-import { equalBytes, startsWithBytes, toBytes, toStringBinary } from '../../bytes/index.js';
+import type { PropertyDeclaration, TableDeclaration } from '../../../decorators/index.js';
+import { equalBytes, startsWithBytes, toStringBinary } from '../../bytes/index.js';
+import { type FormerPlaceCompiler, parseColumnName } from '../../schema/columns.js';
 import type { ColumnSchema, FormerPlace, ValueCodec } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
-
-export interface ParsedColumn {
-  readonly family: string;
-  readonly qualifier: Uint8Array;
-}
-
-/** Splits "family:qualifier" at its first colon. Returns a message when it is invalid. */
-export function parseColumnName(column: ColumnName): ParsedColumn | string {
-  if (typeof column !== 'string') {
-    return column?.qualifier instanceof Uint8Array && typeof column.family === 'string'
-      ? column
-      : 'The column is neither a text nor { family, qualifier }.';
-  }
-  const colon = column.indexOf(':');
-  if (colon < 0) return `The column "${column}" names no family.`;
-  if (colon === 0) return `The column "${column}" has an empty family.`;
-  return { family: column.slice(0, colon), qualifier: toBytes(column.slice(colon + 1)) };
-}
 
 /** Compiles and checks `was`: the former places of columns. */
 
@@ -36,7 +19,7 @@ export function isCounted({ kind, codec, window }: Counted): boolean {
 const NONE: readonly FormerPlace[] = Object.freeze([]);
 
 /** Compiles the former places of one entity. */
-export class FormerPlaces {
+export class FormerPlaces implements FormerPlaceCompiler {
   constructor(
     private readonly table: string,
     /** The families as they are declared. */

@@ -1,121 +1,36 @@
-/** The schema of an open database: plans and applies the steps from its tables to its declarations. */
+/** Moves columns, upgrades rows, and drops columns and rows that are no longer declared (docs/schema.md). */
 
-import {
-  AvroRegistry,
-  MemorySchemaStore,
-  schemaTableDescriptor,
-  TableSchemaStore,
-} from '../../codec/index.js';
-import type { Applicable, AppliedPlan, ApplyOptions } from '../../ddl/apply/apply.js';
-import type { ReadPlanRecord } from '../../ddl/apply/history.js';
-import {
-  adoptMarkers,
-  checkSnapshot,
-  droppedStamp,
-  metadataWithout,
-  movedStamp,
-  type PlanOptions,
-  planSchema,
-  readSchemaState,
-  type SchemaPlan,
-  type SnapshotPlan,
-  snapshotOf,
-  subjectStates,
-} from '../../ddl/index.js';
+import { droppedStamp, metadataWithout, movedStamp, type StampedColumn } from '../../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
-import {
-  avroColumns,
-  type LintFinding,
-  type LintOptions,
-  lintTables,
-  type Schema,
-} from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
-import { checkOptions } from '../../table/checks.js';
-import type { Engine, TableDescriptor } from '../../table/index.js';
+import type { TableDescriptor } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
 import { indexTableName } from '../indexes/entry.js';
 import { readIndexes } from '../indexes/states.js';
-import { systemTables } from '../tables.js';
 
-/** Plans and applies a schema on an engine (docs/schema.md). */
-export class SchemaTools {
-  constructor(
-    private readonly engine: Engine,
-    private readonly declared: () => Schema,
-    /** Builds an index of the open database. */
-    private readonly buildIndex: (entity: EntitySchema, index: string) => Promise<unknown>,
-  ) {}
+/** Changes of an entity's rows that users may start themselves: `SchemaTools` has them, and says what they throw. */
+export interface Evolution {
+  moveColumns(target: EntityClass, run?: JobRunOptions): Promise<JobOutcome>;
+  settleColumns(target: EntityClass): Promise<void>;
+  upgradeRows(target: EntityClass, run?: JobRunOptions): Promise<JobOutcome>;
+}
 
-  /**
-   * The steps from the live tables to the declared ones. Changes nothing.
-   * @throws errors of reading the tables.
-   */
-  async plan(options: PlanOptions = {}): Promise<SchemaPlan> {
-    checkOptions('plan', options, { prune: true });
-    const declared = this.declared();
-    const state = await readSchemaState(this.engine.admin, [...declared.tables, ...systemTables(declared)]);
-    const descriptors = new Map([...state.tables].map(([name, { descriptor }]) => [name, descriptor]));
-    const schema = adoptMarkers(declared, descriptors);
-    const stored = state.tables.has(schemaTableDescriptor().name);
-    const registry = stored ? this.registry() : new AvroRegistry(new MemorySchemaStore());
-    const subjects = await subjectStates(registry, schema.entities);
-    return planSchema([...schema.tables, ...systemTables(schema)], state, subjects, options);
-  }
+/** Migrates rows as steps of schema plans, and on demand. */
+export class EvolutionFeature implements Feature, Evolution {
+  readonly schemaSteps: NonNullable<Feature['schemaSteps']> = {
+    'move-columns': ({ table, option }) => this.moveColumns(this.entityIn(table, option).target),
+    'upgrade-rows': ({ table, option }) => this.upgradeRows(this.entityIn(table, option).target),
+    'drop-column': ({ table, option, from }) =>
+      this.dropColumn(this.entityIn(table, option), from as StampedColumn),
+    retire: ({ table, option }) => {
+      const { retired } = this.tableOf(table);
+      return this.removeRows(retired.find(({ name }) => name === option)!);
+    },
+  };
 
-  /**
-   * Applies the allowed steps of the plan under a lock, and records it in the history.
-   * @throws SchemaError on contradictions; InvalidArgumentError on an allowance that matches no step; ConflictError
-   * when the plan differs from the expected one; RowanError `ERR_LOCKED` when another program is applying one.
-   */
-  async apply(options: ApplyOptions = {}): Promise<AppliedPlan> {
-    const { prune } = options;
-    const { applySchema } = await import('../../ddl/apply/apply.js');
-    return applySchema(this.applicable(prune === undefined ? {} : { prune }), options);
-  }
+  constructor(private readonly context: FeatureContext) {}
 
-  /**
-   * The declarations as text for a file in the repository, against which `check` compares later ones. `before` is the
-   * text of the previous snapshot: its Avro schemas are kept, since stored values still need them.
-   * @throws InvalidArgumentError when `before` is no snapshot.
-   */
-  snapshot(before?: string): string {
-    return snapshotOf(this.declared(), systemTables, before);
-  }
-
-  /**
-   * The steps from a snapshot to the declarations, and the tables that are no longer declared. Reads and changes no
-   * table.
-   * @throws InvalidArgumentError when the text is no snapshot.
-   */
-  async check(snapshot: string, options: PlanOptions = {}): Promise<SnapshotPlan> {
-    checkOptions('check', options, { prune: true });
-    return checkSnapshot(this.declared(), systemTables, snapshot, options);
-  }
-
-  /**
-   * Checks the declarations against rules of thumb (docs/lint.md). Warnings first.
-   * @throws InvalidArgumentError on a suppression without a reason or of an unknown rule.
-   */
-  lint(options: LintOptions = {}): LintFinding[] {
-    return lintTables(this.declared().tables, options);
-  }
-
-  /** The applied plans, oldest first. */
-  async history(): Promise<ReadPlanRecord[]> {
-    const { schemaHistory } = await import('../../ddl/apply/apply.js');
-    return schemaHistory(this.engine);
-  }
-
-  /**
-   * Moves the values of an entity's columns from their former places (`was`), each version with its timestamp, while
-   * readers and writers continue. Then checks every row again, and records that the former places are empty. Resumes
-   * an unfinished run. `apply` does this as a step of its plan; called directly it can be throttled, observed and
-   * aborted.
-   * @throws InvalidArgumentError when no column of it has moved; UnsupportedError when its rows have a TTL, since
-   * moved cells would not; ConflictError when somebody still writes to the former places; RowanError `ERR_CODEC` on a
-   * value that cannot be migrated.
-   */
   async moveColumns(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
     const entity = this.movingEntity(target);
     const { property, milliseconds } = entity.timeToLive;
@@ -126,29 +41,17 @@ export class SchemaTools {
       );
     }
     const { moveColumns } = await import('./jobs.js');
-    const outcome = await moveColumns(this.engine, entity, run);
+    const outcome = await moveColumns(this.context.stored, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
   }
 
-  /**
-   * Records, without checking, that the former places of an entity's columns are empty: for entities with a TTL.
-   * Their `was` can be removed then.
-   * @throws InvalidArgumentError when no column of it has moved.
-   */
   async settleColumns(target: EntityClass): Promise<void> {
     await this.note(this.movingEntity(target), movedStamp);
   }
 
-  /**
-   * Rewrites the rows of older versions as the present version, while readers and writers continue. Then checks every
-   * row again, and records that none of an older version is left, so that the `@Upgrade`s can be removed. Resumes an
-   * unfinished run. `apply` does this as a step of its plan.
-   * @throws InvalidArgumentError when it has no upgrades; ConflictError when somebody still writes rows of an older
-   * version; RowanError `ERR_CODEC` on a row that cannot be upgraded.
-   */
   async upgradeRows(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
-    const entity = this.declared().entity(target);
+    const entity = this.context.declared().entity(target);
     if (entity.upgrades.length === 0) {
       throw new InvalidArgumentError(
         `${entity.name} is declared without @Upgrade: nothing says what to make of its rows.`,
@@ -158,13 +61,33 @@ export class SchemaTools {
       );
     }
     const { upgradeRows } = await import('./jobs.js');
-    const outcome = await upgradeRows(this.engine, entity, run);
+    const outcome = await upgradeRows(this.context.stored, entity, run);
     await this.note(entity, movedStamp);
     return outcome;
   }
 
+  private async dropColumn(entity: EntitySchema, column: StampedColumn): Promise<void> {
+    const { dropColumn } = await import('./jobs.js');
+    await dropColumn(this.context.stored, entity, column);
+    await this.note(entity, (_, live) => droppedStamp(entity, live, column));
+  }
+
+  private async removeRows(entity: EntitySchema): Promise<void> {
+    const { removeRows } = await import('./jobs.js');
+    const { removeIndex } = await import('../indexes/jobs/index-jobs.js');
+    await removeRows(this.context.stored, entity);
+    const { admin } = this.context.stored;
+    const table = entity.table.descriptor.name;
+    const stored = (await readIndexes(admin, [entity.table])).get(table) ?? new Map();
+    for (const [id, index] of stored) {
+      if (index.entity === entity.name) await removeIndex(this.context.stored, indexTableName(table), id);
+    }
+    const live = await admin.getDescriptor(table);
+    await admin.modifyTable({ ...live, metadata: metadataWithout(entity, live) });
+  }
+
   private movingEntity(target: EntityClass): EntitySchema {
-    const entity = this.declared().entity(target);
+    const entity = this.context.declared().entity(target);
     if (entity.columns.some(({ was }) => was.length > 0)) return entity;
     throw new InvalidArgumentError(
       `No column of ${entity.name} has moved: none is declared with { was: [...] }.`,
@@ -177,123 +100,17 @@ export class SchemaTools {
     entity: EntitySchema,
     stamp: (entity: EntitySchema, live: TableDescriptor) => Record<string, string>,
   ): Promise<void> {
-    const { admin } = this.engine;
+    const { admin } = this.context.stored;
     const live = await admin.getDescriptor(entity.table.descriptor.name);
     const metadata = { ...live.metadata, ...stamp(entity, live) };
     await admin.modifyTable({ ...live, metadata });
   }
 
-  private async retire(entity: EntitySchema): Promise<void> {
-    const { removeRows } = await import('./jobs.js');
-    const { removeIndex } = await import('../indexes/jobs/index-jobs.js');
-    await removeRows(this.engine, entity);
-    const { admin } = this.engine;
-    const table = entity.table.descriptor.name;
-    const stored = (await readIndexes(admin, [entity.table])).get(table) ?? new Map();
-    for (const [id, index] of stored) {
-      if (index.entity === entity.name) await removeIndex(this.engine, indexTableName(table), id);
-    }
-    const live = await admin.getDescriptor(table);
-    await admin.modifyTable({ ...live, metadata: metadataWithout(entity, live) });
+  private tableOf(table: string): TableSchema {
+    return this.context.declared().tables.find(({ descriptor }) => descriptor.name === table)!;
   }
 
-  private applicable(options: PlanOptions): Applicable {
-    return {
-      engine: this.engine,
-      plan: () => this.plan(options),
-      register: async (subject) => {
-        const columns = this.declared().entities.flatMap(avroColumns);
-        const { codec } = columns.find((column) => column.subject === subject)!;
-        await this.registry().register(subject, codec.schema, codec.compatibility);
-      },
-      moveColumns: async (table, name) => {
-        await this.moveColumns(this.entityIn(table, name).target);
-      },
-      upgradeRows: async (table, name) => {
-        await this.upgradeRows(this.entityIn(table, name).target);
-      },
-      dropColumn: async (table, name, column) => {
-        const entity = this.entityIn(table, name);
-        const { dropColumn } = await import('./jobs.js');
-        await dropColumn(this.engine, entity, column);
-        await this.note(entity, (_, live) => droppedStamp(entity, live, column));
-      },
-      retire: async (table, name) => {
-        const { retired } = this.declared().tables.find(({ descriptor }) => descriptor.name === table)!;
-        await this.retire(retired.find((each) => each.name === name)!);
-      },
-      buildIndex: async (table, name) => {
-        for (const entity of this.entitiesIn(table)) {
-          const index = entity.indexes.find((each) => `${entity.name}.${each.name}` === name);
-          if (index !== undefined) await this.buildIndex(entity, index.name);
-        }
-      },
-      dropIndex: async (table, id) => {
-        const { removeIndex } = await import('../indexes/jobs/index-jobs.js');
-        await removeIndex(this.engine, indexTableName(table), id);
-      },
-    };
-  }
-
-  private entitiesIn(table: string): readonly EntitySchema[] {
-    return this.declared().tables.find(({ descriptor }) => descriptor.name === table)!.entities;
-  }
-
-  private entityIn(table: string, name: string): EntitySchema {
-    return this.entitiesIn(table).find((entity) => entity.name === name)!;
-  }
-
-  private registry(): AvroRegistry {
-    return new AvroRegistry(new TableSchemaStore(this.engine.table(schemaTableDescriptor().name)));
-  }
-}
-
-/** The schema of an open database (`database.schema`): the compiled schema with {@link SchemaTools}. */
-export class LiveSchema extends SchemaTools {
-  constructor(
-    engine: Engine,
-    private readonly current: () => Schema,
-    buildIndex: (entity: EntitySchema, index: string) => Promise<unknown>,
-  ) {
-    super(engine, current, buildIndex);
-  }
-
-  /** In the order they were given. */
-  get entities(): readonly EntitySchema[] {
-    return this.current().entities;
-  }
-
-  /** In the order of their names. */
-  get tables(): readonly TableSchema[] {
-    return this.current().tables;
-  }
-
-  /** Retired entities, whose rows `apply` removes, in the order of their tables. */
-  get retired(): readonly EntitySchema[] {
-    return this.current().retired;
-  }
-
-  /** Warnings of lint, each a sentence. */
-  get warnings(): readonly string[] {
-    return this.current().warnings;
-  }
-
-  /** @throws SchemaError when the class is not one of the schema's entities. */
-  entity<E extends object>(target: EntityClass<E>): EntitySchema<E> {
-    return this.current().entity(target);
-  }
-
-  /** The entities whose classes are `base` or extend it. */
-  subtypes(base: EntityClass): EntitySchema[] {
-    return this.current().subtypes(base);
-  }
-
-  /** The entity of a row, from the key layouts and record types. Undefined: of none. */
-  entityOfRow(tableName: string, row: Uint8Array): EntitySchema | undefined {
-    return this.current().entityOfRow(tableName, row);
-  }
-
-  has(target: EntityClass): boolean {
-    return this.current().has(target);
+  private entityIn(table: string, name: string | undefined): EntitySchema {
+    return this.tableOf(table).entities.find((entity) => entity.name === name)!;
   }
 }

@@ -21,6 +21,7 @@ import {
   type Table,
   type TableChange,
 } from '../../table/index.js';
+import type { RowMigrator } from '../feature.js';
 import { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { cannotMigrate, moveOf, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { countTransfer, hasOldCells, moveMutations, readMoved } from './table-moves.js';
@@ -239,15 +240,12 @@ function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {
 
 /** Migrates rows before cells are loaded that bypass the moves of their table: those of bulk-loaded files. */
 
-/** Upgrades these rows and moves their columns where needed. */
-export type ColumnMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
-
 /**
  * The migrator of an entity. Undefined when none of its columns has moved and none of its rows can be of an older
  * version.
  * @throws UnsupportedError when columns move and rows have a TTL.
  */
-export function columnMigratorOf(engine: Engine, schema: EntitySchema): ColumnMigrator | undefined {
+export function columnMigratorOf(engine: Engine, schema: EntitySchema): RowMigrator | undefined {
   const table = engine.table(schema.table.descriptor.name);
   if (schema.upgrades.length > 0) {
     const upgrade = upgraderOf(table, new EntityUpgrades(schema));

@@ -1,5 +1,4 @@
 import { toHex } from '../../bytes/index.js';
-import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { isGet } from '../../table/get-and-scan.js';
 import type {
@@ -12,7 +11,6 @@ import type {
   CheckAndMutateResult,
   CommitOutcome,
   Delete,
-  Engine,
   Get,
   Increment,
   OperationOptions,
@@ -29,6 +27,7 @@ import type {
   TableChange,
 } from '../../table/index.js';
 import { isCheckAndMutate } from '../../table/row-mutations.js';
+import type { TableViews } from '../feature.js';
 import { cannotMigrate, migrateRow, moveCounts, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { type Change, TableMoves } from './table-moves.js';
 
@@ -331,16 +330,11 @@ class MovedStep implements AtomicStep {
   }
 }
 
-/** The moved columns of a database's tables. Creates the views that hide them. */
+/** The moved columns and the upgrades of a database's tables. Creates the views that hide them. */
 
-export class TableViews {
+export class MovedTables implements TableViews {
   private readonly byTable = new Map<string, TableMoves>();
   private readonly of: MovesOf = (table) => this.byTable.get(table);
-
-  /** Registers the entities of the schema's tables. */
-  declare({ tables }: AdoptedSchema): void {
-    for (const { descriptor, entities } of tables) this.declareTable(descriptor.name, entities);
-  }
 
   declareTable(name: string, entities: readonly EntitySchema[]): void {
     const moves = TableMoves.of(entities);
@@ -348,16 +342,11 @@ export class TableViews {
     else this.byTable.set(name, moves);
   }
 
-  /** The newest cells of a row, as its entity is declared. */
   declaredRow(table: string, row: Result): Result {
     return this.of(table)?.declared(row, 1) ?? row;
   }
 
-  /**
-   * The table as its entities are declared; the table itself if nothing has moved. Rows of older versions that are
-   * read by key are rewritten if their upgrades ask for it and `writesBack` allows it.
-   */
-  view(table: Table, writesBack = true): Table {
+  view(table: Table, writesBack: boolean): Table {
     if (this.byTable.size === 0) return table;
     const moves = this.of(table.name);
     if (!('atomic' in table)) return moves === undefined ? table : new MovedTable(table, moves, writesBack);
@@ -365,20 +354,5 @@ export class TableViews {
     return moves === undefined
       ? withMovedSteps(sync, this.of)
       : new MovedSyncTable(sync, moves, this.of, writesBack);
-  }
-
-  /** The engine, with every table as it is declared. */
-  viewOf(engine: Engine): Engine {
-    const { transaction } = engine;
-    return {
-      name: engine.name,
-      capabilities: engine.capabilities,
-      admin: engine.admin,
-      table: (name) => this.view(engine.table(name), false),
-      now: () => engine.now(),
-      observe: (table, observer) => engine.observe(table, observer),
-      ...(transaction && { transaction: transaction.bind(engine) }),
-      close: () => engine.close(),
-    };
   }
 }

@@ -1,13 +1,13 @@
 import { equalBytes, startsWithBytes, toHex, toLatin1 } from '../../bytes/index.js';
-import type { LiveTables } from '../../ddl/index.js';
+import type { FeatureSteps, LiveTables } from '../../ddl/index.js';
 import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { CommittingTable } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
-import type { EntitySchema, IndexSchema } from '../../schema/types.js';
+import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
-import { SHADOW_QUALIFIER } from './entry.js';
+import { indexTableName, SHADOW_QUALIFIER } from './entry.js';
 import { EventualIndexQueue } from './eventual.js';
 import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
 import { entityIndexes, type IndexAccess, type IndexState } from './query/access.js';
@@ -157,6 +157,9 @@ export class EntityNotes implements WaitingNotes {
   }
 }
 
+/** Returns the entity with its key bound to the dictionaries of the database. */
+type Bound = (entity: EntitySchema) => EntitySchema;
+
 /** The indexes of an open database: their states, and which of them queries may use. */
 
 export class IndexRegistry implements IndexKeeper {
@@ -268,6 +271,23 @@ export class IndexRegistry implements IndexKeeper {
         details: { entity: schema.name, index: name },
       },
     );
+  }
+
+  /** The steps of schema plans that build and drop indexes. @param stored the engine, which shows tables as they are stored. */
+  schemaSteps(stored: Engine, tables: () => readonly TableSchema[], bound: Bound): FeatureSteps {
+    return {
+      'build-index': async ({ table, option }) => {
+        const { entities } = tables().find(({ descriptor }) => descriptor.name === table)!;
+        for (const entity of entities) {
+          const index = entity.indexes.find(({ name }) => `${entity.name}.${name}` === option);
+          if (index !== undefined) await this.handle(bound(entity), index.name).build();
+        }
+      },
+      'drop-index': async ({ table, option }) => {
+        const { removeIndex } = await import('./jobs/index-jobs.js');
+        await removeIndex(stored, indexTableName(table), option!);
+      },
+    };
   }
 
   /** @throws UnsupportedError on an entity in another table than the declared one. */
