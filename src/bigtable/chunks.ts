@@ -8,9 +8,6 @@ import { type CellChunk, toMilliseconds } from './wire.js';
 
 const EMPTY = new Uint8Array(0);
 
-/** Cells of one row: families in byte order, qualifiers in byte order, the newest first. */
-export type RowCells = readonly Cell[];
-
 export class ChunkReader {
   private row: Uint8Array = EMPTY;
   private family = '';

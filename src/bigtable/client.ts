@@ -32,9 +32,9 @@ interface AnswerStream extends AsyncIterable<unknown> {
 /** One of Google's generated clients. */
 type Stub = { close(): Promise<void> } & Record<string, Unary & Streaming>;
 
-export type DataCall = 'mutateRow' | 'checkAndMutateRow' | 'readModifyWriteRow';
-export type DataStream = 'readRows' | 'mutateRows' | 'sampleRowKeys';
-export type AdminCall =
+type DataCall = 'mutateRow' | 'checkAndMutateRow' | 'readModifyWriteRow';
+type DataStream = 'readRows' | 'mutateRows' | 'sampleRowKeys';
+type AdminCall =
   | 'createTable'
   | 'deleteTable'
   | 'getTable'
@@ -55,7 +55,7 @@ const NO_REPETITION = {
 const LONGEST_PAUSE = 3000;
 
 /** How a call is retried. */
-export interface Repetition {
+interface Repetition {
   /** False if executing it twice is not safe: it is then retried only if it certainly did not reach the server. */
   readonly repeatable: boolean;
 }
@@ -85,11 +85,6 @@ export class Deadline {
 
   get left(): number {
     return this.end - performance.now();
-  }
-
-  /** Resets the count of attempts after progress. */
-  advanced(): void {
-    this.attempts = 0;
   }
 
   /** Waits before the next attempt. @throws the error if there is no time for one, or it would not help. */

@@ -25,11 +25,7 @@ export interface KnownTable {
 }
 
 /** Combines the data of the service and of `rowan_tables`. */
-export function describeTable(
-  id: string,
-  table: ServiceTable,
-  stored: StoredOptions | undefined,
-): KnownTable {
+function describeTable(id: string, table: ServiceTable, stored: StoredOptions | undefined): KnownTable {
   const { families: options = {}, disabled = false, ...rest } = stored ?? {};
   const families: Record<string, object> = {};
   for (const [family, { gcRule }] of Object.entries(table.columnFamilies ?? {})) {

@@ -12,7 +12,7 @@ import type { RowFilter } from './wire.js';
 const MAX_KEYS = 1000;
 
 /** What gets need of their table. */
-export interface GetRunner {
+interface GetRunner {
   planOf(get: Get): ReadPlan;
   /** The existing rows with these keys, which differ. */
   readRows(rowKeys: readonly Uint8Array[], filter: RowFilter | undefined): Promise<Cell[][]>;

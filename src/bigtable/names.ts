@@ -43,15 +43,13 @@ export function checkFamilyId(table: string, family: string): void {
 }
 
 /** Bytes of the longest row key. */
-export const MAX_ROW_KEY = 4096;
+const MAX_ROW_KEY = 4096;
 /** Bytes of the longest qualifier. */
 const MAX_QUALIFIER = 16 * 1024;
 /** Bytes of the largest value of a cell. */
 export const MAX_CELL = 100 * 1024 * 1024;
 /** The most mutations in one request. */
 export const MAX_MUTATIONS = 100_000;
-/** Bytes of the largest row that can be read, and of the largest change of a row. */
-export const MAX_ROW = 256 * 1024 * 1024;
 /** Bytes of the largest filter. */
 export const MAX_FILTER = 20 * 1024;
 

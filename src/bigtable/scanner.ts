@@ -15,7 +15,7 @@ import { ReadPlan } from './read-plan.js';
 import type { ReadRowsRequest, ReadRowsResponse, RowRange } from './wire.js';
 
 /** The table that a scan reads. */
-export interface ScannedTable {
+interface ScannedTable {
   readonly client: BigtableClient;
   readonly descriptors: Descriptors;
   readonly name: string;

@@ -14,7 +14,7 @@ import { checkFamilyId, tableIdOf } from './names.js';
  */
 
 /** A table to create. */
-export interface MadeTable {
+interface MadeTable {
   readonly descriptor: TableDescriptor;
   readonly splitKeys: readonly Uint8Array[];
 }

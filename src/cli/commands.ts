@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import type { CliContext } from './context.js';
 
 /** The commands of one module. */
-export interface CommandModule {
+interface CommandModule {
   /** Each command's usage, and its description. */
   readonly commands: Readonly<Record<string, string>>;
   /** Adds the commands to the program. */

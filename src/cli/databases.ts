@@ -66,7 +66,7 @@ export function lookedAt({ time, opener }: StoreMoment, goesOn = false): string 
 }
 
 /** The masters in a place; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
-export function mastersOf(place: string): string[] | undefined {
+function mastersOf(place: string): string[] | undefined {
   if (!place.startsWith('hbase:')) return undefined;
   const masters = place.slice('hbase:'.length).split(',').filter(Boolean);
   if (masters.length > 0) return masters;
@@ -74,7 +74,7 @@ export function mastersOf(place: string): string[] | undefined {
 }
 
 /** An instance of Bigtable. */
-export interface InstancePlace {
+interface InstancePlace {
   readonly projectId: string;
   readonly instanceId: string;
   readonly appProfileId?: string;
@@ -84,7 +84,7 @@ export interface InstancePlace {
  * The instance in `bigtable:project/instance` or `bigtable:project/instance/app-profile`; undefined for other places.
  * @throws InvalidArgumentError when it is incomplete.
  */
-export function instanceOf(place: string): InstancePlace | undefined {
+function instanceOf(place: string): InstancePlace | undefined {
   if (!place.startsWith('bigtable:')) return undefined;
   const [projectId, instanceId, appProfileId, ...more] = place.slice('bigtable:'.length).split('/');
   if (projectId && instanceId && appProfileId !== '' && more.length === 0)

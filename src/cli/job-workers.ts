@@ -12,7 +12,7 @@ import { threadFile } from '../threads.js';
 import { jobOf } from './job-module.js';
 import type { JobWorkerData, JobWorkerStore } from './job-worker.js';
 
-export interface WorkersOptions {
+interface WorkersOptions {
   /** The folder of the store that `db` has open. */
   readonly place: string;
   readonly module: string;

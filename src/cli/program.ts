@@ -6,7 +6,7 @@ import { COMMANDS } from './commands.js';
 import { type CliContext, CliExit, packageVersion } from './context.js';
 
 /** Exit codes of `rowan`. */
-export const ExitCode = {
+const ExitCode = {
   ok: 0,
   /** The command line was valid, but the command failed. */
   failed: 1,

@@ -18,7 +18,7 @@ import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
 
 /** The parts of a database from which its features are created. */
-export interface FeaturesSource
+interface FeaturesSource
   extends Omit<
     FeatureContext,
     | 'reading'

@@ -18,7 +18,7 @@ import { renamedTable, TableSetup } from './table-setup.js';
 
 /** Schemas with their keys bound to the dictionaries of a database. */
 
-export class BoundSchemas {
+class BoundSchemas {
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
 

@@ -11,7 +11,7 @@ import {
 import type { CreatableTable } from './create-table.js';
 
 /** Generates a Java class with a `create(Admin)` that creates the namespaces and tables. */
-export function javaSource(tables: readonly CreatableTable[], className = 'CreateTables'): string {
+export function javaSource(tables: readonly CreatableTable[]): string {
   const namespaces = namespacesOf(tables).map(
     (name) => `    admin.createNamespace(NamespaceDescriptor.create(${java(name)}).build());`,
   );
@@ -27,7 +27,7 @@ import org.apache.hadoop.hbase.io.encoding.DataBlockEncoding;
 import org.apache.hadoop.hbase.regionserver.BloomType;
 import org.apache.hadoop.hbase.util.Bytes;
 
-public final class ${className} {
+public final class CreateTables {
   /** A namespace or table that exists is an exception: leave its line out. */
   public static void create(Admin admin) throws java.io.IOException {
 ${[...namespaces, ...tables.map(javaTable)].join('\n')}

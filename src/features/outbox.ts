@@ -54,7 +54,7 @@ const PAGE = 64;
 const POLL_INTERVAL = 100;
 
 /** The parts of a database that the outbox uses. */
-export interface RemoteOutboxSource {
+interface RemoteOutboxSource {
   readonly engine: Engine;
   /** The follow-ups of the entity with this name. Undefined: the entity is not open in this program. */
   followUpsOf(entity: string): FollowUps | undefined;

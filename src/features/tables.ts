@@ -60,6 +60,6 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
 }
 
 /** The table that holds the index entries of a table. */
-export function indexTableDescriptor(table: string): TableDescriptor {
+function indexTableDescriptor(table: string): TableDescriptor {
   return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }

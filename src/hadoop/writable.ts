@@ -119,14 +119,12 @@ export function vintLength(first: number): number {
  * @throws CorruptionError when the bytes end too early, or a number is invalid.
  */
 export class ByteParser {
-  constructor(
-    readonly bytes: Buffer,
-    public at = 0,
-    readonly end = bytes.length,
-  ) {}
+  at = 0;
+
+  constructor(readonly bytes: Buffer) {}
 
   get left(): number {
-    return this.end - this.at;
+    return this.bytes.length - this.at;
   }
 
   byte(): number {
@@ -216,8 +214,8 @@ export class ByteParser {
 
   private step(length: number): number {
     const { at } = this;
-    if (!(length >= 0) || length > this.end - at) {
-      throw new CorruptionError(`there are not ${length} bytes at byte ${at} of ${this.end}`);
+    if (!(length >= 0) || length > this.bytes.length - at) {
+      throw new CorruptionError(`there are not ${length} bytes at byte ${at} of ${this.bytes.length}`);
     }
     this.at = at + length;
     return at;
@@ -244,7 +242,7 @@ export function writeTtlTag(target: ByteBuilder, ttl: number): void {
 }
 
 /** The decoded parts of a cell. */
-export interface CellParts {
+interface CellParts {
   readonly row: Uint8Array;
   readonly family: string;
   readonly qualifier: Uint8Array;
@@ -297,7 +295,7 @@ export async function readAt(handle: FileHandle, offset: number, length: number)
 }
 
 /** A position in a file of some kind. */
-export interface PlaceRead {
+interface PlaceRead {
   readonly path: string;
   readonly offset: number;
   /** "an HFile". */

@@ -9,7 +9,7 @@ import type { Protection } from './security/sasl.js';
 /** Reads `hbase-site.xml` (Hadoop's `Configuration`), the client configuration of a cluster. */
 
 /** HBase's setting names and their values, with references resolved. */
-export type Site = ReadonlyMap<string, string>;
+type Site = ReadonlyMap<string, string>;
 
 const FILE_NAME = 'hbase-site.xml';
 /** The longest chain of references between values, as in Hadoop. */
@@ -19,7 +19,7 @@ const MAX_STEPS = 20;
  * The configuration in a file, or in the `hbase-site.xml` of a folder.
  * @throws InvalidArgumentError when the file is missing or is not a configuration.
  */
-export async function readSite(path: string): Promise<Site> {
+async function readSite(path: string): Promise<Site> {
   let file = path;
   try {
     if ((await stat(path)).isDirectory()) file = join(path, FILE_NAME);

@@ -32,7 +32,7 @@ const MAX_READS = 8;
 /** How many rows are checked together. */
 const TOGETHER = 32;
 
-export class RemoteEntityRowsWork implements SplitWork {
+class RemoteEntityRowsWork implements SplitWork {
   constructor(
     private readonly job: LookedAt,
     private readonly remote: RemoteRows,
@@ -85,7 +85,7 @@ function sameCounts(a: Counts, b: Counts): boolean {
 const STEP_ROWS = 256;
 
 /** A job over the rows of an entity. */
-export interface EntityRowsJob {
+interface EntityRowsJob {
   readonly engine: Engine;
   readonly schema: EntitySchema;
   readonly name: string;

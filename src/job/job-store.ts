@@ -21,7 +21,7 @@ const MAX_RUNS = 2 ** 32 - 1;
  * Parses a state.
  * @throws CorruptionError naming the row when the bytes are not JSON or do not pass the check.
  */
-export function readState<T>(row: Uint8Array, bytes: Uint8Array, passes: (value: unknown) => boolean): T {
+function readState<T>(row: Uint8Array, bytes: Uint8Array, passes: (value: unknown) => boolean): T {
   let value: unknown;
   try {
     value = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
@@ -51,7 +51,7 @@ function isPlan(value: unknown): boolean {
   );
 }
 
-export function isSplit(value: unknown): boolean {
+function isSplit(value: unknown): boolean {
   const { state, owner, beat, attempt, position, rows, bytes, counters } = fields(value);
   return (
     (state === 'running' || state === 'waiting' || state === 'done') &&

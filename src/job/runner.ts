@@ -15,7 +15,7 @@ import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } fro
 const waiting = new Map<string, Set<AbortController>>();
 
 /** Waits until the job's notifier fires, the time has passed, or the signal is aborted. */
-export async function waitForSplitEnd(job: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+async function waitForSplitEnd(job: string, milliseconds: number, signal: AbortSignal): Promise<void> {
   const rung = new AbortController();
   const lanes = waiting.get(job) ?? new Set();
   waiting.set(job, lanes.add(rung));
@@ -27,7 +27,7 @@ export async function waitForSplitEnd(job: string, milliseconds: number, signal:
   }
 }
 
-export function notifySplitEnd(job: string): void {
+function notifySplitEnd(job: string): void {
   for (const lane of waiting.get(job) ?? []) lane.abort();
 }
 

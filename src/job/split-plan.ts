@@ -34,7 +34,7 @@ export function fractionOf(row: Uint8Array, { start, stop }: RowRange): number {
 }
 
 /** A byte string in the middle of the range by {@link fractionOf}; undefined if the ends are too close. */
-export function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
+function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
   const prefix = commonPrefix(start, stop);
   const low = numberAt(start, prefix);
   const high = stop.length === 0 ? TOP : numberAt(stop, prefix);
@@ -50,7 +50,7 @@ export function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
 }
 
 /** All rows. */
-export const WHOLE_TABLE: RowRange = Object.freeze({ start: EMPTY_BYTES, stop: EMPTY_BYTES });
+const WHOLE_TABLE: RowRange = Object.freeze({ start: EMPTY_BYTES, stop: EMPTY_BYTES });
 
 /**
  * Divides a pass into splits: one for each region, like MapReduce's `TableInputFormat`, and several for a region larger
@@ -86,7 +86,7 @@ function piecesOf({ storeFileSize, memstoreSize }: RegionInfo, splitBytes: numbe
 }
 
 /** The intersection of two ranges; undefined if it is empty. */
-export function intersection(a: RowRange, b: RowRange): RowRange | undefined {
+function intersection(a: RowRange, b: RowRange): RowRange | undefined {
   const start = compareBytes(a.start, b.start) >= 0 ? a.start : b.start;
   const stop =
     a.stop.length === 0 || (b.stop.length > 0 && compareBytes(b.stop, a.stop) < 0) ? b.stop : a.stop;

@@ -28,7 +28,7 @@ export interface ToolOptions extends CellSelection {
 }
 
 /** A tool that reads a table once. */
-export interface TablePass {
+interface TablePass {
   readonly tool: string;
   readonly table: string;
   /** Its other arguments, for the job's name. */
@@ -75,12 +75,12 @@ export function scanOf(selection: CellSelection, raw: boolean): Scan {
 }
 
 /** Describes what is read, for signatures. */
-export function describeSelection({ families, timeRange, versions, raw, range }: CellSelection): string {
+function describeSelection({ families, timeRange, versions, raw, range }: CellSelection): string {
   const rows = range && [Buffer.from(range.start).toString('hex'), Buffer.from(range.stop).toString('hex')];
   return JSON.stringify({ families, timeRange, versions, raw, rows });
 }
 
-export function rangesOf({ range }: CellSelection): readonly RowRange[] {
+function rangesOf({ range }: CellSelection): readonly RowRange[] {
   return range === undefined ? [] : [range];
 }
 

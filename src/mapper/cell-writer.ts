@@ -388,11 +388,6 @@ function cellSource(family: string, qualifier: string, value: string): string {
 }
 
 /** The delete with one more column. */
-export function deleteColumn(
-  del: Delete | undefined,
-  put: Put,
-  family: string,
-  qualifier: Uint8Array,
-): Delete {
+function deleteColumn(del: Delete | undefined, put: Put, family: string, qualifier: Uint8Array): Delete {
   return (del ?? new Delete(put.row, put.timestamp)).addColumns(family, qualifier);
 }

@@ -6,7 +6,7 @@ import type { EntitySubscriber } from '../schema/lifecycle.js';
 import { transformer } from '../schema/transformer.js';
 import type { EntityClass, EntityMapper, EntitySchema, PlainOptions, RowReader } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
-import type { Delete, Put, RawRow, Result } from '../table/index.js';
+import type { Delete, Put, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
 import { PlainConverter } from './plain.js';
@@ -61,10 +61,6 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
 
   fromResult(result: Result): E | null {
     return this.reader.read(result) as E | null;
-  }
-
-  fromRaw(raw: RawRow): E | null {
-    return this.reader.readRaw(raw) as E | null;
   }
 
   toPlain(entity: Readonly<Record<string, unknown>>): Record<string, JsonValue> {

@@ -99,7 +99,7 @@ function initialKind({ kind }: ColumnSchema): 'undefined' | 'map' | 'list' {
 }
 
 /** The initial value of a property. */
-export function initialOf(property: ShapeProperty): 'undefined' | 'map' | 'list' {
+function initialOf(property: ShapeProperty): 'undefined' | 'map' | 'list' {
   return property.kind === 'column' ? property.initial : 'undefined';
 }
 
@@ -129,7 +129,7 @@ export function refuseEmbedded(property: string, value: unknown): never {
  */
 
 /** Pieces of source for functions over one shape. */
-export interface ShapeSource {
+interface ShapeSource {
   /** The value of `prototypes` in the scope of the source. */
   readonly prototypes: object[];
   /** Definitions of H0, which creates the whole object, and of the constructors of embedded ones. */

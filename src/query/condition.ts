@@ -6,7 +6,7 @@ import { isList, isRecord, literalOf } from '../table/checks.js';
 import { copied, isOperators } from './key-conditions.js';
 
 /** The operators of a test. */
-export type TestOperator =
+type TestOperator =
   | 'eq'
   | 'lt'
   | 'lte'
@@ -317,7 +317,7 @@ export function testedProperties(condition: Condition, into: Set<string> = new S
 }
 
 /** The name of what is tested, with dots: a property, or a path in its document. */
-export function testedName({ property, inside }: Pick<Test, 'property' | 'inside'>): string {
+function testedName({ property, inside }: Pick<Test, 'property' | 'inside'>): string {
   return inside === undefined ? property : [property, ...inside].join('.');
 }
 

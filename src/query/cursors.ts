@@ -76,11 +76,11 @@ export class SequenceCursor implements RowCursor {
 /** A binary heap of merged ranges, by their next rows. */
 
 /** A range at its current row, or at its end. */
-export interface HeapSource {
+interface HeapSource {
   readonly row: unknown;
 }
 
-export class RangeHeap<S extends HeapSource> {
+class RangeHeap<S extends HeapSource> {
   private readonly sources: S[];
 
   constructor(

@@ -27,7 +27,7 @@ export function valueComparator(
 }
 
 /** Encodes values so that bytes are in their order. Undefined when no such codec is known. */
-export function orderedEncoder(
+function orderedEncoder(
   codec: ValueCodec<unknown> | KeyCodec<unknown>,
 ): ((value: unknown) => Uint8Array) | undefined {
   const order = codec instanceof BaseCodec ? codec.order : undefined;
@@ -35,7 +35,7 @@ export function orderedEncoder(
 }
 
 /** Compares numbers, bigints, dates and booleans by value, text by code point, bytes unsigned. */
-export function compareValues(property: string, a: unknown, b: unknown): number {
+function compareValues(property: string, a: unknown, b: unknown): number {
   if (isNumeric(a) && isNumeric(b)) return a < b ? -1 : a > b ? 1 : 0;
   if (typeof a === 'string' && typeof b === 'string') return compareBytes(toBytes(a), toBytes(b));
   if (a instanceof Date && b instanceof Date) return a.getTime() - b.getTime();
@@ -47,7 +47,7 @@ export function compareValues(property: string, a: unknown, b: unknown): number 
   );
 }
 
-export function isNumeric(value: unknown): value is number | bigint {
+function isNumeric(value: unknown): value is number | bigint {
   return typeof value === 'number' || typeof value === 'bigint';
 }
 

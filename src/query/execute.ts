@@ -22,7 +22,7 @@ import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueByte
 const GETS_AT_ONCE = 64;
 
 /** Reads whole keys of an asynchronous table, many in one request, in the order of the ranges. */
-export class GetsCursor implements RowCursor {
+class GetsCursor implements RowCursor {
   row: Result | undefined;
   entity = 0;
   private index = 0;
@@ -90,7 +90,7 @@ export class GetsCursor implements RowCursor {
 type RawTable = Pick<ReadView, 'getRaw' | 'scanSync'>;
 
 /** Reads a range of a synchronous table into reused raw rows. */
-export class RawSource extends RangeSource {
+class RawSource extends RangeSource {
   private readonly raw = takeRawRow();
   private readonly scanner: SyncResultScanner | undefined;
   private readonly get: Get | undefined;
@@ -144,7 +144,7 @@ const LARGEST_BATCH = 256;
 const SEVERAL = 2;
 
 /** Reads a range in batches of growing size: a reader who stops early has read little. */
-export class ScanSource extends RangeSource {
+class ScanSource extends RangeSource {
   private buffer: readonly Result[] = [];
   private index = 0;
   private batch: number;
@@ -229,7 +229,7 @@ export class ScanSource extends RangeSource {
 }
 
 /** Opens a range. Nothing is read before the first `advance`. */
-export function openRange(
+function openRange(
   access: TableAccess,
   plan: ReadPlan,
   part: PlanPart,
@@ -306,8 +306,8 @@ function openRanges(
   ranges: readonly OpenRange[],
 ): RowCursor {
   if (ranges.length === 0) return NOTHING;
-  const limitOf = (part: PlanPart, left = options.limit): number | undefined =>
-    part.classify === undefined && position === undefined ? left : undefined;
+  const limitOf = (part: PlanPart): number | undefined =>
+    part.classify === undefined && position === undefined ? options.limit : undefined;
   if (plan.order === 'merge') {
     const isBehind = behind(plan, position);
     // Fewer would soon be fetched again; more would be wasted where other ranges come first.

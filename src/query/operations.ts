@@ -109,7 +109,7 @@ const BEGUN = channel('rowan-orm:operation:start');
 const ENDED = channel('rowan-orm:operation:end');
 
 /** The description of an operation at its start. */
-export interface OperationStart {
+interface OperationStart {
   readonly operation: OperationName;
   readonly table: string;
   readonly entities: readonly string[];

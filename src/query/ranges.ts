@@ -13,7 +13,7 @@ export interface Position {
 }
 
 /** The properties of a plan's part that `rangesFrom` needs. */
-export interface RangesToRead {
+interface RangesToRead {
   readonly ranges: readonly KeyRange[];
   readonly leads: readonly KeyLead[];
   readonly isPlainBehind: boolean;

@@ -6,7 +6,7 @@ import { type Consistency, type OperationOptions, RawRow, type Result, type Scan
 export type Row = Result | RawRow;
 
 /** Bytes within a buffer. */
-export interface ByteSpan {
+interface ByteSpan {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;

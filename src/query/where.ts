@@ -18,7 +18,7 @@ export interface Predicate<C extends KeyedClass> {
 const MAX_DEPTH = 64;
 
 /** A predicate of the builder. Refuses conditions that are nested too deep. */
-export class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
+class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
   declare readonly $entity?: (entity: C) => void;
   private readonly depth: number;
 

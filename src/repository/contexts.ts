@@ -41,7 +41,7 @@ import {
 } from './index.js';
 
 /** The tables to work on, and the parts shared by the whole database. */
-export interface ContextSource {
+interface ContextSource {
   table(name: string): Table;
   /** The table as its entities are declared, even while columns are being moved. */
   viewOf(table: Table, writesBack?: boolean): Table;

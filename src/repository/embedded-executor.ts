@@ -38,7 +38,7 @@ import { isPlain, RowImage } from './row-image.js';
 export const MAX_EFFECTS = 10_000;
 
 /** A change whose row was read and whose mutations are computed. */
-export interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
+interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
   /** Whether no column has to be amended afterwards. */
   readonly isFinal?: boolean;

@@ -19,7 +19,7 @@ import type { RowImage } from './row-image.js';
  * remaining TTLs may differ slightly, and an entity must not lose a column before it expires. Without its marker it
  * does not exist.
  */
-export const GRACE = 1000;
+const GRACE = 1000;
 
 /** The TTL that a write gives the entity. */
 export interface WriteTtl {
@@ -237,7 +237,7 @@ function begin(
 const ENTRY_GRACE = 2 * GRACE;
 
 /** Returns the newest cell of a column of a row. */
-export type CellOf = (family: string, qualifier: Uint8Array) => Cell | undefined;
+type CellOf = (family: string, qualifier: Uint8Array) => Cell | undefined;
 
 export class EntryExpiry {
   /** Whether rows, or some of their columns, expire. */

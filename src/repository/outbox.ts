@@ -21,7 +21,7 @@ import type { RowEffect } from './maintainer.js';
 /** FROZEN. */
 export const OUTBOX_TABLE = 'rowan_outbox';
 /** FROZEN. */
-export const OUTBOX_FAMILY = 'o';
+const OUTBOX_FAMILY = 'o';
 const TOKEN = toBytes('t');
 const END = Uint8Array.of(0);
 

@@ -61,7 +61,7 @@ import { notFound, randomSalt } from './row-access.js';
 export type ShapedReadOptions<C extends KeyedClass> = ReadOptions & ShapeOptions<C>;
 
 /** Conditions of `exists`. They lack at least one key part: an object with all of them is a key. */
-export type ConditionsWithoutKey<C extends KeyedClass> = {
+type ConditionsWithoutKey<C extends KeyedClass> = {
   [Part in C['key'][number]]: Where<C> & { readonly [Name in Part]?: never };
 }[C['key'][number]];
 

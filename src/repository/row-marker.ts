@@ -84,7 +84,7 @@ export function instanceOf(schema: EntitySchema, entity: Entity): object {
 }
 
 /** The parts of a key: a whole entity may be given as a key. */
-export function partsOf(schema: EntitySchema, key: Readonly<Entity>): Entity {
+function partsOf(schema: EntitySchema, key: Readonly<Entity>): Entity {
   return Object.fromEntries(schema.key.parts.map(({ name }) => [name, key[name]]));
 }
 

@@ -390,7 +390,7 @@ class ColumnCompiler {
 }
 
 /** The order of cells in a result: families in byte order, then qualifiers. */
-export function compareColumns(a: ColumnSchema, b: ColumnSchema): number {
+function compareColumns(a: ColumnSchema, b: ColumnSchema): number {
   if (a.family !== b.family) return Buffer.compare(Buffer.from(a.family), Buffer.from(b.family));
   return compareBytes(a.qualifier, b.qualifier);
 }

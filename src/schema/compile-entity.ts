@@ -16,7 +16,7 @@ import type { Problems } from './problems.js';
 import type { EntityClass, EntityLifecycle, EntitySchema, IndexSchema, TimeToLive } from './types.js';
 
 /** The qualifier of marker cells. */
-export const MARKER_QUALIFIER: Uint8Array = toBytes('_');
+const MARKER_QUALIFIER: Uint8Array = toBytes('_');
 
 /** An entity before it is linked to its table. */
 export interface CompiledEntity {

@@ -4,7 +4,7 @@ import type { EntitySchema } from './types.js';
 /** Entities and their relations as an entity-relationship diagram, in the language of Mermaid. */
 
 /** What a diagram shows. */
-export interface DiagramOptions {
+interface DiagramOptions {
   /** These entities, and those that they refer to. Default: all. */
   readonly entities?: readonly EntitySchema[];
   /** Whether columns are listed, too, and not only parts of keys. Default true. */

@@ -46,7 +46,7 @@ export interface FeaturePart {
 }
 
 /** An index that a feature adds to an entity. */
-export interface NeededIndex {
+interface NeededIndex {
   readonly declaration: IndexDeclaration;
   /** What it does, for the message when a declared index has its name: "holds …". */
   readonly purpose: string;

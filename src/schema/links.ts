@@ -21,7 +21,7 @@ import type {
  */
 
 /** A declared link, with the name of its decorator for messages. */
-export interface DeclaredLink {
+interface DeclaredLink {
   readonly decorator: string;
   readonly property: string | undefined;
   readonly via: unknown;

@@ -51,7 +51,7 @@ export function versionOf(marker: Uint8Array): number | undefined {
 /** Compiles `@Entity({ changes })`: the retention time of changes, and the family of row marks. */
 
 /** The declared recording of changes. */
-export interface DeclaredChanges {
+interface DeclaredChanges {
   /** Milliseconds. Undefined: changes are not recorded. */
   readonly changesKept: number | undefined;
   /** The family that holds the marks of rows. Undefined: none is declared. */

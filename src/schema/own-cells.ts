@@ -42,11 +42,6 @@ export class OwnCells {
     return this.isOfMap(family, qualifier) || isAmong(this.places, family, qualifier);
   }
 
-  /** Whether every cell with this prefix belongs to the entity. */
-  hasAllBehind(family: string, prefix: Uint8Array): boolean {
-    return family === this.marks || this.isOfMap(family, prefix);
-  }
-
   private isOfMap(family: string, qualifier: Uint8Array): boolean {
     return this.prefixes.some(
       (place) => place.family === family && startsWithBytes(qualifier, place.qualifier),

@@ -370,8 +370,6 @@ export interface EntityMapper<E extends object = object> {
   ): (Put | Delete)[];
   /** An instance from a row's cells. The constructor is not called. Null when the result is empty. */
   fromResult(result: Result): E | null;
-  /** As `fromResult`. Copies what it needs of the row. */
-  fromRaw(raw: RawRow): E | null;
   /**
    * The entity as JSON values: Dates as ISO texts, bigints as decimal texts, bytes as base64, Maps as lists of [key,
    * value]. Undefined is omitted, null is kept.

@@ -10,14 +10,14 @@ export interface SnapshotFacts {
   readonly creationTime: number;
 }
 
-export interface ServerFacts {
+interface ServerFacts {
   readonly host: string;
   readonly port: number;
   readonly startCode: number;
   readonly regions: number;
 }
 
-export interface SnapshotAdmin extends Admin {
+interface SnapshotAdmin extends Admin {
   snapshot(name: string, table: string, type?: 'FLUSH' | 'SKIPFLUSH'): Promise<void>;
   listSnapshots(): Promise<SnapshotFacts[]>;
   deleteSnapshot(name: string): Promise<void>;
@@ -25,7 +25,7 @@ export interface SnapshotAdmin extends Admin {
   restoreSnapshot(name: string): Promise<void>;
 }
 
-export interface MergingAdmin extends Admin {
+interface MergingAdmin extends Admin {
   mergeRegions(regions: readonly string[], force?: boolean): Promise<void>;
 }
 

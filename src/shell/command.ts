@@ -4,7 +4,7 @@ import type { Formatter } from './formatter.js';
 import { bytesOf, CommandError } from './options.js';
 import type { RubyHash, RubyObject, RubyValue } from './ruby/index.js';
 
-export type CommandGroup = 'general' | 'ddl' | 'namespace' | 'dml' | 'tools' | 'snapshots';
+type CommandGroup = 'general' | 'ddl' | 'namespace' | 'dml' | 'tools' | 'snapshots';
 
 /** One command of the shell. */
 export interface ShellCommand {
@@ -42,7 +42,7 @@ export interface ShellIo {
   readonly width: () => number;
 }
 
-export interface ShellFacts {
+interface ShellFacts {
   /** With `--entities`: decodes rows. */
   readonly entities: EntityView | undefined;
   /** Rowan's version. */

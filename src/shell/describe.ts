@@ -80,7 +80,7 @@ function familyValues(family: FamilyDescriptor): Readonly<Record<string, string>
 }
 
 /** Returns e.g. `93784 SECONDS (1 DAY 2 HOURS 3 MINUTES 4 SECONDS)`. */
-export function ttlText(seconds: number): string {
+function ttlText(seconds: number): string {
   if (seconds === FOREVER) return 'FOREVER';
   const parts: string[] = [];
   let left = seconds;
@@ -98,7 +98,7 @@ export function ttlText(seconds: number): string {
 }
 
 /** Returns e.g. `5368709120 B (5GB)`, `8200 B (8KB 8B)`. */
-export function sizeText(bytes: number): string {
+function sizeText(bytes: number): string {
   const parts: string[] = [];
   let left = bytes;
   for (const [unit, size] of SIZES) {

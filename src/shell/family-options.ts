@@ -140,7 +140,7 @@ function checkMaster(draft: Draft): void {
 /**
  * Parses `86400`, `'86400'`, `FOREVER`, `'1 DAY 2 HOURS'`, `'86400 SECONDS (1 DAY)'`. Anything else is 0, as in HBase.
  */
-export function ttlOf(value: RubyValue): number {
+function ttlOf(value: RubyValue): number {
   // A non-positive value is refused later, with the family's name.
   if (typeof value === 'bigint') return value < 0n ? Number(value) : integerOf(value, 'TTL');
   const text = textOf(value).trim().toUpperCase();
@@ -179,7 +179,7 @@ function supported<V extends string>(text: string, values: readonly V[], what: s
 }
 
 /** Adds entries; nil removes one. */
-export function merged(
+function merged(
   before: Readonly<Record<string, string>>,
   value: RubyValue,
   what: string,

@@ -108,7 +108,7 @@ export function cellText(cell: Cell, converter: Converter, maxLength: number | u
 }
 
 /** Like Java's `LocalDateTime`, in this process's time zone: seconds and milliseconds only if not 0. */
-export function timestampText(timestamp: number): string {
+function timestampText(timestamp: number): string {
   if (timestamp > MAX_DATE) return String(timestamp);
   const date = new Date(timestamp);
   const two = (value: number): string => String(value).padStart(2, '0');
@@ -131,7 +131,7 @@ function floatText(value: number): string {
 }
 
 /** Parses `family[:qualifier[:converter]]`, a byte string. */
-export interface ColumnSpec {
+interface ColumnSpec {
   readonly family: string;
   /** Undefined for the whole family. */
   readonly qualifier: Uint8Array | undefined;

@@ -46,7 +46,7 @@ const OTHERS: Readonly<Record<string, string>> = {
 };
 
 /** Sorted by name. */
-export const CONSTANTS: ReadonlyMap<string, string> = new Map(
+const CONSTANTS: ReadonlyMap<string, string> = new Map(
   [...NAMES.map((name) => [name, name] as const), ...Object.entries(OTHERS)].sort(([a], [b]) =>
     a < b ? -1 : 1,
   ),
@@ -55,11 +55,7 @@ export const CONSTANTS: ReadonlyMap<string, string> = new Map(
 /** Translates errors to the messages of the HBase shell. */
 
 /** The text after `ERROR: ` for a failed command with these arguments. */
-export async function messageOf(
-  error: unknown,
-  args: readonly RubyValue[],
-  shell: ShellContext,
-): Promise<string> {
+async function messageOf(error: unknown, args: readonly RubyValue[], shell: ShellContext): Promise<string> {
   if (!(error instanceof RowanError)) return error instanceof Error ? error.message : String(error);
   const named = toText(toS(args[0] ?? ''));
   switch (error.code) {

@@ -52,7 +52,7 @@ const COLUMNS: Readonly<Record<string, readonly [width: number, text: (region: R
 
 const POSSIBLE = `Possible values are ${Object.keys(COLUMNS).join(', ')}.`;
 
-export interface RegionOptions {
+interface RegionOptions {
   readonly accepts: (region: RegionInfo) => boolean;
   readonly print: (shell: ShellContext, regions: readonly RegionInfo[]) => void;
 }

@@ -20,7 +20,7 @@ import {
 import type { WriteThrottle } from './write-throttle.js';
 
 /** The parts of the store that changes of tables use. */
-export interface CatalogParts {
+interface CatalogParts {
   readonly journal: Journal;
   readonly lifecycle: Lifecycle;
   readonly work: MaintenanceLocks;

@@ -29,7 +29,7 @@ import {
 /** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
 
 /** The parts of a store that it uses. */
-export interface AdminCore {
+interface AdminCore {
   readonly catalog: StoredTables;
   readonly lifecycle: OpenCheck;
 }
@@ -100,12 +100,12 @@ export class ReadAdmin<Core extends AdminCore = AdminCore> {
 }
 
 /** The name of a region in `getRegions` and `mergeRegions`. */
-export function regionName({ name }: TableState, { startKey, id }: Region): string {
+function regionName({ name }: TableState, { startKey, id }: Region): string {
   return `${name},${toStringBinary(startKey)},${id}`;
 }
 
 /** The name of some table in the namespace, for checks. @throws InvalidArgumentError unless it is a string. */
-export function namespaced(namespace: string): string {
+function namespaced(namespace: string): string {
   if (typeof namespace === 'string') return `${namespace}:t`;
   throw new InvalidArgumentError(`A namespace is a string, not ${describe(namespace)}.`);
 }

@@ -6,7 +6,7 @@ import type { TableState } from './table-state.js';
 import type { WriteThrottleActions } from './write-throttle.js';
 
 /** A family of one region of a table. */
-export interface MemoryPlace {
+interface MemoryPlace {
   readonly state: TableState;
   readonly region: Region;
   readonly store: FamilyStore;

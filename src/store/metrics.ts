@@ -15,7 +15,7 @@ export interface StoreMetric {
 }
 
 /** How often and how long writers waited for memory. */
-export interface Stalls {
+interface Stalls {
   readonly count: number;
   readonly milliseconds: number;
 }

@@ -8,7 +8,7 @@ import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 
 /** How much `close` flushes, so that the next opening need not replay the log. */
-export interface FlushOnClose {
+interface FlushOnClose {
   /** Below this many bytes in memory nothing is flushed; default 1: everything is. */
   readonly minBytes?: number;
   /** Milliseconds after which no further family is flushed; the log keeps the rest. Default 10,000. */

@@ -131,7 +131,7 @@ export function noStore(path: string): RowanError {
 }
 
 /** A store as it was found, read completely; nothing in its folder was changed. */
-export interface ReadStore {
+interface ReadStore {
   readonly found: FoundStore;
   readonly files: FileHandleCache;
   readonly cache: BlockCache;

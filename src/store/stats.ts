@@ -6,7 +6,7 @@ import type { VersionState } from './manifest/index.js';
 import type { Region } from './region/region.js';
 import type { TableState } from './table-state.js';
 
-export interface FamilyStats {
+interface FamilyStats {
   readonly family: string;
   readonly memstoreBytes: number;
   readonly memstoreCells: number;
@@ -22,7 +22,7 @@ export interface FamilyStats {
   readonly bytesCompacted: number;
 }
 
-export interface RegionStats {
+interface RegionStats {
   readonly region: number;
   readonly startKey: Uint8Array;
   readonly endKey: Uint8Array;
@@ -31,7 +31,7 @@ export interface RegionStats {
   readonly families: readonly FamilyStats[];
 }
 
-export interface TableStats {
+interface TableStats {
   readonly table: string;
   readonly enabled: boolean;
   readonly regions: readonly RegionStats[];
@@ -50,7 +50,7 @@ export interface StoreStats {
 }
 
 /** The parts of a store that statistics are taken of. */
-export interface CountedStore {
+interface CountedStore {
   readonly tables: Iterable<TableState>;
   readonly state: VersionState;
   readonly openLogBytes: number;

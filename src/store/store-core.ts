@@ -22,7 +22,7 @@ import { Contention } from './transaction/contention.js';
 import { WriteThrottle } from './write-throttle.js';
 
 /** The parts that recovery has opened. */
-export interface StoreParts {
+interface StoreParts {
   readonly environment: StoreEnvironment;
   readonly lock: DirectoryLock;
   readonly journal: Journal;

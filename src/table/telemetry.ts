@@ -11,18 +11,18 @@ export interface TelemetryApi {
   readonly metrics: { getMeter(name: string): TelemetryMeter };
 }
 
-export interface TelemetryTracer {
+interface TelemetryTracer {
   startSpan(name: string, options: { readonly kind: number; readonly attributes: Attributes }): TelemetrySpan;
 }
 
-export interface TelemetrySpan {
+interface TelemetrySpan {
   setAttribute(name: string, value: string | number): unknown;
   setStatus(status: { readonly code: number; readonly message: string }): unknown;
   recordException(error: Error): void;
   end(): void;
 }
 
-export interface TelemetryMeter {
+interface TelemetryMeter {
   createHistogram(
     name: string,
     options: { readonly unit: string; readonly description: string },
@@ -31,12 +31,12 @@ export interface TelemetryMeter {
   createObservableCounter(name: string, options: FigureOptions): TelemetryFigure;
 }
 
-export interface FigureOptions {
+interface FigureOptions {
   readonly description: string;
   readonly unit?: string;
 }
 
-export interface TelemetryFigure {
+interface TelemetryFigure {
   addCallback(callback: FigureCallback): void;
   removeCallback(callback: FigureCallback): void;
 }

@@ -11,7 +11,7 @@ import { exportTable } from './export.js';
 import { importTable } from './import.js';
 
 /** The file that lists the backups of a folder. */
-export const BACKUP_FILE = 'backup.json';
+const BACKUP_FILE = 'backup.json';
 
 /** Incremental backups overlap by this much, so that clock differences between servers lose no cells. */
 const OVERLAP_MS = 60_000;

@@ -58,7 +58,7 @@ export interface BulkReadOptions {
 }
 
 /** An opened input. */
-export interface BulkReading extends Pick<JobPhase, 'ranges'> {
+interface BulkReading extends Pick<JobPhase, 'ranges'> {
   readonly signature: string;
   readonly table: JobReadable | string;
   readonly before: readonly JobPhase[];
@@ -70,7 +70,7 @@ export interface BulkReading extends Pick<JobPhase, 'ranges'> {
  * Opens the input.
  * @throws InvalidArgumentError for an unknown format or invalid columns; errors of the file readers.
  */
-export function bulkReading(
+function bulkReading(
   engine: Engine,
   table: string,
   paths: readonly string[],

@@ -136,7 +136,7 @@ export function rangeOf(rows: readonly { readonly row: Uint8Array }[]): RowRange
 /** How many chunks are compared between two checks of throttle and checkpoint. */
 const CHUNKS_AT_ONCE = 16;
 
-export interface HashComparison {
+interface HashComparison {
   readonly tool: string;
   /** Part of the job's signature. */
   readonly does: string;

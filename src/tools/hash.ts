@@ -18,7 +18,7 @@ import { type FolderKind, type FolderManifest, removeManifest, writeManifest } f
 
 /** How many hex digits of the SHA-256 are kept. */
 const HEX_DIGITS = 32;
-export const HASH_PATTERN = /^[0-9a-f]{32}$/;
+const HASH_PATTERN = /^[0-9a-f]{32}$/;
 
 /** A larger chunk is hashed in parts, which end at the same rows in every run. */
 const PART_BYTES = 1 << 20;

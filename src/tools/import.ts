@@ -15,7 +15,7 @@ import { exportIdentity, readExportManifest } from './manifest.js';
  * Limits the number of concurrent writes. Their order must not matter. Call `settle` before each checkpoint, and
  * `close` at the end of the attempt, so that no write overlaps the next attempt.
  */
-export class InFlight {
+class InFlight {
   private readonly running = new Set<Promise<void>>();
   private readonly failures: unknown[] = [];
 
@@ -122,7 +122,7 @@ export async function importTable(
 }
 
 /** Opens the input and determines the table, which is created if requested. */
-export async function exportedCells(
+async function exportedCells(
   engine: Engine,
   folder: string,
   options: ImportOptions,

@@ -27,7 +27,7 @@ const MAX_ROUNDS = 100;
  * Others differ because of the options (`puts`, `deletes`), or because a delete marker of the second table hides what
  * was written.
  */
-export async function repairRows(
+async function repairRows(
   table: Table,
   differences: readonly Difference[],
   selection: CellSelection,

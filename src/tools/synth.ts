@@ -15,7 +15,7 @@ import { draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-v
 const MIN_ROWS_OF_A_SPLIT = 20_000;
 const MAX_SPLITS = 1000;
 
-export class NumberTable implements JobReadable {
+class NumberTable implements JobReadable {
   readonly name = 'numbers';
   readonly ranges: readonly RowRange[];
 
@@ -72,7 +72,7 @@ function rowOfNumber(number: number): Uint8Array {
   return row;
 }
 
-export function numberOfRow(row: Uint8Array): number {
+function numberOfRow(row: Uint8Array): number {
   return Number(Buffer.from(row.buffer, row.byteOffset, row.length).readBigUInt64BE());
 }
 

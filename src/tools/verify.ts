@@ -44,7 +44,7 @@ export function verifyTables(
 }
 
 /** Processes the differences of one split, after they were counted and reported. */
-export type DifferenceWork = (
+type DifferenceWork = (
   differences: readonly Difference[],
   context: SplitContext,
   selection: CellSelection,

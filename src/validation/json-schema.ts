@@ -23,7 +23,7 @@ export function documentOf(fields: readonly Field[], target: string): JsonSchema
   return { $schema: dialect, ...objectSchema(fields, target as JsonSchemaTarget) };
 }
 
-export function objectSchema(fields: readonly Field[], target: JsonSchemaTarget): JsonSchema {
+function objectSchema(fields: readonly Field[], target: JsonSchemaTarget): JsonSchema {
   const required = fields.filter((field) => field.required).map(({ name }) => name);
   return {
     type: 'object',

@@ -17,7 +17,7 @@ const SOURCES = JSON.parse(readFileSync(join(ROOT, 'packaging/entries.json'), 'u
 >;
 
 /** An entry of the package, `rowan-orm/table`, with its source. */
-export interface Entry {
+interface Entry {
   readonly name: string;
   /** Its path in the repository. */
   readonly source: string;

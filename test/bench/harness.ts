@@ -48,7 +48,7 @@ export function secondsOf(kind: Seconds): number {
 }
 
 /** Operations a second of each contestant, by the clock and by CPU time. */
-export type Rates = Readonly<Record<Seconds, Readonly<Record<string, number>>>>;
+type Rates = Readonly<Record<Seconds, Readonly<Record<string, number>>>>;
 
 /**
  * Runs every contestant once to warm up and then `rounds` times, taking turns, so that a noisy moment of the machine
@@ -124,7 +124,7 @@ function memoryOf(megabytes: BenchRow['megabytes'], name: string): string {
 }
 
 /** Prints the rows, each peer with our ratio to it. */
-export function printRows(rows: readonly BenchRow[]): void {
+function printRows(rows: readonly BenchRow[]): void {
   const table = new Table({ head: ['row', 'unit', 'rowan', 'peers'], style: { head: [], border: [] } });
   const times = (row: BenchRow, name: string): string => {
     const own = row.microseconds?.[name];

@@ -1,6 +1,6 @@
 import { runCli } from '../../src/cli/program.js';
 
-export interface CliAnswer {
+interface CliAnswer {
   readonly code: number;
   readonly out: string;
   readonly err: string;

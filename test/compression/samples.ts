@@ -1,6 +1,6 @@
 /** Bytes of many kinds to compress, made from a seed. */
 
-export interface Sample {
+interface Sample {
   readonly name: string;
   readonly bytes: Uint8Array;
 }

@@ -18,7 +18,7 @@ export interface OpenEngine {
   close(): Promise<void>;
 }
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Taken by engines with a settable clock. */
   readonly clock?: TestClock;
   /** 0 <= random() < 1, where the engine takes it. */

@@ -32,7 +32,7 @@ export type Values = Record<string, unknown>;
 export const DAY = 86_400_000;
 
 /** What a declaration may have; each is there or not. */
-export const FEATURES = [
+const FEATURES = [
   'counter',
   'version',
   'stamps',

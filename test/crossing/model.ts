@@ -54,7 +54,7 @@ export const keyText = (key: Values): string =>
   [key['k0'], key['k1']].map((value) => (value instanceof Date ? value.getTime() : String(value))).join('/');
 
 /** Of the clock: when operations take place. */
-export interface Moment {
+interface Moment {
   readonly now: number;
 }
 

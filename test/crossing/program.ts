@@ -115,7 +115,7 @@ function entityOf({ key, values, version }: Operation, declared: Declared): Valu
 const patchOf = ({ values }: Operation): Values => ({ a: null, ...given(values) });
 
 /** Where operations are asked: the repositories of a database or a transaction. */
-export interface Asked {
+interface Asked {
   readonly main: Repo;
   readonly source: Repo | undefined;
 }

@@ -26,7 +26,7 @@ const revoked = <T extends object>(target: T): T => {
 const deepObject = deep((inner) => ({ inner })) as object;
 
 /** What an HTTP body or a caller without types may bring. */
-export const HOSTILE: readonly (readonly [string, unknown])[] = [
+const HOSTILE: readonly (readonly [string, unknown])[] = [
   ['undefined', undefined],
   ['null', null],
   ['a number', 5],

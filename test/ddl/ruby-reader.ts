@@ -11,7 +11,7 @@ export type RubyValue =
   | readonly RubyValue[]
   | ReadonlyMap<string, RubyValue>;
 
-export interface RubyCall {
+interface RubyCall {
   readonly name: string;
   readonly args: readonly RubyValue[];
 }

@@ -24,7 +24,7 @@ export const RECIPES = readdirSync(PROGRAMS, { withFileTypes: true })
 export type Output = ReadonlyMap<string, string>;
 
 /** Where recipes run: in memory, if neither is given. */
-export interface RecipePlace {
+interface RecipePlace {
   readonly masters?: readonly string[];
   readonly bigtable?: { readonly host: string; readonly place: string };
 }

@@ -26,7 +26,7 @@ export interface Program {
 }
 
 /** A block of TypeScript: the words behind its fence, and its code. */
-export interface Block {
+interface Block {
   readonly info: string;
   readonly code: string;
 }

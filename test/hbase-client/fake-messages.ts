@@ -16,8 +16,8 @@ import {
 
 const region = required(nested(1, RegionSpecifier));
 
-export const Column = message('Column', { family: required(bytes(1)), qualifier: repeated(bytes(2)) });
-export const Get = message('Get', {
+const Column = message('Column', { family: required(bytes(1)), qualifier: repeated(bytes(2)) });
+const Get = message('Get', {
   row: required(bytes(1)),
   column: repeated(nested(2, Column)),
   maxVersions: uint32(6),
@@ -25,7 +25,7 @@ export const Get = message('Get', {
   consistency: int32(12),
 });
 export const GetRequest = message('GetRequest', { region, get: required(nested(2, Get)) });
-export const Mutation = message('MutationProto', {
+const Mutation = message('MutationProto', {
   row: bytes(1),
   type: int32(2),
   timestamp: bigUint64(4),
@@ -34,7 +34,7 @@ export const Mutation = message('MutationProto', {
   cellCount: int32(8),
   nonce: bigUint64(9),
 });
-export const Condition = message('Condition', {
+const Condition = message('Condition', {
   row: required(bytes(1)),
   family: bytes(2),
   qualifier: bytes(3),
@@ -48,12 +48,12 @@ export const MutateRequest = message('MutateRequest', {
   condition: nested(3, Condition),
   nonceGroup: bigUint64(4),
 });
-export const Action = message('Action', {
+const Action = message('Action', {
   index: uint32(1),
   mutation: nested(2, Mutation),
   get: nested(3, Get),
 });
-export const RegionAction = message('RegionAction', {
+const RegionAction = message('RegionAction', {
   region,
   atomic: bool(2),
   action: repeated(nested(3, Action)),
@@ -63,13 +63,13 @@ export const MultiRequest = message('MultiRequest', {
   regionAction: repeated(nested(1, RegionAction)),
   nonceGroup: bigUint64(2),
 });
-export const Result = message('Result', { cellCount: int32(2), exists: bool(3), stale: bool(4) });
-export const ResultOrException = message('ResultOrException', {
+const Result = message('Result', { cellCount: int32(2), exists: bool(3), stale: bool(4) });
+const ResultOrException = message('ResultOrException', {
   index: uint32(1),
   result: nested(2, Result),
   exception: nested(3, NameBytesPair),
 });
-export const RegionActionResult = message('RegionActionResult', {
+const RegionActionResult = message('RegionActionResult', {
   results: repeated(nested(1, ResultOrException)),
   exception: nested(2, NameBytesPair),
   processed: bool(3),
@@ -78,7 +78,7 @@ export const MultiResponse = message('MultiResponse', { regions: repeated(nested
 export const GetResponse = message('GetResponse', { result: nested(1, Result) });
 export const MutateResponse = message('MutateResponse', { result: nested(1, Result), processed: bool(2) });
 const NamedFilter = message('Filter', { name: string(1), serializedFilter: bytes(2) });
-export const ScanMessage = message('Scan', {
+const ScanMessage = message('Scan', {
   startRow: bytes(3),
   stopRow: bytes(4),
   includeStartRow: bool(21),

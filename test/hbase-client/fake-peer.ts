@@ -34,7 +34,7 @@ export interface Request {
 }
 
 /** What a test does with a request; true: it has seen to it, else the peer answers as it would by itself. */
-export type Handler = (request: Request) => boolean | undefined;
+type Handler = (request: Request) => boolean | undefined;
 
 export interface PeerOptions {
   readonly tls?: TlsOptions;

@@ -15,7 +15,7 @@ export const znode = (message: Uint8Array): Buffer =>
 const OP_GET_DATA = 4;
 
 /** What a test does with a reply; undefined: it is sent as it is. */
-export type Meddle = (reply: Buffer, socket: Socket) => boolean;
+type Meddle = (reply: Buffer, socket: Socket) => boolean;
 
 export class FakeZooKeeper {
   /** True: the reply was seen to. */

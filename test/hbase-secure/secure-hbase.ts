@@ -6,7 +6,7 @@ import type { HBaseOptions as ServerOptions } from '../hbase/server/options.js';
 import { type Kdc, REALM } from './kdc.js';
 
 /** What a secured HBase is started with beside what each has. */
-export interface SecureOptions {
+interface SecureOptions {
   readonly name: string;
   /** `hbase.rpc.protection`. */
   readonly protection: string;

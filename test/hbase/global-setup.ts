@@ -10,7 +10,7 @@ import { HBASE_VERSIONS, type HBaseVersion } from './server/options.js';
 import { writeConfiguration } from './server/settings.js';
 
 /** What the suites are told of the server that they share. */
-export interface SharedHBase {
+interface SharedHBase {
   /** The folder name of the instance, for the shell. */
   readonly instance: string;
   /** "host:port" of its masters. */

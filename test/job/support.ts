@@ -4,7 +4,7 @@ import { RowanError } from '../../src/errors.js';
 import type { Engine, Table } from '../../src/table/index.js';
 
 /** What happens to a worker's calls. */
-export interface Worker {
+interface Worker {
   readonly engine: Engine;
   /** Every call from now on fails: the process is dead, what it sent before was done. */
   kill(): void;

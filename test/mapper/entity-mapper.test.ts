@@ -162,7 +162,7 @@ describe('reading', () => {
     const cell = new Cell(row, 'd', Buffer.from('a'), 1, CellType.Put, Buffer.from('x'));
     const raw = new RawRow();
     raw.fill(new Result(row, [cell]));
-    expect(() => customers.mapper.fromRaw(raw)).toThrow(/property "age" \(d:a\)/);
+    expect(() => customers.mapper.readerOf().readRaw(raw)).toThrow(/property "age" \(d:a\)/);
     expect(() => customers.mapper.fromResult(new Result(row, [cell]))).toThrow(
       expect.objectContaining({
         code: 'ERR_CODEC',

@@ -80,7 +80,7 @@ export function readBoth<E extends object>(mapper: EntityMapper<E>, result: Resu
   const raw = new RawRow();
   raw.fill(result);
   const entity = mapper.fromResult(result);
-  const fromRaw = mapper.fromRaw(raw);
+  const fromRaw = mapper.readerOf().readRaw(raw);
   expect(fromRaw).toStrictEqual(entity);
   if (entity !== null) expect(Object.keys(fromRaw!)).toEqual(Object.keys(entity));
   return entity;

@@ -149,7 +149,7 @@ function lacks(what: string): UnsupportedError {
   return new UnsupportedError(`The model has no ${what}.`);
 }
 
-export class ModelTableHandle implements Table {
+class ModelTableHandle implements Table {
   constructor(
     readonly name: string,
     private readonly tables: ReadonlyMap<string, ModelTable>,

@@ -3,7 +3,7 @@
 import { type FamilyDescriptor, FOREVER } from '../../src/table/index.js';
 import { hiddenBy, isPut, type StoredCell } from './cells.js';
 
-export interface KeepRules {
+interface KeepRules {
   readonly family: FamilyDescriptor;
   readonly now: number;
   readonly major: boolean;

@@ -6,7 +6,7 @@ import { compareText, hiddenBy, isAbove, isBelow, isPut, latin1, type StoredCell
 import { hasOwnTtlPassed, oldestUnexpired } from './keep.js';
 import { isBefore, type ModelFilter, type Place } from './verdict.js';
 
-export interface FamilyRead {
+interface FamilyRead {
   readonly family: FamilyDescriptor;
   readonly columns: ReadonlySet<string> | undefined;
   readonly range: TimeRange;

@@ -13,7 +13,7 @@ export type RowFilter = Of<
   'row' | 'random' | 'prefix' | 'inclusiveStop' | 'page' | 'fuzzyRow' | 'multiRowRange'
 >;
 
-export interface RowFilterContext {
+interface RowFilterContext {
   readonly reversed: boolean;
   readonly random: () => number;
 }

@@ -22,7 +22,7 @@ export interface SuiteResult {
   readonly machine: string;
 }
 
-export type Results = Readonly<Record<string, SuiteResult>>;
+type Results = Readonly<Record<string, SuiteResult>>;
 
 export function readResults(): Results {
   return JSON.parse(readFileSync(RESULTS, 'utf8')) as Results;

@@ -3,7 +3,7 @@
  * everything, files named `*.deep.test.ts` included. What a suite checks is the same at each scale, only not how often.
  */
 
-export type Scale = 'short' | 'middle' | 'deep';
+type Scale = 'short' | 'middle' | 'deep';
 
 const SCALES: readonly Scale[] = ['short', 'middle', 'deep'];
 

@@ -1,6 +1,6 @@
 /** The suites that hold the engine to its promises, in the order of docs/reliability.md. Their counts come from {@link record}. */
 
-export interface Suite {
+interface Suite {
   readonly id: string;
   /** Of docs/durability.md. */
   readonly promises: string;

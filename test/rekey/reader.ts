@@ -45,7 +45,7 @@ type Image = Readonly<Record<string, unknown>>;
 const nameOf = ({ b, id }: Image): string => String(b ?? id);
 
 /** What an image says, whatever its key is. */
-export function textOf(image: Image | undefined): string | undefined {
+function textOf(image: Image | undefined): string | undefined {
   if (image === undefined) return undefined;
   const values = Object.entries(image).filter(([, value]) => value !== undefined && value !== null);
   return values

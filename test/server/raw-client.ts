@@ -11,7 +11,7 @@ import { delimited, frame } from '../hbase-client/fake-peer.js';
 
 type Service = 'ClientService' | 'AdminService' | 'MasterService' | 'ClientMetaService';
 
-export interface RawAnswer {
+interface RawAnswer {
   readonly id: number;
   readonly exception: TypeOf<typeof ResponseHeader>['exception'];
   /** The message, and the cells behind it. */
@@ -20,7 +20,7 @@ export interface RawAnswer {
 }
 
 /** The frame of a request. */
-export function requestFrame(
+function requestFrame(
   id: number,
   method: string,
   message: Uint8Array,

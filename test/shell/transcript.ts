@@ -47,7 +47,7 @@ export function stepsOf(transcript: string, script: string): Step[] {
  * HBase 2.4, the newest that is published, knows INDEX_BLOCK_ENCODING and human-readable sizes not yet, which the descriptors
  * of a 2.6 server have: both are left out. So is READONLY where it says what holds without it.
  */
-export function normalized(output: string): string {
+function normalized(output: string): string {
   return output
     .replace(/Took \d+\.\d+ seconds\n?/g, 'Took TIME\n')
     .split('\n')

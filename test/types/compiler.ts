@@ -13,7 +13,7 @@ export const CACHE: string = join(ROOT, 'test/types/.cache');
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 
-export interface CompilerRun {
+interface CompilerRun {
   readonly ok: boolean;
   readonly output: string;
 }

@@ -98,7 +98,7 @@ function endKeys(db: Database): { shop: string; no: string }[] {
   return [...found.values()];
 }
 
-export function writeEnds(db: Database, end: string): Promise<unknown> {
+function writeEnds(db: Database, end: string): Promise<unknown> {
   return db.repository(Ware).putMany(endKeys(db).map((key) => ({ ...key, status: end })));
 }
 

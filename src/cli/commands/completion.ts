@@ -24,7 +24,7 @@ interface Node {
   readonly words: readonly { readonly word: string; readonly about: string }[];
 }
 
-export function completionScript(program: Command, shell: Shell): string {
+function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program, '');
   if (shell === 'fish') return fish(nodes);
   return shell === 'bash'

@@ -10,7 +10,7 @@ import { PLACE, runOptions } from './tools.js';
 /** Commands that run a job for each of several entities and print its counters. */
 
 /** The definition of such a command. */
-export interface EntityJob {
+interface EntityJob {
   readonly name: string;
   readonly description: string;
   /** Whether the job applies to an entity. */

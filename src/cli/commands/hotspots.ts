@@ -11,7 +11,7 @@ import { loadSchema } from '../load-entities.js';
 /** Reads sample keys from JSON: values of key parts, or whole rows in HBase's notation. */
 
 /** A row key, or the values of key parts. */
-export type SampleKey = Uint8Array | Readonly<Record<string, unknown>>;
+type SampleKey = Uint8Array | Readonly<Record<string, unknown>>;
 
 type Conversion = (value: unknown) => unknown;
 

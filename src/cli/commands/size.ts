@@ -27,7 +27,7 @@ import { parseSamples } from './hotspots.js';
 
 const GIB = 2 ** 30;
 /** The target size of a region, in bytes. */
-export const REGION_BYTES = 10 * GIB;
+const REGION_BYTES = 10 * GIB;
 const FLUSH_BYTES = 128 * 2 ** 20;
 /** The share of the heap for memstores (`hbase.regionserver.global.memstore.size`); they are half full on average. */
 const MEMSTORE_SHARE = 0.4;
@@ -49,7 +49,7 @@ const VARIANTS: readonly (readonly [Compression, DataBlockEncoding])[] = [
   ['BROTLI', 'FAST_DIFF'],
 ];
 
-export interface SizeQuestion {
+interface SizeQuestion {
   readonly entity: EntitySchema;
   readonly samples: readonly Readonly<Record<string, unknown>>[];
   /** Expected number of rows. */
@@ -57,14 +57,14 @@ export interface SizeQuestion {
   readonly servers: number;
 }
 
-export interface SizeVariant {
+interface SizeVariant {
   /** `declared`, or "ZSTD FAST_DIFF". */
   readonly name: string;
   /** Undefined if the codec is in an optional package that is not installed. */
   readonly bytesPerRow: number | undefined;
 }
 
-export interface SizeReport {
+interface SizeReport {
   readonly entity: string;
   readonly table: string;
   readonly sampled: number;
@@ -92,7 +92,7 @@ export interface SizeReport {
  * @throws InvalidArgumentError when there are too few samples to separate the size of rows from the fixed size of a
  * file.
  */
-export async function sizeReport({ entity, samples, rows, servers }: SizeQuestion): Promise<SizeReport> {
+async function sizeReport({ entity, samples, rows, servers }: SizeQuestion): Promise<SizeReport> {
   if (samples.length < 2) {
     throw new InvalidArgumentError(
       `The sample of ${entity.name} has ${samples.length} rows. Use at least 2, better 1000.`,

@@ -34,7 +34,7 @@ type Print = (line: string) => void;
  * Prints each write of the WAL, oldest first.
  * @throws CorruptionError naming file and offset where the WAL is damaged.
  */
-export function dumpLog(folder: string, print: Print): void {
+function dumpLog(folder: string, print: Print): void {
   const files = new NodeFileSystem();
   const { state } = readManifest(files, folder);
   const families = new Map<number, string>();
@@ -70,12 +70,7 @@ export function dumpLog(folder: string, print: Print): void {
 }
 
 /** Prints the properties of a sorted file, and its cells. */
-export async function dumpFile(
-  folder: string,
-  name: string,
-  factsOnly: boolean,
-  print: Print,
-): Promise<void> {
+async function dumpFile(folder: string, name: string, factsOnly: boolean, print: Print): Promise<void> {
   const files = new FileHandleCache(new NodeFileSystem(), 1);
   const path = join(folder, name);
   const file = new CachedFile(files, path);

@@ -153,7 +153,7 @@ class ByteArrayType implements Conversion {
 }
 
 /** The logical type that this module adds to bytes and fixed that have none. */
-export const BYTE_ARRAY = 'rowan-bytes';
+const BYTE_ARRAY = 'rowan-bytes';
 
 /** Conversions by the name of the logical type. Values with other logical types are not converted. */
 const CONVERSIONS: Readonly<Record<string, new (schema: Underlying) => Conversion>> = {
@@ -202,7 +202,7 @@ function logicalType(conversion: new (schema: Underlying) => Conversion): unknow
 }
 
 /** A long as a bigint, with all 64 bits. Created on first use, since avsc generates code for it. */
-export function bigLong(): avsc.Type {
+function bigLong(): avsc.Type {
   madeBigLong ??= avroLibrary().builtins.LongType.__with({
     fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
     toBuffer: (value: bigint) => {

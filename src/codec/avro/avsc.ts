@@ -6,7 +6,7 @@
 import * as nodeModule from 'node:module';
 import type avsc from 'avsc';
 
-export interface AvroLibrary {
+interface AvroLibrary {
   readonly Type: typeof avsc.Type;
   readonly builtins: typeof avsc.types;
 }

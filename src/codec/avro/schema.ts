@@ -58,12 +58,12 @@ export interface FixedNode extends LogicalMark {
   readonly size: number;
 }
 
-export interface ArrayNode {
+interface ArrayNode {
   readonly kind: 'array';
   readonly items: SchemaNode;
 }
 
-export interface MapNode {
+interface MapNode {
   readonly kind: 'map';
   readonly values: SchemaNode;
 }

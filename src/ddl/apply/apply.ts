@@ -30,7 +30,7 @@ type FeatureStepKind =
 export type FeatureSteps = Readonly<Partial<Record<FeatureStepKind, (step: SchemaStep) => Promise<unknown>>>>;
 
 /** The operations that steps need. */
-export interface StepTools {
+interface StepTools {
   readonly admin: Admin;
   /** Registers the Avro schema of a subject. */
   readonly register: (subject: string) => Promise<void>;
@@ -47,7 +47,7 @@ const ALTERS: ReadonlySet<string> = new Set(['add-family', 'drop-family', 'set',
  * Applies the steps in the order of the plan. All steps that alter one table are one change, made at the position of
  * the first of them.
  */
-export async function applySteps(steps: readonly SchemaStep[], tools: StepTools): Promise<void> {
+async function applySteps(steps: readonly SchemaStep[], tools: StepTools): Promise<void> {
   const altered = new Set<string>();
   for (const step of steps) {
     if (!ALTERS.has(step.kind)) {

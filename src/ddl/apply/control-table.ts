@@ -114,7 +114,7 @@ interface LockState {
   readonly beat: number;
 }
 
-export interface LockOptions {
+interface LockOptions {
   /** How long, in ms, the lock is respected without a heartbeat. Default 30,000. */
   readonly leaseMs: number;
   /** How long to wait for the lock, in ms. Default 60,000. */

@@ -22,7 +22,7 @@ import type { Source } from './source.js';
 /** Guesses the codec of values of unknown type. Each guess states the share of values that agree. */
 
 /** A guessed codec. */
-export interface ValueGuess extends Source {
+interface ValueGuess extends Source {
   /** Share of the values that look like this codec's, 0 to 1. */
   readonly share: number;
   /** Another observation; undefined if there is none. */
@@ -41,7 +41,7 @@ interface Candidate extends Source {
 }
 
 /** If fewer values agree than this, they are declared as bytes. */
-export const MIN_SHARE = 0.8;
+const MIN_SHARE = 0.8;
 
 const EARLIEST = Date.UTC(1975, 0);
 const LATEST = Date.UTC(2100, 0);
@@ -85,7 +85,7 @@ export function isPrintable(bytes: Uint8Array): boolean {
 }
 
 /** RFC 9562: a version of 1 to 8, and the variant. */
-export function isUuid(bytes: Uint8Array): boolean {
+function isUuid(bytes: Uint8Array): boolean {
   const version = bytes[6]! >>> 4;
   return bytes.length === 16 && version >= 1 && version <= 8 && bytes[8]! >>> 6 === 2;
 }
@@ -149,7 +149,7 @@ function whatBytes(values: readonly Uint8Array[]): string | undefined {
     : undefined;
 }
 
-export function shareOf<T>(of: readonly T[], holds: (each: T) => boolean): number {
+function shareOf<T>(of: readonly T[], holds: (each: T) => boolean): number {
   return of.length === 0 ? 1 : of.filter(holds).length / of.length;
 }
 
@@ -164,7 +164,7 @@ export function percent(share: number): string {
  */
 
 /** A guessed key. */
-export interface KeyGuess {
+interface KeyGuess {
   /** From left to right. */
   readonly elements: readonly Source[];
   /** Share of the rows that are decoded and encoded to the same bytes, 0 to 1. */

@@ -27,7 +27,7 @@ export interface IntrospectedTable {
 }
 
 /** The latest Avro schema of a subject, as JSON; undefined if there is none. */
-export type AvroSchemas = ReadonlyMap<string, string>;
+type AvroSchemas = ReadonlyMap<string, string>;
 
 /** Collects the imports and warnings while a module is generated. */
 class Module {

@@ -54,7 +54,7 @@ interface Snapshot {
 }
 
 /** A parsed snapshot. */
-export interface ReadSnapshot {
+interface ReadSnapshot {
   readonly state: SchemaState;
   readonly schemas: Snapshot['schemas'];
   /** By name. */
@@ -159,7 +159,7 @@ function parse(text: string): Snapshot {
 }
 
 /** The schemas of a snapshot, as a registry to check a program's schemas against. */
-export async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<AvroRegistry> {
+async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<AvroRegistry> {
   const registry = new AvroRegistry(new MemorySchemaStore());
   for (const [subject, versions] of Object.entries(schemas)) {
     for (const schema of versions) await registry.register(subject, schema, 'none');
@@ -185,7 +185,7 @@ export interface SnapshotPlan extends SchemaPlan {
 }
 
 /** The tables that a schema needs beside those of its declarations: `systemTables`. */
-export type OwnTables = (schema: Schema) => readonly TableSchema[];
+type OwnTables = (schema: Schema) => readonly TableSchema[];
 
 /**
  * Returns the text of the file. Avro schemas of the replaced snapshot are kept.

@@ -27,7 +27,7 @@ import type {
 /** Steps for indexes that are declared but not built, and for stored ones that are not declared. */
 
 /** Plans the index steps. `stored`: the indexes in the metadata of the table's index table, by id in hex. */
-export function indexSteps(
+function indexSteps(
   { descriptor, entities }: TableSchema,
   stored: ReadonlyMap<string, StoredIndex>,
 ): SchemaStep[] {

@@ -428,7 +428,7 @@ const TABLE_RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** The class and reason of a change of `option`, of a family or (undefined) of the table, from one value to another. */
-export function classify(
+function classify(
   family: string | undefined,
   option: string,
   from: unknown,
@@ -451,6 +451,6 @@ function needsCompaction(option: string): boolean {
   return ['compression', 'dataBlockEncoding', 'bloomFilter', 'blockSize'].includes(option);
 }
 
-export function expires(ttl: number): boolean {
+function expires(ttl: number): boolean {
   return ttl !== FOREVER;
 }

@@ -47,7 +47,7 @@ export interface ChangeCommit<C extends KeyedClass> {
 }
 
 /** The dependencies of a feed. */
-export interface FeedParts<C extends KeyedClass> {
+interface FeedParts<C extends KeyedClass> {
   readonly source: CommitSource;
   /** Decodes the changes of a commit that the feed was opened for. */
   readonly decode: (commit: StoredCommit) => Promise<readonly RowChange<C>[]>;

@@ -32,7 +32,7 @@ import { bucketOf, freshMark, type LogPlace, markedNumber, numberMark } from './
  */
 
 /** The parts of a database that change intents use. */
-export interface ChangeIntentSource {
+interface ChangeIntentSource {
   readonly schema: EntitySchema;
   /** The column family that holds the marks. */
   readonly marks: string;

@@ -219,14 +219,14 @@ async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
  */
 
 /** A change that is undecided: its writer is at work, or has ended without closing it. */
-export interface UndecidedChange extends LogPlace {
+interface UndecidedChange extends LogPlace {
   readonly row: Uint8Array;
   /** The mark that the row had before the change. */
   readonly mark: Uint8Array;
 }
 
 /** Where the row of an undecided change is stored. */
-export interface DecidedRow {
+interface DecidedRow {
   readonly log: ChangeLog;
   readonly table: Table;
   /** The family of its mark. */

@@ -15,7 +15,7 @@ export interface PositionOrder<P> {
 }
 
 /** A position at which a feed begins or ends, and the entity in whose place it does. */
-export interface KeyLimit<P> {
+interface KeyLimit<P> {
   readonly at: P;
   readonly entity: string;
   readonly other: string;

@@ -13,20 +13,20 @@ import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDER_WAY }
 
 /** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
 
-export interface LogPosition {
+interface LogPosition {
   /** ms: every entry after these numbers was written at this time or later. */
   readonly time: number;
   /** For each bucket: every entry up to this number has been read. */
   readonly numbers: readonly number[];
 }
 
-export function logPositionText({ time, numbers }: LogPosition): string {
+function logPositionText({ time, numbers }: LogPosition): string {
   const all = [2, time, ...numbers].map((number) => number.toString(36));
   return Buffer.from(all.join('.')).toString('base64url');
 }
 
 /** @throws InvalidArgumentError on a value that no feed has returned. */
-export function parseLogPosition(text: unknown): LogPosition {
+function parseLogPosition(text: unknown): LogPosition {
   const decoded = typeof text === 'string' ? Buffer.from(text, 'base64url').toString('latin1') : '';
   const [version, time, ...numbers] = decoded.split('.').map((number) => Number.parseInt(number, 36));
   const position = { time: time!, numbers };
@@ -76,7 +76,7 @@ const FORGOTTEN = 60_000;
 const MOST_MISSING = 4096;
 
 /** The parameters of a reader. */
-export interface LogReading {
+interface LogReading {
   readonly engine: Engine;
   readonly log: ChangeLog;
   readonly notifier: CommitNotifier;

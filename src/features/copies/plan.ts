@@ -16,7 +16,7 @@ import { Link } from '../relations/link.js';
 export type CopiedValues = readonly (Uint8Array | undefined)[];
 
 /** How the copies of a row differ from their source. */
-export type CopyFault = 'stale' | 'missing' | 'extra';
+type CopyFault = 'stale' | 'missing' | 'extra';
 
 export class CopyPlan {
   readonly link: Link;

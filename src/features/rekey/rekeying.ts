@@ -31,13 +31,13 @@ import {
  */
 
 /** The operations that a key change needs of an index of its entities. */
-export interface RekeyedIndex {
+interface RekeyedIndex {
   readonly state: string | undefined;
   build(run?: JobRunOptions): Promise<unknown>;
   verify(options: { readonly run: JobRunOptions }): Promise<IndexReport>;
 }
 
-export class RekeyInSteps implements RekeyStrategy {
+class RekeyInSteps implements RekeyStrategy {
   readonly first = 'dual-write';
   readonly leadsBack = true;
   readonly runsAgain = false;
@@ -130,14 +130,14 @@ export class RekeyInSteps implements RekeyStrategy {
 /** The rekey feature of an open database. Changes in progress are resumed at each opening. */
 
 /** The indexes of a database's entities whose entries a key change must maintain. */
-export interface RekeyedIndexes {
+interface RekeyedIndexes {
   /** Undefined for an entity without indexes. */
   of(schema: EntitySchema): EntityIndexes | undefined;
   handle(schema: EntitySchema, name: string): RekeyedIndex;
 }
 
 /** The parts of a database that key changes use. */
-export interface RekeyingContext
+interface RekeyingContext
   extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers' | 'feedPosition' | 'retire'> {
   declared(): Schema;
   readonly indexing: Pick<IndexRegistry, 'of' | 'handle'>;

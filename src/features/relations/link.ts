@@ -21,7 +21,7 @@ export interface LinkPosition {
 }
 
 /** Rows that held a key when the index was read. They may hold another by now: test each with `names`. */
-export interface LinkedRows {
+interface LinkedRows {
   readonly rows: readonly Uint8Array[];
   /** The position of the next ones. Undefined: there are none. */
   readonly next: LinkPosition | undefined;

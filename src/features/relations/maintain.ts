@@ -258,7 +258,7 @@ export class ReferenceTarget implements RowMaintainer {
 }
 
 /** The change that a rule makes to a row when the row that it names is deleted. */
-export function ruledChange(
+function ruledChange(
   { entity, link, rule }: ReferencePlan,
   row: Uint8Array,
   target: Uint8Array,

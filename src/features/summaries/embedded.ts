@@ -25,7 +25,7 @@ import {
 } from './rows.js';
 
 /** The contribution of a row at one moment, with its expiry. */
-export interface Counted extends Contribution {
+interface Counted extends Contribution {
   /** Milliseconds since 1970; 0: it does not expire. */
   readonly end: number;
 }

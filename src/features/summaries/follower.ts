@@ -9,7 +9,7 @@ import type { SummaryMaintainer } from './maintain.js';
 const TOGETHER = 32;
 
 /** The jobs of a summary that its follower runs. */
-export interface FollowedSummary {
+interface FollowedSummary {
   readonly target: SummaryTarget;
   readonly handle: {
     state(): Promise<string>;

@@ -61,7 +61,7 @@ const PAGE = 256;
 const REMOTE_PAGE = 32;
 
 /** The parts of a database that a handle uses. */
-export interface SummarySource extends SummaryTarget {
+interface SummarySource extends SummaryTarget {
   readonly reading: StepReading;
   /** HBase: the outbox with changes that are not in the figures yet. */
   readonly outbox: Outbox | undefined;

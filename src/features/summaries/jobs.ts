@@ -38,7 +38,7 @@ const UNCHANGED = 3;
 /**
  * Counts rows in any order, beside writers, and repeatedly: the contribution of each row is stored beside the groups.
  */
-export class RemoteCountWork implements SplitWork {
+class RemoteCountWork implements SplitWork {
   constructor(
     private readonly count: RemoteCount,
     private readonly generation: number,
@@ -62,13 +62,13 @@ export class RemoteCountWork implements SplitWork {
 }
 
 /** The figures of a group in the count in use, and in the new one. */
-export type IdentityPair = readonly [GroupIdentity, GroupIdentity];
+type IdentityPair = readonly [GroupIdentity, GroupIdentity];
 
 /**
  * The two cannot be read at one moment. Reads them again until they agree, or until they differ while nobody changes
  * them.
  */
-export async function compareAgain(
+async function compareAgain(
   count: RemoteCount,
   generations: readonly [number, number],
   name: string,

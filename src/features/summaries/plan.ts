@@ -29,10 +29,10 @@ const DOUBLE_SHIFT = 1074;
 const MANTISSA_BITS = 53;
 
 /** Values that are no multiple of a unit. */
-export type Beyond = 'negative infinity' | 'infinity' | 'NaN';
+type Beyond = 'negative infinity' | 'infinity' | 'NaN';
 
 /** A value of the codec in units. */
-export function unitsOf(value: unknown, kind: SumKind): bigint | Beyond {
+function unitsOf(value: unknown, kind: SumKind): bigint | Beyond {
   switch (kind.unit) {
     case 'one':
       return BigInt(value as number | bigint);
@@ -57,7 +57,7 @@ function doubleUnits(value: number): bigint | Beyond {
 }
 
 /** Calls `each` with the nonzero limbs, the lowest is number 0. All have the sign of the number. */
-export function eachLimb(units: bigint, each: (limb: number, amount: bigint) => void): void {
+function eachLimb(units: bigint, each: (limb: number, amount: bigint) => void): void {
   const sign = units < 0n ? -1n : 1n;
   let rest = units * sign;
   for (let limb = 0; rest > 0n; limb++) {
@@ -68,12 +68,12 @@ export function eachLimb(units: bigint, each: (limb: number, amount: bigint) => 
 }
 
 /** The units that an amount of limb n represents. */
-export function limbUnits(limb: number, amount: bigint): bigint {
+function limbUnits(limb: number, amount: bigint): bigint {
   return amount << (LIMB_BITS * BigInt(limb));
 }
 
 /** A sum in the type of the values. */
-export function sumOf(units: bigint, kind: SumKind): number | bigint | string {
+function sumOf(units: bigint, kind: SumKind): number | bigint | string {
   switch (kind.unit) {
     case 'one':
       return kind.as === 'bigint' ? units : Number(units);
@@ -85,7 +85,7 @@ export function sumOf(units: bigint, kind: SumKind): number | bigint | string {
 }
 
 /** The double nearest to the average. */
-export function averageOf(units: bigint, kind: SumKind, count: number): number {
+function averageOf(units: bigint, kind: SumKind, count: number): number {
   if (kind.unit === 'double') return toDouble(units, BigInt(count));
   return quotient(units, kind.unit === 'decimal' ? kind.scale : 0, count);
 }
@@ -136,12 +136,6 @@ interface Measure extends MeasuredSchema {
 
 /** Counts and sums as text: equal for equal figures, however their limbs are distributed. */
 export type GroupIdentity = string | undefined;
-
-/** The figures of a group from its cells. Undefined: it has no rows. */
-export interface GroupFigures {
-  readonly rows: bigint;
-  readonly values: Readonly<Record<string, unknown>>;
-}
 
 export class SummaryPlan {
   readonly tableName: string;

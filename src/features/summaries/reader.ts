@@ -15,7 +15,7 @@ import type { SummaryPlan } from './plan.js';
 import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, standingOf } from './rows.js';
 
 /** A group with its figures. */
-export type SummaryRow = Record<string, unknown>;
+type SummaryRow = Record<string, unknown>;
 
 /** The position at which a scan of groups continues. */
 export interface GroupPosition {

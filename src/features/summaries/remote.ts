@@ -46,7 +46,7 @@ import {
  */
 
 /** FROZEN. */
-export const ADDITION: Uint8Array = toBytes('a');
+const ADDITION: Uint8Array = toBytes('a');
 
 const COUNTED = 0;
 const UNDER_WAY = 1;
@@ -55,7 +55,7 @@ const TOKEN_LENGTH = newToken().length;
 const HEAD = 1 + 2 * TOKEN_LENGTH + 4;
 
 /** A change of a row's contribution. Some groups may have applied it already. */
-export interface Transfer {
+interface Transfer {
   /** The token by which groups recognize what they have applied. */
   readonly token: Uint8Array;
   /** The writer at work. */
@@ -65,7 +65,7 @@ export interface Transfer {
 }
 
 /** The stored contribution of a row. */
-export interface Addition {
+interface Addition {
   readonly value: Uint8Array;
   /** When it was written, by the engine's clock. */
   readonly since: number;
@@ -75,7 +75,7 @@ export interface Addition {
   readonly transfer: Transfer | undefined;
 }
 
-export function putCounted(row: Uint8Array, is: Contribution): Put {
+function putCounted(row: Uint8Array, is: Contribution): Put {
   return putAddition(row, countedValue(is));
 }
 
@@ -83,11 +83,11 @@ function countedValue(is: Contribution): Uint8Array {
   return concatBytes(Uint8Array.of(COUNTED), encoded(is));
 }
 
-export function putAddition(row: Uint8Array, value: Uint8Array): Put {
+function putAddition(row: Uint8Array, value: Uint8Array): Put {
   return new Put(row).addColumn(SUMMARY_FAMILY, ADDITION, value);
 }
 
-export function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array {
+function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array {
   const before = encoded(was);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(before.length);
@@ -95,7 +95,7 @@ export function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array 
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */
-export function readAddition(result: Result): Addition | undefined {
+function readAddition(result: Result): Addition | undefined {
   const cell = result.getLatest(SUMMARY_FAMILY, ADDITION);
   if (cell === undefined) return undefined;
   const { value, timestamp: since } = cell;
@@ -158,7 +158,7 @@ const ATTEMPTS = 64;
 const LONGEST_WAIT = 100;
 
 /** The parts of a database that it uses. */
-export interface RemoteCountSource {
+interface RemoteCountSource {
   table(name: string): Table;
   now(): number;
   /** Whether cells have TTLs, by which tokens expire. */

@@ -126,7 +126,7 @@ function unzip(body: Buffer, length: number): Buffer {
 /** Blocks of HFiles: a header, content, checksums. */
 
 /** Blocks with larger content are not read: HBase's have 64 KiB and one cell. */
-export const LARGEST_BLOCK = 256 << 20;
+const LARGEST_BLOCK = 256 << 20;
 
 /** Encodes a block. `previous`: the offset of the previous block of its kind, or -1. */
 export function packBlock(

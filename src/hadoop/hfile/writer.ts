@@ -21,14 +21,14 @@ import {
 /** The index of an HFile's data blocks: one level, or leaves between the data blocks and the levels above them. */
 
 /** Offset, size on disk and first key of a block. */
-export interface IndexEntry {
+interface IndexEntry {
   readonly key: Uint8Array;
   readonly offset: number;
   readonly bytes: number;
 }
 
 /** Entries of one index block, in order. */
-export class IndexEntries {
+class IndexEntries {
   private entries: IndexEntry[] = [];
   /** The approximate size of their block. */
   size = 0;
@@ -59,7 +59,7 @@ export class IndexEntries {
 }
 
 /** In the encoding of leaves and intermediate blocks: the offsets of the entries come first, for a binary search. */
-export function searchableBytes(entries: readonly IndexEntry[]): Buffer {
+function searchableBytes(entries: readonly IndexEntry[]): Buffer {
   const bytes = new ByteBuilder().int(entries.length);
   let place = 0;
   for (const { key } of entries) {
@@ -136,7 +136,7 @@ export function mayContain(bits: Uint8Array, key: Uint8Array): boolean {
 }
 
 /** Collects the rows of a file, sorted and without duplicates; `chunk` writes a block and returns its offset. */
-export class BloomWriter {
+class BloomWriter {
   private readonly first = new Int32Array(KEYS_PER_CHUNK);
   private readonly second = new Int32Array(KEYS_PER_CHUNK);
   private readonly chunks = new IndexEntries();

@@ -16,7 +16,7 @@ import { ByteBuilder, ByteParser, cellOf, naming, readAt, vintLength, writeTtlTa
  * classes and strings are a length (vint) and UTF-8. Numbers are big-endian.
  */
 
-export const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
+const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
 export const SYNC_BYTES = 16;
 const KEY_CLASS = 'org.apache.hadoop.hbase.io.ImmutableBytesWritable';
 const VALUE_CLASS = 'org.apache.hadoop.hbase.client.Result';
@@ -112,7 +112,7 @@ const ROWS_OF_PART = 1000;
 const LONGEST_VINT = 9;
 
 /** The rows of a block, or of consecutive records. */
-export interface SequencePart {
+interface SequencePart {
   readonly offset: number;
   /** The offset of the next part. */
   readonly next: number;

@@ -23,7 +23,7 @@ import { type MasterClient, master } from './master-client.js';
 import { tableNameMessage, tableNameText } from './table-codec.js';
 
 /** Actions that can be permitted. */
-export const PERMITTED_ACTIONS = ['READ', 'WRITE', 'EXEC', 'CREATE', 'ADMIN'] as const;
+const PERMITTED_ACTIONS = ['READ', 'WRITE', 'EXEC', 'CREATE', 'ADMIN'] as const;
 export type PermittedAction = (typeof PERMITTED_ACTIONS)[number];
 
 /** The scope of a permission: a namespace, a table, or a family or column of it; empty: the whole cluster. */

@@ -17,7 +17,7 @@ import type { TableNameMessage } from '../wire/messages-rpc.js';
 type BytesPair = { readonly first: Uint8Array; readonly second: Uint8Array };
 type NamePair = { readonly name: string; readonly value: string };
 
-export function attributesOf(values: Readonly<Record<string, string>>): BytesPair[] {
+function attributesOf(values: Readonly<Record<string, string>>): BytesPair[] {
   return Object.entries(values).map(([key, value]) => ({
     first: Buffer.from(key, 'utf8'),
     second: Buffer.from(value, 'utf8'),
@@ -36,7 +36,7 @@ export function configurationOf(pairs: readonly NamePair[]): Readonly<Record<str
  * Reads known attributes and removes them from the map. One with an invalid value stays in the map, and the default is returned, so
  * that a later write preserves the value.
  */
-export class AttributeReader {
+class AttributeReader {
   private readonly left = new Map<string, string>();
 
   constructor(attributes: readonly BytesPair[]) {

@@ -10,7 +10,7 @@ import { type MasterClient, master } from './master-client.js';
 import { configurationOf, pairsOf, tableNameMessage, tableNameText } from './table-codec.js';
 
 /** The quantities that a throttle limits, in the order of HBase's numbers, from 1. */
-export const COUNTED = [
+const COUNTED = [
   'REQUEST_NUMBER',
   'REQUEST_SIZE',
   'WRITE_NUMBER',
@@ -19,7 +19,7 @@ export const COUNTED = [
   'READ_SIZE',
 ] as const;
 /** Java's time units, with HBase's numbers of those that it supports. */
-export const UNITS = { SECONDS: 4, MINUTES: 5, HOURS: 6, DAYS: 7 } as const;
+const UNITS = { SECONDS: 4, MINUTES: 5, HOURS: 6, DAYS: 7 } as const;
 
 /** The subject of a throttle: a user, a table, a namespace, or a user in one of these. */
 export interface ThrottleSubject {

@@ -38,7 +38,7 @@ export interface ActionOwner {
 }
 
 /** Where an action stands in a request with others. */
-export type Grouping =
+type Grouping =
   /** In the region's common `RegionAction`, with other gets, puts and deletes. */
   | 'shared'
   /** In a `RegionAction` of its own, beside others of this kind: the server applies them one by one. */
@@ -223,24 +223,24 @@ export function readExists(result: WireResult): boolean {
 
 /** Helpers of actions that change a row. */
 
-export const ACTION_MUTATION: number = tagOf(2, WireType.Bytes);
-export const REGION_ACTION_ATOMIC: number = tagOf(2, WireType.Varint);
+const ACTION_MUTATION: number = tagOf(2, WireType.Bytes);
+const REGION_ACTION_ATOMIC: number = tagOf(2, WireType.Varint);
 const REGION_ACTION_ACTION = tagOf(3, WireType.Bytes);
 
-export function resultOfChange(row: Uint8Array, result: WireResult): Result {
+function resultOfChange(row: Uint8Array, result: WireResult): Result {
   return result.cells.length === 0 ? Result.EMPTY : new Result(row, result.cells);
 }
 
-export function mutationsOf(change: RowMutation | RowMutations): readonly RowMutation[] {
+function mutationsOf(change: RowMutation | RowMutations): readonly RowMutation[] {
   return change.kind === 'rowMutations' ? change.mutations : [change];
 }
 
-export function changesValues(mutations: readonly RowMutation[]): boolean {
+function changesValues(mutations: readonly RowMutation[]): boolean {
   return mutations.some(({ kind }) => kind === 'increment' || kind === 'append');
 }
 
 /** Whether the newest version is deleted, whichever that is: a repetition would delete the one below it. */
-export function takesNewest(mutations: readonly RowMutation[]): boolean {
+function takesNewest(mutations: readonly RowMutation[]): boolean {
   return mutations.some(
     (mutation) =>
       mutation.kind === 'delete' &&
@@ -250,7 +250,7 @@ export function takesNewest(mutations: readonly RowMutation[]): boolean {
   );
 }
 
-export function writeActions(writer: ProtoWriter, mutations: readonly RowMutation[], nonce: bigint): void {
+function writeActions(writer: ProtoWriter, mutations: readonly RowMutation[], nonce: bigint): void {
   for (let i = mutations.length - 1; i >= 0; i--) {
     const action = writer.mark();
     const mutation = writer.mark();

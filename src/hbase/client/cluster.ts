@@ -24,7 +24,7 @@ const PRIMARY = 0;
  * when the primary is slow. A replica may be stale: a location that it returns is verified by use, but only the primary can say that a
  * table or region does not exist.
  */
-export function readMeta(cluster: ScannerContext): MetaReader {
+function readMeta(cluster: ScannerContext): MetaReader {
   const { settings } = cluster;
   const context: ScannerContext = {
     settings: { ...settings, scannerTimeout: settings.metaTimeout },

@@ -232,6 +232,6 @@ export class Dispatcher {
 }
 
 /** A random 64-bit number that is not 0. */
-export function randomNonce(): bigint {
+function randomNonce(): bigint {
   return randomBytes(8).readBigUInt64BE() | 1n;
 }

@@ -44,7 +44,7 @@ interface Segment {
  * A batch under way. Actions of one row take effect in the batch's order. Only runs of gets, of puts or of deletes share a request:
  * within one request a server reads before it writes, and stamps a put and a delete alike, so that the delete hides the put.
  */
-export class Batch implements ActionOwner {
+class Batch implements ActionOwner {
   private readonly segments = new Map<Action<unknown>, Segment>();
   private finish: () => void = () => undefined;
   private open = 0;
@@ -114,7 +114,7 @@ function isTogether(verb: string): boolean {
 /** Checks of arguments: those of HBase's own client, and others for which a server's error would be less clear. */
 
 /** @throws InvalidArgumentError when there is nothing to write. A delete of nothing deletes the row. */
-export function checkMutation(mutation: RowMutation): RowMutation {
+function checkMutation(mutation: RowMutation): RowMutation {
   if (mutation.kind === 'delete') return mutation;
   const count = mutation.kind === 'put' ? mutation.cells.length : mutation.columns.length;
   if (count === 0) {
@@ -123,7 +123,7 @@ export function checkMutation(mutation: RowMutation): RowMutation {
   return mutation;
 }
 
-export function checkRowMutations(mutations: RowMutations): RowMutations {
+function checkRowMutations(mutations: RowMutations): RowMutations {
   if (mutations.mutations.length === 0) {
     throw new InvalidArgumentError('Row mutations need at least one mutation. Add one with add.');
   }
@@ -132,7 +132,7 @@ export function checkRowMutations(mutations: RowMutations): RowMutations {
 }
 
 /** @throws InvalidArgumentError also for `NO_OP`, on which servers fail. */
-export function checkCheck(check: CheckAndMutate): CheckAndMutate {
+function checkCheck(check: CheckAndMutate): CheckAndMutate {
   const { condition } = check;
   if (condition.kind === 'column' && condition.operator === 'NO_OP') {
     throw new InvalidArgumentError('NO_OP compares nothing. Check with one of the other operators.');
@@ -146,7 +146,7 @@ export function checkCheck(check: CheckAndMutate): CheckAndMutate {
  * @throws InvalidArgumentError for a raw scan of single columns (R48), and for a batch size with a filter over whole rows
  * (`IncompatibleFilterException`): HBase supports neither.
  */
-export function checkScan(scan: Scan): Scan {
+function checkScan(scan: Scan): Scan {
   if (scan.raw) {
     for (const [family, columns] of scan.families) {
       if (columns !== null) {
@@ -187,7 +187,7 @@ function decidesOverRows(filter: Filter): boolean {
  * replicas are asked too. The first answer counts (HBase `AsyncTimelineConsistentReadUtil`).
  * @throws RowanError the primary's error when no replica answers.
  */
-export async function timelineGet<T>(
+async function timelineGet<T>(
   cluster: Cluster,
   make: () => GetAction<T>,
   signal: AbortSignal | undefined,

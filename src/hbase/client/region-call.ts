@@ -9,7 +9,7 @@ import type { Cluster } from './cluster.js';
 import { givenUp, isAmbiguous, pauseBefore, sleep } from './retry.js';
 
 /** A request, other than a table operation, to the region that holds a row. */
-export interface RegionRequest<Q, A> {
+interface RegionRequest<Q, A> {
   readonly table: string;
   readonly row: Uint8Array;
   /** Its description, for messages. */

@@ -142,7 +142,7 @@ const LEAST_CELL = 24;
  * Decodes a `ScanResponse`. Announced counts are checked against the bytes present, and the cell block must be consumed exactly.
  * @throws ProtocolError for malformed answers; RowanError `ERR_TOO_LARGE` for row pieces with more cells than `maxAnswerCells`.
  */
-export function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
+function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   const answer = new ScanAnswer();
   const counts = new Counts(Math.floor(cells.left / LEAST_CELL));
   const partial: boolean[] = [];

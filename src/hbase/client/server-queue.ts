@@ -18,7 +18,7 @@ const CONDITION = tagOf(3, WireType.Bytes);
 const MUTATE_NONCE_GROUP = tagOf(4, WireType.Varint);
 
 /** A request for one action: `Get` or `Mutate`. */
-export class SingleCall extends Call {
+class SingleCall extends Call {
   constructor(
     private readonly owner: ActionCallOwner,
     readonly action: Action<unknown>,

@@ -1,6 +1,5 @@
 import type { RowanError } from '../../errors.js';
-import type { TelemetryApi } from '../../table/telemetry.js';
-import { CallTelemetry } from './call-telemetry.js';
+import { Telemetry, type TelemetryApi } from '../../table/telemetry.js';
 
 /** The events of an HBase engine, passed to `onEvent`. */
 
@@ -84,7 +83,7 @@ export class Latencies {
 }
 
 /** The options of observation. */
-export interface ObserverSettings {
+interface ObserverSettings {
   readonly onEvent: ((event: HBaseEvent) => void) | undefined;
   /** Milliseconds from which a request is reported as slow. */
   readonly slowCall: number;
@@ -201,7 +200,7 @@ export interface ServerMetrics {
 }
 
 /** The sources of the metrics. */
-export interface MetricSources {
+interface MetricSources {
   readonly observer: Observer;
   readonly connections: number;
   readonly openScanners: number;
@@ -217,4 +216,28 @@ export function metricsOf(sources: MetricSources): HBaseMetrics {
     servers[server] = { ...sources.queueOf(server), methods: Object.fromEntries(snapshots) };
   }
   return { servers, retries: observer.retries, connections, openScanners, regionCache };
+}
+
+/** OpenTelemetry: spans and durations of operations, and durations of single requests. */
+class CallTelemetry extends Telemetry {
+  private readonly calls = this.meter.createHistogram('rowan.hbase.call.duration', {
+    unit: 's',
+    description: 'Duration of single requests to servers.',
+  });
+
+  constructor(api: TelemetryApi) {
+    super(api, 'hbase');
+  }
+
+  callEnded(server: string, method: string, milliseconds: number, error: RowanError | undefined): void {
+    this.calls.record(milliseconds / 1000, {
+      'rpc.method': method,
+      'server.address': server,
+      ...(error !== undefined && { 'error.type': error.code }),
+    });
+  }
+
+  gauge(name: string, description: string, read: () => number): void {
+    this.observe(name, 'gauge', { description }, read);
+  }
 }

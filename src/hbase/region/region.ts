@@ -68,7 +68,7 @@ export function specifierOf(region: Region): TypeOf<typeof RegionSpecifier> {
 }
 
 /** The table's name in region names, without the default namespace. */
-export function tableNameOf(info: RegionInfoMessage): string {
+function tableNameOf(info: RegionInfoMessage): string {
   const qualifier = Buffer.from(info.tableName.qualifier).toString('utf8');
   const namespace = Buffer.from(info.tableName.namespace).toString('utf8');
   return namespace === 'default' ? qualifier : `${namespace}:${qualifier}`;
@@ -147,7 +147,7 @@ export function readMetaRow(result: Result): MetaRow | undefined {
 }
 
 /** `PBUF` and a `RegionInfo`. */
-export function decodeRegionInfo(encoded: Uint8Array): RegionInfoMessage {
+function decodeRegionInfo(encoded: Uint8Array): RegionInfoMessage {
   if (toLatin1(encoded.subarray(0, MAGIC.length)) !== MAGIC) {
     throw new ProtocolError('A row of hbase:meta has a regioninfo that is no protocol buffer.');
   }

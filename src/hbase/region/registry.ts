@@ -16,7 +16,7 @@ import { decodeMessage, Empty, type MessageCodec, type TypeOf } from '../wire/sc
 import { readZNodes, type ZooKeeperSettings } from './zookeeper.js';
 
 /** A replica of meta's region. */
-export interface MetaLocation {
+interface MetaLocation {
   readonly replicaId: number;
   readonly address: ServerAddress;
   readonly startCode: number;
@@ -147,7 +147,7 @@ export class RpcRegistry implements Registry {
   }
 }
 
-export function toAddress(server: ServerName): ServerAddress {
+function toAddress(server: ServerName): ServerAddress {
   return { host: server.hostName, port: server.port ?? 0 };
 }
 

@@ -33,7 +33,7 @@ const MAX_FRAME = 4 << 20;
 const LONGEST_STAGGER = 500;
 
 /** Connection and authentication settings of ZooKeeper. */
-export interface ZooKeeperAccess {
+interface ZooKeeperAccess {
   readonly resolveAddress: ResolveAddress | undefined;
   readonly tls: TlsOptions | undefined;
   readonly sasl: ZooKeeperSasl | undefined;

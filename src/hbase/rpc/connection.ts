@@ -108,10 +108,6 @@ export class Connection {
     this.open().catch((error: unknown) => this.onUnreadable(error));
   }
 
-  get isClosed(): boolean {
-    return this.closedBy !== undefined;
-  }
-
   /** Whether any byte was ever received from the server. */
   get hasAnswered(): boolean {
     return this.lastReceived > 0;

@@ -54,7 +54,7 @@ export function withoutRetryAdvice({ message }: RowanError): string {
   return message.replace(/(?:^|(?<=[.!?…] ))[A-Z][^.!?]*\bagain\b[^.!?]*[.!?](?: |$)/g, '').trim();
 }
 
-export interface RemoteErrorFacts {
+interface RemoteErrorFacts {
   readonly code: ErrorCode;
   readonly retryable: boolean;
   readonly retryClass: RetryClass;
@@ -70,7 +70,7 @@ export interface RemoteErrorFacts {
 }
 
 /** The new location of a region, from a `RegionMovedException`. */
-export interface MovedTo {
+interface MovedTo {
   readonly host: string;
   readonly port: number;
   readonly startCode: number;
@@ -114,7 +114,7 @@ export class RemoteError extends RowanError {
  * - `relocate`: look the region up again and retry.
  * - `fatal`: the server rejects this client; close the connection.
  */
-export type RetryClass = 'never' | 'scanner' | 'busy' | 'immediate' | 'moved' | 'relocate' | 'fatal';
+type RetryClass = 'never' | 'scanner' | 'busy' | 'immediate' | 'moved' | 'relocate' | 'fatal';
 
 /** Retry class and error code of HBase's exceptions (`ClientExceptionsUtil`, `DoNotRetryIOException` and its subclasses). */
 
@@ -232,7 +232,7 @@ const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
   ERR_SECURITY: 'Check the user and its permissions on the cluster.',
 };
 
-export interface RemoteException {
+interface RemoteException {
   readonly className: string;
   readonly stackTrace: string;
   readonly hostname?: string | undefined;

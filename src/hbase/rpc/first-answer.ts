@@ -2,7 +2,7 @@ import { ClosedError, type RowanError, TimeoutError } from '../../errors.js';
 import { timerDelay } from '../../table/checks.js';
 import { asRowanError } from './call.js';
 
-export interface HedgeOptions {
+interface HedgeOptions {
   /** Candidates asked at the start. */
   readonly atOnce: number;
   /** Milliseconds without an answer after which another candidate is asked. */

@@ -230,7 +230,7 @@ export function cannotBeSent(call: Call, cause: unknown): RowanError {
 export const CONNECTION_CALL_ID = 0xffffffff;
 
 /** A decoded `ResponseHeader`: call id, exception, length of the cell block. */
-export interface ResponseHeaderFields {
+interface ResponseHeaderFields {
   readonly id: number;
   readonly exception: ExceptionResponse | undefined;
   readonly cellLength: number;

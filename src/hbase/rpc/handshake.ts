@@ -51,7 +51,7 @@ export function connectionHeader(
 }
 
 /** The outcome of the greeting. */
-export interface HandshakeResult {
+interface HandshakeResult {
   /** Bytes to send before the first request, through the security layer. */
   readonly header: Buffer;
   readonly layer: SecurityLayer | undefined;

@@ -8,7 +8,7 @@ import { withTimeout } from './first-answer.js';
 import type { FrameAssembler } from './frames.js';
 
 /** The connection settings that opening a socket uses. */
-export type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'resolveAddress' | 'tls'>;
+type TransportSettings = Pick<ConnectionSettings, 'connectTimeout' | 'resolveAddress' | 'tls'>;
 
 /** Idle time before the operating system sends keep-alive probes, ms. */
 const KEEP_ALIVE_DELAY = 15_000;
@@ -152,7 +152,7 @@ export class SecuredStream {
 /** The buffer of reads outside large frames. All sockets of a thread share it, because it is consumed before the next read. */
 const SHARED = Buffer.allocUnsafeSlow(65536);
 
-export interface SocketReaderOwner {
+interface SocketReaderOwner {
   /** Called when bytes have arrived. */
   onArrival(): void;
   /** Called when the bytes are malformed or the frame handler has thrown. */

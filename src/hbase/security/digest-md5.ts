@@ -128,7 +128,7 @@ export class DigestLayer implements MessageLayer {
 /** SASL DIGEST-MD5 (RFC 2831), which HBase uses for delegation tokens and ZooKeeper for passwords. */
 
 /** User, password and service. */
-export interface DigestCredentials {
+interface DigestCredentials {
   readonly username: string;
   readonly password: string;
   /** `protocol/host` as configured on the server: HBase "null/default", ZooKeeper "zookeeper/zk-sasl-md5". */
@@ -220,7 +220,7 @@ export class DigestSession implements SaslSession {
 }
 
 /** The values of an exchange that both sides know. */
-export interface DigestExchange extends DigestCredentials {
+interface DigestExchange extends DigestCredentials {
   readonly realm: string;
   readonly nonce: string;
   readonly cnonce: string;

@@ -14,7 +14,7 @@ import {
 } from './sasl.js';
 
 /** Signs, or signs and seals, messages with a Kerberos context (RFC 4121). */
-export class GssapiLayer implements MessageLayer {
+class GssapiLayer implements MessageLayer {
   /** Calls run one after the other: the package keeps one result for each context. */
   private last: Promise<unknown> = Promise.resolve();
 

@@ -59,7 +59,7 @@ export class FinalStatus {
 const LONGEST_SHOWN = 300;
 
 /** The error of a refused authentication, with the server's message. */
-export function refusedBy(server: string, className: string, message: string): RowanError {
+function refusedBy(server: string, className: string, message: string): RowanError {
   const shown = (text: string): string =>
     text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}…` : text;
   return new RowanError(

@@ -33,7 +33,7 @@ const DURABILITY: Readonly<Record<Durability, number>> = {
 const FALSE = Uint8Array.of(0);
 
 /** Number of a mutation's cells in the cell block. */
-export function cellCountOf(mutation: RowMutation): number {
+function cellCountOf(mutation: RowMutation): number {
   return mutation.kind === 'put' || mutation.kind === 'delete'
     ? mutation.cells.length
     : mutation.columns.length;

@@ -32,7 +32,7 @@ function comparable(value: Uint8Array): { comparable: { value: Uint8Array } } {
 }
 
 /** Encodes a comparator. */
-export function comparatorMessage(comparator: Comparator): Named {
+function comparatorMessage(comparator: Comparator): Named {
   switch (comparator.kind) {
     case 'binary':
       return named('BinaryComparator', messages.BinaryComparator, comparable(comparator.value));

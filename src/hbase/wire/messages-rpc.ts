@@ -15,12 +15,12 @@ import {
   uint64,
 } from './schema.js';
 
-export const UserInformation = message('UserInformation', {
+const UserInformation = message('UserInformation', {
   effectiveUser: required(string(1)),
   realUser: string(2),
 });
 
-export const VersionInfo = message('VersionInfo', {
+const VersionInfo = message('VersionInfo', {
   version: required(string(1)),
   url: required(string(2)),
   revision: required(string(3)),
@@ -43,7 +43,7 @@ export const ConnectionHeader = message('ConnectionHeader', {
   attribute: repeated(nested(7, NameBytesPair)),
 });
 
-export const CellBlockMeta = message('CellBlockMeta', { length: uint32(1) });
+const CellBlockMeta = message('CellBlockMeta', { length: uint32(1) });
 
 export const ExceptionResponse = message('ExceptionResponse', {
   exceptionClassName: string(1),

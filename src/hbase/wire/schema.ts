@@ -45,7 +45,7 @@ type KeysOf<S extends Shape, L extends Label> = {
 }[keyof S];
 
 /** The object type of a message. Absent fields are undefined; repeated fields are arrays. */
-export type MessageOf<S extends Shape> = {
+type MessageOf<S extends Shape> = {
   [K in KeysOf<S, 'required'>]: ValueOf<S[K]>;
 } & {
   [K in KeysOf<S, 'optional'>]?: ValueOf<S[K]> | undefined;

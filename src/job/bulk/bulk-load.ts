@@ -111,7 +111,7 @@ export function loadPhase(
 }
 
 /** A put, or a row with its cells; also as received from another thread, where class instances become plain objects. */
-export interface RowItem {
+interface RowItem {
   readonly row: Uint8Array;
   readonly cells: readonly (MutationCell & { readonly ttl?: number })[];
   readonly ttl?: number | undefined;

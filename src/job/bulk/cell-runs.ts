@@ -20,7 +20,7 @@ const ROW_HEAD = 8;
 const CELL_HEAD = 36;
 const FIRST_BYTES = 64 << 10;
 
-export class RowArena {
+class RowArena {
   /** Number of bytes in use. */
   size = 0;
   private bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -122,7 +122,7 @@ export class RowArena {
 }
 
 /** Orders by family, qualifier, newest first, then higher type first. */
-export function compareInRow(a: Cell, b: Cell): number {
+function compareInRow(a: Cell, b: Cell): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type;
 }
@@ -145,7 +145,7 @@ const RUN_BYTES = 32 << 20;
 /** How many cells are passed on together. */
 const LIST = 1024;
 /** How many files are merged at a time. */
-export const MAX_MERGED = 64;
+const MAX_MERGED = 64;
 
 /** What a split stores with its checkpoint: its files, in the order in which they were written. */
 export interface RunState {

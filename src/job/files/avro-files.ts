@@ -26,7 +26,7 @@ const SINGLE_OBJECT_HEADER = 10;
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
-export interface ContainerHeader {
+interface ContainerHeader {
   readonly schema: AvroSchema;
   readonly codec: 'null' | 'deflate';
   readonly sync: Uint8Array;
@@ -74,7 +74,7 @@ export class ContainerWriter {
 }
 
 /** Parses the header. Undefined: the bytes end within it. @throws CorruptionError, UnsupportedError. */
-export function readHeader(bytes: Uint8Array): ContainerHeader | undefined {
+function readHeader(bytes: Uint8Array): ContainerHeader | undefined {
   if (!MAGIC.equals(bytes.subarray(0, Math.min(MAGIC.length, bytes.length)))) {
     if (bytes.length < MAGIC.length) return undefined;
     throw new CorruptionError('it does not begin with the magic bytes of an Avro container file');
@@ -112,7 +112,7 @@ function schemaOf(text: string | undefined): AvroSchema {
 }
 
 /** Parses the counts before a block's data; undefined: the bytes end within them. @throws CorruptionError. */
-export function readBlockCounts(
+function readBlockCounts(
   bytes: Uint8Array,
 ): { readonly values: number; readonly length: number; readonly at: number } | undefined {
   const cursor = new LongReader(bytes, 0);
@@ -126,7 +126,7 @@ export function readBlockCounts(
 }
 
 /** Decompresses the values of a block. @throws CorruptionError. */
-export async function unpackBlock(data: Uint8Array, codec: ContainerHeader['codec']): Promise<Buffer> {
+async function unpackBlock(data: Uint8Array, codec: ContainerHeader['codec']): Promise<Buffer> {
   if (codec === 'null') return Buffer.from(data.buffer, data.byteOffset, data.length);
   try {
     return await inflate(data, { maxOutputLength: LARGEST_BLOCK });

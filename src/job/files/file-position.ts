@@ -8,7 +8,7 @@ import type { RowRange } from '../types.js';
 /** Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them. */
 
 /** A position: the index of the file among the job's files, and the byte offset. */
-export interface FilePosition {
+interface FilePosition {
   readonly file: number;
   readonly offset: number;
 }

@@ -191,7 +191,7 @@ export async function mapRows(
 }
 
 /** Maps one row, which is reused for the next. */
-export type RawMapper = (row: RawRow) => void | Promise<void>;
+type RawMapper = (row: RawRow) => void | Promise<void>;
 
 /** Like {@link mapRows}, for raw rows; undefined if the source has none, or the job has look-ups. */
 export function rawMapper(

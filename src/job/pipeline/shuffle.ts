@@ -10,7 +10,7 @@ import { encodeJobKey, type JobKey, keyOfName, nameOfKey } from './ordered-key.j
 /** Groups emitted pairs by key, and combines them on the way. */
 
 /** Combines the values of a key so far into one. */
-export type Combine = (key: JobKey, values: readonly unknown[]) => unknown;
+type Combine = (key: JobKey, values: readonly unknown[]) => unknown;
 
 /** How many values of one key are collected before they are combined. */
 const KEPT_VALUES = 256;
@@ -221,7 +221,7 @@ export class ShuffleWriter {
 }
 
 /** All values of one key. */
-export interface Group {
+interface Group {
   readonly key: Uint8Array;
   readonly values: unknown[];
 }

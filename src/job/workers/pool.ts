@@ -50,7 +50,7 @@ export type MapperReply =
   | { readonly id: number; readonly error: ThreadError };
 
 /** An error sent between threads: one of Rowan's, or any other. */
-export type ThreadError =
+type ThreadError =
   | { readonly rowan: WireError }
   | { readonly name: string; readonly message: string; readonly stack: string | undefined };
 
@@ -61,7 +61,7 @@ export function toThread(error: unknown): ThreadError {
   return { name, message, stack };
 }
 
-export function fromThread(error: ThreadError): Error {
+function fromThread(error: ThreadError): Error {
   if ('rowan' in error) return fromWire(error.rowan);
   const made = new Error(error.message);
   made.name = error.name;

@@ -59,12 +59,12 @@ export class KeyWriter {
     for (let i = start; i < length; i++) buffer[i] = ~buffer[i]!;
   }
 
-  /** A copy of the bytes from `start` on. */
-  copy(start = 0): Uint8Array {
-    const count = this.length - start;
-    if (count > 64) return this.buffer.slice(start, this.length);
-    const out = new Uint8Array(count);
-    for (let i = 0; i < count; i++) out[i] = this.buffer[start + i]!;
+  /** A copy of the bytes. */
+  copy(): Uint8Array {
+    const { length } = this;
+    if (length > 64) return this.buffer.slice(0, length);
+    const out = new Uint8Array(length);
+    for (let i = 0; i < length; i++) out[i] = this.buffer[i]!;
     return out;
   }
 }

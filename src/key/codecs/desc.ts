@@ -18,7 +18,7 @@ import { readSafe, SIGN, signedPieces, writeSafe } from './integers.js';
 /** Descending order for any codec: it inverts every bit. */
 
 /** Inverts the bytes that `inner` writes. In a key, the layout also inverts escapes and terminators. */
-export class DescendingCodec<T> extends BaseCodec<T> {
+class DescendingCodec<T> extends BaseCodec<T> {
   readonly name: string;
   readonly fixedLength: number | undefined;
   override readonly framing: Framing;

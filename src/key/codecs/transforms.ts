@@ -6,7 +6,7 @@ import { digitsOf, readDigits, writeDigits } from './numbers.js';
 import { readUtf8, text, writeUtf8 } from './text.js';
 
 /** A dictionary id: an integer whose order is unrelated to the value it stands for. */
-export class IdCodec extends IntegerCodec {
+class IdCodec extends IntegerCodec {
   override readonly ordered = false;
   override readonly hasRanges = false;
 
@@ -27,13 +27,13 @@ export class IdCodec extends IntegerCodec {
 }
 
 /** Reverses the characters (code points). Applied twice it gives the text again. */
-export function reverseText(text: string): string {
+function reverseText(text: string): string {
   let out = '';
   for (const character of text) out = character + out;
   return out;
 }
 
-export class ReverseDigitsCodec<T extends number | bigint | string> extends BaseCodec<T> {
+class ReverseDigitsCodec<T extends number | bigint | string> extends BaseCodec<T> {
   readonly name: string;
   override readonly uniform = 'digits';
   override readonly ordered = false;
@@ -88,7 +88,7 @@ export class ReverseDigitsCodec<T extends number | bigint | string> extends Base
   }
 }
 
-export abstract class ReversedTextCodec extends BaseCodec<string> {
+abstract class ReversedTextCodec extends BaseCodec<string> {
   readonly fixedLength = undefined;
   override readonly framing: Framing = 'escaped';
   override readonly ordered = false;
@@ -115,7 +115,7 @@ export abstract class ReversedTextCodec extends BaseCodec<string> {
   }
 }
 
-export class ReverseDomainCodec extends ReversedTextCodec {
+class ReverseDomainCodec extends ReversedTextCodec {
   readonly name = 'reverseDomain(text)';
 
   protected turn(text: string): string {
@@ -138,7 +138,7 @@ export class ReverseDomainCodec extends ReversedTextCodec {
 }
 
 /** Long.MAX_VALUE - ms. In unsigned arithmetic this is also correct before 1970. */
-export class ReverseTimestampCodec<T extends Date | number> extends BaseCodec<T> {
+class ReverseTimestampCodec<T extends Date | number> extends BaseCodec<T> {
   readonly name: string;
   readonly fixedLength: number;
   override readonly descending = true;
@@ -193,7 +193,7 @@ const TEXT_WIDTH = 19;
 
 const SIGN = 0x80;
 
-export class ReverseCodec extends ReversedTextCodec {
+class ReverseCodec extends ReversedTextCodec {
   readonly name = 'reverse(text)';
 
   protected turn(text: string): string {

@@ -39,8 +39,8 @@ const TEXT = Buffer.from('t', 'latin1');
 const COUNTER = Buffer.from('c', 'latin1');
 
 /** The descriptor of the table that holds dictionaries. Create the table once. */
-export function dictionaryTableDescriptor(name = 'rowan_dictionaries'): TableDescriptor {
-  return tableDescriptor(name, { [FAMILY]: {} });
+export function dictionaryTableDescriptor(): TableDescriptor {
+  return tableDescriptor('rowan_dictionaries', { [FAMILY]: {} });
 }
 
 /**

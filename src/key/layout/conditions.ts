@@ -179,7 +179,7 @@ export function queryError(name: string, why: string): KeyError {
 }
 
 /** Whether a part's decoded value satisfies its conditions. */
-export type ValueTest = (value: unknown) => boolean;
+type ValueTest = (value: unknown) => boolean;
 
 /** Tests of all conditions by part name, for rows within the ranges that may not satisfy them. */
 export function valueTests(

@@ -75,7 +75,7 @@ function leastLength(pieces: readonly Piece[]): number {
 /** Chooses split points: by HBase's own algorithms, from samples, or from the layout of the keys. */
 
 /** See `KeyLayout.splitPoints`. */
-export function splitPoints(steps: readonly Step[], regions: number, options: SplitOptions): Uint8Array[] {
+function splitPoints(steps: readonly Step[], regions: number, options: SplitOptions): Uint8Array[] {
   checkRegions(regions);
   if (options.algorithm !== undefined) return splitKeys(options.algorithm, regions);
   if (options.samples !== undefined) return quantiles(options.samples, regions);
@@ -100,7 +100,7 @@ function checkRegions(regions: number): void {
 const MAX_ROW_LENGTH = 32767;
 
 /** What a layout consists of besides its steps. */
-export interface LayoutTraits {
+interface LayoutTraits {
   readonly entity: string | undefined;
   readonly substitutions: readonly KeySubstitution[];
   readonly dictionaries: LayoutDictionaries | undefined;

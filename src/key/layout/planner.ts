@@ -26,7 +26,7 @@ import type { KeyBytes, StepTest, StepWalk } from './step.js';
 /** Tests rows on what the byte ranges could not decide. */
 
 /** A check of whole rows: layout, record type and every condition. */
-export function rowCheck(layout: SteppedLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
+function rowCheck(layout: SteppedLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
   const tests = [...valueTests(layout.parts, asked)];
   const stepTests = layout.steps.map((step) => step.testOf(asked));
   const hasStepTests = stepTests.some((test) => test !== undefined);
@@ -56,7 +56,7 @@ function passes(layout: SteppedLayout, tests: readonly (StepTest | undefined)[],
 type Span = NonNullable<OrderedConditions['span']>;
 
 /** The common leading bytes of the keys of a range. */
-export interface Lead {
+interface Lead {
   readonly bytes: Uint8Array;
   /** The same without derived bytes: in the order of the key's parts. */
   readonly logical: Uint8Array;
@@ -67,7 +67,7 @@ export interface Lead {
 }
 
 /** A range with the lead of its keys. */
-export interface LedRange extends KeyRange {
+interface LedRange extends KeyRange {
   readonly lead: Lead;
 }
 
@@ -77,7 +77,7 @@ const ALL: FieldRanges = { ranges: [EVERYTHING], exact: true, ordered: true, nar
 /** Scratch buffer; its content is copied out before the next use. */
 const out = new KeyWriter();
 
-export class Walk implements StepWalk {
+class Walk implements StepWalk {
   /** Whether all rows of the ranges satisfy every condition. */
   exact = true;
   /** Whether the rows of one lead are in the order of the key's parts. */

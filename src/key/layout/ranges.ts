@@ -41,7 +41,7 @@ export interface RelativeRange {
 }
 
 /** A position: before the bytes, after the row with exactly these bytes, or after all rows that begin with them. */
-export type Edge = 'before' | 'behindRow' | 'behindPrefix';
+type Edge = 'before' | 'behindRow' | 'behindPrefix';
 
 export interface FieldRanges {
   readonly ranges: readonly RelativeRange[];

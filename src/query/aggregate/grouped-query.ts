@@ -21,10 +21,10 @@ import {
 /** Figures by group, computed in one pass. */
 
 /** The default limit of groups in memory. */
-export const DEFAULT_MAX_GROUPS = 100_000;
+const DEFAULT_MAX_GROUPS = 100_000;
 
 /** Options of grouped figures. */
-export interface GroupOptions {
+interface GroupOptions {
   /** The most groups held in memory; more are an error. Default 100,000. */
   readonly maxGroups?: number;
 }
@@ -38,7 +38,7 @@ interface Group {
 interface Level extends Map<unknown, Level | Group> {}
 
 /** Collects the groups of a query's rows. */
-export class Grouping {
+class Grouping {
   private readonly readers: readonly ValueReader[];
   private readonly identities: readonly ((value: unknown) => unknown)[];
   private readonly compare: readonly ValueComparator[];
@@ -153,7 +153,7 @@ function withoutTrailingZeros(decimal: string): string {
 }
 
 /** @throws QueryError on invalid properties or options. */
-export function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
+function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
   if (properties.length === 0)
     throw new QueryError('groupBy names no property. Use aggregate() for all rows.');
   for (const [i, property] of properties.entries()) {
@@ -172,7 +172,7 @@ export function checkGrouping(properties: readonly unknown[], options: GroupOpti
 /** The result of `groupBy`: rows grouped by the values of some properties. */
 
 /** The values that identify a group. Null where absent. */
-export type GroupKey<E, P extends keyof E> = {
+type GroupKey<E, P extends keyof E> = {
   -readonly [Name in P]-?: NonNullable<E[Name]> | (undefined extends E[Name] ? null : Extract<E[Name], null>);
 };
 

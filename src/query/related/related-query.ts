@@ -31,7 +31,7 @@ export interface PlainQuery<T> extends AsyncIterable<T> {
 }
 
 /** The arguments of `with`. */
-export interface RelatedSpec {
+interface RelatedSpec {
   readonly nodes: readonly RelatedNode[];
   readonly join: JoinStrategy;
   readonly readers: RelatedReaders;
@@ -109,7 +109,7 @@ export class RelatedQuery<T> implements AsyncIterable<T> {
 }
 
 /** A read by keys with `select` and `with`. */
-export interface RelatedRead {
+interface RelatedRead {
   /** The properties to read. Undefined: all. */
   readonly selected: readonly string[] | undefined;
   attach(items: readonly object[]): Promise<void>;
@@ -141,7 +141,7 @@ export function relatedRead(
 }
 
 /** Loads the relations of rows, batch by batch, and removes properties that only the relations needed. */
-export function attaching({
+function attaching({
   nodes,
   readers,
   join,

@@ -18,7 +18,7 @@ import type { WhereOf } from '../where.js';
 import type { RelatedNode, RelatedReaders, RelatedRows } from './relation-loader.js';
 
 /** Properties that may be relations: other entities, or lists of them. */
-export type RelationsOf<E> = {
+type RelationsOf<E> = {
   [P in keyof E & string]: undefined extends E[P]
     ? NonNullable<E[P]> extends Date | Uint8Array | ReadonlyMap<unknown, unknown>
       ? never
@@ -32,8 +32,7 @@ export type RelationsOf<E> = {
 type Unmarked<V> = IsRelation<V> extends true ? (V extends RelationMark<infer T> ? T : never) : V;
 
 /** The related entity of a property, which holds one or a list. */
-export type TargetOf<V> =
-  Unmarked<NonNullable<V>> extends readonly (infer Item)[] ? Item : Unmarked<NonNullable<V>>;
+type TargetOf<V> = Unmarked<NonNullable<V>> extends readonly (infer Item)[] ? Item : Unmarked<NonNullable<V>>;
 
 /** The next smaller depth: paths have at most four names. */
 type Shorter = [never, 0, 1, 2, 3];
@@ -51,7 +50,7 @@ export type RelationPath<E, Depth extends number = 3> =
 export type RelationTree<E> = { readonly [P in RelationsOf<E>]?: true | RelatedShape<TargetOf<E[P]>, E[P]> };
 
 /** Options of one relation. Relations of the related entity stand in `with`, or beside the options. */
-export type RelatedShape<T, V = readonly T[]> = RelationTree<T> & {
+type RelatedShape<T, V = readonly T[]> = RelationTree<T> & {
   /** Only these properties, and the key. */
   readonly select?: readonly PropertiesOf<T>[];
   readonly with?: RelationTree<T>;

@@ -25,7 +25,7 @@ import { BackgroundBatches } from './background-batches.js';
 import { allEnded, type DataRows, fenceRows, type RowIntent, type RowWork, refuseTimes } from './row-work.js';
 
 /** The parts of a database that follow-ups use. */
-export interface FollowUpsSource {
+interface FollowUpsSource {
   readonly schema: EntitySchema;
   readonly maintainers: readonly RowMaintainer[];
   /** The entity's table. */

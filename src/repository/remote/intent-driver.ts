@@ -41,7 +41,7 @@ const ATTEMPTS = 64;
 const LONGEST_WAIT = 100;
 
 /** The outcome of mending the entries of a row. */
-export interface RepairedRow {
+interface RepairedRow {
   readonly error: RowanError | undefined;
   /** The number of its unique values that another entity holds. */
   readonly taken: number;

@@ -102,7 +102,7 @@ function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
 const MOST = 1024;
 
 /** An unverified entry whose writer may still write its row. */
-export interface OpenSuspect {
+interface OpenSuspect {
   readonly suspect: Suspect;
   /** Milliseconds until the writer is taken to have given up. */
   readonly remaining: number;

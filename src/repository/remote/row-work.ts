@@ -46,7 +46,7 @@ export const MARK_QUALIFIER: Uint8Array = toBytes('c');
 export const FENCED = 4 * 60 * 60 * 1000;
 
 /** A row, with its shadow and change mark apart from it. */
-export interface LoadedRow {
+interface LoadedRow {
   readonly stored: Result;
   readonly shadow: Uint8Array | undefined;
   /** The change mark, where changes are recorded. */

@@ -51,7 +51,7 @@ export function metaTable(rows: MetaRows): CatalogTable {
 
 /** The table of namespaces, as in servers before 3.0. */
 export const NAMESPACE_TABLE = 'hbase:namespace';
-export const NAMESPACE_REGION_ID = 1;
+const NAMESPACE_REGION_ID = 1;
 export const NAMESPACE_REGION = regionNameOf(NAMESPACE_TABLE, new Uint8Array(0), NAMESPACE_REGION_ID);
 
 export function namespaceTable(rows: () => readonly Result[]): CatalogTable {

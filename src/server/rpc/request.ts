@@ -37,7 +37,7 @@ export interface RequestHead {
 const HEADER = { id: 8, method: 26, hasParam: 32, cellMeta: 42, timeout: 56 };
 
 /** Parses the header at the start of a frame, and leaves the reader after it. @throws ProtocolError. */
-export function readRequestHead(reader: ProtoReader): RequestHead {
+function readRequestHead(reader: ProtoReader): RequestHead {
   const outer = reader.enter();
   let id = -1;
   let method = '';

@@ -21,7 +21,7 @@ const REFUSAL_CLASS = 'javax.security.sasl.SaslException';
 const REFUSAL = 'DIGEST-MD5: login refused.';
 
 /** The result of the login bytes received so far. */
-export interface LoginStep {
+interface LoginStep {
   /** Bytes to send. */
   readonly answer?: Buffer;
   /** Set when the login has ended: the user, or undefined if refused. */

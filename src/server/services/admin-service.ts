@@ -25,7 +25,7 @@ import { Flags, FlushRegionResponse, GetOnlineRegionResponse, GetServerInfoRespo
 import { checkWritable, type ServerParts } from './parts.js';
 import { constant, method, nothing } from './registry-service.js';
 
-export type LoadMessage = TypeOf<typeof RegionLoad>;
+type LoadMessage = TypeOf<typeof RegionLoad>;
 
 const MEBIBYTE = 1 << 20;
 const FULL_NAME = 1;

@@ -19,7 +19,7 @@ import {
 } from '../../table/index.js';
 
 /** The server's own system table, hidden from clients. */
-export const SERVER_TABLE = 'hbase:rowan_server';
+const SERVER_TABLE = 'hbase:rowan_server';
 const NONCES = 'n';
 const IDENTITY = 'i';
 /** How long nonces are kept, in seconds: as in HBase (`hbase.server.hashNonce.evictPeriod`). */

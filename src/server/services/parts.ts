@@ -14,7 +14,7 @@ import type { Specifier } from '../wire/read-multi.js';
 import type { Nonces } from './nonces.js';
 
 /** The part of the engine that services use. */
-export type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin'>;
+type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin'>;
 
 export interface ServerParts {
   readonly engine: ServedEngine;

@@ -8,7 +8,7 @@ const PATIENCE = 2000;
 /** How many ended changes are remembered. */
 const MAX_ENDED = 1000;
 
-export interface Procedure {
+interface Procedure {
   readonly startedAt: number;
   endedAt: number | undefined;
   failure: ServerException | undefined;

@@ -33,7 +33,7 @@ function operatorOf(code: number): CompareOperator {
 export { operatorOf };
 
 /** Decodes a comparator. @throws ServerException for one that the store lacks, naming its class. */
-export function readComparator(named: Named): Comparator {
+function readComparator(named: Named): Comparator {
   const read = COMPARATORS[simpleName(named.name)];
   if (read === undefined) throw unknownClass('comparator', named.name);
   return read(named.serialized ?? EMPTY_BYTES);

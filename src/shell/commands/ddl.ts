@@ -108,7 +108,7 @@ export function patternOf(text: string): RegExp {
   }
 }
 
-export async function matchingTables(shell: ShellContext, pattern: string): Promise<string[]> {
+async function matchingTables(shell: ShellContext, pattern: string): Promise<string[]> {
   const regex = patternOf(pattern);
   const tables = await shell.admin.listTables();
   return tables.map(({ name }) => name).filter((name) => regex.test(name));
@@ -201,7 +201,7 @@ const locateRegion: ShellCommand = {
 };
 
 /** `host:port` of a server's name `host,port,startcode`. */
-export function hostOf({ server }: RegionInfo): string {
+function hostOf({ server }: RegionInfo): string {
   return server.split(',').slice(0, 2).join(':');
 }
 

@@ -266,7 +266,7 @@ export const READS: readonly ShellCommand[] = [count, get, getCounter, scan, get
 /** The options of `scan` and `count`. */
 
 /** Builds the scan for the options. Columns with converters are remembered in `columns`. */
-export function scanOf(value: RubyValue, columns: Columns): Scan {
+function scanOf(value: RubyValue, columns: Columns): Scan {
   const options = Options.of(value, `undefined method \`any?' for ${inspect(value)}:${rubyClass(value)}`);
   const scan = new Scan();
   const reversed = options.flag('REVERSED');
@@ -347,7 +347,7 @@ function consistencyOf(text: string): 'STRONG' | 'TIMELINE' {
  * Parses a filter.
  * @throws CommandError for an invalid filter string.
  */
-export function filterOf(value: RubyValue): Filter {
+function filterOf(value: RubyValue): Filter {
   if (typeof value !== 'string') {
     throw new CommandError(`FILTER takes a string of the filter language, not ${inspect(value)}.`);
   }

@@ -43,10 +43,6 @@ export class Interpreter {
     return [...this.variables.keys()];
   }
 
-  setVariable(name: string, value: RubyValue): void {
-    this.variables.set(name, value);
-  }
-
   async run(node: Node): Promise<RubyValue> {
     switch (node.kind) {
       case 'literal':

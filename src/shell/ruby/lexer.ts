@@ -3,7 +3,7 @@
 import { fromText, IncompleteError, type Place, RubyError } from './values.js';
 
 /** A part of a string: bytes, or the source of an interpolated expression. */
-export type StringPart = string | { readonly source: string; readonly place: Place };
+type StringPart = string | { readonly source: string; readonly place: Place };
 
 export type Token = Place & {
   /** Whether white space precedes it. */

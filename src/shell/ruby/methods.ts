@@ -20,12 +20,12 @@ import {
 /** The methods of arrays and other iterable values. */
 
 /** Undefined for arguments that the method does not accept. */
-export type Method = (
+type Method = (
   args: readonly RubyValue[],
   block: RubyProc | undefined,
 ) => RubyValue | undefined | Promise<RubyValue | undefined>;
 
-export function arrayMethod(items: RubyValue[], name: string): Method | undefined {
+function arrayMethod(items: RubyValue[], name: string): Method | undefined {
   return plainArrayMethod(items, name) ?? blockArrayMethod(items, name);
 }
 

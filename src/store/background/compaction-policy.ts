@@ -4,7 +4,7 @@
  */
 
 /** The properties of a file by which the policy decides. */
-export interface CompactionCandidate {
+interface CompactionCandidate {
   /** Bytes on disk. */
   readonly size: number;
   /** The file is shared with another region since a split: merged first, because a region with shared files cannot be split. */
@@ -36,7 +36,7 @@ export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
 });
 
 /** A range of adjacent files: `start` inclusive, `end` exclusive. */
-export interface Selection {
+interface Selection {
   readonly start: number;
   readonly end: number;
 }

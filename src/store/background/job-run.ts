@@ -198,7 +198,7 @@ function regionPart(reader: SortedFileReader, { startKey, endKey }: CompactionJo
 /** Selects the cells that flushes and compactions keep of a family, and passes them to a sink (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it). */
 
 /** Receives the kept cells, in order. */
-export interface CellSink {
+interface CellSink {
   append(cell: CellCursor): void;
 }
 

@@ -16,7 +16,7 @@ interface JobBase {
   readonly smallestReadPoint: number;
 }
 
-export interface FlushJob extends JobBase {
+interface FlushJob extends JobBase {
   readonly kind: 'flush';
   readonly memstore: SharedMemstore;
 }

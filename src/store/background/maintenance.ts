@@ -65,7 +65,7 @@ interface Place {
 }
 
 /** The parts of the store that maintenance uses. */
-export interface MaintenanceParts {
+interface MaintenanceParts {
   readonly environment: StoreEnvironment;
   readonly journal: Journal;
   readonly ledger: FileLedger;

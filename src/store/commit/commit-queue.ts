@@ -115,12 +115,6 @@ export class CommitQueue implements LogObserver {
     log.observer = this;
   }
 
-  /** Everything up to `lastSeq` was found in the log. */
-  recovered(lastSeq: number): void {
-    this.lastSeq = lastSeq;
-    this.readPoint = lastSeq;
-  }
-
   /** Whether a write is in progress in this turn. Its numbers are not assigned yet, so no other write may begin. */
   get isWriting(): boolean {
     return this.begun !== undefined;

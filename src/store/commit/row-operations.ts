@@ -146,7 +146,7 @@ function addInt64(
 }
 
 /** The outcome of a check. */
-export interface CheckOutcome {
+interface CheckOutcome {
   readonly matches: boolean;
   /** The timestamp of the compared cell, 0 if there was none (R75). */
   readonly timestamp: number;

@@ -24,7 +24,7 @@ import { type StepCore, WriteStep } from './write-step.js';
 /** The changes that share a log record must not depend on each other. */
 
 /** A change of one row of a table. */
-export interface StateChange {
+interface StateChange {
   readonly state: TableState;
   readonly change: RowMutation | RowMutations;
   /** As {@link TableChange.settled}. */
@@ -32,7 +32,7 @@ export interface StateChange {
 }
 
 /** Increments, appends and deletes of the newest version read their row before anything of the batch is written. */
-export function checkIndependent(changes: readonly StateChange[]): void {
+function checkIndependent(changes: readonly StateChange[]): void {
   if (changes.every(({ change }) => change.kind === 'put')) return;
   const readers = new Set<string>();
   const seen = new Set<string>();
@@ -67,7 +67,7 @@ function readsItsRow(mutation: RowMutation | RowMutations): boolean {
 const MAX_RECORD_BYTES = 2 ** 30;
 
 /** The parts of the store that the writer uses. */
-export interface WriterCore extends StepCore {
+interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
   readonly pressure: WriteThrottle;
   readonly log: {

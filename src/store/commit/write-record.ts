@@ -134,13 +134,8 @@ export interface WriteRecordSink {
 }
 
 /** Like `WriteRecordReader.read`, for a single record. */
-export function readWriteRecord(
-  payload: Uint8Array,
-  sink: WriteRecordSink,
-  from = 0,
-  end = payload.length,
-): number {
-  return new WriteRecordReader().read(payload, sink, from, end);
+export function readWriteRecord(payload: Uint8Array, sink: WriteRecordSink): number {
+  return new WriteRecordReader().read(payload, sink, 0, payload.length);
 }
 
 /** Decodes records; one object serves many. */

@@ -38,7 +38,7 @@ interface ChangedRow {
   readonly before: Result;
 }
 
-export class CommitRecording {
+class CommitRecording {
   private readonly changed = new Map<string, ChangedRow>();
   private readonly recorders = new Set<CommitRecorder>();
 

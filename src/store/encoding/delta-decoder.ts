@@ -113,7 +113,7 @@ export function parseDelta(bytes: Uint8Array, start: number, end: number): DataB
   return new DataBlock(bytes, view, start, cellsEnd, count, restarts, 0);
 }
 
-export abstract class DeltaDecoder extends BlockDecoder {
+abstract class DeltaDecoder extends BlockDecoder {
   protected bytes: Uint8Array = EMPTY_BYTES;
   /** The offset of the next number, and the end of the cells. */
   protected at = 0;

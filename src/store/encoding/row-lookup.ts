@@ -25,7 +25,7 @@ export interface RowNumbersMaker {
  * 31 bits, instead of four whole bytes, and rows that count up have numbers that do. So the position of a row among the others
  * can be interpolated well.
  */
-export class InterpolationKey implements RowNumbers {
+class InterpolationKey implements RowNumbers {
   private positions = 0;
   /** For each position: the least byte, and the number of digits. */
   private readonly least = new Int16Array(MAX_POSITIONS);

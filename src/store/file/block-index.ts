@@ -49,7 +49,7 @@ export class ByteSets implements RowNumbersMaker {
   }
 }
 
-export class RankKey implements RowNumbers {
+class RankKey implements RowNumbers {
   private positions = 0;
   /** For each position and value: twice the number of lower values that occur, plus one if the value itself occurs. */
   private readonly ranks: Uint16Array;
@@ -125,7 +125,7 @@ export class RankKey implements RowNumbers {
 /** count u32, then entries, then keys. */
 const HEAD_BYTES = 4;
 /** offset u64, length u32, first data block u32, key offset u32. */
-export const ENTRY_BYTES = 20;
+const ENTRY_BYTES = 20;
 /** Memory of the object and its row numbers: about 8 KiB. */
 const OBJECT_BYTES = 9000;
 

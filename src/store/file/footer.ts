@@ -111,7 +111,7 @@ const FIELDS: Readonly<Record<keyof FileMeta, Kind>> = {
   dataBytes: 'number',
 };
 
-export type FileMetaJson = {
+type FileMetaJson = {
   readonly [Field in keyof FileMeta]: FileMeta[Field] extends Uint8Array ? string : FileMeta[Field];
 };
 
@@ -178,7 +178,7 @@ export interface Footer {
 }
 
 /** A footer that was read. */
-export interface ReadFooter extends Footer {
+interface ReadFooter extends Footer {
   /** Its checksum. */
   readonly crc: number;
 }

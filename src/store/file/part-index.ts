@@ -172,7 +172,7 @@ export class PartGroupPlaces {
 }
 
 /** A part of the block that is being written. */
-export interface WrittenPart {
+interface WrittenPart {
   readonly key: IndexKey;
   /** Its end in the payload. */
   readonly end: number;

@@ -21,7 +21,7 @@ const PARTS_AHEAD = 4;
 const MAX_PARTS_READ = 8;
 
 /** The part of a file's reader that its cursors use. */
-export interface CursorFile {
+interface CursorFile {
   readonly meta: FileMeta;
   readonly seq: number;
   readonly root: BlockIndex;

@@ -22,7 +22,7 @@ import type { SortedFileWriterOptions } from './options.js';
 import { GROUP_BLOCKS, MAX_PARTS, PART_BYTES, PartGroupBuilder, PartGroupPlaces } from './part-index.js';
 
 /** Writes the bloom filter of a file: chunks between the data blocks, and their index. */
-export class BloomWriter {
+class BloomWriter {
   private readonly builder = new BloomBuilder();
   private readonly index = new IndexBuilder();
   private readonly key = new BloomKey();

@@ -14,7 +14,7 @@ import { MetaCollector } from './sorted-file-writer.js';
 
 /** Lists the blocks of a sorted file, for tools. */
 
-export type BlockKind =
+type BlockKind =
   | 'data'
   | 'leafIndex'
   | 'rootIndex'
@@ -25,7 +25,7 @@ export type BlockKind =
   | 'meta'
   | 'footer';
 
-export interface BlockDescription {
+interface BlockDescription {
   readonly kind: BlockKind;
   readonly offset: number;
   /** Bytes in the file, header included. */
@@ -75,7 +75,7 @@ export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescri
 }
 
 /** The positions of all blocks but the footer, by the indexes. */
-export function blockPlaces(reader: SortedFileReader): { offset: number; length: number }[] {
+function blockPlaces(reader: SortedFileReader): { offset: number; length: number }[] {
   const { footer, root, bloomIndex } = reader;
   const places = [...entries(root), footer.root, footer.meta];
   if (reader.twoLevels) for (let i = 0; i < root.count; i++) places.push(...entries(reader.leaf(i)));
@@ -98,7 +98,7 @@ function entries(index: BlockIndex): { offset: number; length: number }[] {
 /** Verifies a whole sorted file against its own metadata and indexes. */
 
 /** The counts of a verification. */
-export interface VerifiedFile {
+interface VerifiedFile {
   readonly cells: number;
   readonly blocks: number;
   readonly bytes: number;

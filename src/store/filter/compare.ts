@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../../errors.js';
 import type { Comparator, CompareOperator } from '../../table/index.js';
 
 /** Compares bytes with a value; the result is that of the value against the bytes. */
-export abstract class BytesComparator {
+abstract class BytesComparator {
   abstract compare(bytes: Uint8Array, offset: number, length: number): number;
 }
 
@@ -110,7 +110,7 @@ function textOf(bytes: Uint8Array, offset: number, length: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + offset, length).toString('utf8');
 }
 
-export function bytesComparator(comparator: Comparator): BytesComparator {
+function bytesComparator(comparator: Comparator): BytesComparator {
   switch (comparator.kind) {
     case 'binary':
       return new BinaryComparator(comparator.value);

@@ -395,13 +395,13 @@ function replaced(directory: string): RowanError {
 /** Reads the log of a store that another process writes. Reads every record once, and never beyond the length that process reported. */
 class LogTail {
   private readonly record = new WalRecord();
+  /** The segment that was read last, and the byte up to which it was read. */
+  private segment = 0;
+  private offset = 0;
 
   constructor(
     private readonly files: FileSystem,
     private readonly directory: string,
-    /** The segment that was read last, and the byte up to which it was read. */
-    private segment = 0,
-    private offset = 0,
   ) {}
 
   /**

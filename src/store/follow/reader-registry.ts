@@ -11,7 +11,7 @@ import type { TableState } from '../table-state.js';
 import { type Request, readMessages, requestOf, type StorePosition, sendMessage } from './reader-protocol.js';
 
 /** The parts of the store that readers are told about. */
-export interface FollowedCore {
+interface FollowedCore {
   readonly catalog: { tables(): Iterable<TableState> };
   readonly journal: {
     readonly manifest: { readonly number: number; readonly durableLength: number };

@@ -25,7 +25,7 @@ export interface CompleteFile {
   readonly seq?: number | undefined;
 }
 
-export interface Publication {
+interface Publication {
   /** The new files; empty when files are only removed. */
   readonly files: readonly CompleteFile[];
   /** One change of the store: all edits are recorded, or none. */

@@ -27,11 +27,7 @@ export interface ReadManifest {
  * Reads the state of the store in a folder from its CURRENT and MANIFEST. Changes nothing, so tools may use it.
  * @throws CorruptionError when they are damaged; RowanError `ERR_FORMAT_VERSION` when they are newer than this release.
  */
-export function readManifest(
-  files: FileSystem,
-  directory: string,
-  onRecord?: (edits: readonly Edit[], offset: number) => void,
-): ReadManifest {
+export function readManifest(files: FileSystem, directory: string): ReadManifest {
   const { manifest: number, length: knownSynced } = readCurrent(files, directory);
   const path = joinPath(directory, manifestFileName(number));
   const bytes = readLog(files, path);
@@ -40,7 +36,7 @@ export function readManifest(
     throw logCorruption(MANIFEST_KIND, path, what, bytes.length);
   }
   const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
-  const state = stateOf(reader, path, onRecord);
+  const state = stateOf(reader, path);
   const { broken } = reader;
   const closedLength = bytes.length === knownSynced ? knownSynced : undefined;
   if (broken === undefined) return { state, number, tornBytes: 0, closedLength };
@@ -69,16 +65,11 @@ export function readManifestTo(
   return state;
 }
 
-function stateOf(
-  reader: ChunkReader,
-  path: string,
-  onRecord?: (edits: readonly Edit[], offset: number) => void,
-): VersionState {
+function stateOf(reader: ChunkReader, path: string): VersionState {
   let state = emptyState();
   while (reader.next()) {
     const record = reader.payload.subarray(reader.offset, reader.offset + reader.length);
     const edits = decodeEdits(record, path, reader.recordStart);
-    onRecord?.(edits, reader.recordStart);
     state = applyRead(state, edits, path, reader.recordStart);
   }
   return state;

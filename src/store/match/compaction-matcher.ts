@@ -15,7 +15,7 @@ import { AllColumns, INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } 
 /** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that delete markers may be dropped. */
 export type CompactionKind = 'flush' | 'minor' | 'major';
 
-export interface CompactionMatch {
+interface CompactionMatch {
   readonly kind: CompactionKind;
   readonly minVersions: number;
   readonly maxVersions: number;

@@ -11,7 +11,7 @@ export const VERSION_DELETED = 1;
 /** This version and all older ones of the column. */
 export const COLUMN_DELETED = 2;
 
-export type DeleteResult = 0 | 1 | 2;
+type DeleteResult = 0 | 1 | 2;
 
 /**
  * Receives the markers and puts of a row in their order (R2): first the family's markers, then those of a column before the puts
@@ -88,7 +88,7 @@ export const DELETED = 1;
 /** Enough newer versions, or a later put with the same timestamp, replace it. */
 export const MASKED = 2;
 
-export type PutState = 0 | 1 | 2;
+type PutState = 0 | 1 | 2;
 
 interface Marker {
   readonly timestamp: number;

@@ -30,7 +30,7 @@ import {
 
 /** Decides which cells of one family a get or a scan sees (HBase `UserScanQueryMatcher` and subclasses). */
 
-export interface UserMatch {
+interface UserMatch {
   readonly family: FilterFamily;
   readonly columns: ColumnTracker;
   readonly timeRange: TimeRange;
@@ -41,7 +41,7 @@ export interface UserMatch {
 }
 
 /** The common part of all reads: time range, columns and versions, then the filter. */
-export abstract class UserMatcher extends Matcher {
+abstract class UserMatcher extends Matcher {
   protected readonly columns: ColumnTracker;
   protected readonly filter: FilterEvaluator | undefined;
   protected readonly minTimestamp: number;

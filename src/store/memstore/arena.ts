@@ -3,8 +3,8 @@ import { RowanError } from '../../errors.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 
 /** Log2 of the size of a regular chunk: 1 MiB. A cell that does not fit gets a larger chunk of its own. */
-export const CHUNK_BITS = 20;
-export const CHUNK_BYTES: number = 1 << CHUNK_BITS;
+const CHUNK_BITS = 20;
+const CHUNK_BYTES: number = 1 << CHUNK_BITS;
 
 /** A block of shared memory with its typed views. */
 export class Chunk {

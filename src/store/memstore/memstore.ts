@@ -40,8 +40,6 @@ export class Memstore {
   familyMarkers = 0;
   /** The number of delete markers of any kind. */
   markers = 0;
-  /** Whether any cell has a time to live of its own. */
-  hasTtl = false;
   private reused: MemstoreRowCursor | undefined;
   private upsertCursor: MemstoreCursor | undefined;
   /** Loaded cells that are not sorted yet. */
@@ -110,7 +108,7 @@ export class Memstore {
     const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
     this.list.insert(ref, row, sameRow);
     this.index(ref, row, 0, row.length, sameRow);
-    this.note(type, timestamp, seq, ttl);
+    this.note(type, timestamp, seq);
     return ref;
   }
 
@@ -120,13 +118,13 @@ export class Memstore {
    * @returns true for the first cell.
    */
   load(cell: CellBytes, seq: number, sameRow: boolean): boolean {
-    const { bytes, rowOffset, rowLength, type, timestamp, ttl } = cell;
+    const { bytes, rowOffset, rowLength, type, timestamp } = cell;
     const first = this.loaded === undefined;
     this.loaded ??= new LoadedCells(this.arena);
     const ref = this.arena.copy(cell, seq, sameRow);
     this.loaded.add(ref, cell, seq);
     this.index(ref, bytes, rowOffset, rowLength, sameRow);
-    this.note(type, timestamp, seq, ttl);
+    this.note(type, timestamp, seq);
     return first;
   }
 
@@ -166,7 +164,7 @@ export class Memstore {
     this.run = NONE;
   }
 
-  private note(type: number, timestamp: number, seq: number, ttl: number): void {
+  private note(type: number, timestamp: number, seq: number): void {
     if (seq < this.minSeq) this.minSeq = seq;
     if (seq > this.maxSeq) this.maxSeq = seq;
     if (timestamp < this.minTimestamp) this.minTimestamp = timestamp;
@@ -177,7 +175,6 @@ export class Memstore {
       // A column or family marker hides everything below its timestamp (R56).
       if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
     }
-    if (ttl !== 0) this.hasTtl = true;
   }
 
   /**

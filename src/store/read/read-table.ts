@@ -172,7 +172,7 @@ class ViewHold implements IdleReader {
   }
 }
 
-export class TableView implements ReadView {
+class TableView implements ReadView {
   private readonly hold: ViewHold;
   private readonly view: ScanView;
 

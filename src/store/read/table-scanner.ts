@@ -275,7 +275,7 @@ export function held({ descriptor, version, known }: FamilyStore): VersionSource
 }
 
 /** The row range of a scan, whatever its direction. */
-export interface Bounds {
+interface Bounds {
   readonly low: Uint8Array;
   readonly includeLow: boolean;
   readonly high: Uint8Array;

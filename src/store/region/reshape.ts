@@ -15,13 +15,13 @@ import type { TableState } from '../table-state.js';
 import { byAge, FamilyStore, Region, type StoreFile } from './region.js';
 
 /** The part of the commit queue that it uses. */
-export interface ReshapeCommits {
+interface ReshapeCommits {
   readonly readPoint: number;
   moved(cells: MovedCells): void;
 }
 
 /** The parts of the store that splits and merges use. */
-export interface ReshapeParts {
+interface ReshapeParts {
   readonly journal: Journal;
   readonly ledger: FileLedger;
   readonly chunkPool: ChunkPool;

@@ -12,7 +12,7 @@ import { storeSettings } from '../options.js';
 import { openStore, readStore } from '../recovery.js';
 
 /** Times are in milliseconds since 1970. */
-export interface ClockRepairReport {
+interface ClockRepairReport {
   /** The lowest timestamp that the next write would have got. */
   readonly before: number;
   /** The lowest timestamp that the next write gets now. */

@@ -31,7 +31,7 @@ import {
 import { replayWal, Wal, WalRecord, walRecordOf } from '../wal/index.js';
 import { salvageSortedFile } from './salvage-file.js';
 
-export interface RepairReport {
+interface RepairReport {
   /** Files that were moved to {@link folder}, and why. */
   readonly setAside: readonly { readonly file: string; readonly reason: string }[];
   /** What was lost. */

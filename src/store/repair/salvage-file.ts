@@ -10,7 +10,7 @@ import { type FileSystem, joinPath, sortedFileName } from '../fs/index.js';
 import type { FileEntry } from '../manifest/index.js';
 import { fileEntry } from '../region/region.js';
 
-export interface SalvagedFile {
+interface SalvagedFile {
   /** The new file, on the disk. */
   readonly file: FileEntry;
   /** What was lost, as sentences about rows. */

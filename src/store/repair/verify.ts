@@ -15,7 +15,7 @@ export interface VerifyReport {
 }
 
 /** The parts of a store that are verified. */
-export interface VerifiedStore {
+interface VerifiedStore {
   readonly catalog: { tables(): Iterable<TableState> };
   readonly lifecycle: {
     /** @throws ClosedError when the store was closed. */

@@ -57,7 +57,7 @@ export const FAMILY_MARKED = 3;
 /** The row needs a matcher. */
 export const ROW_UNDECIDED = 4;
 
-export type Verdict = 0 | 1 | 2 | 3 | 4;
+type Verdict = 0 | 1 | 2 | 3 | 4;
 
 export class NewestPut {
   /** Cells with a higher sequence number are not visible. */

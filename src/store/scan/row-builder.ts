@@ -190,7 +190,7 @@ export class ByteSlab {
 }
 
 /** Shared by all readers, because reads are synchronous. */
-export const slab: ByteSlab = new ByteSlab();
+const slab: ByteSlab = new ByteSlab();
 
 /** A copy of the row at a cursor. */
 export function copyRow(cell: CellCursor): Uint8Array {

@@ -59,7 +59,7 @@ export interface ScanContext {
 /** Compiles a query for one family: which cursors to open, and which matcher decides. */
 
 /** The part of a query that concerns one family. */
-export interface FamilyQuery {
+interface FamilyQuery {
   readonly descriptor: FamilyDescriptor;
   readonly family: FilterFamily;
   /** In byte order; null: all. */

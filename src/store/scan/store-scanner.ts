@@ -28,7 +28,7 @@ const MAX_STEPS = 3;
 const seekKey = new SeekKey();
 const hint = new FilterHint();
 
-export interface StoreRead {
+interface StoreRead {
   readonly family: FilterFamily;
   readonly readPoint: number;
   readonly reversed: boolean;

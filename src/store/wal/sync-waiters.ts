@@ -18,8 +18,6 @@ class Group {
  */
 export class SyncWaiters {
   private staged: Group | undefined;
-  /** Writers that only wait until staged records are written. */
-  private forWrite: Group | undefined;
   private written: Group[] = [];
   private syncing: Group[] = [];
 
@@ -42,22 +40,13 @@ export class SyncWaiters {
     return group.promise;
   }
 
-  addForWrite(): Promise<void> {
-    this.forWrite ??= new Group();
-    return this.forWrite.promise;
-  }
-
   stagedIsWritten(): void {
-    this.forWrite?.resolve();
-    this.forWrite = undefined;
     if (this.staged === undefined) return;
     this.written.push(this.staged);
     this.staged = undefined;
   }
 
   rejectStaged(error: unknown): void {
-    this.forWrite?.reject(error);
-    this.forWrite = undefined;
     this.staged?.reject(error);
     this.staged = undefined;
   }

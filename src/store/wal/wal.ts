@@ -174,19 +174,9 @@ export class Wal {
   }
 
   /**
-   * Resolves when everything appended before this call is with the operating system. All callers of a turn share one write. If it
-   * fails, each of them is rejected, whichever call made the write.
+   * Writes the staged records to the operating system at the end of this turn; all calls of a turn share one write. The observer
+   * receives the result.
    */
-  written(): Promise<void> {
-    if (this.closed) return Promise.reject(closedError());
-    if (this.poisoned !== undefined) return Promise.reject(this.poisoned);
-    if (!this.begun || this.writer.staged === 0) return Promise.resolve();
-    const promise = this.waiters.addForWrite();
-    this.requestWrite();
-    return promise;
-  }
-
-  /** Like `written`, with the result reported to the observer. */
   requestWrite(): void {
     if (this.writeQueued) return;
     this.writeQueued = true;

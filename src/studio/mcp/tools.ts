@@ -15,7 +15,7 @@ export const MCP_LIMITS: Limits = { rows: 100, bytes: 1 << 20, time: DEFAULT_LIM
 const ROWS = 20;
 
 /** A schema of JSON (2020-12), as far as the tools need it. */
-export interface InputSchema {
+interface InputSchema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, object>>;
   readonly required: readonly string[];
@@ -97,8 +97,8 @@ function input(properties: InputSchema['properties'], ...required: string[]): In
 }
 
 /** The tools of a database. No one of them writes. */
-export function toolsOf(db: StudioDatabase, place: string, limits: Limits = MCP_LIMITS): Tool[] {
-  const reader = new RowReader(db, limits);
+export function toolsOf(db: StudioDatabase, place: string): Tool[] {
+  const reader = new RowReader(db, MCP_LIMITS);
   return [
     {
       name: 'list_entities',

@@ -29,7 +29,7 @@ interface Edge {
 }
 
 /** Relations of entities, each pair once for each property; where nothing is declared, what the keys share. */
-export function edgesOf(entities: readonly EntityInfo[]): Edge[] {
+function edgesOf(entities: readonly EntityInfo[]): Edge[] {
   const names = new Set(entities.map(({ name }) => name));
   const edges: Edge[] = [];
   for (const entity of entities) {
@@ -94,7 +94,7 @@ function linesOf(entity: EntityInfo): Box['lines'] {
 }
 
 /** The diagram in Mermaid's language. */
-export function mermaidOf(entities: readonly EntityInfo[]): string {
+function mermaidOf(entities: readonly EntityInfo[]): string {
   const word = (text: string): string => text.replace(/[^A-Za-z0-9_]+/g, '_').replace(/^_+|_+$/g, '') || '_';
   const boxes = entities.map((entity) => {
     const lines = linesOf(entity).filter(({ type }) => type !== '');

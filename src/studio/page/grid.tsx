@@ -19,7 +19,7 @@ export interface GridColumn {
   readonly cell: (row: RowShown) => { readonly text: string; readonly kind: string; readonly hint?: string };
 }
 
-export interface GridProps {
+interface GridProps {
   /** Names the question: another one begins anew. */
   readonly id: string;
   readonly columns: readonly GridColumn[];

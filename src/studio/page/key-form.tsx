@@ -33,7 +33,7 @@ const formOf = (asked: Asked | undefined): Form => {
   return 'in' in asked ? 'in' : 'range';
 };
 
-export interface KeyFormProps {
+interface KeyFormProps {
   readonly entity: EntityInfo;
   /** What is shown. */
   readonly question: Question;

@@ -111,7 +111,7 @@ function Heat({ entity }: { readonly entity: string }) {
 const sum = (counts: readonly number[]): number => counts.reduce((total, each) => total + each, 0);
 
 /** A sentence on how evenly rows are spread. */
-export function skewOf({ lanes, groups, rows, part }: HeatMap): string {
+function skewOf({ lanes, groups, rows, part }: HeatMap): string {
   const totals = rows.map(sum);
   const all = sum(totals);
   if (all === 0) return 'There are no rows.';

@@ -57,7 +57,7 @@ function typeName(schema: Json): string {
 }
 
 /** The bytes of a text as HBase prints it. */
-export function unescaped(printed: string): Uint8Array {
+function unescaped(printed: string): Uint8Array {
   const bytes: number[] = [];
   for (let at = 0; at < printed.length; at++) {
     const hex = printed.slice(at + 2, at + 4);
@@ -70,7 +70,7 @@ export function unescaped(printed: string): Uint8Array {
 }
 
 /** Lines of 16 bytes with their offset and what of them is ASCII. */
-export function hexDump(bytes: Uint8Array): string {
+function hexDump(bytes: Uint8Array): string {
   const lines: string[] = [];
   for (let at = 0; at < bytes.length; at += 16) {
     const line = [...bytes.subarray(at, at + 16)];

@@ -35,7 +35,7 @@ export interface PartInfo {
   readonly recoverable: boolean;
 }
 
-export interface ColumnInfo {
+interface ColumnInfo {
   readonly property: string;
   readonly kind: string;
   readonly family: string;
@@ -46,7 +46,7 @@ export interface ColumnInfo {
   readonly avro?: Json;
 }
 
-export interface IndexInfo {
+interface IndexInfo {
   readonly name: string;
   readonly unique: boolean;
   readonly eventual: boolean;

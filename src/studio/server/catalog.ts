@@ -22,7 +22,7 @@ import type {
 import type { StudioDatabase } from './studio-database.js';
 
 /** What the catalog says of the studio itself. */
-export type CatalogAbout = Pick<Catalog, 'place' | 'writable' | 'queriesFile'>;
+type CatalogAbout = Pick<Catalog, 'place' | 'writable' | 'queriesFile'>;
 
 /** Tables and entities of a database. */
 export async function catalogOf(db: StudioDatabase, about: CatalogAbout): Promise<Catalog> {

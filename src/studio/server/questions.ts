@@ -15,7 +15,7 @@ import { reason, shownPieces } from './values.js';
 export type AnyQuery = EntityQuery<KeyedClass, object>;
 
 /** The repository of a class that is known only when it runs: conditions are held against its schema then. */
-export interface AnyRepository {
+interface AnyRepository {
   readonly schema: EntitySchema;
   find(key: object, options: object): AnyQuery;
   by(index: string): { find(key: object, options: object): AnyQuery };

@@ -25,7 +25,7 @@ type Stream = (given: URLSearchParams, signal: AbortSignal) => AsyncGenerator<un
 type Job = (body: Body, signal: AbortSignal) => AsyncGenerator<unknown, void>;
 type Write = (body: Body, signal: AbortSignal) => Promise<unknown>;
 
-export interface RouteOptions {
+interface RouteOptions {
   readonly place?: string;
   readonly write?: boolean;
   readonly queries?: string;
@@ -156,7 +156,7 @@ function askedOf(given: unknown): WriteAsked {
 const MAX_NOTES = 1000;
 
 /** The state of every index, summary and set of copies, in the order of their declaration. */
-export async function healthOf(db: StudioDatabase): Promise<HealthInfo[]> {
+async function healthOf(db: StudioDatabase): Promise<HealthInfo[]> {
   const health: HealthInfo[] = [];
   const hasCopies = db.schema.entities.some(({ copies }) => copies.length > 0);
   const waiting = hasCopies ? await waitingNotes(db) : 0;

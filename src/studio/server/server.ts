@@ -275,7 +275,7 @@ async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string,
 /** Who may ask: a browser of this machine that was given the token, and no other page in it. */
 
 /** What a request is: let in, sent on with a cookie, or refused. */
-export type Admission =
+type Admission =
   | { readonly kind: 'in' }
   | { readonly kind: 'enter'; readonly cookie: string }
   | { readonly kind: 'refused'; readonly status: 401 | 403; readonly why: string };

@@ -7,7 +7,7 @@ import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.
 import type { Admin, Engine, RowMutation, RowMutations, SyncTable } from '../../table/index.js';
 
 /** The declarations, and how the tables differ from them. */
-export interface StudioSchema {
+interface StudioSchema {
   readonly tables: readonly TableSchema[];
   readonly entities: readonly EntitySchema[];
   entity(target: EntityClass): EntitySchema;
@@ -38,7 +38,7 @@ export interface StudioPreview {
 }
 
 /** One commit of a change feed. */
-export interface StudioCommit {
+interface StudioCommit {
   readonly time: Date;
   readonly changes: readonly {
     readonly operation: 'insert' | 'update' | 'delete';
@@ -47,7 +47,7 @@ export interface StudioCommit {
   }[];
 }
 
-export interface StudioTransaction {
+interface StudioTransaction {
   repository(target: KeyedClass): Repository<KeyedClass>;
   table(name: string): SyncTable;
 }

@@ -3,7 +3,7 @@ import { type Comparator, type CompareOperator, comparators, type Filter, filter
 
 /** The filters of the filter language, and their arguments. */
 
-export interface FilterArgument {
+interface FilterArgument {
   readonly bytes: Uint8Array;
   readonly quoted: boolean;
 }
@@ -62,7 +62,7 @@ export const FILTER_NAMES: readonly string[] = Object.freeze(Object.keys(FILTERS
  * @param source the text of this filter, for messages.
  * @throws InvalidArgumentError for an unknown name, and for invalid arguments.
  */
-export function filterByName(name: string, args: readonly FilterArgument[], source: string): Filter {
+function filterByName(name: string, args: readonly FilterArgument[], source: string): Filter {
   const known = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
   if (known === undefined) throw new InvalidArgumentError(`Filter Name ${name} not supported`);
   const [counts, make] = known;
@@ -169,7 +169,7 @@ class Arguments {
 }
 
 /** Bytes of a filter's text as UTF-8. */
-export function textOf(bytes: Uint8Array): string {
+function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 

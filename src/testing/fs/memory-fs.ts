@@ -22,7 +22,7 @@ interface Overwritten {
 }
 
 /** A file: what programs read of it, and what is safe. */
-export class MemoryFile {
+class MemoryFile {
   /** With room to grow; the content is the first `length` bytes. */
   data: Uint8Array = EMPTY;
   length = 0;
@@ -83,7 +83,7 @@ export class MemoryFile {
 }
 
 /** A folder: its names as programs see them, and the names that are safe. */
-export class MemoryDirectory {
+class MemoryDirectory {
   entries = new Map<string, MemoryFile | MemoryDirectory>();
   syncedEntries = new Map<string, MemoryFile | MemoryDirectory>();
   private begun = 0;
@@ -102,7 +102,7 @@ export class MemoryDirectory {
 }
 
 /** A copy of `directory` and all in it as a loss of power leaves it. */
-export function crashDirectory(directory: MemoryDirectory, crash: CrashOptions): MemoryDirectory {
+function crashDirectory(directory: MemoryDirectory, crash: CrashOptions): MemoryDirectory {
   // Two names of one file stay two names of one file.
   const copies = new Map<MemoryFile, MemoryFile>();
   return crashNames(directory, crash, copies);

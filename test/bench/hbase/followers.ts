@@ -21,7 +21,7 @@ const BATCH = 100;
 /** Milliseconds in which work behind the last writes ends. */
 const QUIET = 600;
 
-export interface FollowerFigure {
+interface FollowerFigure {
   /** Rows a second. */
   readonly rate: number;
   /** Those behind the answers included. */

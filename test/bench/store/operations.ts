@@ -17,8 +17,8 @@ export interface Operation {
   readonly step: Readonly<Record<string, Step>>;
 }
 
-export const READS = ['get', 'awaited', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
-export const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
+const READS = ['get', 'awaited', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
+const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
 export const SYNCED = ['synced-put', 'synced-100'] as const;
 /** Of stores that are opened again, and of stores of three sizes. */
 export const WHOLE = ['open-closed', 'open-killed', 'short-lives', 'growth'] as const;

@@ -6,7 +6,7 @@ import { KEY_KINDS, type KeyKindName } from './key-kinds.js';
 import { OPERATIONS, type OperationName } from './operations.js';
 import { PLACEMENTS, PLAIN_FILES, type Placement, STORES, type StoreName } from './placements.js';
 
-export interface BenchOptions {
+interface BenchOptions {
   readonly kinds: readonly KeyKindName[];
   readonly placements: readonly Placement[];
   readonly operations: readonly OperationName[];

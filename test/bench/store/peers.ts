@@ -38,7 +38,7 @@ export interface LevelPeer {
 }
 
 /** What LevelDB is given: bytes of its cache, bytes after which it writes a file. */
-export interface LevelMemory {
+interface LevelMemory {
   readonly cacheSize: number;
   readonly writeBufferSize: number;
 }

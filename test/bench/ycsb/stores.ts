@@ -10,14 +10,14 @@ import { FIELD_BYTES, FIELDS } from './workloads.js';
 
 const MiB = 2 ** 20;
 
-export interface YcsbSettings {
+interface YcsbSettings {
   readonly cacheBytes: number;
   /** Whether a write is acknowledged by the disk, or by the operating system. */
   readonly sync: boolean;
 }
 
 /** A record to be stored. */
-export interface KeyedRecord {
+interface KeyedRecord {
   readonly key: string;
   readonly fields: readonly string[];
 }

@@ -8,11 +8,11 @@ import { generator, zipf, zipfRanks } from '../store/data.js';
 export const FIELDS = 10;
 export const FIELD_BYTES = 100;
 
-export const OPERATIONS = ['read', 'update', 'insert', 'scan', 'modify'] as const;
-export type Operation = (typeof OPERATIONS)[number];
+const OPERATIONS = ['read', 'update', 'insert', 'scan', 'modify'] as const;
+type Operation = (typeof OPERATIONS)[number];
 
 /** Shares of the operations, in percent. `modify` reads a record and writes one of its fields. */
-export type Mix = Readonly<Partial<Record<Operation, number>>>;
+type Mix = Readonly<Partial<Record<Operation, number>>>;
 
 export interface Workload {
   readonly name: string;
@@ -31,7 +31,7 @@ export const WORKLOADS: readonly Workload[] = [
   { name: 'E', about: '95 scans of 1 to 100, 5 inserts', mix: { scan: 95, insert: 5 } },
 ];
 
-export const LONGEST_SCAN = 100;
+const LONGEST_SCAN = 100;
 
 /** The key of record `index`: hashed (FNV-1a, as YCSB does), so that records that are inserted together lie apart. */
 export function keyOf(index: number): string {

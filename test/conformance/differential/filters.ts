@@ -18,7 +18,7 @@ const OPERATORS: readonly CompareOperator[] = [
   'GREATER',
 ];
 
-export interface FilterScope {
+interface FilterScope {
   /** So many lists and wrappers may stand around each other. */
   readonly depth: number;
   readonly forScan: boolean;

@@ -19,7 +19,7 @@ import { Random } from './random.js';
 import { makeStep, type Step } from './steps.js';
 import { makeWorld, type World } from './world.js';
 
-export interface Sequence {
+interface Sequence {
   readonly seed: number;
   readonly world: World;
   readonly steps: readonly Step[];
@@ -51,7 +51,7 @@ export async function compareWithModel(
 }
 
 /** Writes and queries of one table; the clock is at its start again afterwards. */
-export function makeSequence(seed: number, clock: TestClock): Sequence {
+function makeSequence(seed: number, clock: TestClock): Sequence {
   const random = new Random(seed);
   clock.time = START;
   const world = makeWorld(random);

@@ -100,7 +100,7 @@ function split(row: Uint8Array): Step {
   };
 }
 
-export function makePut(random: Random, world: World, now: number, row = random.pick(ROWS)): Put {
+function makePut(random: Random, world: World, now: number, row = random.pick(ROWS)): Put {
   const put = new Put(row);
   for (let i = random.between(1, 4); i > 0; i--) {
     const value = random.pick(VALUES);

@@ -5,7 +5,7 @@ import { compareWithModel } from './run.js';
 /** So many tests share the work, so that a failure shows early. */
 const PARTS = 20;
 
-export interface DifferentialOptions {
+interface DifferentialOptions {
   /** Queries to compare, each on a random table after random changes. */
   readonly triples: number;
   /** Another seed tries other sequences: ROWAN_SEED=7 npm test. */

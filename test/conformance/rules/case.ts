@@ -26,13 +26,13 @@ export const PLACEMENTS = ['memstore', 'flushEach', 'flushEnd', 'minor', 'major'
 export type Placement = (typeof PLACEMENTS)[number];
 
 /** What a step is run with. */
-export interface StepContext {
+interface StepContext {
   readonly table: Table;
   readonly now: number;
 }
 
 /** One write. Its time is in milliseconds; below zero it counts back from now. */
-export type Step = (context: StepContext) => Promise<unknown>;
+type Step = (context: StepContext) => Promise<unknown>;
 
 export interface Query {
   readonly ask: (context: StepContext) => Promise<string[]>;
@@ -65,7 +65,7 @@ function at(time: number, { now }: StepContext): number {
   return time < 0 || Object.is(time, -0) ? now + time : time;
 }
 
-export interface Where {
+interface Where {
   readonly row?: string;
   readonly family?: string;
   /** Milliseconds. */
@@ -96,7 +96,7 @@ export function putNow(qualifier: string, value: string, where: Where = {}): Ste
     );
 }
 
-export type Marker = 'column' | 'columns' | 'family' | 'familyVersion' | 'row' | 'newest';
+type Marker = 'column' | 'columns' | 'family' | 'familyVersion' | 'row' | 'newest';
 
 function deletion(kind: Marker, qualifier: string, time: number, where: Where, context: StepContext): Delete {
   const family = where.family ?? 'f';
@@ -155,7 +155,7 @@ export function together(build: (row: Uint8Array) => (Put | Delete)[]): Step {
   return async ({ table }) => table.mutateRow(new RowMutations(ROW).add(...build(ROW)));
 }
 
-export interface Asked {
+interface Asked {
   readonly versions?: number | 'all';
   /** [from, to); times below zero count back from now. */
   readonly timeRange?: readonly [number, number];
@@ -192,7 +192,7 @@ export function get(asked: Asked, expect: readonly string[], instead: Query['ins
   };
 }
 
-export interface AskedScan extends Asked {
+interface AskedScan extends Asked {
   readonly raw?: boolean;
   readonly reversed?: boolean;
   readonly start?: readonly [string, boolean];

@@ -18,7 +18,7 @@ import { orderAndVersions } from './order-and-versions.js';
 import { readsAndOperations } from './reads-and-operations.js';
 import { keepDeletedCellsTranscript } from './transcript.js';
 
-export const RULE_CASES: readonly RuleCase[] = [
+const RULE_CASES: readonly RuleCase[] = [
   ...orderAndVersions,
   ...expiryAndMarkers,
   ...readsAndOperations,
@@ -27,7 +27,7 @@ export const RULE_CASES: readonly RuleCase[] = [
 ];
 
 /** Rules that are no answers of a table, and the test that holds each. */
-export const RULES_ELSEWHERE: Readonly<Record<string, string>> = {
+const RULES_ELSEWHERE: Readonly<Record<string, string>> = {
   R3: 'test/store/memstore/memstore.test.ts',
   R26: 'test/store/engine/engine.test.ts',
   R39: 'docs/semantics.md',

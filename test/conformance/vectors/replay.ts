@@ -34,7 +34,7 @@ import type {
 } from './types.js';
 
 /** An answer that was not the recorded one. */
-export interface Difference {
+interface Difference {
   readonly sequence: string;
   readonly step: number;
   readonly recorded: unknown;

@@ -1,11 +1,11 @@
 /** The recorded sequences, as `vectors/README` of the recording describes them. */
 
-export type RecordedTime = number | 'now';
+type RecordedTime = number | 'now';
 export type RecordedType = 'P' | 'D' | 'DC' | 'DF' | 'DFV';
 /** Row, family, qualifier, timestamp, type, value; bytes are latin1. */
 export type RecordedCell = readonly [string, string, string, RecordedTime, RecordedType, string];
 
-export interface RecordedFamily {
+interface RecordedFamily {
   readonly name: string;
   readonly versions: number;
   readonly minVersions: number;
@@ -15,13 +15,7 @@ export interface RecordedFamily {
   readonly newVersionBehavior: boolean;
 }
 
-export type RecordedOperator =
-  | 'LESS'
-  | 'LESS_OR_EQUAL'
-  | 'EQUAL'
-  | 'NOT_EQUAL'
-  | 'GREATER_OR_EQUAL'
-  | 'GREATER';
+type RecordedOperator = 'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER';
 
 export type RecordedFilter =
   | { readonly type: 'prefix' | 'columnPrefix'; readonly value: string }
@@ -66,7 +60,7 @@ export interface RecordedQuery {
   readonly expect: readonly RecordedCell[];
 }
 
-export type RecordedItem =
+type RecordedItem =
   | readonly ['column', string, string, number]
   | readonly ['columns', string, string, number]
   | readonly ['family', string, number]

@@ -25,7 +25,7 @@ import { BATCH_ROWS, LOAD_ROWS } from './observe.js';
 export const DESCRIPTOR = tableDescriptor('t', { a: { compression: 'GZ' }, b: { bloomFilter: 'ROWCOL' } });
 const ALTERED = tableDescriptor('t', { a: { dataBlockEncoding: 'FAST_DIFF' }, b: { bloomFilter: 'ROWCOL' } });
 
-export interface ClientsOptions {
+interface ClientsOptions {
   readonly seed: number;
   readonly clients: number;
   /** Changes that each client makes. */

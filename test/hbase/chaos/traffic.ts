@@ -19,7 +19,7 @@ const COUNT = Buffer.from('n');
 const PAUSE = 3;
 const BATCH_ROWS = 20;
 
-export interface TrafficOptions {
+interface TrafficOptions {
   readonly writers?: number;
   readonly batchWriters?: number;
   readonly incrementers?: number;

@@ -9,7 +9,7 @@ import { describeStep, runStep } from './run-step.js';
 /** What the table does between two steps of its sequences. */
 type TableStep = 'flush' | 'major' | undefined;
 
-export interface GroupReport {
+interface GroupReport {
   readonly steps: number;
   /** Each difference with the steps that led to it; the first of a sequence only. */
   readonly differences: readonly string[];

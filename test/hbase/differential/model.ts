@@ -10,7 +10,7 @@ const ROWS = ['a', 'ab', 'b', 'c'] as const;
 export const COUNTER = 'n';
 export const APPENDED = 'p';
 
-export type Mode = 'plain' | 'keepDeleted' | 'ttl' | 'keepDeletedTtl';
+type Mode = 'plain' | 'keepDeleted' | 'ttl' | 'keepDeletedTtl';
 
 /** Seconds; far from every age, so that the time a test takes decides nothing. */
 const TTL = 100_000;

@@ -30,7 +30,7 @@ export const MODULE_FLAGS: readonly string[] = [
 /** Milliseconds after which a tool or a shell that does not end is ended: before the test is that waits for it. */
 export const TOOL_PATIENCE = 800_000;
 
-export interface JvmOptions {
+interface JvmOptions {
   readonly layout: InstanceLayout;
   /** Names the log file and the entry in the state file. */
   readonly name: string;

@@ -10,7 +10,7 @@ import { memoryStore } from '../../store/engine/support.js';
 
 export const SMALL: JobRunOptions = { batchRows: 3, checkpointRows: 6, checkpointMs: 60_000, parallel: 2 };
 
-export interface Stage {
+interface Stage {
   readonly engine: EmbeddedEngine;
   readonly other: EmbeddedEngine;
   readonly folder: string;

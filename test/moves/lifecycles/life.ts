@@ -67,7 +67,7 @@ function shown(row: Shown | null): string {
   return [`id=${String(row['id'])}`, ...columns, ...entries.map((entry) => entry.join(':')).sort()].join(' ');
 }
 
-export class Life {
+class Life {
   readonly log: string[] = [];
   private readonly random: Random;
   private readonly rows = new Map<string, Row>();

@@ -50,7 +50,7 @@ export class ArrayCursor extends CellCursor {
 }
 
 /** Points a cursor at a cell, its key at odd places of a larger buffer. */
-export function place(cursor: CellCursor, cell: TestCell): void {
+function place(cursor: CellCursor, cell: TestCell): void {
   const key = new Uint8Array(cell.row.length + cell.qualifier.length + 5);
   key.set(cell.row, 2);
   key.set(cell.qualifier, 3 + cell.row.length);
@@ -155,7 +155,7 @@ const values = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(200, 3000, 70_000).map((n) => new Uint8Array(n).fill(n)) },
 );
 
-export const anyCell: fc.Arbitrary<TestCell> = fc.record({
+const anyCell: fc.Arbitrary<TestCell> = fc.record({
   row: rows,
   qualifier: qualifiers,
   timestamp: times,

@@ -14,7 +14,7 @@ import {
   tableDescriptor,
 } from '../../../src/table/index.js';
 
-export type Random = () => number;
+type Random = () => number;
 
 const TABLES = ['t', 'u'];
 

@@ -105,8 +105,8 @@ describe('cells that are loaded', () => {
         const one = added(first);
         const other = loaded(first);
         expect(cellsOf(other)).toEqual(cellsOf(one));
-        const { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers, hasTtl } = one;
-        const facts = { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers, hasTtl };
+        const { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers } = one;
+        const facts = { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers, familyMarkers };
         expect(other).toMatchObject(facts);
         added(later, one, first.length);
         added(later, other, first.length);

@@ -5,7 +5,7 @@ import type { RunCell } from './array-cursor.js';
 
 const text = (choices: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...choices);
 
-export const cellArbitrary = fc.record({
+const cellArbitrary = fc.record({
   row: text(['a', 'ab', 'b', 'b\x00', '\xff']),
   qualifier: text(['', 'x', 'xy', 'y']),
   timestamp: fc.integer({ min: 1, max: 6 }),

@@ -16,7 +16,7 @@ import { type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js
 import { modulo } from './salt-step.js';
 
 /** The input of a digest. */
-export interface HashSource {
+interface HashSource {
   readonly name: string;
   readonly codec: BaseCodec<unknown>;
 }

@@ -9,7 +9,7 @@ import { type KeyValues, requireValue, rowError } from '../conditions.js';
 import { precedesOpenPart, type SplitBehind, Step, type StepWalk } from '../step.js';
 
 /** A step whose bytes are one of a known set of strings of equal length. A query can cover each of them. */
-export abstract class SpreadStep extends Step {
+abstract class SpreadStep extends Step {
   abstract override readonly width: number;
   readonly derived = true;
   /** The possible bytes, in byte order. */
