@@ -301,6 +301,8 @@ export interface RelationDeclaration {
   /** Maps each part of the other's key to the property that holds it here. */
   readonly via: Readonly<Record<string, string>>;
   readonly max?: number | undefined;
+  /** The index of the other that finds its rows. Undefined: its key does. */
+  readonly index?: string | undefined;
   /** The referential rules as the user wrote them. */
   readonly rule?: { readonly onDelete?: 'restrict' | 'cascade' | 'setNull'; readonly exists?: boolean };
 }

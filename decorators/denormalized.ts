@@ -127,6 +127,12 @@ export interface ReferencesOptions {
   readonly max?: number;
 }
 
+/** Options of `@References` by an index. */
+export interface IndexedReferencesOptions extends ReferencesOptions {
+  /** The name of an index of the other entity. `via` maps leading parts of that index. */
+  readonly index: string;
+}
+
 /**
  * A property that stands for one other entity. `via` maps each part of the other's key to the property that
  * holds it here. The property is not stored. It is undefined until a query loads it by `with`; then it is the
@@ -157,17 +163,29 @@ export function Reference<E extends object, const Key extends readonly string[]>
 /**
  * A property that stands for the entities whose keys begin with values of this entity. `via` maps leading
  * parts of the other's key to the properties that hold them here. The property is not stored. It is undefined
- * until a query loads it by `with`; then it is a list in the order of the other's key.
+ * until a query loads it by `with`; then it is a list in the order of the other's key. With `index`, `via` maps leading
+ * parts of that index of the other entity, and the list is in the order of the index.
  *
  * @example
  * ```ts
  * @References(() => Line, { orderNo: 'orderNo' }) lines?: Related<Line[]>;
+ * @References(() => Offer, { item: 'id' }, { index: 'byItem' }) offers?: Related<Offer[]>;
  * ```
  */
 export function References<E extends object, const Key extends readonly string[]>(
   target: RelatedType<E, Key>,
+  via: { readonly [Part in keyof E & string]?: string },
+  options: IndexedReferencesOptions,
+): PropertyDecoratorOf<E[]>;
+export function References<E extends object, const Key extends readonly string[]>(
+  target: RelatedType<E, Key>,
   via: { readonly [Part in Key[number]]?: string },
-  options: ReferencesOptions = {},
+  options?: ReferencesOptions,
+): PropertyDecoratorOf<E[]>;
+export function References<E extends object>(
+  target: RelatedType<E, readonly string[]>,
+  via: Readonly<Record<string, string | undefined>>,
+  options: ReferencesOptions & { readonly index?: string } = {},
 ): PropertyDecoratorOf<E[]> {
   return memberDecorator('References', 'field', (declaration, property) => {
     declaration.relations.push({
@@ -177,6 +195,7 @@ export function References<E extends object, const Key extends readonly string[]
       target: target as () => AnyClass,
       via: via as Readonly<Record<string, string>>,
       max: options?.max,
+      index: options?.index,
     });
   });
 }

@@ -66,6 +66,7 @@ export {
 export {
   Denormalized,
   type DenormalizedOptions,
+  type IndexedReferencesOptions,
   type OnDelete,
   Reference,
   type ReferenceOptions,
@@ -327,6 +328,10 @@ export {
   type QueryListener,
   type QueryOperation,
   queryLogger,
+  type RelatedConditions,
+  type RelatedCounts,
+  type RelatedQuery,
+  type RelatedWhere,
   type RelationPath,
   type RelationTree,
   type ShapedBy,

@@ -27,6 +27,7 @@ import type { Position } from './ranges.js';
 import { countRanges, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
 import { checkNames } from './slice.js';
+import { orderedPage, unboundedOrder } from './sort.js';
 
 /** A planned query. */
 export interface Prepared {
@@ -145,11 +146,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   private async readPage(options: PageOptions): Promise<Page<T>> {
     const { size, cursor, back } = checkPage(options, this.spec.limit);
     const prepared = await this.begin();
-    if (prepared.compare !== undefined) {
-      throw new QueryError(
-        'page() reads in the order of the key, so it cannot be combined with orderBy(). Use limit() and all().',
-      );
-    }
+    if (prepared.compare !== undefined) throw orderedPage();
     return this.observed('page', prepared, async (tally) => {
       const position = cursor === undefined ? undefined : decodeCursor(prepared.scope, cursor);
       const plan = back ? prepared.reversedPlan() : prepared.plan;
@@ -343,11 +340,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     limit: number | undefined,
   ): Promise<T[]> {
     const wanted = limit ?? (max === undefined ? undefined : max + 1);
-    if (wanted === undefined) {
-      throw new QueryError(
-        'orderBy() needs a bound, for its rows are sorted in memory: add limit(n), or all({ max: n }).',
-      );
-    }
+    if (wanted === undefined) throw unboundedOrder();
     if (wanted === 0) return [];
     const items = await this.observed('all', prepared, async (tally) => {
       const kept: object[] = [];
@@ -461,14 +454,15 @@ export function timeRangeAt(time: number | Date): TimeRange {
   return new TimeRange(0, timeOf('asOf', time) + 1);
 }
 
-function maxOf(options: { readonly max?: number }): number | undefined {
+export function maxOf(options: { readonly max?: number }): number | undefined {
   checkNames('all', options, ['max']);
   const { max } = options;
   if (max === undefined || (Number.isSafeInteger(max) && max >= 0)) return max;
   throw new InvalidArgumentError(`all: max is a whole number of rows from 0 on, not ${describe(max)}.`);
 }
 
-function tooManyRows(max: number): QueryError {
+/** The refusal of rows above `all({ max })`. */
+export function tooManyRows(max: number): QueryError {
   return new QueryError(
     `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
   );

@@ -39,15 +39,14 @@ import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import { type PlainQuery, RelatedQuery } from './related/related-query.js';
+import type { CheckedCounts, RelatedCounts, RelatedWhere, WithCounts } from './related/related-tests.js';
 import type { ReadView } from './related/relation-loader.js';
-import {
-  type CheckedTree,
-  neededFor,
-  type RelationPath,
-  type RelationTree,
-  relatedNodes,
-  type TreeOfPaths,
-  type WithTree,
+import type {
+  CheckedTree,
+  RelationPath,
+  RelationTree,
+  TreeOfPaths,
+  WithTree,
 } from './related/relation-tree.js';
 import type { Row, RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
@@ -171,26 +170,75 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    */
   with<const Tree extends RelationTree<EntityOf<C>>>(
     tree: Tree & CheckedTree<EntityOf<C>, Tree>,
-  ): RelatedQuery<WithTree<T, EntityOf<C>, Tree>>;
+  ): RelatedQuery<WithTree<T, EntityOf<C>, Tree>, EntityOf<C>>;
   with<Paths extends RelationPath<EntityOf<C>>>(
     ...paths: readonly Paths[]
-  ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfPaths<Paths>>>;
-  with(...given: readonly unknown[]): RelatedQuery<unknown> {
+  ): RelatedQuery<WithTree<T, EntityOf<C>, TreeOfPaths<Paths>>, EntityOf<C>>;
+  with(...given: readonly unknown[]): RelatedQuery<unknown, EntityOf<C>> {
+    return this.related('with').with(...(given as never[]));
+  }
+
+  /**
+   * Keeps the rows whose related entities meet conditions: of one entity its conditions, `{}` (there is one) or null (there is
+   * none); of a list `some`, `none` or `every`. Conditions name columns and relations of the related entity, to any depth. Rows are
+   * tested in batches after they are read (`explain().related`). It comes behind `where`, `select` and `orderBy`, and before `limit`.
+   *
+   * @example
+   * ```ts
+   * const rows = await orders.find({ customerId: 'c1' }).whereRelated({ customer: { name: 'Ada' }, lines: { some: { product: 'pen' } } }).all();
+   * ```
+   * @throws QueryError on a name that is no relation, on conditions that the related entity cannot take, and after `limit`;
+   * SchemaError when the database was not opened with the other entity.
+   */
+  whereRelated(tests: RelatedWhere<EntityOf<C>>): RelatedQuery<T, EntityOf<C>> {
+    return this.related('whereRelated').whereRelated(tests);
+  }
+
+  /**
+   * Sets the number of related entities on each row, under names of your own: of a relation to a list, or of those of its entities
+   * that meet conditions. They are counted, not loaded, some rows at a time.
+   *
+   * @example
+   * ```ts
+   * const rows = await orders.find({ customerId: 'c1' }).withCounts({ lineCount: 'lines', pens: { of: 'lines', where: { product: 'pen' } } }).all();
+   * ```
+   * @throws QueryError on a relation that is none or stands for one entity, on a name that the entity has, and on conditions that
+   * the related entity cannot take.
+   */
+  withCounts<const Counts extends RelatedCounts<EntityOf<C>>>(
+    counts: Counts & CheckedCounts<EntityOf<C>, Counts>,
+  ): RelatedQuery<WithCounts<T, Counts>, EntityOf<C>> {
+    return this.related('withCounts').withCounts<Counts>(counts);
+  }
+
+  private related(doing: string): RelatedQuery<T, EntityOf<C>> {
     const { spec, options } = this;
-    const { schema, selected } = spec;
+    const { schema, selected, limit, orderBy } = spec;
     const { related: readers } = this.access;
-    if (readers === undefined) throw new QueryError('with() needs the repositories of a database.');
-    const nodes = relatedNodes(schema, given, readers);
-    const extra = selected === undefined ? [] : neededFor(schema, nodes, selected);
-    const query = extra.length === 0 ? this : this.derive({ selected: [...selected!, ...extra] });
-    const scans = options.fullScan === true && spec.limit === undefined;
-    return new RelatedQuery(query as PlainQuery<object>, {
-      nodes,
+    if (readers === undefined) throw new QueryError(`${doing}() needs the repositories of a database.`);
+    const scans = options.fullScan === true && limit === undefined;
+    return new RelatedQuery<T, EntityOf<C>>({
+      schema,
+      selected,
+      orderBy,
+      rows: (names, isOrdered) =>
+        names === selected && isOrdered
+          ? this.plain()
+          : this.derive({ selected: names, ...(!isOrdered && { orderBy: undefined }) }).plain(),
+      bare: (names) => this.derive({ selected: names, slices: [], orderBy: undefined }).plain(),
+      nodes: [],
+      tests: [],
+      counts: [],
       join: options.join ?? (scans ? 'hash' : 'lookup'),
       readers,
       view: viewOf(spec, options),
-      extra,
+      limit,
     });
+  }
+
+  /** The query for those that read rows of any type. */
+  private plain(): PlainQuery {
+    return this as BaseQuery<unknown> as PlainQuery;
   }
 
   /**

@@ -41,7 +41,9 @@ export {
 export { Groups, Page, type PageOptions } from './page.js';
 export { liveConditions, liveFilter } from './pushdown.js';
 export { emptySpec } from './query-spec.js';
+export type { RelatedQuery } from './related/related-query.js';
 export { relatedRead } from './related/related-query.js';
+export type { RelatedConditions, RelatedCounts, RelatedWhere } from './related/related-tests.js';
 export type { RelatedReaders } from './related/relation-loader.js';
 export type {
   CheckedTree,

@@ -59,3 +59,17 @@ function comparatorOf(schema: EntitySchema, property: string): (a: unknown, b: u
   }
   return valueComparator(property, codec);
 }
+
+/** The refusal of a page in the order of a column. */
+export function orderedPage(): QueryError {
+  return new QueryError(
+    'page() reads in the order of the key, so it cannot be combined with orderBy(). Use limit() and all().',
+  );
+}
+
+/** The refusal of sorting rows of which any number may come. */
+export function unboundedOrder(): QueryError {
+  return new QueryError(
+    'orderBy() needs a bound, for its rows are sorted in memory: add limit(n), or all({ max: n }).',
+  );
+}

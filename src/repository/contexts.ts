@@ -77,6 +77,7 @@ export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();
   private readonly ofEntities = new Map<EntityClass, ChangeExecutor>();
+  private readonly ofReaders = new Map<EntityClass, TableAccess>();
   private readonly locks = new Map<string, RowLock>();
   private readonly repositories = new Map<EntityClass, unknown>();
   private readonly maintainers = new Map<EntityClass, readonly StepMaintainer[]>();
@@ -156,6 +157,16 @@ export class Contexts {
     return executor;
   }
 
+  /** Access to the rows of an entity and to its indexes. */
+  private indexedAccess(schema: EntitySchema): TableAccess {
+    let access = this.ofReaders.get(schema.target);
+    if (access === undefined) {
+      access = this.unobserved(schema).access;
+      this.ofReaders.set(schema.target, access);
+    }
+    return access;
+  }
+
   /** Resolves when the background work of answered writes has ended. */
   async rest(): Promise<void> {
     await Promise.all([...this.locks.values()].map((gate) => gate.rest()));
@@ -213,6 +224,7 @@ export class Contexts {
       this.executors.delete(name);
     }
     this.ofEntities.clear();
+    this.ofReaders.clear();
   }
 
   /** The executor of a table. One for each table, since all writes of a row must go through the same row lock. */
@@ -240,7 +252,7 @@ export class Contexts {
       const related: RelatedReaders = (target, view) => {
         if (view === undefined) return this.repository(target as KeyedClass);
         const schema = source.schemaOf(target);
-        return new EntityReader(schema, this.access([schema]), view.timeRange, view.options);
+        return new EntityReader(schema, this.indexedAccess(schema), view.timeRange, view.options);
       };
       const formerNames = (schema: EntitySchema) => source.formerNames(schema);
       access = { table, sync, operations, cursorSecret, formerNames, related };

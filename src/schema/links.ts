@@ -172,7 +172,7 @@ export function compileRelations(
   problems: Problems,
 ): ReadonlyMap<string, RelationSchema> {
   const relations = new Map<string, RelationSchema>();
-  for (const { kind, decorator, property, target, via, max } of source.relations) {
+  for (const { kind, decorator, property, target, via, max, index } of source.relations) {
     const problem = (rule: string, remedy: string): void => problems.add(source.name, property, rule, remedy);
     if (own.has(property)) {
       problem(
@@ -204,7 +204,7 @@ export function compileRelations(
     }
     relations.set(
       property,
-      Object.freeze({ kind, property, target, via: Object.entries(via), max: max ?? DEFAULT_MAX }),
+      Object.freeze({ kind, property, target, via: Object.entries(via), index, max: max ?? DEFAULT_MAX }),
     );
   }
   return relations;
@@ -223,20 +223,31 @@ export function checkRelations(entities: readonly EntitySchema[], problems: Prob
 
 function checkRelation(
   entity: EntitySchema,
-  { kind, property, via }: RelationSchema,
+  { kind, property, via, index }: RelationSchema,
   other: EntitySchema,
   problems: Problems,
 ): void {
-  const parts = other.key.parts.map(({ name }) => name);
+  const found = other.indexes.find(({ name }) => name === index);
+  if (index !== undefined && found === undefined) {
+    const names = other.indexes.map(({ name }) => name);
+    problems.add(
+      entity.name,
+      property,
+      `It finds ${other.name} by the index ${describe(index)}, which ${other.name} does not have.`,
+      names.length === 0 ? `Declare that index on ${other.name}.` : `Name one of: ${names.join(', ')}.`,
+    );
+    return;
+  }
+  const parts = found?.parts ?? other.key.parts.map(({ name }) => name);
   const named = via.map(([part]) => part);
   const asked = parts.slice(0, kind === 'one' ? parts.length : named.length);
   if (named.length === asked.length && asked.every((part) => named.includes(part))) return;
   problems.add(
     entity.name,
     property,
-    `It finds ${other.name} by ${named.join(', ')}, and the key of ${other.name} is ${parts.join(', ')}.`,
+    `It finds ${other.name} by ${named.join(', ')}, and ${found === undefined ? `the key of ${other.name}` : `its index ${index}`} is ${parts.join(', ')}.`,
     kind === 'one'
       ? 'Name a property for every part of the key.'
-      : 'Name properties for the leading parts of the key, without a gap.',
+      : `Name properties for the leading parts of the ${found === undefined ? 'key' : 'index'}, without a gap.`,
   );
 }

@@ -221,6 +221,8 @@ export interface RelationSchema {
   readonly target: () => EntityClass;
   /** Parts of the related key, and the properties of this entity that hold them. */
   readonly via: readonly (readonly [part: string, property: string])[];
+  /** For `many`: the index of the related entity that finds them. Undefined: its key. */
+  readonly index: string | undefined;
   /** For `many`: the most related entities. */
   readonly max: number;
 }

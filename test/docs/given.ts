@@ -152,7 +152,7 @@ export const WITHOUT_PROGRAM: Readonly<Record<string, readonly number[]>> = {
   testing: [4],
   validation: [2],
   // Excerpts of classes.
-  relations: [4],
+  relations: [7],
   summaries: [2],
   // Two ways to write one declaration.
   observing: [1],

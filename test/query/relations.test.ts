@@ -284,6 +284,9 @@ describe('with', () => {
       select: () => rows(count),
       orderBy: () => rows(count),
       reverse: () => rows(count),
+      whereRelated: () => rows(count),
+      count: async () => count,
+      exists: async () => count > 0,
       all: async () => [],
       async *[Symbol.asyncIterator]() {
         for (let no = 0; no < count; no++) yield { region: 'eu', no };
@@ -296,6 +299,7 @@ describe('with', () => {
         return keys.map(({ no }: { no: number }) => ({ region: 'eu', no }));
       },
       find: () => rows(count),
+      by: () => ({ find: () => rows(count) }),
     });
     const [node] = relatedNodes(schema.entity(Order), ['customer'], () => reader(0));
     for (const [count, lookups] of [

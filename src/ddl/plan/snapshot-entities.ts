@@ -109,8 +109,8 @@ function indexOf({ signature, unique, eventual }: IndexSchema): unknown {
   return declared({ signature, unique, eventual });
 }
 
-function relationOf({ kind, target, via, max }: RelationSchema, nameOf: NameOf): unknown {
-  return declared({ kind, target: nameOf(target()), via, max });
+function relationOf({ kind, target, via, index, max }: RelationSchema, nameOf: NameOf): unknown {
+  return declared({ kind, target: nameOf(target()), via, index, max });
 }
 
 function linkOf({ target, via, index }: LinkSchema, nameOf: NameOf): Record<string, unknown> {

@@ -6,7 +6,8 @@ import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/typ
 import type { TimeRange } from '../../table/index.js';
 import type { JoinStrategy, ReadOptionsOf } from '../find-options.js';
 
-type Item = Record<string, unknown>;
+/** A row whose relations are read. */
+export type Item = Record<string, unknown>;
 
 /** Reads the related entities: their repository. */
 export interface RelatedReader {
@@ -16,16 +17,23 @@ export interface RelatedReader {
     options?: ReadOptionsOf & { readonly select?: readonly never[] },
   ): Promise<(object | null)[]>;
   find(prefix: never, options?: { readonly fullScan?: boolean; readonly cacheBlocks?: boolean }): RelatedRows;
+  by(index: never): { find(prefix: never): RelatedRows };
 }
 
 export interface RelatedRows extends AsyncIterable<object> {
   limit(count: number): RelatedRows;
   where(condition: never): RelatedRows;
+  whereRelated(tests: never): CountableRows;
   select(...names: readonly never[]): RelatedRows;
   orderBy(property: never, direction?: 'asc' | 'desc'): RelatedRows;
   reverse(): RelatedRows;
   all(options: { readonly max: number }): Promise<object[]>;
+  count(): Promise<number>;
+  exists(): Promise<boolean>;
 }
+
+/** Rows that are counted, and not read. */
+export type CountableRows = Pick<RelatedRows, 'count' | 'exists'>;
 
 /** How related rows are read: at the time of the query's own rows, and with its options. */
 export interface ReadView {
@@ -111,26 +119,8 @@ export class RelationLoader {
 
   private async attachOne(items: readonly Item[]): Promise<void> {
     const { property } = this.node.relation;
-    const wanted = new Map<string, { readonly key: Item; readonly holders: Item[] }>();
-    const keys: Item[] = [];
-    const holders: Item[] = [];
-    for (const item of items) {
-      const key = this.keyOf(item);
-      if (key === undefined) {
-        item[property] = null;
-        continue;
-      }
-      keys.push(key);
-      holders.push(item);
-    }
-    const { dictionaries } = this.reader.schema.key;
-    const known = dictionaries === undefined ? keys : await dictionaries.known(keys);
-    for (const [i, holder] of holders.entries()) {
-      const id = this.idOf(known[i]!);
-      const group = wanted.get(id);
-      if (group === undefined) wanted.set(id, { key: keys[i]!, holders: [holder] });
-      else group.holders.push(holder);
-    }
+    const { wanted, without } = await byKeyHeld(items, this.node.relation, this.reader);
+    for (const item of without) item[property] = null;
     const hashed = this.strategy === 'hash' ? await this.others() : undefined;
     const groups = [...wanted];
     for (let at = 0; at < groups.length; at += KEYS_AT_ONCE) {
@@ -158,42 +148,24 @@ export class RelationLoader {
     const rows = this.reader.find({} as never, { fullScan: true, cacheBlocks: false });
     for await (const entity of this.node.narrow(rows)) {
       if (all.size === MAX_HASHED) return undefined;
-      all.set(this.idOf(entity as Item), entity);
+      all.set(rowIdOf(this.reader, entity as Item), entity);
     }
     return all;
   }
 
   private async attachMany(items: readonly Item[]): Promise<void> {
-    const { property } = this.node.relation;
-    const wanted = new Map<string, { readonly prefix: Item; readonly holders: Item[] }>();
-    for (const item of items) {
-      const prefix = this.keyOf(item);
-      if (prefix === undefined) {
-        item[property] = [];
-        continue;
-      }
-      const id = JSON.stringify(Object.values(prefix), asText);
-      const known = wanted.get(id);
-      if (known === undefined) wanted.set(id, { prefix, holders: [item] });
-      else known.holders.push(item);
-    }
-    const groups = [...wanted.values()];
-    let next = 0;
-    const work = async (): Promise<void> => {
-      while (next < groups.length) {
-        const { prefix, holders } = groups[next++]!;
-        throwIfAborted(this.signal);
-        const found = await this.read(prefix);
-        for (const [i, holder] of holders.entries()) holder[property] = i === 0 ? found : [...found];
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(LISTS_AT_ONCE, groups.length) }, work));
+    const { relation } = this.node;
+    const { property } = relation;
+    await forEachList(items, relation, this.signal, async (prefix, holders) => {
+      const found = prefix === undefined ? [] : await this.read(prefix);
+      for (const [i, holder] of holders.entries()) holder[property] = i === 0 ? found : [...found];
+    });
   }
 
   private async read(prefix: Item): Promise<object[]> {
     const { relation, narrow, limit } = this.node;
     const { property, max } = relation;
-    const rows = narrow(this.reader.find(prefix as never));
+    const rows = narrow(listOf(this.reader, relation, prefix));
     if (limit !== undefined) return rows.all({ max: limit });
     const oneMore = max + 1;
     const found = await rows.limit(oneMore).all({ max: oneMore });
@@ -204,21 +176,100 @@ export class RelationLoader {
       { details: { property } },
     );
   }
+}
 
-  /** The key of the related entity, or its prefix. Undefined where a value is absent. */
-  private keyOf(item: Item): Item | undefined {
-    const key: Item = {};
-    for (const [part, property] of this.node.relation.via) {
-      const value = valueAt(item, property);
-      if (value === undefined || value === null) return undefined;
-      key[part] = value;
+/** The rows of a `@References` that a key prefix finds: by their key or by the index of the relation. */
+export function listOf(reader: RelatedReader, { index }: RelationSchema, prefix: Item): RelatedRows {
+  return index === undefined ? reader.find(prefix as never) : reader.by(index as never).find(prefix as never);
+}
+
+/**
+ * Calls `work` once for each distinct prefix that the items hold, with its holders, some at a time; and once for those that hold none.
+ */
+export async function forEachList(
+  items: readonly Item[],
+  relation: RelationSchema,
+  signal: AbortSignal | undefined,
+  work: (prefix: Item | undefined, holders: readonly Item[]) => void | Promise<void>,
+): Promise<void> {
+  const wanted = new Map<string, { readonly prefix: Item | undefined; readonly holders: Item[] }>();
+  for (const item of items) {
+    const prefix = keyHeld(relation, item);
+    const id = prefix === undefined ? '' : JSON.stringify(Object.values(prefix), asText);
+    const known = wanted.get(id);
+    if (known === undefined) wanted.set(id, { prefix, holders: [item] });
+    else known.holders.push(item);
+  }
+  await severalAtOnce([...wanted.values()], signal, ({ prefix, holders }) => work(prefix, holders));
+}
+
+/** Works on the members of a list, {@link LISTS_AT_ONCE} at a time. */
+export async function severalAtOnce<T>(
+  list: readonly T[],
+  signal: AbortSignal | undefined,
+  work: (one: T) => void | Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < list.length) {
+      throwIfAborted(signal);
+      await work(list[next++]!);
     }
-    return key;
-  }
+  };
+  await Promise.all(Array.from({ length: Math.min(LISTS_AT_ONCE, list.length) }, worker));
+}
 
-  private idOf(key: Item): string {
-    return toLatin1(this.reader.schema.mapper.rowOf(key));
+/** The key of the related entity that an item holds, or its prefix. Undefined where a value is absent. */
+export function keyHeld({ via }: RelationSchema, item: Item): Item | undefined {
+  const key: Item = {};
+  for (const [part, property] of via) {
+    const value = valueAt(item, property);
+    if (value === undefined || value === null) return undefined;
+    key[part] = value;
   }
+  return key;
+}
+
+/** Items by the row key of the entity that they name. */
+interface ItemsByKey {
+  readonly wanted: ReadonlyMap<string, { readonly key: Item; readonly holders: readonly Item[] }>;
+  /** Items that name none. */
+  readonly without: readonly Item[];
+}
+
+/** Groups items by the one entity that each names. */
+export async function byKeyHeld(
+  items: readonly Item[],
+  relation: RelationSchema,
+  reader: RelatedReader,
+): Promise<ItemsByKey> {
+  const wanted = new Map<string, { readonly key: Item; readonly holders: Item[] }>();
+  const without: Item[] = [];
+  const keys: Item[] = [];
+  const holders: Item[] = [];
+  for (const item of items) {
+    const key = keyHeld(relation, item);
+    if (key === undefined) {
+      without.push(item);
+      continue;
+    }
+    keys.push(key);
+    holders.push(item);
+  }
+  const { dictionaries } = reader.schema.key;
+  const known = dictionaries === undefined ? keys : await dictionaries.known(keys);
+  for (const [i, holder] of holders.entries()) {
+    const id = rowIdOf(reader, known[i]!);
+    const group = wanted.get(id);
+    if (group === undefined) wanted.set(id, { key: keys[i]!, holders: [holder] });
+    else group.holders.push(holder);
+  }
+  return { wanted, without };
+}
+
+/** The row key of a related entity as text. */
+export function rowIdOf({ schema }: RelatedReader, key: Item): string {
+  return toLatin1(schema.mapper.rowOf(key));
 }
 
 /** Removes properties that were read only because relations needed them. */
@@ -246,7 +297,7 @@ function valueAt(item: Item, property: string): unknown {
 }
 
 /** Key values as texts that distinguish them. */
-function asText(_name: string, value: unknown): unknown {
+export function asText(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   return value instanceof Uint8Array ? toLatin1(value) : value;
 }

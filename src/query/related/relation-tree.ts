@@ -18,7 +18,7 @@ import type { WhereOf } from '../where.js';
 import type { RelatedNode, RelatedReaders, RelatedRows } from './relation-loader.js';
 
 /** Properties that may be relations: other entities, or lists of them. */
-type RelationsOf<E> = {
+export type RelationsOf<E> = {
   [P in keyof E & string]: undefined extends E[P]
     ? NonNullable<E[P]> extends Date | Uint8Array | ReadonlyMap<unknown, unknown>
       ? never
@@ -29,10 +29,11 @@ type RelationsOf<E> = {
 }[keyof E & string];
 
 /** The loaded type of a property, without the mark of `Related`. */
-type Unmarked<V> = IsRelation<V> extends true ? (V extends RelationMark<infer T> ? T : never) : V;
+export type Unmarked<V> = IsRelation<V> extends true ? (V extends RelationMark<infer T> ? T : never) : V;
 
 /** The related entity of a property, which holds one or a list. */
-type TargetOf<V> = Unmarked<NonNullable<V>> extends readonly (infer Item)[] ? Item : Unmarked<NonNullable<V>>;
+export type TargetOf<V> =
+  Unmarked<NonNullable<V>> extends readonly (infer Item)[] ? Item : Unmarked<NonNullable<V>>;
 
 /** The next smaller depth: paths have at most four names. */
 type Shorter = [never, 0, 1, 2, 3];
@@ -304,7 +305,7 @@ function nodeOf(
 /** The columns that relations are found by and that were not selected. */
 export function neededFor(
   schema: EntitySchema,
-  nodes: readonly RelatedNode[],
+  nodes: readonly Pick<RelatedNode, 'relation'>[],
   selected: readonly string[],
 ): string[] {
   const from = nodes.flatMap(({ relation }) => relation.via.map(([, property]) => property));
