@@ -1,7 +1,9 @@
 /**
- * What it takes to begin (`npm run bench:start [-- --json] [--rounds 15] [--figure import]`): the import, the first get of a store of 1,000 rows,
- * commands, a test file. Each figure is a process of its own; processes of all contestants take turns, and medians are given.
- * Of the package it is the published code that is measured.
+ * The time a process takes to begin: the import, the first get of a store of 1,000 rows, commands, a test file. Each measurement is a
+ * process of its own, of the published code; the contestants' processes take turns, and the medians are printed.
+ *
+ * `npm run bench:start [-- --rounds 15] [--figure import] [--json FILE] [--merge FILE]`: the table is in milliseconds; the file has starts
+ * a second, as every bench has higher figures for the better.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -9,7 +11,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { median } from '../harness.js';
+import { type BenchRow, median, report } from '../harness.js';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const HERE = join(ROOT, 'test/bench/start');
@@ -30,6 +32,11 @@ interface Measured {
   readonly figure: string;
   readonly of: string;
   run(): Took;
+}
+
+interface Result extends Took {
+  readonly figure: string;
+  readonly of: string;
 }
 
 function node(args: readonly string[], cwd = ROOT): string {
@@ -108,7 +115,8 @@ test('a database in memory', async () => {
 function main(): void {
   const { values } = parseArgs({
     options: {
-      json: { type: 'boolean' },
+      json: { type: 'string' },
+      merge: { type: 'string' },
       rounds: { type: 'string', default: '15' },
       figure: { type: 'string' },
     },
@@ -120,12 +128,55 @@ function main(): void {
     for (let round = 0; round < Number(values.rounds); round++) {
       for (const [at, each] of measured.entries()) took[at]!.push(each.run());
     }
-    const rows = measured.map(({ figure, of }, at) => ({ figure, of, ...medians(took[at]!) }));
-    if (values.json === true) console.log(JSON.stringify(rows, null, 2));
-    else console.table(rows);
+    const rows = measured.map(({ figure, of }, at): Result => ({ figure, of, ...medians(took[at]!) }));
+    console.table(rows);
+    report(benchRows(rows));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** What each measurement is compared with, other than the libraries that do the same. */
+const BASES: Readonly<Record<string, string>> = {
+  thread: 'empty',
+  command: 'node -e 0',
+  'test file': 'empty',
+};
+
+/** Starts a second: of the libraries in one row for each figure, of commands, threads and test files beside an empty one. */
+function benchRows(results: readonly Result[]): BenchRow[] {
+  const rows: BenchRow[] = [];
+  for (const result of results) {
+    const { figure, of } = result;
+    const base = BASES[figure];
+    if (of === base || (base === undefined && of !== 'rowan')) continue;
+    const peers = results.filter(
+      (one) => one.figure === figure && one !== result && (base === undefined || one.of === base),
+    );
+    const each = (name: keyof Took, convert: (value: number) => number): Record<string, number> =>
+      Object.fromEntries(
+        [result, ...peers].flatMap((one) => {
+          const value = one[name];
+          return value === undefined || value === 0
+            ? []
+            : [[one === result ? 'rowan' : one.of, convert(value)]];
+        }),
+      );
+    const { rowan = Number.NaN, ...others } = each('milliseconds', perSecond);
+    rows.push({
+      row: base === undefined ? figure : `${figure}: ${of}`,
+      unit: 'starts/s',
+      rowan,
+      peers: others,
+      processor: each('processor', perSecond),
+      megabytes: each('memory', (mebibytes) => mebibytes * 1.048576),
+    });
+  }
+  return rows;
+}
+
+function perSecond(milliseconds: number): number {
+  return 1000 / milliseconds;
 }
 
 function medians(took: readonly Took[]): Took {
