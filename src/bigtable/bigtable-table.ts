@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { toLatin1 } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import type { ScanContext } from '../store/scan/store-read.js';
-import { Cell, CellType } from '../table/checks.js';
+import { Cell, CellType, LATEST_TIMESTAMP } from '../table/checks.js';
 import { canonicalTableName, FOREVER } from '../table/descriptor.js';
 import type { Get, Scan } from '../table/get-and-scan.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../table/mutation.js';
@@ -265,7 +265,10 @@ export class BigtableTable implements Table {
    */
   private rulesOf(change: RowMutation | RowMutations, known: KnownTable): ReadModifyWriteRule[] | undefined {
     if (change.kind !== 'increment' && change.kind !== 'append') return undefined;
-    const isPlain = change.columns.every(({ family }) => known.families.get(family)!.ttl === FOREVER);
+    const isPlain = change.columns.every(
+      ({ family, timestamp }) =>
+        timestamp === LATEST_TIMESTAMP && known.families.get(family)!.ttl === FOREVER,
+    );
     if (!isPlain || !change.timeRange.isAll) return undefined;
     return change.columns.map((each) => ({
       familyName: each.family,

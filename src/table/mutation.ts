@@ -232,13 +232,26 @@ const INT64_MAX = 2n ** 63n - 1n;
 /** Adds to counters: 8-byte big-endian integers that wrap at 64 bits (HBase `Increment`, R67-R71). */
 export class Increment extends Mutation {
   readonly kind = 'increment';
-  readonly columns: { readonly family: string; readonly qualifier: Uint8Array; readonly amount: bigint }[] =
-    [];
+  readonly columns: {
+    readonly family: string;
+    readonly qualifier: Uint8Array;
+    readonly amount: bigint;
+    readonly timestamp: number;
+  }[] = [];
   /** The timestamps of the value that is incremented (R69). */
   timeRange: TimeRange = TimeRange.ALL;
   returnResults = true;
 
-  addColumn(family: string, qualifier: BytesLike, amount: bigint | number): this {
+  /**
+   * @param timestamp Of the new value if the column has none yet; default: the time of the write. A value that replaces another is always newer.
+   * @throws InvalidArgumentError for an amount that is no integer of 64 bits.
+   */
+  addColumn(
+    family: string,
+    qualifier: BytesLike,
+    amount: bigint | number,
+    timestamp: number = LATEST_TIMESTAMP,
+  ): this {
     if (typeof amount !== 'bigint' && !Number.isSafeInteger(amount)) {
       throw new InvalidArgumentError(`An amount is a bigint or a safe integer, not ${describe(amount)}.`);
     }
@@ -250,6 +263,7 @@ export class Increment extends Mutation {
       family: checkFamily(family),
       qualifier: checkBytes(qualifier, 'qualifier'),
       amount: value,
+      timestamp: checkTimestamp(timestamp),
     });
     return this;
   }
@@ -272,15 +286,23 @@ export class Append extends Mutation {
     readonly family: string;
     readonly qualifier: Uint8Array;
     readonly value: Uint8Array;
+    readonly timestamp: number;
   }[] = [];
   timeRange: TimeRange = TimeRange.ALL;
   returnResults = true;
 
-  addColumn(family: string, qualifier: BytesLike, value: BytesLike): this {
+  /** @param timestamp As with {@link Increment.addColumn}. */
+  addColumn(
+    family: string,
+    qualifier: BytesLike,
+    value: BytesLike,
+    timestamp: number = LATEST_TIMESTAMP,
+  ): this {
     this.columns.push({
       family: checkFamily(family),
       qualifier: checkBytes(qualifier, 'qualifier'),
       value: checkBytes(value, 'value'),
+      timestamp: checkTimestamp(timestamp),
     });
     return this;
   }

@@ -43,9 +43,10 @@ export function writeLongCell(
   row: Uint8Array,
   family: Uint8Array,
   qualifier: Uint8Array,
+  timestamp: number,
   amount: bigint,
 ): void {
-  const start = beginCell(writer, row, family, qualifier, LATEST_TIMESTAMP, CellType.Put, 8);
+  const start = beginCell(writer, row, family, qualifier, timestamp, CellType.Put, 8);
   writer.buffer.writeBigInt64BE(amount, start);
 }
 

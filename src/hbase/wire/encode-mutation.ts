@@ -74,16 +74,16 @@ function writeCells(writer: ProtoWriter, mutation: Put | Delete): void {
 function writeAmounts(writer: ProtoWriter, increment: Increment): void {
   const { row, columns } = increment;
   for (let i = columns.length - 1; i >= 0; i--) {
-    const column = columns[i]!;
-    writeLongCell(writer, row, utf8Name(column.family), column.qualifier, column.amount);
+    const { family, qualifier, timestamp, amount } = columns[i]!;
+    writeLongCell(writer, row, utf8Name(family), qualifier, timestamp, amount);
   }
 }
 
 function writeValues(writer: ProtoWriter, append: Append): void {
   const { row, columns } = append;
   for (let i = columns.length - 1; i >= 0; i--) {
-    const { family, qualifier, value } = columns[i]!;
-    writeCell(writer, row, utf8Name(family), qualifier, LATEST_TIMESTAMP, CellType.Put, value);
+    const { family, qualifier, timestamp, value } = columns[i]!;
+    writeCell(writer, row, utf8Name(family), qualifier, timestamp, CellType.Put, value);
   }
 }
 

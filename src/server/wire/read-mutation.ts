@@ -232,13 +232,14 @@ function changeOf(parts: MutationParts, cells: readonly MutationCell[]): RowMuta
     }
     case MutationType.Increment: {
       const increment = new Increment(parts.row);
-      for (const { family, qualifier, value } of cells)
-        increment.addColumn(family, qualifier, amountOf(value));
+      for (const { family, qualifier, value, timestamp } of cells)
+        increment.addColumn(family, qualifier, amountOf(value), timestamp);
       return withRange(increment, parts);
     }
     case MutationType.Append: {
       const append = new Append(parts.row);
-      for (const { family, qualifier, value } of cells) append.addColumn(family, qualifier, value);
+      for (const { family, qualifier, value, timestamp } of cells)
+        append.addColumn(family, qualifier, value, timestamp);
       return withRange(append, parts);
     }
     default:

@@ -71,8 +71,14 @@ function copyOfMutation(mutation: RowMutation): RowMutation {
     for (const column of mutation.columns) {
       const qualifier = copyBytes(column.qualifier);
       if (copy.kind === 'increment')
-        copy.addColumn(column.family, qualifier, (column as { amount: bigint }).amount);
-      else copy.addColumn(column.family, qualifier, copyBytes((column as { value: Uint8Array }).value));
+        copy.addColumn(column.family, qualifier, (column as { amount: bigint }).amount, column.timestamp);
+      else
+        copy.addColumn(
+          column.family,
+          qualifier,
+          copyBytes((column as { value: Uint8Array }).value),
+          column.timestamp,
+        );
     }
     copy.timeRange = mutation.timeRange;
     copy.setReturnResults(mutation.returnResults);

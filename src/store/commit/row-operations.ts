@@ -91,9 +91,9 @@ export function prepareDelta(
   return out;
 }
 
-/** The cell that replaces `cell`, with its time to live or the mutation's (R69). */
+/** The cell that replaces `cell`, with its time to live or the mutation's (R69); the first has the column's own timestamp, if any. */
 function successor(
-  column: { readonly family: string; readonly qualifier: Uint8Array },
+  column: Increment['columns'][number] | Append['columns'][number],
   cell: Cell | undefined,
   value: Uint8Array,
   mutation: RowMutation,
@@ -101,10 +101,11 @@ function successor(
   now: number,
   timeAfter: (cell: Cell) => number,
 ): PreparedCell {
+  const first = column.timestamp === LATEST_TIMESTAMP ? now : column.timestamp;
   return {
     family: column.family,
     qualifier: column.qualifier,
-    timestamp: cell ? timeAfter(cell) : now,
+    timestamp: cell ? timeAfter(cell) : first,
     type: CellType.Put,
     value,
     ttl: mutation.ttl ?? (cell ? reader.ttlOf(cell) : 0),

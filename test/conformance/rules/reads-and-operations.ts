@@ -198,6 +198,32 @@ export const readsAndOperations: readonly RuleCase[] = [
     ],
   },
   {
+    id: 'R69b',
+    title: 'the first value of an increment or append has the timestamp given to it, and the next is newer',
+    writes: [
+      write((table) =>
+        table.increment(new Increment('r').addColumn('f', 'a', 1, 999).addColumn('f', 'b', 1, 999)),
+      ),
+      write((table) => table.increment(new Increment('r').addColumn('f', 'b', 1, 500))),
+      write((table) =>
+        table.append(new Append('r').addColumn('f', 'c', '1', 999).addColumn('f', 'd', '1', 999)),
+      ),
+      write((table) => table.append(new Append('r').addColumn('f', 'd', '2', 500))),
+    ],
+    queries: [
+      {
+        expect: ['a 999', 'b newer', 'c 999', 'd newer'],
+        ask: async ({ table }) => {
+          const { cells } = await table.get(new Get('r'));
+          return cells.map(({ qualifier, timestamp }) => {
+            const time = timestamp > 999 ? 'newer' : timestamp;
+            return `${Buffer.from(qualifier).toString()} ${time}`;
+          });
+        },
+      },
+    ],
+  },
+  {
     id: 'R70',
     title: 'an incremented counter has one version where the family keeps one',
     families: { f: {} },
