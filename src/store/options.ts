@@ -7,6 +7,9 @@ import { type CompactionSettings, DEFAULT_COMPACTION } from './background/compac
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 
+/** Bytes of the largest cell that logs, files and buffers have room for. */
+export const LARGEST_CELL = 256 * 1024 * 1024;
+
 /** How much `close` flushes, so that the next opening need not replay the log. */
 interface FlushOnClose {
   /** Below this many bytes in memory nothing is flushed; default 1: everything is. */
@@ -170,8 +173,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   walSegmentSize: integer(1, GiB),
   maxWalSegments: integer(1, 1_000_000),
   walPreparedSize: integer(0, GiB),
-  // Buffers of log and files must have room for several cells.
-  maxCellSize: integer(1, 256 * MiB),
+  maxCellSize: integer(1, LARGEST_CELL),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
   scannerIdleTimeout: integer(1, MANY),

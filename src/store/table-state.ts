@@ -13,27 +13,46 @@ import {
 } from '../table/index.js';
 import { SerialQueue } from './environment.js';
 import type { VersionState } from './manifest/index.js';
+import { LARGEST_CELL } from './options.js';
 import type { FamilyStore, Region } from './region/region.js';
+
+/** HBase's setting of a table: bytes of its largest cell; 0 or less for no limit of its own. */
+const CELL_LIMIT = 'hbase.server.keyvalue.maxsize';
 
 export class TableState {
   /** Serializes changes of the table's regions and families, and bulk loads. */
   readonly changes = new SerialQueue();
+  private current!: TableDescriptor;
+  private maxCellSize!: number;
 
   constructor(
     /** The table's number in the log and the MANIFEST. A table that is dropped and created again gets another. */
     readonly id: number,
-    public descriptor: TableDescriptor,
+    descriptor: TableDescriptor,
     /** The number of each family in the log. A family that is dropped and created again gets another. */
     public familyNumbers: ReadonlyMap<string, number>,
     public enabled: boolean,
     /** In key order, without gaps. A split or merge replaces the whole list. */
     public regions: readonly Region[],
-    /** Bytes of the largest accepted cell. */
-    private readonly maxCellSize: number,
-  ) {}
+    /** Bytes of the largest accepted cell of tables that set none. */
+    private readonly usualMaxCellSize: number,
+  ) {
+    this.descriptor = descriptor;
+  }
 
   get name(): string {
-    return this.descriptor.name;
+    return this.current.name;
+  }
+
+  get descriptor(): TableDescriptor {
+    return this.current;
+  }
+
+  set descriptor(descriptor: TableDescriptor) {
+    this.current = descriptor;
+    const own = Number.parseInt(descriptor.configuration[CELL_LIMIT] ?? '', 10);
+    if (Number.isNaN(own)) this.maxCellSize = this.usualMaxCellSize;
+    else this.maxCellSize = own > 0 ? Math.min(own, LARGEST_CELL) : LARGEST_CELL;
   }
 
   /** Every family of every region. */
@@ -87,7 +106,7 @@ export class TableState {
     if (bytes <= this.maxCellSize) return;
     throw new InvalidArgumentError(
       `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
-        'Open the store with a larger maxCellSize, or spread the value over several columns.',
+        `Open the store with a larger maxCellSize, raise the table's ${CELL_LIMIT}, or spread the value over several columns.`,
       { details: { table: this.name, family } },
     );
   }

@@ -6,7 +6,7 @@ import { Column, Entity, rowKey, Table } from '../../decorators/index.js';
 import { bytes } from '../../src/codec/index.js';
 import { type Database, open } from '../../src/database.js';
 import { part } from '../../src/key/index.js';
-import type { Compression } from '../../src/table/index.js';
+import { type Compression, Put, type TableDescriptor, tableDescriptor } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 
 const MIB = 1 << 20;
@@ -86,6 +86,19 @@ describe('the largest cell', () => {
     await db.admin.flush('objects');
     await db.admin.majorCompact('objects');
     await stored(db);
+  });
+
+  it('is that of the configuration of a table', async () => {
+    await using db = await opened();
+    const own = (limit: string): TableDescriptor =>
+      tableDescriptor('own', { f: {} }, { configuration: { 'hbase.server.keyvalue.maxsize': limit } });
+    const put = (length: number): Promise<void> =>
+      db.engine.table('own').put(new Put('r').addColumn('f', 'q', new Uint8Array(length)));
+    await db.admin.createTable(own('1000'));
+    await put(998);
+    await expect(put(999)).rejects.toThrow(/1001 bytes; the limit is 1000\..*keyvalue\.maxsize/);
+    await db.admin.modifyTable(own('0'));
+    await put(11 * MIB);
   });
 
   it('is an option that is checked', async () => {

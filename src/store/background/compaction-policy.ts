@@ -35,6 +35,29 @@ export const DEFAULT_COMPACTION: CompactionSettings = Object.freeze({
   blockingFiles: 16,
 });
 
+/** The names of the settings in the configuration of a table or family, as in HBase, and the least that each may be. */
+const NAMES: readonly (readonly [keyof CompactionSettings, name: string, least: number])[] = [
+  ['minFiles', 'hbase.hstore.compaction.min', 2],
+  ['maxFiles', 'hbase.hstore.compaction.max', 2],
+  ['ratio', 'hbase.hstore.compaction.ratio', 0],
+  ['minSize', 'hbase.hstore.compaction.min.size', 0],
+  ['maxSize', 'hbase.hstore.compaction.max.size', 1],
+  ['blockingFiles', 'hbase.hstore.blockingStoreFiles', 2],
+];
+
+/** The store's settings with those that a table or family has in place of them. What is no number, or too low, is passed over. */
+export function compactionSettingsOf(
+  store: CompactionSettings,
+  configuration: Readonly<Record<string, string>>,
+): CompactionSettings {
+  const own: Partial<Record<keyof CompactionSettings, number>> = {};
+  for (const [setting, name, least] of NAMES) {
+    const value = Number.parseFloat(configuration[name] ?? '');
+    if (value >= least) own[setting] = value;
+  }
+  return { ...store, ...own };
+}
+
 /** A range of adjacent files: `start` inclusive, `end` exclusive. */
 interface Selection {
   readonly start: number;

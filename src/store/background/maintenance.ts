@@ -13,7 +13,7 @@ import { type FamilyStore, fileEntry, type Region, regionOf, type StoreFile } fr
 import { mergedRegion, neighbors, regionGone, splitRegion } from '../region/reshape.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
-import { selectFiles } from './compaction-policy.js';
+import { compactionSettingsOf, selectFiles } from './compaction-policy.js';
 import type { JobExecutor, JobInput } from './job.js';
 import type { MaintenanceLocks } from './maintenance-locks.js';
 
@@ -235,11 +235,12 @@ export class Maintenance {
   }
 
   /** The files to compact next; those that are shared with another region come first. */
-  private selectedFiles({ region: { startKey, endKey }, store }: Place): readonly StoreFile[] {
+  private selectedFiles({ state, region: { startKey, endKey }, store }: Place): readonly StoreFile[] {
     const { files } = store.version;
+    const configuration = { ...state.descriptor.configuration, ...store.descriptor.configuration };
     const selection = selectFiles(
       files.map((file) => ({ size: file.size, reference: file.isReference(startKey, endKey) })),
-      this.parts.environment.settings.compaction,
+      compactionSettingsOf(this.parts.environment.settings.compaction, configuration),
     );
     return selection === undefined ? [] : files.slice(selection.start, selection.end);
   }

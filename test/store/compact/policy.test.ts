@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { DEFAULT_COMPACTION, selectFiles } from '../../../src/store/background/compaction-policy.js';
+import {
+  compactionSettingsOf,
+  DEFAULT_COMPACTION,
+  selectFiles,
+} from '../../../src/store/background/compaction-policy.js';
+import { createTable, memoryStore, put } from '../engine/support.js';
 
 const settings = { ...DEFAULT_COMPACTION, minSize: 10 };
 const files = (...sizes: number[]) => sizes.map((size) => ({ size, reference: false }));
@@ -28,6 +33,38 @@ describe('exploring compaction', () => {
   test('near the limit of files the cheapest run is merged even against the ratio', () => {
     const sizes = Array.from({ length: 16 }, (_, i) => 4 ** (16 - i));
     expect(selectFiles(files(...sizes), settings)).toEqual({ start: 13, end: 16 });
+  });
+
+  test.each([
+    ['table', { 'hbase.hstore.compaction.min': '4', 'hbase.hstore.compaction.ratio': '5.5' }, {}],
+    ['family', {}, { 'hbase.hstore.compaction.min': '4', 'hbase.hstore.compaction.ratio': '5.5' }],
+    [
+      'family before those of the table',
+      { 'hbase.hstore.compaction.min': '2' },
+      { 'hbase.hstore.compaction.min': '4' },
+    ],
+  ])('settings of a %s take the place of the store’s', async (_, ofTable, ofFamily) => {
+    const { engine } = await memoryStore();
+    const table = await createTable(engine, { f: { configuration: ofFamily } }, { configuration: ofTable });
+    const files = (): number => engine.stats().tables[0]!.regions[0]!.families[0]!.files;
+    for (const [row, left] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 3],
+      ['d', 1],
+    ] as const) {
+      await table.put(put(row, 'v'));
+      await engine.admin.flush('t');
+      await engine.admin.compact('t');
+      expect(files()).toBe(left);
+    }
+    await engine.close();
+  });
+
+  test('settings that are no numbers or too low are passed over', () => {
+    const names = ['min', 'max', 'min.size', 'max.size'].map((name) => `hbase.hstore.compaction.${name}`);
+    const odd = Object.fromEntries(names.map((name, i) => [name, i % 2 === 0 ? 'many' : '-1']));
+    expect(compactionSettingsOf(settings, odd)).toEqual(settings);
   });
 
   test('halves of a parent region come first', () => {
