@@ -10,7 +10,7 @@ export default defineConfig({
     globalSetup: ['test/proof/fresh-build.ts'],
     pool: 'forks',
     fileParallelism: false,
-    testTimeout: 900_000,
+    testTimeout: 900_000 + 15 * Number(process.env['ROWAN_KEYS'] ?? 0),
     hookTimeout: 300_000,
     reporters: reportersOf('serve'),
   },

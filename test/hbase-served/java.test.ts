@@ -8,6 +8,8 @@ import { classPath, run } from '../hbase/server/class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from '../hbase/server/jvm.js';
 import { type InstanceLayout, PROJECT_ROOT } from '../hbase/server/layout.js';
 import { runJava } from '../hbase/server/tool.js';
+import { record } from '../proof/evidence.js';
+import { scaled } from '../proof/scale.js';
 import { type Registry, ServedStore } from './served-store.js';
 
 const KEYS = Number(process.env['ROWAN_KEYS'] ?? 20_000);
@@ -138,6 +140,22 @@ describe('a served store under the Java client', () => {
     expect(output).toMatch(/^Ada$/m);
   });
 
+  it('gives the recorded answers of HBase 2.6.4', async () => {
+    const program = readFileSync(join(PROJECT_ROOT, 'test/hbase-served/java/ReplayVectors.java'), 'utf8');
+    const recorded = join(PROJECT_ROOT, 'test/conformance/vectors/hbase-2.6.4.ndjson.gz');
+    const args = [recorded, String(scaled(10, 3, 1))];
+    const output = await runJava(
+      await store.layout('bootstrap'),
+      { ReplayVectors: program },
+      'ReplayVectors',
+      args,
+    );
+    expect(output.split('\n').filter((line) => line.startsWith('DIFFERENCE'))).toEqual([]);
+    const [, sequences, answers] = /^REPLAYED (\d+) (\d+)$/m.exec(output)!;
+    expect(Number(answers)).toBeGreaterThan(1000);
+    record('served-java', { 'recorded sequences': Number(sequences), 'answers compared': Number(answers) });
+  });
+
   it('runs PerformanceEvaluation', async () => {
     const tool = await PerformanceEvaluation.prepare(await store.layout('bootstrap'));
     await tool.load(5000);
@@ -188,7 +206,7 @@ async function loadTest(layout: InstanceLayout, args: readonly string[]): Promis
     [...flags, '-cp', jars, main, ...args],
     process.env,
     '',
-    TOOL_PATIENCE,
+    Math.max(TOOL_PATIENCE, 5 * KEYS),
   );
   if (code !== 0)
     throw new Error(`LoadTestTool ${args.join(' ')} ended with code ${code}:\n${output.slice(-4000)}`);

@@ -61,7 +61,8 @@ export class ServedStore {
     return layout;
   }
 
-  private settings(registry: Registry): Record<string, string> {
+  /** What tells a Java client to find the server so. */
+  settings(registry: Registry): Record<string, string> {
     const CLIENT = 'org.apache.hadoop.hbase.client.';
     const address = `localhost:${this.port}`;
     switch (registry) {

@@ -1,7 +1,7 @@
 /**
  * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter; with `ROWAN_SCALE=middle`
- * those of `.ci/run`'s size; with `--hbase FILTER...` those on a real HBase. What they counted goes
- * to results.json and docs/reliability.md, suite by suite, for each that passed.
+ * those of `.ci/run`'s size; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...` those of HBase's programs on
+ * `rowan serve`. What they counted goes to results.json and docs/reliability.md, suite by suite, for each that passed.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -22,10 +22,10 @@ const folder = mkdtempSync(join(tmpdir(), 'rowan-deep-'));
 const scale = process.env['ROWAN_SCALE'] ?? 'deep';
 const extent = Number.isFinite(MINUTES) ? `${scale}, at most ${MINUTES} minutes` : scale;
 const evidence = join(folder, 'evidence');
-const onHBase = process.argv.includes('--hbase');
-const filters = process.argv.slice(2).filter((each) => each !== '--hbase');
-const config = onHBase ? ['--config', 'vitest.hbase.config.ts'] : [];
-const report = join(folder, onHBase ? 'hbase.json' : 'unit.json');
+const other = ['hbase', 'serve'].find((each) => process.argv.includes(`--${each}`));
+const filters = process.argv.slice(2).filter((each) => each !== `--${other}`);
+const config = other === undefined ? [] : ['--config', `vitest.${other}.config.ts`];
+const report = join(folder, `${other ?? 'unit'}.json`);
 mkdirSync(evidence);
 try {
   const { status } = spawnSync('npx', ['vitest', 'run', ...config, ...filters], {

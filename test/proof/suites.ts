@@ -184,6 +184,24 @@ export const SUITES: readonly Suite[] = [
     what: 'on a real HBase the keys of 20,000 rows are cut over beside four writers, and beside regions that move: how long a writer was refused at most',
   },
   {
+    id: 'served-kills',
+    promises: 'docs/server.md',
+    file: 'test/hbase-served/kills.test.ts',
+    what: '`rowan serve` is killed with SIGKILL under clients of HBase in Java and of this package, which put and increment: each acknowledged put is there, each increment counts once, and no client hangs',
+  },
+  {
+    id: 'served-java',
+    promises: 'docs/semantics.md',
+    file: 'test/hbase-served/java.test.ts',
+    what: "HBase's Java client replays on `rowan serve` the sequences that were recorded from HBase 2.6.4, and is given the same answers; its LoadTestTool, AcidGuaranteesTestTool and PerformanceEvaluation find no fault",
+  },
+  {
+    id: 'served-client-tests',
+    promises: 'docs/server.md',
+    file: 'test/hbase-served/client-tests.test.ts',
+    what: "HBase's own client tests, on `rowan serve` in place of the cluster that they start",
+  },
+  {
     id: 'linked-list',
     promises: 'P1, P3',
     file: 'test/crash/linked-list.deep.test.ts',

@@ -222,8 +222,9 @@ const FILTERS: Readonly<Record<string, ReadFilter>> = {
   PageFilter: reader(messages.PageFilter, ({ pageSize }) => filters.page(pageSize)),
   KeyOnlyFilter: reader(messages.KeyOnlyFilter, ({ lengthAsValue }) => filters.keyOnly(lengthAsValue)),
   FirstKeyOnlyFilter: () => filters.firstKeyOnly(),
+  // HBase's clients may send an empty stop row, behind which every row is.
   InclusiveStopFilter: reader(messages.InclusiveStopFilter, ({ stopRow }) =>
-    filters.inclusiveStop(plain(stopRow)),
+    Object.freeze({ kind: 'inclusiveStop', stopRow: plain(stopRow) }),
   ),
   FuzzyRowFilter: reader(messages.FuzzyRowFilter, ({ pairs = [], isMaskV2 = false }) =>
     filters.fuzzyRow(

@@ -10,6 +10,7 @@ export type ClassPathName =
   | 'server'
   | 'shell'
   | 'bench'
+  | 'client-tests'
   | 'jobs'
   | 'kdc'
   | 'groups'

@@ -25,6 +25,7 @@ export async function runJava(
   layout: InstanceLayout,
   sources: Readonly<Record<string, string>>,
   mainClass: string,
+  args: readonly string[] = [],
 ): Promise<string> {
   const jars = await classPath('server');
   const folder = await mkdtemp(join(tmpdir(), 'rowan-java-'));
@@ -38,7 +39,7 @@ export async function runJava(
     const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
     if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
     if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
-    return await runMain(layout, mainClass, [], [folder, jars]);
+    return await runMain(layout, mainClass, args, [folder, jars]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
