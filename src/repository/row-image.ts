@@ -4,7 +4,9 @@ import { compareBytes, concatBytes, equalBytes, toLatin1 } from '../bytes/index.
 import {
   Cell,
   CellType,
+  Delete,
   LATEST_TIMESTAMP,
+  type MutationCell,
   type Put,
   type Result,
   Result as Row,
@@ -177,6 +179,35 @@ export function isPlain(before: RowImage, mutations: readonly RowMutation[], now
   }
   for (const { timestamp } of before.all()) if (timestamp > now) return false;
   return true;
+}
+
+/**
+ * The mutations without deletes of what the row does not have. Such a delete changes nothing, but on HBase its tombstone would hide what
+ * another writer puts there in the same millisecond (R32). Deletes with a timestamp stay: they may be about the future.
+ */
+export function withoutIdleDeletes(
+  image: RowImage,
+  mutations: readonly RowMutation[],
+): readonly RowMutation[] {
+  if (mutations.every(isPut)) return mutations;
+  const cells = [...image.all()];
+  return mutations.flatMap((mutation): RowMutation[] => {
+    if (mutation.kind !== 'delete' || mutation.timestamp !== LATEST_TIMESTAMP) return [mutation];
+    if (mutation.cells.length === 0) return cells.length === 0 ? [] : [mutation];
+    const left = mutation.cells.filter((deleted) => !isIdle(deleted, cells));
+    if (left.length === mutation.cells.length) return [mutation];
+    if (left.length === 0) return [];
+    const del = new Delete(mutation.row).setDurability(mutation.durability);
+    del.setCellVisibility(mutation.visibility).cells.push(...left);
+    return [del];
+  });
+}
+
+/** Whether a delete finds no cell to delete. */
+function isIdle({ family, qualifier, type, timestamp }: MutationCell, cells: readonly Cell[]): boolean {
+  if (timestamp !== LATEST_TIMESTAMP) return false;
+  const isFamily = type === CellType.DeleteFamily;
+  return !cells.some((cell) => cell.family === family && (isFamily || equalBytes(cell.qualifier, qualifier)));
 }
 
 /** Whether a change alters the value of one of the columns. */

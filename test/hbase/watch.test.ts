@@ -2,7 +2,15 @@
 
 import { expect, test } from 'vitest';
 import { scaled } from '../proof/scale.js';
-import { endToldBehindCalls, told, writeToldAtOnce } from '../watch/told.js';
+import {
+  endToldBehindCalls,
+  expectRefused,
+  expectReplayed,
+  Replay,
+  told,
+  Ware,
+  writeToldAtOnce,
+} from '../watch/told.js';
 import { programsOf } from './denormalize/programs.js';
 
 const { database, program } = programsOf(told);
@@ -23,4 +31,30 @@ test('writers of the same rows in three programs, and readers beside them: what 
     (writes) => writes < most,
     scaled(6, 16, 16),
   );
+});
+
+test('inserts beside deletes of other programs, most of which find nothing: no insert that is told is hidden', {
+  timeout,
+}, async () => {
+  const programs = await Promise.all([program(), program(), program()]);
+  const { db } = programs[0]!;
+  const replay = new Replay();
+  await expectReplayed(db, replay, 'before', { settledAfter: 0 });
+  const writes = scaled(10, 30, 120);
+  for (let round = 0; round < scaled(2, 6, 24); round++) {
+    const writing = programs.flatMap((one, place) =>
+      ['0', '1', '2', '3'].map(async (no) => {
+        const wares = one.db.repository(Ware);
+        for (let i = 0; i < writes; i++) {
+          const inserts = place === 0 && i % 2 === 0;
+          const done = inserts
+            ? wares.insert({ shop: 'b', no, status: `${i}` })
+            : wares.delete({ shop: 'b', no });
+          await done.catch(expectRefused);
+        }
+      }),
+    );
+    await Promise.all(writing);
+    await expectReplayed(db, replay, `round ${round}`, { settledAfter: 0 });
+  }
 });

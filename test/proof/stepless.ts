@@ -11,6 +11,7 @@ import type { Engine, Table } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
 import { Mortal } from './dying.js';
 import { LateRequests } from './late.js';
+import { StampingServer } from './server-times.js';
 
 const STEPS = new Set<PropertyKey>([
   'atomic',
@@ -57,7 +58,11 @@ export interface SteplessStore extends AsyncDisposable {
   late(...entities: EntityClass[]): Promise<{ readonly db: Database; readonly requests: LateRequests }>;
 }
 
-export async function openStepless(clock: () => number = Date.now): Promise<SteplessStore> {
+/** `transit`: its changes are stamped as HBase's are, and requests and answers take that long ({@link StampingServer}). */
+export async function openStepless(
+  clock: () => number = Date.now,
+  transit?: () => Promise<void>,
+): Promise<SteplessStore> {
   const engine = await openEmbedded('/memory', {
     clock,
     fileSystem: new MemoryFileSystem(),
@@ -65,16 +70,18 @@ export async function openStepless(clock: () => number = Date.now): Promise<Step
     durability: 'ASYNC_WAL',
   });
   const databases: Database[] = [];
+  const shared = transit && new StampingServer(engine, { clock, transit });
+  const ofProgram = (): Engine => stepless(unclosed(shared?.engine() ?? engine));
   return {
     async program(...entities) {
-      const mortal = new Mortal(stepless(unclosed(engine)));
+      const mortal = new Mortal(ofProgram());
       const db = new Database(compileSchema(entities), mortal.mortal, 'create');
       await db.ready();
       databases.push(db);
       return { db, mortal };
     },
     async late(...entities) {
-      const requests = new LateRequests(stepless(unclosed(engine)));
+      const requests = new LateRequests(ofProgram());
       const db = new Database(compileSchema(entities), requests.engine, 'create');
       await db.ready();
       databases.push(db);

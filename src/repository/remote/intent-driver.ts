@@ -30,7 +30,7 @@ import {
 } from '../change.js';
 import type { ChangeOutcome } from '../executor.js';
 import { WholeCall } from '../options.js';
-import { isPlain, RowImage } from '../row-image.js';
+import { isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
 import { BackgroundBatches } from './background-batches.js';
 import { allEnded, DataRows, type Mark, type RowIntent, RowWork, type Suspect } from './row-work.js';
@@ -238,6 +238,13 @@ export class IntentDriver {
     const { image } = work;
     let mutations = said;
     for (const intent of this.intents) mutations = await intent.plan(work, mutations);
+    mutations = withoutIdleDeletes(image, mutations);
+    // A filter was not read together with the row, so it is checked by a write: of the shadow.
+    const isFiltered = change.expects.some(({ kind }) => kind === 'filter');
+    if (mutations.length === 0 && (image.isEmpty || !isFiltered)) {
+      work.outcome = NOTHING_DONE;
+      return;
+    }
     const after = image.after(mutations);
     const written =
       outlived === undefined || outlived.length === 0
@@ -255,6 +262,7 @@ export class IntentDriver {
       image.isEmpty ||
       work.changes.length > 0 ||
       work.isOpenEnded ||
+      mutations.length === 0 ||
       !this.planner.leavesEntries(image, after);
     work.expects = this.rows.unchanged(loadedOf(work), [...change.expects, ...seen]);
     if (!work.renews || (after.isEmpty && !work.isOpenEnded)) return;

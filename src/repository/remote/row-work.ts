@@ -220,6 +220,7 @@ export class RowWork {
     this.shadow = shadow;
     this.changeMark = changeMark;
     this.token = newToken();
+    this.mutations = [];
     this.isPutOff = false;
   }
 
