@@ -12,6 +12,10 @@ import { expectReplayed, Piece, Replay, told, Ware, writeToldAtOnce } from './to
 
 const key = { shop: 'a', no: '1' };
 
+async function turns(count: number): Promise<void> {
+  for (let left = count; left > 0; left--) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Writes that leave the row as it is, with what it is before, and a change of what they delete. */
 const IDLE: Readonly<
   Record<string, Record<'before' | 'idle' | 'change', (db: Database) => Promise<unknown>>>
@@ -69,15 +73,34 @@ test.each(Object.entries(IDLE))('%s, in one millisecond', async (_, { before, id
   }
 });
 
+test('of conditional changes in three programs, each of which ends the condition, one is made', async () => {
+  const random = new Random(1);
+  await using store = await openStepless(Date.now, () => turns(random.below(6)));
+  const programs = [await store.program(...told), await store.program(...told), await store.program(...told)];
+  const wares = programs.map(({ db }) => db.repository(Ware));
+  for (let round = 0; round < scaled(30, 150, 2000); round++) {
+    await wares[0]!.put({ ...key, status: 'x', count: 1 });
+    const kind = round % 3;
+    const outcomes = await Promise.all(
+      wares.map((each) => {
+        const check = each.check(key, { status: 'x' });
+        return kind === 0
+          ? check.delete()
+          : kind === 1
+            ? check.update({ status: null })
+            : check.mutate((row) => row.unset('status'));
+      }),
+    );
+    expect(outcomes.filter(({ ok }) => ok)).toHaveLength(1);
+  }
+});
+
 test('writers of the same rows in three programs, whose requests take turns: what was told makes the rows that are there', async () => {
   for (let seed = 1; seed <= scaled(1, 10, 300); seed++) {
     const random = new Random(seed);
     await using store = await openStepless(
       () => Math.floor(performance.timeOrigin + performance.now()),
-      async () => {
-        for (let turns = random.below(6); turns > 0; turns--)
-          await new Promise((resolve) => setImmediate(resolve));
-      },
+      () => turns(random.below(6)),
     );
     const programs = [
       await store.program(...told),

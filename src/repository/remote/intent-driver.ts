@@ -240,8 +240,7 @@ export class IntentDriver {
     for (const intent of this.intents) mutations = await intent.plan(work, mutations);
     mutations = withoutIdleDeletes(image, mutations);
     // A filter was not read together with the row, so it is checked by a write: of the shadow.
-    const isFiltered = change.expects.some(({ kind }) => kind === 'filter');
-    if (mutations.length === 0 && (image.isEmpty || !isFiltered)) {
+    if (mutations.length === 0 && !change.expects.some(({ kind }) => kind === 'filter')) {
       work.outcome = NOTHING_DONE;
       return;
     }
@@ -400,9 +399,9 @@ function loadedOf({ image, shadow }: RowWork): {
   return { stored: image.toResult(), shadow };
 }
 
-/** Whether the row meets an expectation. Filters are evaluated by the engine. */
+/** Whether the row meets an expectation. Filters are evaluated by the engine, and are of rows that exist. */
 function isMet(image: RowImage, expectation: Expectation): boolean {
-  if (expectation.kind === 'filter') return true;
+  if (expectation.kind === 'filter') return !image.isEmpty;
   return isMetBy(expectation, image.value(expectation.family, expectation.qualifier));
 }
 
