@@ -357,9 +357,12 @@ export class WriteCompiler {
       expects: condition?.expects ?? NOTHING,
       mismatch: condition?.mismatch,
       reads: update.reads ?? this.readsOf(row, undefined),
-      // A missing or soft-deleted entity stays unchanged.
-      resolve: (before) =>
-        presence.isIn(before!, 'living') ? update.resolve(before) : { mutations: NOTHING, seen: NOTHING },
+      // A missing or soft-deleted entity stays unchanged, also one that has been purged since it was read.
+      resolve: (before) => {
+        if (!presence.isIn(before!, 'living')) return { mutations: NOTHING, seen: NOTHING };
+        const resolved = update.resolve(before);
+        return { ...resolved, seen: [...presence.expect('living'), ...resolved.seen] };
+      },
       onApplied: this.afterCommit.hook(
         'delete',
         afterDelete && (() => afterDelete(draftOf(schema, key, patch))),
