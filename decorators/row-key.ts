@@ -142,8 +142,8 @@ function isFinest(element: KeyElement, elements: readonly KeyElement[]): boolean
   if (element.kind !== 'timeBucket') return true;
   const [name] = element.parts;
   const buckets = elements.filter((other) => other.kind === 'timeBucket' && other.parts[0] === name);
-  const least = Math.min(...buckets.map((bucket) => (bucket.kind === 'timeBucket' ? bucket.width : 0)));
-  return element === buckets.find((bucket) => bucket.kind === 'timeBucket' && bucket.width === least);
+  const minWidth = Math.min(...buckets.map((bucket) => (bucket.kind === 'timeBucket' ? bucket.width : 0)));
+  return element === buckets.find((bucket) => bucket.kind === 'timeBucket' && bucket.width === minWidth);
 }
 
 /** The elements of a key made by `rowKey`; undefined for any other value. */

@@ -101,15 +101,15 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
     const opening = prepare('open', options, 'verify');
     const { openReadOnly } = await import('./store/follow/read-only-store.js');
     const reading = refreshEvery === undefined ? embedded : { ...embedded, refreshEvery };
-    return told(await start(opening, await openReadOnly(path, reading)), telemetry);
+    return withTelemetry(await start(opening, await openReadOnly(path, reading)), telemetry);
   }
   const opening = prepare('open', options, 'create');
   const { openEmbedded } = await import('./store/engine.js');
-  return told(await start(opening, await openEmbedded(path, embedded)), telemetry);
+  return withTelemetry(await start(opening, await openEmbedded(path, embedded)), telemetry);
 }
 
 /** Connects the database to OpenTelemetry. */
-async function told<E extends EmbeddedEngine | ReadOnlyStore>(
+async function withTelemetry<E extends EmbeddedEngine | ReadOnlyStore>(
   database: Database<E>,
   telemetry: TelemetryApi | undefined,
 ): Promise<Database<E>> {

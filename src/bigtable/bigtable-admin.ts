@@ -145,7 +145,7 @@ export class BigtableAdmin implements Admin {
       }
       old.delete(family.name);
     }
-    for (const gone of old.keys()) modifications.push({ id: gone, drop: true });
+    for (const dropped of old.keys()) modifications.push({ id: dropped, drop: true });
     if (modifications.length > 0) {
       await this.client.adminCall(
         'modifyColumnFamilies',

@@ -9,7 +9,7 @@ import {
 } from '../errors.js';
 import { timerDelay } from '../table/checks.js';
 import type { OperationOptions } from '../table/table.js';
-import { type Asked, asBigtableError, isTransient, isUnsent, Status, statusOf } from './errors.js';
+import { asBigtableError, type CallContext, isTransient, isUnsent, Status, statusOf } from './errors.js';
 import type { BigtableSettings } from './options.js';
 
 /** Calls Google's client, with deadlines, cancellation, retries, and Rowan's errors. */
@@ -67,7 +67,7 @@ export class Deadline {
   private attempts = 0;
 
   constructor(
-    private readonly asked: Asked,
+    private readonly asked: CallContext,
     options: OperationOptions,
     otherwise: number,
     private readonly pause: number,
@@ -152,7 +152,11 @@ export class BigtableClient {
     return `${this.instance}/tables/${tableId}`;
   }
 
-  deadline(asked: Asked, options: OperationOptions, otherwise = this.settings.operationTimeout): Deadline {
+  deadline(
+    asked: CallContext,
+    options: OperationOptions,
+    otherwise = this.settings.operationTimeout,
+  ): Deadline {
     if (this.isClosed) throw new ClosedError('The connection to Bigtable was closed.');
     return new Deadline(asked, options, otherwise, this.settings.pause);
   }

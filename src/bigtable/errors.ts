@@ -42,7 +42,7 @@ const CUT = /RST_STREAM|GOAWAY|Connection dropped|ECONNRESET|socket hang up|Stre
 const NOT_SENT = /No connection established|ECONNREFUSED|Name resolution failed|ENOTFOUND|EAI_AGAIN/;
 
 /** The call that failed. */
-export interface Asked {
+export interface CallContext {
   readonly call: string;
   readonly table?: string | undefined;
 }
@@ -70,7 +70,7 @@ export function statusOf(error: unknown): number | undefined {
 export function asBigtableError(
   code: number,
   message: string,
-  { call, table }: Asked,
+  { call, table }: CallContext,
   cause?: unknown,
 ): RowanError {
   const about = table === undefined ? '' : ` of table "${table}"`;

@@ -36,11 +36,11 @@ export function keepingOf(rule: GcRule | null | undefined): Keeping {
   if (rule?.maxAge) return { versions: ALL_VERSIONS, minVersions: 0, ttl: secondsOf(rule) };
   const parts = rule?.union?.rules?.map(keepingOf);
   if (parts !== undefined && parts.length > 0) {
-    const least = (of: (part: Keeping) => number): number => Math.min(...parts.map(of));
+    const minOf = (of: (part: Keeping) => number): number => Math.min(...parts.map(of));
     const limited = parts.filter(({ ttl }) => ttl !== FOREVER);
-    const versions = least((part) => part.versions);
+    const versions = minOf((part) => part.versions);
     const minVersions = Math.min(versions, ...limited.map((part) => part.minVersions));
-    return { versions, minVersions: limited.length === 0 ? 0 : minVersions, ttl: least((part) => part.ttl) };
+    return { versions, minVersions: limited.length === 0 ? 0 : minVersions, ttl: minOf((part) => part.ttl) };
   }
   const rules = rule?.intersection?.rules ?? [];
   const age = rules.find(({ maxAge }) => maxAge);

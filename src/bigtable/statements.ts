@@ -35,7 +35,7 @@ export function cbtScript(tables: readonly MadeTable[]): string {
       return `${family.name}:${gcRuleText(gcRuleOf(family))}`;
     });
     const { given, comments } = splitsOf(table, (key) => PRINTABLE.test(key) && !key.includes(','));
-    lines.push('', ...comments, ...leftOut(descriptor));
+    lines.push('', ...comments, ...omittedOptions(descriptor));
     const words = [
       'cbt',
       'createtable',
@@ -61,7 +61,7 @@ export function terraformSource(tables: readonly MadeTable[]): string {
     const id = tableIdOf(descriptor.name);
     const label = labelOf(id);
     const { given, comments } = splitsOf(table, (key) => PRINTABLE.test(key));
-    lines.push('', ...comments, ...leftOut(descriptor));
+    lines.push('', ...comments, ...omittedOptions(descriptor));
     lines.push(`resource "google_bigtable_table" "${label}" {`);
     lines.push(`  name                = ${literal(id)}`, '  instance_name       = var.bigtable_instance');
     lines.push('  deletion_protection = "PROTECTED"');
@@ -95,10 +95,10 @@ const PRINTABLE = /^[\x21-\x7e]+$/;
 /** The split keys that can be expressed as text, and a comment about the others. */
 function splitsOf(
   { splitKeys }: MadeTable,
-  isGiven: (key: string) => boolean,
+  isDeclared: (key: string) => boolean,
 ): { readonly given: readonly string[]; readonly comments: readonly string[] } {
   const keys = splitKeys.map((key) => Buffer.from(key).toString('latin1'));
-  const given = keys.filter(isGiven);
+  const given = keys.filter(isDeclared);
   const missing = keys.length - given.length;
   if (missing === 0) return { given, comments: [] };
   const comment = `# ${missing} of ${keys.length} split keys cannot be written as text here: rowan schema apply creates the table with all of them.`;
@@ -106,18 +106,18 @@ function splitsOf(
 }
 
 /** Comments on the options of a descriptor without a counterpart in Bigtable. */
-function leftOut(descriptor: TableDescriptor): string[] {
+function omittedOptions(descriptor: TableDescriptor): string[] {
   const { name, families, ...options } = descriptor;
   const out: string[] = [];
   const { namespace } = parseTableName(name);
   if (namespace !== DEFAULT_NAMESPACE)
     out.push(`# The namespace ${namespace} is part of the name; rowan schema apply records it.`);
-  const told = (place: string, of: object, defaults: object): void => {
+  const noteOmitted = (place: string, of: object, defaults: object): void => {
     const names = differing(of, defaults);
     if (names.length > 0) out.push(`# Omitted, not supported by Bigtable: ${place}${names.join(', ')}.`);
   };
-  told('', options, tableDescriptor(name, { f: {} }));
-  for (const family of families) told(`${family.name} `, family, familyDescriptor(family.name));
+  noteOmitted('', options, tableDescriptor(name, { f: {} }));
+  for (const family of families) noteOmitted(`${family.name} `, family, familyDescriptor(family.name));
   return out;
 }
 

@@ -160,8 +160,8 @@ function storedOf(descriptor: TableDescriptor, disabled: boolean): StoredOptions
     family.name,
     differing(family, familyDescriptor(family.name), family.ttl === FOREVER ? WITHOUT_TTL : OF_THE_SERVICE),
   ]);
-  const told = kept.filter(([, own]) => Object.keys(own).length > 0);
-  if (told.length > 0) stored['families'] = Object.fromEntries(told);
+  const ownOptions = kept.filter(([, own]) => Object.keys(own).length > 0);
+  if (ownOptions.length > 0) stored['families'] = Object.fromEntries(ownOptions);
   if (disabled) stored['disabled'] = true;
   return stored as StoredOptions;
 }

@@ -101,9 +101,9 @@ function groupsOf(rows: readonly Uint8Array[], from: number): ReadonlyMap<number
       continue;
     }
     const { first } = group;
-    const most = Math.min(group.shared, row.length);
+    const limit = Math.min(group.shared, row.length);
     let same = 0;
-    while (same < most && first[same] === row[same]) same++;
+    while (same < limit && first[same] === row[same]) same++;
     group.shared = same;
   }
   const inOrder = [...groups.values()].sort((a, b) => a.head - b.head);

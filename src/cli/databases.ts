@@ -13,7 +13,7 @@ import type { Engine } from '../table/index.js';
  */
 export async function openEngine(
   place: string,
-  { mayMake = false, looks }: Pick<EnginePlace, 'mayMake' | 'looks'> = {},
+  { mayMake = false, readOnly }: Pick<EngineTarget, 'mayMake' | 'readOnly'> = {},
 ): Promise<Engine> {
   const masters = mastersOf(place);
   if (masters !== undefined) {
@@ -30,36 +30,36 @@ export async function openEngine(
   try {
     return await openEmbedded(place);
   } catch (error) {
-    if (looks === undefined || !(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
+    if (readOnly === undefined || !(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
   }
   const { openReadOnly } = await import('../store/follow/read-only-store.js');
   const store = await openReadOnly(
     place,
-    looks.refreshEvery === undefined ? {} : { refreshEvery: looks.refreshEvery },
+    readOnly.refreshEvery === undefined ? {} : { refreshEvery: readOnly.refreshEvery },
   );
-  looks.tell(lookedAt(store.moment, looks.refreshEvery !== undefined));
+  readOnly.tell(describeMoment(store.moment, readOnly.refreshEvery !== undefined));
   return store;
 }
 
 /** The place of an engine, and how it is opened. */
-export interface EnginePlace {
+export interface EngineTarget {
   readonly place: string;
   readonly mayMake?: boolean;
   /**
    * Set if the command only reads: a store that another process has open is then read beside it, and the user is told
    * so.
    */
-  readonly looks?: Looks;
+  readonly readOnly?: ReadOnlyUse;
 }
 
-export interface Looks {
+export interface ReadOnlyUse {
   /** Milliseconds between refreshes of what is read; undefined: the command reads one consistent moment. */
   readonly refreshEvery?: number;
   tell(line: string): void;
 }
 
 /** Describes the moment at which a store in use is read. */
-export function lookedAt({ time, opener }: StoreMoment, goesOn = false): string {
+export function describeMoment({ time, opener }: StoreMoment, goesOn = false): string {
   const at = new Date(time).toISOString();
   const by = opener === undefined ? '' : `In use by process ${opener}; `;
   return goesOn ? `${by}read only, followed from ${at} on.\n` : `${by}read as it was at ${at}.\n`;
@@ -112,7 +112,7 @@ export function requireStore(place: string): void {
 
 /** Runs `use` with engines, and closes them afterwards. Equal places are opened once. */
 export async function withEngines(
-  places: readonly EnginePlace[],
+  places: readonly EngineTarget[],
   use: (engines: readonly Engine[]) => Promise<unknown>,
 ): Promise<void> {
   const opened = new Map<string, Engine>();

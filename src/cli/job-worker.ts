@@ -22,9 +22,9 @@ const CACHE_BYTES = 8 << 20;
 
 async function main(): Promise<void> {
   const { module } = workerData as JobWorkerData;
-  const told = new Promise<JobWorkerStore>((resolve) => parentPort!.once('message', resolve));
+  const folderMessage = new Promise<JobWorkerStore>((resolve) => parentPort!.once('message', resolve));
   const exports = await importModule(module);
-  const store = await told;
+  const store = await folderMessage;
   const db = await open({
     path: store,
     entities: schemaOf(module, exports).entities.map(({ target }) => target),

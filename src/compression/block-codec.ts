@@ -43,8 +43,8 @@ export function plainView(bytes: Uint8Array): Uint8Array {
 }
 
 /** Refuses a raw length that `length` compressed bytes cannot have, before anything is allocated. */
-export function checkRatio(codec: Compression, length: number, rawLength: number, most: number): void {
-  if (rawLength > MAX_RAW_BLOCK_BYTES || rawLength > length * most + 64) {
+export function checkRatio(codec: Compression, length: number, rawLength: number, maxRatio: number): void {
+  if (rawLength > MAX_RAW_BLOCK_BYTES || rawLength > length * maxRatio + 64) {
     throw badBlock(codec, `${length} bytes cannot decompress to ${rawLength}`);
   }
 }

@@ -113,12 +113,12 @@ class LzoCompressor {
     output[this.at++] = (back >>> 6) & 0xff;
   }
 
-  private markerAndLength(marker: number, length: number, most: number): void {
-    if (length <= most) {
+  private markerAndLength(marker: number, length: number, max: number): void {
+    if (length <= max) {
       this.output[this.at++] = marker | (length - 2);
     } else {
       this.output[this.at++] = marker;
-      this.lengthBytes(length - most);
+      this.lengthBytes(length - max);
     }
   }
 
@@ -153,9 +153,9 @@ class LzoStream {
   }
 
   /** A length whose instruction has `bits`: 0 means that it continues in further bytes, on top of `most`. */
-  length(bits: number, most: number): number {
+  length(bits: number, max: number): number {
     if (bits !== 0) return bits;
-    let length = most;
+    let length = max;
     let byte = this.byte();
     while (byte === 0) {
       length += 255;
@@ -255,7 +255,7 @@ function instructions(): void {
  */
 
 /** Each byte of a match's length stands for at most 255. */
-const MOST = 255;
+const MAX_LENGTH_BYTE = 255;
 
 export class LzoCodec implements BlockCodec {
   readonly name = 'LZO';
@@ -266,7 +266,7 @@ export class LzoCodec implements BlockCodec {
   }
 
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
-    checkRatio(this.name, length, rawLength, MOST);
+    checkRatio(this.name, length, rawLength, MAX_LENGTH_BYTE);
     return decompressLzo(source, offset, length, rawLength);
   }
 }

@@ -116,7 +116,7 @@ export class OpenFeatures {
       reading,
       isRetired: async () =>
         (await this.keyChanges(schema)).some(({ side, stage }) => side === 'old' && stage === 'over'),
-      onLeft: (token) => this.remote!.enqueue(token),
+      onUnsettled: (token) => this.remote!.enqueue(token),
       onFailure,
     });
   }

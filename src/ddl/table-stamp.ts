@@ -116,7 +116,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
   const stored = new Map(before.columns.map((column) => [placeOf(column), column]));
   const former = formerPlaces(entity);
   const read = readPlaces(entity);
-  const gone = before.columns.filter(
+  const removed = before.columns.filter(
     (column) => !declared.has(placeOf(column)) && !former.has(placeOf(column)) && !read.has(placeOf(column)),
   );
   for (const [place, column] of read) {
@@ -133,7 +133,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
       `"${column.property}" was at ${shownPlace(place)}, which was written as ${describe(old)} and is now declared as ${describe(column)}. Name the old codec in its \`was\`: formerly(column, codec, migrate).`,
     );
   }
-  if (before.entity !== undefined && before.entity !== entity.name && gone.length > 0) {
+  if (before.entity !== undefined && before.entity !== entity.name && removed.length > 0) {
     add(
       `the table's rows were written by ${before.entity}, with columns that ${entity.name} does not have. If it is the same entity, keep its name: @Entity({ name: '${before.entity}' }); if not, store it in a table of its own or with a record type.`,
     );
@@ -157,7 +157,7 @@ function contradictions(entity: EntitySchema, before: RecordStamp, now: RecordSt
       );
       continue;
     }
-    const moved = gone.find((other) => other.property !== undefined && other.property === column.property);
+    const moved = removed.find((other) => other.property !== undefined && other.property === column.property);
     if (moved === undefined) continue;
     add(
       `"${column.property}" was written to ${shownPlace(placeOf(moved))} and is now declared at ${shownPlace(place)}; existing values would not be read. Name the old column in { was: [...] } until it has been moved, restore it, or give the property another name.`,
@@ -289,9 +289,9 @@ export function droppedStamp(
 ): Record<string, string> {
   const stamp = liveStamp(entity, live);
   if (stamp === undefined) return {};
-  const gone = placeOf(dropped);
-  const columns = stamp.columns.filter((column) => placeOf(column) !== gone);
-  const moved = Object.entries(stamp.moved ?? {}).filter(([place]) => movedTo(place, stamp) !== gone);
+  const droppedPlace = placeOf(dropped);
+  const columns = stamp.columns.filter((column) => placeOf(column) !== droppedPlace);
+  const moved = Object.entries(stamp.moved ?? {}).filter(([place]) => movedTo(place, stamp) !== droppedPlace);
   const text = writeStamp({ ...stamp, columns, moved: Object.fromEntries(moved) });
   return { [stampName(entity.key.recordType)]: text };
 }

@@ -13,8 +13,8 @@ export class ByteBuilder {
   buffer: Buffer;
   length = 0;
 
-  constructor(room = 256) {
-    this.buffer = Buffer.allocUnsafe(room);
+  constructor(capacity = 256) {
+    this.buffer = Buffer.allocUnsafe(capacity);
   }
 
   clear(): void {
@@ -32,26 +32,26 @@ export class ByteBuilder {
   }
 
   byte(value: number): this {
-    this.room(1);
+    this.reserve(1);
     this.buffer[this.length++] = value;
     return this;
   }
 
   short(value: number): this {
-    this.room(2);
+    this.reserve(2);
     this.length = this.buffer.writeUInt16BE(value, this.length);
     return this;
   }
 
   int(value: number): this {
-    this.room(4);
+    this.reserve(4);
     this.length = this.buffer.writeInt32BE(value, this.length);
     return this;
   }
 
   /** Eight bytes; `value` is a safe integer. */
   long(value: number): this {
-    this.room(8);
+    this.reserve(8);
     const high = Math.floor(value / TWO_32);
     this.length = this.buffer.writeInt32BE(high, this.length);
     this.length = this.buffer.writeUInt32BE(value - high * TWO_32, this.length);
@@ -59,7 +59,7 @@ export class ByteBuilder {
   }
 
   bytes(value: Uint8Array): this {
-    this.room(value.length);
+    this.reserve(value.length);
     this.buffer.set(value, this.length);
     this.length += value.length;
     return this;
@@ -99,7 +99,7 @@ export class ByteBuilder {
       .bytes(value);
   }
 
-  private room(bytes: number): void {
+  private reserve(bytes: number): void {
     if (this.length + bytes <= this.buffer.length) return;
     const larger = Buffer.allocUnsafe(Math.max(2 * this.buffer.length, this.length + bytes));
     larger.set(this.buffer.subarray(0, this.length));

@@ -160,7 +160,7 @@ const AT_ONCE = 2;
 /** A checkpoint waits for all batches in flight, so everything before it is durable. */
 export abstract class OverlappedWork implements SplitWork {
   /** In row order, the oldest first. */
-  private readonly underWay: Promise<void>[] = [];
+  private readonly inFlight: Promise<void>[] = [];
 
   /** `atOnce`: the largest number of batches in flight, each of which may hold its input in memory. */
   constructor(private readonly atOnce = AT_ONCE) {}
@@ -170,16 +170,16 @@ export abstract class OverlappedWork implements SplitWork {
     const batch = this.batch(rows);
     // The error is reported to whoever awaits the batch next.
     batch.catch(() => undefined);
-    this.underWay.push(batch);
-    if (this.underWay.length >= this.atOnce) await this.underWay.shift();
+    this.inFlight.push(batch);
+    if (this.inFlight.length >= this.atOnce) await this.inFlight.shift();
   }
 
   async commit(): Promise<undefined> {
-    while (this.underWay.length > 0) await this.underWay.shift();
+    while (this.inFlight.length > 0) await this.inFlight.shift();
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled(this.underWay);
+    await Promise.allSettled(this.inFlight);
   }
 
   /** Resolves when the rows are processed and durable. */

@@ -9,9 +9,9 @@ const DIGITS = 6;
 
 /** The common prefix of `start` and `stop`; empty if an end is open. */
 function commonPrefix(start: Uint8Array, stop: Uint8Array): number {
-  const most = Math.min(start.length, stop.length);
+  const limit = Math.min(start.length, stop.length);
   let length = 0;
-  while (length < most && start[length] === stop[length]) length++;
+  while (length < limit && start[length] === stop[length]) length++;
   return length;
 }
 

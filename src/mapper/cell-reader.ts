@@ -69,7 +69,7 @@ export class CellReader {
 
   /** @throws RowanError of the key's or a column's codec, with entity, property and key. */
   read(result: Result): object | null {
-    if (this.isGone(result)) return null;
+    if (this.isAbsent(result)) return null;
     const entity = this.code.create();
     this.entity.key.decodeInto(result.row, entity as Record<string, unknown>);
     if (this.window !== undefined) this.setWindow(entity, result.row);
@@ -118,7 +118,7 @@ export class CellReader {
     return this.read(raw.toResult());
   }
 
-  private isGone(result: Result): boolean {
+  private isAbsent(result: Result): boolean {
     const { lifeSign } = this;
     const { cells } = result;
     if (cells.length === 0) return true;

@@ -158,7 +158,7 @@ export function viewOf(
   viewableOf: ViewableOf,
 ): PlainObject {
   const view = new PlainView(of, entity, viewableOf, []);
-  return view.shown(transformer().instanceToPlain(view.likeness, { ...options, exposeUnsetFields: false }));
+  return view.toJson(transformer().instanceToPlain(view.likeness, { ...options, exposeUnsetFields: false }));
 }
 
 class PlainView {
@@ -200,36 +200,36 @@ class PlainView {
   }
 
   /** The result of class-transformer as JSON values. */
-  shown(out: unknown): PlainObject {
+  toJson(out: unknown): PlainObject {
     const { shape } = this.of;
-    return shownObject(out as Properties, this.likeness as Properties, shape, this.plain, this.related);
+    return viewJson(out as Properties, this.likeness as Properties, shape, this.plain, this.related);
   }
 }
 
-function shownObject(
+function viewJson(
   out: Properties,
   likeness: Properties,
   shape: ObjectShape,
   plain: PlainObject,
   related?: ReadonlyMap<string, PlainView | readonly PlainView[]>,
 ): PlainObject {
-  const shown: PlainObject = {};
+  const json: PlainObject = {};
   for (const [name, value] of Object.entries(out)) {
     if (value === undefined) continue;
     const was = likeness[name];
     const view = related?.get(name);
     const property = shape.properties.find((one) => one.name === name);
-    if (view instanceof PlainView && isObject(value)) shown[name] = view.shown(value);
+    if (view instanceof PlainView && isObject(value)) json[name] = view.toJson(value);
     else if (Array.isArray(view) && Array.isArray(value) && value.length === view.length) {
-      shown[name] = value.map((each, i) =>
-        isObject(each) ? (view[i] as PlainView).shown(each) : jsonOf(each, name),
+      json[name] = value.map((each, i) =>
+        isObject(each) ? (view[i] as PlainView).toJson(each) : jsonOf(each, name),
       );
-    } else if (Object.hasOwn(plain, name) && isSame(value, was)) shown[name] = plain[name]!;
+    } else if (Object.hasOwn(plain, name) && isSame(value, was)) json[name] = plain[name]!;
     else if (property?.kind === 'embedded' && isObject(value) && isObject(was)) {
-      shown[name] = shownObject(value, was, property.shape, plain[name] as PlainObject);
-    } else shown[name] = jsonOf(value, name);
+      json[name] = viewJson(value, was, property.shape, plain[name] as PlainObject);
+    } else json[name] = jsonOf(value, name);
   }
-  return shown;
+  return json;
 }
 
 /** A copy with the class's prototype, safe to read and change. */

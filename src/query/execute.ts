@@ -105,9 +105,9 @@ class RawSource extends RangeSource {
     range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
-    isBehind: ((source: RangeSource) => boolean) | undefined,
+    isAfter: ((source: RangeSource) => boolean) | undefined,
   ) {
-    super(part, plan, options, isBehind);
+    super(part, plan, options, isAfter);
     if (options.moments !== undefined) options.moments.count++;
     if (part.points) {
       this.get = new Get(range.start);
@@ -161,9 +161,9 @@ class ScanSource extends RangeSource {
     range: KeyRange,
     limit: number | undefined,
     options: ReadOptions,
-    isBehind: ((source: RangeSource) => boolean) | undefined,
+    isAfter: ((source: RangeSource) => boolean) | undefined,
   ) {
-    super(part, plan, options, isBehind);
+    super(part, plan, options, isAfter);
     this.batch = Math.min(limit ?? LARGEST_BATCH, options.expected, LARGEST_BATCH);
     if (part.points) {
       this.get = new Get(range.start);
@@ -236,13 +236,13 @@ function openRange(
   range: KeyRange,
   limit: number | undefined,
   options: ReadOptions,
-  isBehind?: (source: RangeSource) => boolean,
+  isAfter?: (source: RangeSource) => boolean,
   view?: ReadView,
 ): RangeSource {
   const { sync } = access;
   const raw = view ?? (sync?.getRaw && (sync as RawTable));
-  if (raw !== undefined) return new RawSource(raw, plan, part, range, limit, options, isBehind);
-  return new ScanSource(access, plan, part, range, limit, options, isBehind);
+  if (raw !== undefined) return new RawSource(raw, plan, part, range, limit, options, isAfter);
+  return new ScanSource(access, plan, part, range, limit, options, isAfter);
 }
 
 /**
@@ -309,14 +309,14 @@ function openRanges(
   const limitOf = (part: PlanPart): number | undefined =>
     part.classify === undefined && position === undefined ? options.limit : undefined;
   if (plan.order === 'merge') {
-    const isBehind = behind(plan, position);
+    const isAfter = isAfterPosition(plan, position);
     // Fewer would soon be fetched again; more would be wasted where other ranges come first.
     const share = Math.max(MIN_FIRST_FETCH, Math.ceil((2 * options.expected) / ranges.length));
     const sharing = { ...options, expected: Math.min(share, options.expected) };
     const open = ranges.map(
       ({ part, range }) =>
         () =>
-          openRange(access, plan, part, range, limitOf(part), sharing, isBehind),
+          openRange(access, plan, part, range, limitOf(part), sharing, isAfter),
     );
     return new MergeCursor(plan, open, options.concurrency);
   }
@@ -363,7 +363,7 @@ function viewedBy(table: SyncTable | undefined, ranges: readonly OpenRange[]): (
 }
 
 /** Whether a row is after the position, in reading order. */
-function behind(plan: ReadPlan, position: Position | undefined): (source: RangeSource) => boolean {
+function isAfterPosition(plan: ReadPlan, position: Position | undefined): (source: RangeSource) => boolean {
   if (position === undefined) return () => true;
   return (source) => {
     const order = comparePlaced(plan, source, position);

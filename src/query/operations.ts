@@ -162,8 +162,8 @@ export class Operations {
     this.tell(ENDED, running, (watcher) => watcher.ended(running));
   }
 
-  private tell(told: typeof BEGUN, event: OperationEvent, call: (watcher: OperationWatcher) => void): void {
-    if (told.hasSubscribers) told.publish(event);
+  private tell(events: typeof BEGUN, event: OperationEvent, call: (watcher: OperationWatcher) => void): void {
+    if (events.hasSubscribers) events.publish(event);
     for (const watcher of this.watchers) ignoringErrors(() => call(watcher));
   }
 }

@@ -20,10 +20,10 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
     private readonly plan: ReadPlan,
     protected readonly options: ReadOptions,
     /** Whether a row is after the cursor. Called until it is true. */
-    private readonly isBehind: ((source: RangeSource) => boolean) | undefined,
+    private readonly isAfter: ((source: RangeSource) => boolean) | undefined,
   ) {
     this.entity = part.entity;
-    this.passedPosition = isBehind === undefined;
+    this.passedPosition = isAfter === undefined;
   }
 
   get key(): Uint8Array {
@@ -72,7 +72,7 @@ export abstract class RangeSource implements RowCursor, PlacedRow {
     }
     if (plan.order !== 'merge') return true;
     if (plan.mergeOffset === undefined) this.logical = plan.layouts[this.entity]!.logicalBytes(this.key);
-    this.passedPosition ||= this.isBehind!(this);
+    this.passedPosition ||= this.isAfter!(this);
     return this.passedPosition;
   }
 }

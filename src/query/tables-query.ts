@@ -22,7 +22,7 @@ export interface TablesPage<T> {
 export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   constructor(
     private readonly queries: readonly EntityQuery<C, T>[],
-    private readonly most: number | undefined = undefined,
+    private readonly maxResults: number | undefined = undefined,
   ) {}
 
   /** As `where` of a query on one table. */
@@ -41,7 +41,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   reverse(): TablesQuery<C, T> {
     return new TablesQuery(
       [...this.queries].reverse().map((query) => query.reverse()),
-      this.most,
+      this.maxResults,
     );
   }
 
@@ -57,7 +57,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
     const found: T[] = [];
     for (const query of this.queries) {
-      const left = this.most === undefined ? undefined : this.most - found.length;
+      const left = this.maxResults === undefined ? undefined : this.maxResults - found.length;
       if (left === 0) break;
       const bounded = left === undefined ? query : query.limit(left);
       const max = options.max === undefined ? {} : { max: Math.max(1, options.max - found.length) };
@@ -73,7 +73,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
 
   /** The first row, or null. */
   async first(): Promise<T | null> {
-    const [first] = await this.limit(Math.min(1, this.most ?? 1)).all();
+    const [first] = await this.limit(Math.min(1, this.maxResults ?? 1)).all();
     return first ?? null;
   }
 
@@ -81,7 +81,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
   async count(): Promise<number> {
     let count = 0;
     for (const query of this.queries) {
-      const left = this.most === undefined ? undefined : this.most - count;
+      const left = this.maxResults === undefined ? undefined : this.maxResults - count;
       if (left === 0) break;
       count += await (left === undefined ? query : query.limit(left)).count();
     }
@@ -90,7 +90,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
 
   /** Whether there is any row. Reads up to the first. */
   async exists(): Promise<boolean> {
-    if (this.most === 0) return false;
+    if (this.maxResults === 0) return false;
     for (const query of this.queries) if (await query.exists()) return true;
     return false;
   }
@@ -105,7 +105,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     readonly size: number;
     readonly cursor?: string | undefined;
   }): Promise<TablesPage<T>> {
-    const { size, cursor: given } = checkPage(options, this.most, ['size', 'cursor']);
+    const { size, cursor: given } = checkPage(options, this.maxResults, ['size', 'cursor']);
     const items: T[] = [];
     let { at, cursor } = this.place(given);
     for (; at < this.queries.length; at++, cursor = undefined) {
@@ -132,7 +132,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
 
   /** Streams the rows, as fast as they are consumed. */
   async *[Symbol.asyncIterator](): AsyncIterableIterator<T> {
-    let left = this.most ?? Number.POSITIVE_INFINITY;
+    let left = this.maxResults ?? Number.POSITIVE_INFINITY;
     for (const query of this.queries) {
       if (left === 0) return;
       for await (const item of left === Number.POSITIVE_INFINITY ? query : query.limit(left)) {
@@ -144,10 +144,12 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
 
   /** Explains the query of each table, in their order. */
   explain(): Explanation[] {
-    return this.queries.map((query) => (this.most === undefined ? query : query.limit(this.most)).explain());
+    return this.queries.map((query) =>
+      (this.maxResults === undefined ? query : query.limit(this.maxResults)).explain(),
+    );
   }
 
   private each<U>(change: (query: EntityQuery<C, T>) => EntityQuery<C, U>): TablesQuery<C, U> {
-    return new TablesQuery(this.queries.map(change), this.most);
+    return new TablesQuery(this.queries.map(change), this.maxResults);
   }
 }

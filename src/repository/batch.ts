@@ -169,7 +169,7 @@ export class BatchBuilder<C extends KeyedClass> {
     const { schema, compiler, options } = this;
     const held: Required<Condition> = {
       expects: [{ kind: 'filter', filter: checkFilter<C>(schema, condition) }],
-      mismatch: () => unmet(schema, key),
+      mismatch: () => conditionFailed(schema, key),
     };
     return new CheckedItem(schema, compiler, options, key, held, (item) => {
       this.collect(item);
@@ -178,7 +178,7 @@ export class BatchBuilder<C extends KeyedClass> {
   }
 }
 
-function unmet(schema: EntitySchema, key: unknown): ConflictError {
+function conditionFailed(schema: EntitySchema, key: unknown): ConflictError {
   return new ConflictError(
     `The condition of a check on ${schema.name} ${keyText(schema, key)} did not hold. Read it again and decide again.`,
     { details: { entity: schema.name, key } },

@@ -115,7 +115,7 @@ export class StepDriver {
       const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
-      if (joined === undefined) [mutations, after] = setBehind(change, mutations, after, own, step);
+      if (joined === undefined) [mutations, after] = applyAfter(change, mutations, after, own, step);
       else if (joined !== mutations) {
         mutations = joined;
         after = before.after(joined);
@@ -124,7 +124,7 @@ export class StepDriver {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
       const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
-      if (own.length > 0) [mutations, after] = setBehind(change, mutations, after, own, step);
+      if (own.length > 0) [mutations, after] = applyAfter(change, mutations, after, own, step);
     }
     const image: ChangeImage = { operation: change.operation, row, before, after, mutations };
     for (const maintainer of maintainers) {
@@ -182,7 +182,7 @@ function joinColumns(
 }
 
 /** Writes the columns as a second change, which gets a later timestamp where needed. */
-function setBehind(
+function applyAfter(
   { table, row }: DecidedChange,
   mutations: readonly RowMutation[],
   after: RowImage,
@@ -191,10 +191,10 @@ function setBehind(
 ): [readonly RowMutation[], RowImage] {
   const durability = mutations[0]?.durability;
   const ttl = mutations.find((mutation) => mutation.kind !== 'delete')?.ttl ?? own[0]!.ttl;
-  const behind = columnMutations(row, own, ttl);
-  if (durability !== undefined) for (const mutation of behind) mutation.setDurability(durability);
-  step.apply({ table, change: asAction(row, behind) });
-  return [[...mutations, ...behind], after.after(behind)];
+  const later = columnMutations(row, own, ttl);
+  if (durability !== undefined) for (const mutation of later) mutation.setDurability(durability);
+  step.apply({ table, change: asAction(row, later) });
+  return [[...mutations, ...later], after.after(later)];
 }
 
 /** Mutations that set and delete columns of a row. */
@@ -374,5 +374,8 @@ function changeOf(put: Put): Change {
 function holds(row: Uint8Array, expectation: Expectation, read: RowRead): boolean {
   if (expectation.kind === 'filter') return !read(getIf(row, [expectation])).isEmpty;
   const { family, qualifier } = expectation;
-  return isMetBy(expectation, read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier));
+  return isMetBy(
+    expectation,
+    read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier),
+  );
 }

@@ -97,14 +97,16 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler } = this;
     const calls = options as OperationOptions | undefined;
-    const { putsAlone, access, executor, observed: told } = this.context;
+    const { putsAlone, access, executor, observed } = this.context;
     if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
       const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
       if (puts !== undefined && executor.putAll !== undefined)
         return checkPut(await executor.putAll(puts, calls));
       if (puts !== undefined) {
         const write = (): Promise<void> => access.table.putAll(puts, calls);
-        return access.operations?.hasListeners && told !== undefined ? told.puts(puts, write) : write();
+        return access.operations?.hasListeners && observed !== undefined
+          ? observed.puts(puts, write)
+          : write();
       }
     }
     const changes: Change[] = [];

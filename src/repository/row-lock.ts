@@ -42,7 +42,7 @@ export async function nextMillisecond(since = performance.now()): Promise<void> 
  */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
-  private readonly behind = new Set<Promise<void>>();
+  private readonly background = new Set<Promise<void>>();
 
   /** Runs `write` while it holds the row. */
   async run<T>(row: Uint8Array, use: RowUse, write: () => Promise<T>): Promise<T> {
@@ -95,13 +95,13 @@ export class RowLock {
       release();
       throw error;
     });
-    const behind = ending.finally(() => this.behind.delete(behind));
-    this.behind.add(behind);
+    const background = ending.finally(() => this.background.delete(background));
+    this.background.add(background);
   }
 
   /** Resolves when the work behind the writes that were answered before the call has ended. */
   async rest(): Promise<void> {
-    await Promise.all(this.behind);
+    await Promise.all(this.background);
   }
 
   private enter(name: string, use: RowUse): Promise<void> | undefined {

@@ -66,13 +66,14 @@ function dropStored(
 
 /** Joins the deletes of the mutations into one, and drops rewrites of deleted cells. */
 function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
-  const gone = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
+  const deleted = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
   for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
   const rest = mutations.filter((mutation) => mutation.kind !== 'delete');
   for (const mutation of rest) {
     if (mutation.kind !== 'put') continue;
     const left = mutation.cells.filter(
-      ({ family, qualifier, type }) => type !== CellType.Put || !gone.has(`${family}:${toLatin1(qualifier)}`),
+      ({ family, qualifier, type }) =>
+        type !== CellType.Put || !deleted.has(`${family}:${toLatin1(qualifier)}`),
     );
     mutation.cells.splice(0, mutation.cells.length, ...left);
   }
@@ -262,10 +263,10 @@ export class WriteCompiler {
       reads,
       resolve: (before) => {
         const resolved = change.resolve(before);
-        const gone = new Delete(del.row, del.timestamp).setDurability(del.durability);
-        gone.cells.push(...del.cells);
-        if (before !== undefined) dropStored(droppable, before, mutations, gone);
-        return gone.cells.length === 0 ? resolved : joinDeletes(resolved, gone);
+        const removal = new Delete(del.row, del.timestamp).setDurability(del.durability);
+        removal.cells.push(...del.cells);
+        if (before !== undefined) dropStored(droppable, before, mutations, removal);
+        return removal.cells.length === 0 ? resolved : joinDeletes(resolved, removal);
       },
     };
   }

@@ -178,10 +178,10 @@ export class Schema {
   entity<E extends object>(target: EntityClass<E>): EntitySchema<E> {
     const found = this.byClass.get(target);
     if (found !== undefined) return found as unknown as EntitySchema<E>;
-    const gone = this.retired.find((entity) => entity.target === target);
-    if (gone !== undefined) {
+    const retired = this.retired.find((entity) => entity.target === target);
+    if (retired !== undefined) {
       throw new SchemaError(
-        `${gone.name} is retired: its rows are neither read nor written, and rowan schema apply removes them. Leave out { retired: true } to use it.`,
+        `${retired.name} is retired: its rows are neither read nor written, and rowan schema apply removes them. Leave out { retired: true } to use it.`,
       );
     }
     throw new SchemaError(
@@ -248,12 +248,12 @@ export function compileDeclarations(
     throw new SchemaError(`The families of markers are a Map by class, not ${describe(markers)}.`);
   }
   const problems = new Problems();
-  const told = checkSubscribers(subscribers, entities, problems);
+  const bySubscriber = checkSubscribers(subscribers, entities, problems);
   const collected = new Map<string, CompiledEntity[]>();
   const order: EntityClass[] = [...new Set(entities)];
   const names = new Map<string, EntityClass>();
   for (const target of order) {
-    const entity = compileEntity(target, problems, markers.get(target), told);
+    const entity = compileEntity(target, problems, markers.get(target), bySubscriber);
     if (entity === undefined) continue;
     checkRetired(entity, problems);
     const other = names.get(entity.source.name);
@@ -283,7 +283,7 @@ export function compileDeclarations(
   return new Schema(
     Object.freeze(order.flatMap((target) => byTarget.get(target) ?? [])),
     Object.freeze(schemas),
-    told,
+    bySubscriber,
   );
 }
 

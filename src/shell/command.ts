@@ -11,9 +11,9 @@ export interface ShellCommand {
   readonly name: string;
   readonly group: CommandGroup;
   readonly aliases?: readonly string[];
-  /** The least number of arguments. */
-  readonly least: number;
-  readonly most: number;
+  /** The smallest number of arguments. */
+  readonly minArguments: number;
+  readonly maxArguments: number;
   /** Describes the command in one sentence. */
   readonly summary: string;
   /** Examples of input. */
@@ -26,10 +26,14 @@ export interface ShellCommand {
  * Checks the number of arguments.
  * @throws CommandError in Ruby's wording.
  */
-export function checkCount({ least, most }: ShellCommand, given: number): void {
-  if (given >= least && given <= most) return;
+export function checkCount({ minArguments, maxArguments }: ShellCommand, given: number): void {
+  if (given >= minArguments && given <= maxArguments) return;
   const expected =
-    least === most ? String(least) : most === Number.POSITIVE_INFINITY ? `${least}+` : `${least}..${most}`;
+    minArguments === maxArguments
+      ? String(minArguments)
+      : maxArguments === Number.POSITIVE_INFINITY
+        ? `${minArguments}+`
+        : `${minArguments}..${maxArguments}`;
   throw new CommandError(`wrong number of arguments (given ${given}, expected ${expected})`);
 }
 

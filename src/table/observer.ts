@@ -65,7 +65,7 @@ export class WriteObservers {
   }
 
   /** The observers of a table that do not ignore a change; undefined when there are none. */
-  told(name: string, change: RowMutation | RowMutations): readonly WriteObserver[] | undefined {
+  interested(name: string, change: RowMutation | RowMutations): readonly WriteObserver[] | undefined {
     const all = this.of(name);
     if (all === undefined) return undefined;
     let count = 0;

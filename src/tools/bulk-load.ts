@@ -203,9 +203,11 @@ async function readEntities(
     before: [onePhase(() => timestamp ?? engine.now())],
     async rowsIn(context) {
       const began = await beginningOf(context);
-      const told = { skipBadLines, ...(onBadLine === undefined ? {} : { onBadLine }) };
+      const badLineOptions = { skipBadLines, ...(onBadLine === undefined ? {} : { onBadLine }) };
       return async (rows) => {
-        const found = rows.flatMap((row) => entityOf(row, source, read, schema.name, context, told));
+        const found = rows.flatMap((row) =>
+          entityOf(row, source, read, schema.name, context, badLineOptions),
+        );
         const loaded: Result[] = [];
         const changes = await target.mutationsOf(found);
         // Records that the loaded rows have the declared layout.

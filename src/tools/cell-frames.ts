@@ -76,7 +76,7 @@ export class FrameBuilder {
       this.bytes(this.familyBytes(family));
       this.bytes(qualifier);
       this.number(timestamp);
-      this.room(1);
+      this.reserve(1);
       this.buffer[this.length++] = ttl === undefined ? cell.type : cell.type | LIVES;
       this.bytes(value);
       if (ttl !== undefined) this.number(ttl);
@@ -112,18 +112,18 @@ export class FrameBuilder {
   }
 
   private number(value: number): void {
-    this.room(VARINT_BYTES);
+    this.reserve(VARINT_BYTES);
     this.length = writeVarint(this.buffer, this.length, value);
   }
 
   private bytes(bytes: Uint8Array): void {
     this.number(bytes.length);
-    this.room(bytes.length);
+    this.reserve(bytes.length);
     this.buffer.set(bytes, this.length);
     this.length += bytes.length;
   }
 
-  private room(bytes: number): void {
+  private reserve(bytes: number): void {
     if (this.length + bytes <= this.buffer.length) return;
     const larger = Buffer.alloc(Math.max(2 * this.buffer.length, this.length + bytes));
     larger.set(this.buffer.subarray(0, this.length));

@@ -158,10 +158,10 @@ export function tsvColumn(text: string): TsvColumn {
   return { kind: 'cell', family, qualifier: Buffer.from(rest.join(':')) };
 }
 
-function numberOf(field: Uint8Array, what: string, most: number): number {
+function numberOf(field: Uint8Array, what: string, max: number): number {
   const text = Buffer.from(field).toString('latin1');
   const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value <= most) return value;
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value <= max) return value;
   throw new BadLine(`"${text.slice(0, 40)}" is not a valid ${what}`);
 }
 

@@ -19,11 +19,11 @@ class InFlight {
   private readonly running = new Set<Promise<void>>();
   private readonly failures: unknown[] = [];
 
-  constructor(private readonly most: number) {}
+  constructor(private readonly max: number) {}
 
   /** Starts a write as soon as one may start. @throws the error of an earlier write. */
   async add(write: () => Promise<void>): Promise<void> {
-    while (this.running.size >= this.most) await Promise.race(this.running);
+    while (this.running.size >= this.max) await Promise.race(this.running);
     this.throwIfFailed();
     const running = write()
       .catch((error: unknown) => void this.failures.push(error))

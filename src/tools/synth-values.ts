@@ -14,7 +14,7 @@ export interface ValueSpace {
   at(n: number): unknown;
 }
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX = Number.MAX_SAFE_INTEGER;
 const DAY = 86_400_000;
 const FIRST_DATE = Date.UTC(2026, 0, 1);
 const WORDS =
@@ -32,19 +32,19 @@ export function valueSpace(codecName: string): ValueSpace | undefined {
     case 'reverse':
       return valueSpace(inner);
     case 'reverseTimestamp':
-      return inner.includes('number') ? space(MOST, (n) => FIRST_DATE + n, 365 * DAY) : WHOLE['date'];
+      return inner.includes('number') ? space(MAX, (n) => FIRST_DATE + n, 365 * DAY) : WHOLE['date'];
     case 'fixedString':
-      return space(Math.min(MOST, 36 ** count), (n) => n.toString(36).padStart(count, '0'));
+      return space(Math.min(MAX, 36 ** count), (n) => n.toString(36).padStart(count, '0'));
     case 'fixedBytes':
-      return space(Math.min(MOST, 256 ** count), (n) => bytesOf(n, count));
+      return space(Math.min(MAX, 256 ** count), (n) => bytesOf(n, count));
     case 'textNumber':
     case 'reverseDigits': {
-      const size = Math.min(MOST, 10 ** count);
+      const size = Math.min(MAX, 10 ** count);
       if (inner.includes('string')) return space(size, (n) => String(n).padStart(count, '0'));
       return space(size, inner.includes('bigint') ? BigInt : same);
     }
     case 'decimal':
-      return space(MOST, (n) => decimalText(BigInt(n), count));
+      return space(MAX, (n) => decimalText(BigInt(n), count));
     case 'enumeration': {
       const names = enumerationNames(known);
       return space(names.length, (n) => names[n]);
@@ -69,9 +69,9 @@ const signed = (bits: number): ValueSpace =>
 const dates = space(100_000 * DAY, (n) => new Date(FIRST_DATE + n), 365 * DAY);
 
 const WHOLE: Readonly<Record<string, ValueSpace>> = {
-  text: space(MOST, (n) => `${WORDS[n % WORDS.length]!}-${n.toString(36)}`, 2 ** 40),
+  text: space(MAX, (n) => `${WORDS[n % WORDS.length]!}-${n.toString(36)}`, 2 ** 40),
   boolean: space(2, (n) => n === 1),
-  bytes: space(MOST, (n) => bytesOf(n, 16), 2 ** 40),
+  bytes: space(MAX, (n) => bytesOf(n, 16), 2 ** 40),
   date: dates,
   timeBucket: dates,
   int8: signed(8),
@@ -80,21 +80,21 @@ const WHOLE: Readonly<Record<string, ValueSpace>> = {
   uint8: space(2 ** 8, same),
   uint16: space(2 ** 16, same),
   uint32: space(2 ** 32, same),
-  int53: space(MOST, same),
-  int64: space(MOST, BigInt),
-  uint64: space(MOST, BigInt),
-  bigint: space(MOST, BigInt),
+  int53: space(MAX, same),
+  int64: space(MAX, BigInt),
+  uint64: space(MAX, BigInt),
+  bigint: space(MAX, BigInt),
   // Hundredths (and quarters) are distinct at either width.
-  float64: space(MOST, (n) => n / 100),
+  float64: space(MAX, (n) => n / 100),
   float: space(2 ** 20, (n) => n / 4),
   float32: space(2 ** 20, (n) => n / 4),
-  uuid: space(MOST, uuidOf, 2 ** 40),
-  ulid: space(MOST, ulidOf, 2 ** 40),
-  ksuid: space(MOST, ksuidOf, 2 ** 40),
+  uuid: space(MAX, uuidOf, 2 ** 40),
+  ulid: space(MAX, ulidOf, 2 ** 40),
+  ksuid: space(MAX, ksuidOf, 2 ** 40),
   ipv4: space(2 ** 32, (n) => bytesOf(n, 4).join('.'), 2 ** 24),
-  ipv6: space(MOST, ipv6Of, 2 ** 40),
+  ipv6: space(MAX, ipv6Of, 2 ** 40),
   cidr: space(2 ** 24, (n) => `${[...bytesOf(n, 3), 0].join('.')}/24`, 2 ** 20),
-  json: space(MOST, (n) => ({ name: WORDS[n % WORDS.length]!, n })),
+  json: space(MAX, (n) => ({ name: WORDS[n % WORDS.length]!, n })),
 };
 
 function digest(n: number): string {

@@ -300,16 +300,16 @@ function checked(property: string, given: SynthValues, { size }: ValueSpace): Sy
   return given;
 }
 
-function checkWhole(what: string, value: number, least: number, most: number): void {
-  if (Number.isSafeInteger(value) && value >= least && value <= most) return;
+function checkWhole(what: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
   throw new InvalidArgumentError(
-    `The ${what} must be a whole number from ${least} to ${most}, not ${describe(value)}.`,
+    `The ${what} must be a whole number from ${min} to ${max}, not ${describe(value)}.`,
   );
 }
 
-function checkNumber(what: string, value: number | undefined, least: number, most: number): void {
-  if (value === undefined || (typeof value === 'number' && value >= least && value <= most)) return;
+function checkNumber(what: string, value: number | undefined, min: number, max: number): void {
+  if (value === undefined || (typeof value === 'number' && value >= min && value <= max)) return;
   throw new InvalidArgumentError(
-    `The ${what} must be a number from ${least} to ${most}, not ${describe(value)}.`,
+    `The ${what} must be a number from ${min} to ${max}, not ${describe(value)}.`,
   );
 }

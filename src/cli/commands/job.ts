@@ -13,7 +13,7 @@ import { runInWorkers } from '../job-workers.js';
 import { importModule, schemaOf } from '../load-entities.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
-const MOST_WORKERS = 64;
+const MAX_WORKERS = 64;
 
 interface JobFlags {
   readonly shard?: string;
@@ -104,8 +104,8 @@ function workersOf(place: string, { workers, shard }: JobFlags): number | undefi
   }
   if (shard !== undefined) throw new InvalidArgumentError('--workers and --shard exclude each other.');
   const count = wholeNumber('--workers', workers);
-  if (count >= 1 && count <= MOST_WORKERS) return count;
-  throw new InvalidArgumentError(`--workers takes a number from 1 to ${MOST_WORKERS}, not ${workers}.`);
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  throw new InvalidArgumentError(`--workers takes a number from 1 to ${MAX_WORKERS}, not ${workers}.`);
 }
 
 function shardOf(text: string): { readonly index: number; readonly count: number } {

@@ -135,7 +135,7 @@ export function addShellCommand(program: Command, context: CliContext): void {
           {
             place,
             mayMake: flags.create === true,
-            looks: { refreshEvery: REFRESH, tell: context.writeError },
+            readOnly: { refreshEvery: REFRESH, tell: context.writeError },
           },
         ],
         async ([engine]) => {

@@ -24,7 +24,7 @@ import { repairStoreClock } from '../../store/repair/repair-clock.js';
 import { replayWal } from '../../store/wal/index.js';
 import { CellType } from '../../table/index.js';
 import type { CliContext } from '../context.js';
-import { lookedAt } from '../databases.js';
+import { describeMoment } from '../databases.js';
 
 /** The output of `rowan store dump-wal` and `dump-file`. */
 
@@ -282,7 +282,7 @@ async function stats(folder: string, json: boolean, context: CliContext): Promis
 
 /** For a store in use: prints the moment at which it was read. */
 function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
-  if (moment.opener !== undefined) context.write(lookedAt(moment));
+  if (moment.opener !== undefined) context.write(describeMoment(moment));
 }
 
 async function verify(folder: string, context: CliContext): Promise<void> {
@@ -309,15 +309,15 @@ async function repair(folder: string, context: CliContext): Promise<void> {
 
 async function repairClock(folder: string, context: CliContext): Promise<void> {
   const { before, after, tables } = await repairStoreClock(folder);
-  const told = (time: number): string => new Date(time).toISOString();
+  const isoTime = (time: number): string => new Date(time).toISOString();
   context.write(
     after === before
-      ? `The clock of the store, ${told(before)}, is not ahead. Nothing was changed.\n`
-      : `The clock of the store was ${told(before)}, and is ${told(after)} now.\n`,
+      ? `The clock of the store, ${isoTime(before)}, is not ahead. Nothing was changed.\n`
+      : `The clock of the store was ${isoTime(before)}, and is ${isoTime(after)} now.\n`,
   );
   for (const { table, latest } of tables) {
     context.write(
-      `${table} has cells with future timestamps, the latest ${told(latest)}, which hide earlier writes. ` +
+      `${table} has cells with future timestamps, the latest ${isoTime(latest)}, which hide earlier writes. ` +
         'Delete them with a timestamp, or read and rewrite them.\n',
     );
   }

@@ -17,7 +17,7 @@ import {
   verifyTables,
 } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
-import { type EnginePlace, type Looks, withEngines } from '../databases.js';
+import { type EngineTarget, type ReadOnlyUse, withEngines } from '../databases.js';
 
 /** The command-line options common to all tools. */
 interface ToolFlags {
@@ -35,12 +35,12 @@ interface ToolFlags {
 }
 
 /** For commands that only read: the notice about a store in use goes to standard error, apart from the output. */
-function looking(context: CliContext): Looks {
+function looking(context: CliContext): ReadOnlyUse {
   return { tell: context.writeError };
 }
 
-function comparedPlaces(context: CliContext, ...places: readonly string[]): EnginePlace[] {
-  return places.map((place) => ({ place, looks: looking(context) }));
+function comparedPlaces(context: CliContext, ...places: readonly string[]): EngineTarget[] {
+  return places.map((place) => ({ place, readOnly: looking(context) }));
 }
 
 export function addToolCommands(program: Command, context: CliContext): void {
@@ -48,7 +48,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .action((place: string, table: string, flags: ToolFlags) =>
-      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) =>
         report(context, flags, (options) => countRows(engine!, table, options)),
       ),
     );
@@ -56,7 +56,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<place>', PLACE)
     .argument('<table>', 'the table')
     .action((place: string, table: string, flags: ToolFlags) =>
-      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) =>
         report(context, flags, (options) => countCells(engine!, table, options)),
       ),
     );
@@ -66,7 +66,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder; created if missing')
     .addOption(exportFormat())
     .action((place: string, table: string, folder: string, flags: ToolFlags & ExportFormat) =>
-      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) =>
         report(context, flags, (options) =>
           exportTable(engine!, table, folder, { ...options, format: flags.format }),
         ),
@@ -133,7 +133,7 @@ export function addToolCommands(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder; created if missing')
     .option('--chunk-bytes <n>', 'bytes of cells in one hash; default 65536')
     .action((place: string, table: string, folder: string, flags: ToolFlags & { chunkBytes?: string }) =>
-      withEngines([{ place, looks: looking(context) }], async ([engine]) =>
+      withEngines([{ place, readOnly: looking(context) }], async ([engine]) =>
         report(context, flags, (options) =>
           hashTable(engine!, table, folder, {
             ...options,

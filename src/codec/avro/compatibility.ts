@@ -112,10 +112,10 @@ class Comparison {
   private compareDecimals(reader: LogicalMark, writer: LogicalMark, path: string): void {
     if (reader.logicalType !== 'decimal' || writer.logicalType !== 'decimal') return;
     if (reader.scale !== writer.scale || (reader.precision ?? 0) < (writer.precision ?? 0)) {
-      const shown = ({ precision, scale }: LogicalMark) => `decimal(${precision}, ${scale})`;
+      const decimalName = ({ precision, scale }: LogicalMark) => `decimal(${precision}, ${scale})`;
       this.fail(
         path,
-        `${shown(writer)} was written, which ${shown(reader)} would read as another number or not at all`,
+        `${decimalName(writer)} was written, which ${decimalName(reader)} would read as another number or not at all`,
       );
     }
   }

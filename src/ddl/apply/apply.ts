@@ -232,10 +232,10 @@ function refuse({ contradictions, checksum }: SchemaPlan, expected: string | und
   }
 }
 
-function milliseconds(name: string, value: number, least: number): number {
-  if (Number.isSafeInteger(value) && value >= least && value < 2 ** 31) return value;
+function milliseconds(name: string, value: number, min: number): number {
+  if (Number.isSafeInteger(value) && value >= min && value < 2 ** 31) return value;
   throw new InvalidArgumentError(
-    `apply: ${name} is ${String(value)}; it must be a whole number of milliseconds, at least ${least}.`,
+    `apply: ${name} is ${String(value)}; it must be a whole number of milliseconds, at least ${min}.`,
   );
 }
 

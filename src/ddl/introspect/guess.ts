@@ -190,14 +190,14 @@ const HASH_BYTES = [2, 4, 1, 8, 16] as const;
 export function guessKey(rows: readonly Uint8Array[]): KeyGuess {
   const guesses = [...prefixed(rows), pieces(rows, 1)];
   let best: KeyGuess | undefined;
-  let most = 0;
+  let bestScore = 0;
   for (const guess of guesses) {
     if (guess === undefined) continue;
     const share = shareThatFits(rows, guess);
     const worth = share + bonusOf(guess);
-    if (share < MIN_SHARE || worth <= most) continue;
+    if (share < MIN_SHARE || worth <= bestScore) continue;
     best = { elements: guess.map(({ source }) => source), share };
-    most = worth;
+    bestScore = worth;
   }
   return best ?? { elements: [{ text: `part('row', raw.bytes)`, uses: ['part', 'raw'] }], share: 1 };
 }
@@ -212,9 +212,9 @@ function bonusOf(guess: readonly Piece[]): number {
 
 /** Layouts that begin with what is reckoned from the rest: a row whose first bytes are not so does not fit. */
 function* prefixed(rows: Rest): Generator<readonly Piece[]> {
-  const behind = (count: number): Rest => rows.map((row) => row.subarray(count));
-  const highest = rows.reduce((most, row) => Math.max(most, row[0] ?? 0), 0);
-  const salted = highest < 250 ? pieces(behind(1), 1) : undefined;
+  const skipBytes = (count: number): Rest => rows.map((row) => row.subarray(count));
+  const highest = rows.reduce((max, row) => Math.max(max, row[0] ?? 0), 0);
+  const salted = highest < 250 ? pieces(skipBytes(1), 1) : undefined;
   for (
     let count = Math.max(2, highest + 1);
     salted !== undefined && count <= highest + SALTS_TRIED;
@@ -228,7 +228,7 @@ function* prefixed(rows: Rest): Generator<readonly Piece[]> {
   }
   for (const bytes of HASH_BYTES) {
     if (!rows.every((row) => row.length > bytes)) continue;
-    const rest = pieces(behind(bytes), 1);
+    const rest = pieces(skipBytes(bytes), 1);
     if (rest === undefined) continue;
     const first = /^part\('(\w+)'/.exec(rest[0]!.source.text)?.[1];
     if (first === undefined) continue;
@@ -254,18 +254,18 @@ function pieces(rest: Rest, number: number): readonly Piece[] | undefined {
   const name = `part${number}`;
   for (const [piece, left] of steps(rest, name)) {
     if (left === undefined) return [piece];
-    const behind = pieces(left, number + 1);
-    if (behind !== undefined) return [piece, ...behind];
+    const following = pieces(left, number + 1);
+    if (following !== undefined) return [piece, ...following];
   }
   return undefined;
 }
 
 /** What may stand next, the likelier first; with the rest of those rows that have it. Undefined: it is the last. */
 function* steps(rest: Rest, name: string): Generator<readonly [Piece, Rest | undefined]> {
-  const most = (rows: Rest): boolean => rows.length >= MIN_SHARE * rest.length;
+  const isShared = (rows: Rest): boolean => rows.length >= MIN_SHARE * rest.length;
   for (const [length, pieceOf] of FIXED) {
     const long = rest.filter((row) => row.length >= length);
-    if (!most(long)) continue;
+    if (!isShared(long)) continue;
     const piece = pieceOf(
       name,
       long.map((row) => row.subarray(0, length)),
@@ -275,13 +275,13 @@ function* steps(rest: Rest, name: string): Generator<readonly [Piece, Rest | und
     yield [piece, left.every((row) => row.length === 0) ? undefined : left];
   }
   const printable = rest.filter((row) => row.length > 0 && isPrintable(row));
-  if (most(printable)) {
-    for (const separator of SEPARATORS) yield* joined(printable, name, separator, most);
+  if (isShared(printable)) {
+    for (const separator of SEPARATORS) yield* joined(printable, name, separator, isShared);
     yield [codecPiece(name, 'raw.string', raw.string), undefined];
   } else {
-    for (const separator of SEPARATORS) yield* joined(rest, name, separator, most);
+    for (const separator of SEPARATORS) yield* joined(rest, name, separator, isShared);
   }
-  yield* joined(rest, name, '\0', most);
+  yield* joined(rest, name, '\0', isShared);
   const { length } = rest[0]!;
   if (length > 0 && rest.every((row) => row.length === length))
     yield [made(`part('${name}', fixedBytes(${length}))`, part(name, fixedBytes(length))), undefined];
@@ -292,14 +292,14 @@ function* joined(
   rows: Rest,
   name: string,
   separator: string,
-  most: (rows: Rest) => boolean,
+  isShared: (rows: Rest) => boolean,
 ): Generator<readonly [Piece, Rest | undefined]> {
   const byte = separator.charCodeAt(0);
   const having = rows.filter((row) => {
     const at = row.indexOf(byte);
     return at > 0 && isPrintable(row.subarray(0, at));
   });
-  if (!most(having)) return;
+  if (!isShared(having)) return;
   const counts = having.map((row) => row.filter((each) => each === byte).length);
   if (separator !== '\0' && shareOf(counts, (count) => count === counts[0]) < MIN_SHARE) return;
   const left = having.map((row) => row.subarray(row.indexOf(byte) + 1));
@@ -313,7 +313,7 @@ function* joined(
   }
   // Rowan's own text, in which 00 is otherwise escaped.
   const own = left.filter((row) => row[0] === 1);
-  if (most(own)) yield [made(`part('${name}')`, part(name)), own.map((row) => row.subarray(1))];
+  if (isShared(own)) yield [made(`part('${name}')`, part(name)), own.map((row) => row.subarray(1))];
   yield [codecPiece(name, 'phoenix.varchar', phoenix.varchar), left];
 }
 

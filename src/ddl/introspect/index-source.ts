@@ -33,12 +33,12 @@ export function indexSource(stored: StoredIndex, columns: readonly NamedColumn[]
   const elements = own.map(elementSource);
   const include = included.map((place) => columnAt(columns, place)?.declared);
   const condition = where === undefined ? undefined : whereSource(where, columns);
-  const isTold =
+  const isExpressible =
     elements.every((element) => element !== undefined) &&
     include.every((name) => name !== undefined) &&
     columns.every(({ property, declared }) => property === undefined || property === declared) &&
     (where === undefined || condition !== undefined);
-  if (!isTold) return undefined;
+  if (!isExpressible) return undefined;
   const options = [
     `on: [${elements.map((element) => element!.text).join(', ')}]`,
     ...(unique ? ['unique: true'] : []),
@@ -84,11 +84,11 @@ function whereSource(
   where: Readonly<Record<string, unknown>>,
   columns: readonly NamedColumn[],
 ): string | undefined {
-  const isTold = Object.entries(where).every(([name, asked]) => {
+  const isExpressible = Object.entries(where).every(([name, asked]) => {
     const column = columns.find(({ declared }) => declared === name);
     return column !== undefined && leavesOf(asked).every((value) => isPlain(value, column.codec));
   });
-  return isTold ? JSON.stringify(where) : undefined;
+  return isExpressible ? JSON.stringify(where) : undefined;
 }
 
 function leavesOf(value: unknown): unknown[] {

@@ -73,7 +73,7 @@ export function planSchema(
   options: PlanOptions = {},
 ): SchemaPlan {
   const before: SchemaStep[] = [];
-  const behind: SchemaStep[] = [];
+  const after: SchemaStep[] = [];
   const indexes: SchemaStep[] = [];
   const unmanaged: UnmanagedSetting[] = [];
   const contradictions: Contradiction[] = [];
@@ -90,7 +90,7 @@ export function planSchema(
     contradictions.push(
       ...stampProblems(table, live.descriptor).map((message) => ({ table: name, message })),
     );
-    for (const step of alterSteps(table, live, options)) (isSlow(step) ? behind : before).push(step);
+    for (const step of alterSteps(table, live, options)) (isSlow(step) ? after : before).push(step);
     if (options.prune !== true) unmanaged.push(...undeclaredSettings(table, live.descriptor));
     unmanaged.push(...undeclaredRecords(table, live.descriptor));
   }
@@ -98,12 +98,7 @@ export function planSchema(
     contradictions.push(...problems.map((message) => ({ table, message })));
     if (isNew) before.push(registerStep(subject, table));
   }
-  const steps = [
-    ...before,
-    ...behind.filter(isSplit),
-    ...behind.filter((step) => !isSplit(step)),
-    ...indexes,
-  ];
+  const steps = [...before, ...after.filter(isSplit), ...after.filter((step) => !isSplit(step)), ...indexes];
   return { steps, unmanaged, contradictions, checksum: checksumOf(steps, contradictions) };
 }
 

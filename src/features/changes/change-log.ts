@@ -35,8 +35,8 @@ import {
   readLogRow,
   STATE_COLUMN,
   scanAges,
-  UNDER_WAY,
-  writeUnderWay,
+  UNDECIDED,
+  writeUndecided,
 } from './log-rows.js';
 
 /**
@@ -106,7 +106,7 @@ export class ChangeLog {
     const { cellTtl } = this;
     const answers = await this.table.batch(
       [
-        ...changes.map((change) => writeUnderWay(change, cellTtl)),
+        ...changes.map((change) => writeUndecided(change, cellTtl)),
         ...closed.map(({ place, isMade, kept }) =>
           closeChange(place, isMade ? MADE : NOT_MADE, kept, cellTtl),
         ),
@@ -182,10 +182,10 @@ export class ChangeLog {
       .withStartRow(start)
       .withStopRow(stop)
       .addColumn(STATE_COLUMN.family, STATE_COLUMN.qualifier)
-      .setFilter(filters.value('EQUAL', Uint8Array.of(UNDER_WAY)));
+      .setFilter(filters.value('EQUAL', Uint8Array.of(UNDECIDED)));
     for (const { number } of await rowsOf(this.table.scan(scan)))
       for (const row of await this.read(bucket, number, [table], 1, {}))
-        if (row.number === number && row.state === UNDER_WAY) yield row;
+        if (row.number === number && row.state === UNDECIDED) yield row;
   }
 
   /** The states of a bucket's entries, newest first, in pages of this size. */
@@ -261,9 +261,9 @@ export async function decideChange(
     if (!ends) return false;
     const earlier = markedNumber(mark);
     if (earlier !== undefined) await log.close([{ place: { bucket, number: earlier }, isMade: true, kept }]);
-    const isGone = found.cells.every(({ family }) => family === marks);
+    const isDeleted = found.cells.every(({ family }) => family === marks);
     const put = new Put(row).addColumn(marks, MARK_QUALIFIER, freshMark());
-    put.setTtl(isGone ? kept : undefined, { optional: true });
+    put.setTtl(isDeleted ? kept : undefined, { optional: true });
     // Otherwise the writer, or another reader, was faster. The next attempt decides.
     if (!(await isFenced(CheckAndMutate.ifEquals(marks, MARK_QUALIFIER, mark, put), where))) return false;
   }

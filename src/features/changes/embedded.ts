@@ -1,7 +1,7 @@
 import type { RowanError } from '../../errors.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
 import type { CommitNotifier } from './commit-notifier.js';
-import { gone, type Position, parsePosition, positionText, undone } from './expired-position.js';
+import { expiredPosition, type Position, parsePosition, positionText, undone } from './expired-position.js';
 import { feedEnded, type KeyLimits, type PositionOrder } from './key-limits.js';
 import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
@@ -82,16 +82,16 @@ export class CommitReader implements CommitSource {
       for (const { value } of result.cells) bytes += value.length;
       if (bytes >= PAGE_BYTES) break;
     }
-    if (from.time + this.kept <= this.engine.now()) throw gone(this.kept);
+    if (from.time + this.kept <= this.engine.now()) throw expiredPosition(this.kept);
     const limit = limits.end;
     // Where none is recorded by now either, what was read was written before it.
     if (limit === undefined && (await this.limitsFrom(from, ORDER)).end !== undefined)
       return this.read(position, signal);
     if (limit !== undefined) {
-      const told = commits.filter((one) => parsePosition(one.position).commit <= limit.at.commit);
-      if (told.length < commits.length || (commits.length < PAGE && bytes < PAGE_BYTES)) {
+      const delivered = commits.filter((one) => parsePosition(one.position).commit <= limit.at.commit);
+      if (delivered.length < commits.length || (commits.length < PAGE && bytes < PAGE_BYTES)) {
         const after = { ...NOTHING_READ, commit: Math.max(from.commit, limit.at.commit), time: now };
-        return { commits: told, position: positionText(after), more: false, ended: feedEnded(limit) };
+        return { commits: delivered, position: positionText(after), more: false, ended: feedEnded(limit) };
       }
     }
     this.isOldest = false;

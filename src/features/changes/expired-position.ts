@@ -34,7 +34,7 @@ export function parsePosition(text: unknown): Position {
 /** Errors of positions from which a feed cannot continue. */
 
 /** The error of a position after which commits may have expired. */
-export function gone(kept: number): RowanError {
+export function expiredPosition(kept: number): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',
     `What stands behind this position is kept no more: changes are kept for ${kept} ms. Watch from now, then read the whole; ` +

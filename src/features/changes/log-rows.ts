@@ -31,7 +31,7 @@ const NUMBER_AT = 2;
 const ENTRY_LENGTH = 10;
 
 /** The states of a change. FROZEN. */
-export const UNDER_WAY = 0;
+export const UNDECIDED = 0;
 export const MADE = 1;
 export const NOT_MADE = 2;
 
@@ -144,12 +144,12 @@ function keptPut(place: LogPlace, kept: number, cellTtl: boolean): Put {
 }
 
 /** Writes a change as undecided, on condition that its number is not closed. */
-export function writeUnderWay(
+export function writeUndecided(
   { table, entry, mark, kept, ...place }: LoggedChange,
   cellTtl: boolean,
 ): CheckAndMutate {
   const put = keptPut(place, kept, cellTtl);
-  put.addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(UNDER_WAY)).addColumn(CHANGES_FAMILY, BEFORE, mark);
+  put.addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(UNDECIDED)).addColumn(CHANGES_FAMILY, BEFORE, mark);
   addEntry(put, { table, ...entry }, 0);
   return CheckAndMutate.ifNotExists(CHANGES_FAMILY, STATE, put);
 }
@@ -159,7 +159,7 @@ export function closeChange(place: LogPlace, state: number, kept: number, cellTt
   return CheckAndMutate.ifEquals(
     CHANGES_FAMILY,
     STATE,
-    Uint8Array.of(UNDER_WAY),
+    Uint8Array.of(UNDECIDED),
     keptPut(place, kept, cellTtl).addColumn(CHANGES_FAMILY, STATE, Uint8Array.of(state)),
   );
 }

@@ -7,9 +7,9 @@ import type { Engine } from '../../table/index.js';
 import { type ChangeLog, decideChange } from './change-log.js';
 import type { CommitNotifier } from './commit-notifier.js';
 import type { CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
-import { gone, undone } from './expired-position.js';
+import { expiredPosition, undone } from './expired-position.js';
 import { feedEnded, type PositionOrder } from './key-limits.js';
-import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDER_WAY } from './log-rows.js';
+import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDECIDED } from './log-rows.js';
 
 /** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
 
@@ -73,7 +73,7 @@ const LONGEST_WAIT = 1000;
  */
 const FORGOTTEN = 60_000;
 /** The most unused numbers closed at a time. Earlier ones are beyond their retention time. */
-const MOST_MISSING = 4096;
+const MAX_MISSING = 4096;
 
 /** The parameters of a reader. */
 interface LogReading {
@@ -97,7 +97,7 @@ type Undecided = Parameters<typeof decideChange>[1] & { readonly row: Uint8Array
 
 /** The entries read from a bucket, and how far it was read. */
 interface BucketPage {
-  readonly told: LogRow[];
+  readonly entries: LogRow[];
   /** Every entry up to it has been returned or skipped. */
   upTo: number;
   /** Whether the bucket can be read further at once. */
@@ -154,12 +154,12 @@ export class LogReader implements CommitSource {
       next = number - 1;
       isYoung = !this.isForgotten(time);
       if (time + FENCED < engine.now()) break;
-      if (state !== UNDER_WAY) continue;
+      if (state !== UNDECIDED) continue;
       const end = isYoung ? 'open' : await this.end({ bucket, number });
       if (end === 'open') upTo = next;
       if (end !== 'closed') closed = next;
     }
-    if (isYoung && next > settled) upTo = Math.max(settled, next - MOST_MISSING);
+    if (isYoung && next > settled) upTo = Math.max(settled, next - MAX_MISSING);
     closed = Math.min(closed, upTo);
     if (closed >= settled + PAGE) await log.settle({ bucket, number: closed });
     return upTo;
@@ -225,7 +225,7 @@ export class LogReader implements CommitSource {
     const pages = await Promise.all(
       last.map((one, bucket) => this.readBucket(bucket, from.numbers[bucket]!, one, signal)),
     );
-    if (from.time + kept <= engine.now()) throw gone(kept);
+    if (from.time + kept <= engine.now()) throw expiredPosition(kept);
     this.isOldest = false;
     const commits = merged(pages, from, began);
     const end = {
@@ -240,15 +240,15 @@ export class LogReader implements CommitSource {
   }
 
   async wait(signal: AbortSignal): Promise<void> {
-    const heard = new AbortController();
-    const hear = (): void => heard.abort();
-    signal.addEventListener('abort', hear);
-    if (signal.aborted) hear();
-    const paused = sleep(this.pause, undefined, { signal: heard.signal }).catch(() => undefined);
+    const woken = new AbortController();
+    const wake = (): void => woken.abort();
+    signal.addEventListener('abort', wake);
+    if (signal.aborted) wake();
+    const paused = sleep(this.pause, undefined, { signal: woken.signal }).catch(() => undefined);
     this.pause = Math.min(LONGEST_WAIT, 2 * this.pause);
-    await Promise.race([paused, this.reading.notifier.after(this.notified, heard.signal)]);
-    hear();
-    signal.removeEventListener('abort', hear);
+    await Promise.race([paused, this.reading.notifier.after(this.notified, woken.signal)]);
+    wake();
+    signal.removeEventListener('abort', wake);
   }
 
   private async readBucket(
@@ -257,7 +257,7 @@ export class LogReader implements CommitSource {
     last: LastNumber,
     signal: AbortSignal,
   ): Promise<BucketPage> {
-    const page: BucketPage = { told: [], upTo: from, more: false, rest: undefined };
+    const page: BucketPage = { entries: [], upTo: from, more: false, rest: undefined };
     if (last.number <= from) return page;
     const { log, tables } = this.reading;
     const read = await log.read(bucket, from + 1, tables, PAGE, { signal });
@@ -284,9 +284,9 @@ export class LogReader implements CommitSource {
   private async process(page: BucketPage, row: LogRow): Promise<boolean> {
     const { entry, state, mark, bucket, number } = row;
     if (entry === undefined || this.reading.schemaOf(entry.table, entry.row) === undefined) return true;
-    if (state === MADE) page.told.push(row);
+    if (state === MADE) page.entries.push(row);
     const where = this.whereOf(row);
-    if (state !== UNDER_WAY || where === undefined) return true;
+    if (state !== UNDECIDED || where === undefined) return true;
     const ends = this.isTimedOut(bucket, number);
     // Who closed it, and with which outcome, is in the log.
     page.more = await decideChange({ bucket, number, row: where.row, mark: mark! }, where, ends);
@@ -299,7 +299,7 @@ export class LogReader implements CommitSource {
       page.upTo = upTo;
       return true;
     }
-    const first = Math.max(page.upTo + 1, upTo - MOST_MISSING);
+    const first = Math.max(page.upTo + 1, upTo - MAX_MISSING);
     if (!this.isTimedOut(bucket, first)) return false;
     const places = Array.from({ length: upTo - first + 1 }, (_, i) => ({ bucket, number: first + i }));
     await this.reading.log.closeNumbers(places, this.reading.kept);
@@ -328,8 +328,8 @@ function merged(pages: readonly BucketPage[], from: LogPosition, began: number):
   const order: LogRow[] = [];
   for (;;) {
     let first: LogRow | undefined;
-    for (const [bucket, { told }] of pages.entries()) {
-      const row = told[next[bucket]!];
+    for (const [bucket, { entries }] of pages.entries()) {
+      const row = entries[next[bucket]!];
       if (row !== undefined && (first === undefined || row.time < first.time)) first = row;
     }
     if (first === undefined) break;

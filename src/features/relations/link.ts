@@ -108,12 +108,12 @@ export class Link {
    */
   naming(target: Uint8Array): (image: RowImage) => boolean {
     const { columns } = this;
-    const told = this.isByCells;
+    const { isByCells } = this;
     let first: RowImage | undefined;
     return (image) => {
       if (first !== undefined && !differ(first, image, columns)) return true;
       if (!this.names(image, target)) return false;
-      if (told) first = image;
+      if (isByCells) first = image;
       return true;
     };
   }

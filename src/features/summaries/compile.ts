@@ -27,7 +27,7 @@ import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
 /** The limit of a one-byte number in the qualifier. */
-const MOST_MEASURED = 250;
+const MAX_MEASURED = 250;
 /** What the indexes are for, in messages. */
 const PURPOSE = 'holds the least and greatest values of a summary';
 
@@ -183,8 +183,8 @@ class SummaryCompiler {
       const found = this.figureOf(name, figure, by, where);
       if (found !== undefined) figures.push(found);
     }
-    if (this.measured.size > MOST_MEASURED)
-      this.problem(`It measures ${this.measured.size} properties.`, `Measure ${MOST_MEASURED} at most.`);
+    if (this.measured.size > MAX_MEASURED)
+      this.problem(`It measures ${this.measured.size} properties.`, `Measure ${MAX_MEASURED} at most.`);
     return this.problems.count === before ? figures : undefined;
   }
 

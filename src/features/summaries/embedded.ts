@@ -21,7 +21,7 @@ import {
   putEnd,
   putLife,
   readLife,
-  type SummaryStanding,
+  type SummaryRecord,
 } from './rows.js';
 
 /** The contribution of a row at one moment, with its expiry. */
@@ -31,8 +31,8 @@ interface Counted extends Contribution {
 }
 
 /** The counts that include a row, in this state of the summary. */
-export function countsWith(standing: SummaryStanding, row: Uint8Array): number[] {
-  const { active, building, cursor } = standing;
+export function countsWith(state: SummaryRecord, row: Uint8Array): number[] {
+  const { active, building, cursor } = state;
   const counts = active === null ? [] : [active];
   const isCounted =
     cursor === 'end' || (cursor !== null && compareBytes(row, Buffer.from(cursor, 'hex')) <= 0);

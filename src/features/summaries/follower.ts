@@ -63,9 +63,9 @@ export class SummaryFollower implements RowFollower {
 
   /** Replaces each count by a new one, which is empty. */
   async clear(): Promise<void> {
-    const { changeStanding, purgeCounts } = await import('./jobs.js');
+    const { changeRecord, purgeCounts } = await import('./jobs.js');
     for (const { target } of this.summaries) {
-      await changeStanding(target, (now) => {
+      await changeRecord(target, (now) => {
         const { next = 1 } = now ?? {};
         return { active: next, building: null, cursor: null, next: next + 1 };
       });

@@ -22,11 +22,11 @@ import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
 import {
   AMOUNTS,
-  putStanding,
-  readStanding,
+  parseRecord,
+  putRecord,
+  readRecord,
   STATE_PREFIX,
-  type SummaryStanding,
-  standingOf,
+  type SummaryRecord,
   stateRow,
   summaryTableName,
 } from './rows.js';
@@ -55,7 +55,7 @@ export interface SummaryFindOptions {
 }
 
 /** The most groups that `find` returns without a limit. */
-const MOST_GROUPS = 100_000;
+const MAX_GROUPS = 100_000;
 /** Groups read in one step; and in one batch, where each value is a call. */
 const PAGE = 256;
 const REMOTE_PAGE = 32;
@@ -99,9 +99,9 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const limit = options.limit === undefined ? undefined : checkPositiveInteger(options.limit, 'The limit');
     const out: SummaryResult<C, Name>[] = [];
     for await (const row of this.groups(prefix)) {
-      if (out.length === MOST_GROUPS && limit === undefined) {
+      if (out.length === MAX_GROUPS && limit === undefined) {
         throw new QueryError(
-          `find on a summary answers ${MOST_GROUPS} groups at most. Give a limit, or read them one by one: for await (… of summary.each(prefix)).`,
+          `find on a summary answers ${MAX_GROUPS} groups at most. Give a limit, or read them one by one: for await (… of summary.each(prefix)).`,
         );
       }
       out.push(row);
@@ -138,9 +138,9 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   /** The state of the summary. */
   async state(): Promise<SummaryState> {
     const { schema, summary } = this.source.plan;
-    const standing = await this.source.reading((step) => standingOf(step, schema, summary));
-    if (standing === undefined) return 'disabled';
-    if (standing.active === null) return standing.building === null ? 'disabled' : 'building';
+    const state = await this.source.reading((step) => readRecord(step, schema, summary));
+    if (state === undefined) return 'disabled';
+    if (state.active === null) return state.building === null ? 'disabled' : 'building';
     return this.source.indexes.every(({ state }) => state === 'active') ? 'active' : 'building';
   }
 
@@ -180,8 +180,8 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const { indexes } = this.source;
     const restart = run?.restart === true;
     let fresh = false;
-    const { changeStanding, compareCounts, countRows, purgeCounts } = await import('./jobs.js');
-    const { building, active } = await changeStanding(this.source, (before) => {
+    const { changeRecord, compareCounts, countRows, purgeCounts } = await import('./jobs.js');
+    const { building, active } = await changeRecord(this.source, (before) => {
       fresh = false;
       const { building = null, next = 1 } = before ?? {};
       if (building !== null && !restart) return {};
@@ -194,7 +194,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
       active === null
         ? { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 }
         : await compareCounts(this.source, active, building!);
-    await changeStanding(this.source, (now) => {
+    await changeRecord(this.source, (now) => {
       if (now?.building !== building || now?.cursor !== 'end') throw overtaken();
       return { building: null, cursor: null, ...(replace && { active: building }) };
     });
@@ -223,7 +223,7 @@ function overtaken(): RowanError {
 
 /** The summaries feature of an open database. */
 
-interface Stored extends SummaryStanding {
+interface Stored extends SummaryRecord {
   readonly id: Uint8Array;
 }
 
@@ -298,16 +298,16 @@ export class SummariesFeature implements Feature {
         { details: { entity: name, summary: undeclared[0]!.summary } },
       );
     }
-    for (const { id, ...standing } of undeclared) {
+    for (const { id, ...state } of undeclared) {
       const table = this.context.engine.table(summaryTableName(schema.table.descriptor.name));
-      await table.put(putStanding(id, { ...standing, active: null, building: null, cursor: null }));
+      await table.put(putRecord(id, { ...state, active: null, building: null, cursor: null }));
     }
     await this.noteEnds(plans, inUse);
     const missing = plans.filter(({ summary }) => stored.every(({ id }) => !equalBytes(id, summary.id)));
     if (missing.length === 0 || (await hasRows(this.context.engine, schema, before))) return;
-    const { changeStanding } = await import('./jobs.js');
+    const { changeRecord } = await import('./jobs.js');
     for (const plan of missing)
-      await changeStanding(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
+      await changeRecord(this.targetOf(plan), (now) => (now === undefined ? { active: 1, next: 2 } : {}));
   }
 
   /**
@@ -318,8 +318,8 @@ export class SummariesFeature implements Feature {
     for (const plan of plans) {
       const known = inUse.find(({ id }) => equalBytes(id, plan.summary.id));
       if (known === undefined || known.ends !== undefined) continue;
-      const { changeStanding } = await import('./jobs.js');
-      await changeStanding(this.targetOf(plan), () => ({}));
+      const { changeRecord } = await import('./jobs.js');
+      await changeRecord(this.targetOf(plan), () => ({}));
     }
   }
 
@@ -327,8 +327,8 @@ export class SummariesFeature implements Feature {
     const scan = new Scan().withStartRow(STATE_PREFIX).withStopRow(prefixEnd(STATE_PREFIX)!);
     const found: Stored[] = [];
     for await (const result of this.context.engine.table(table).scan(scan)) {
-      const standing = readStanding(result);
-      if (standing !== undefined) found.push({ ...standing, id: result.row.slice(stateRow(NO_ID).length) });
+      const state = parseRecord(result);
+      if (state !== undefined) found.push({ ...state, id: result.row.slice(stateRow(NO_ID).length) });
     }
     return found;
   }

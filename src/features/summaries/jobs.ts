@@ -19,10 +19,10 @@ import {
   amountsOf,
   countPrefix,
   groupOf,
-  putStanding,
+  putRecord,
   RowKind,
-  type SummaryStanding,
-  standingOf,
+  readRecord,
+  type SummaryRecord,
 } from './rows.js';
 
 /** Counts rows and compares groups on engines whose atomic step is one row. */
@@ -30,7 +30,7 @@ import {
 /** Rows counted in one batch. */
 const TOGETHER = 32;
 /** The most attempts to compare a group that is being written, and the pause between two, ms. */
-const LOOKS = 40;
+const MAX_ATTEMPTS = 40;
 const PAUSE = 50;
 /** Attempts in a row that must find the difference unchanged before the group counts as different. */
 const UNCHANGED = 3;
@@ -76,7 +76,7 @@ async function compareAgain(
 ): Promise<IdentityPair> {
   let pair = first;
   let unchanged = 1;
-  for (let look = 1; look < LOOKS && pair[0] !== pair[1] && unchanged < UNCHANGED; look++) {
+  for (let look = 1; look < MAX_ATTEMPTS && pair[0] !== pair[1] && unchanged < UNCHANGED; look++) {
     await sleep(PAUSE);
     const [asked, made] = await count.amounts(new Uint8Array(Buffer.from(name, 'latin1')), generations);
     const now: IdentityPair = [count.plan.identityOf(asked!), count.plan.identityOf(made!)];
@@ -117,32 +117,32 @@ function tableOf({ engine, plan }: SummaryTarget): CommittingTable {
 }
 
 /** Updates the state of a summary in one step. `change` is called again if another program has updated it meanwhile. */
-export function changeStanding(
+export function changeRecord(
   target: SummaryTarget,
-  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
-): Promise<SummaryStanding> {
+  change: (state: SummaryRecord | undefined) => Partial<SummaryRecord>,
+): Promise<SummaryRecord> {
   const { plan, remote } = target;
   return remote === undefined
-    ? tableOf(target).atomic((step) => setStanding(target, step, change))
-    : remote.changeStanding((before) => standingAfter(plan, before, change));
+    ? tableOf(target).atomic((step) => setRecord(target, step, change))
+    : remote.changeRecord((before) => recordAfter(plan, before, change));
 }
 
-function setStanding(
+function setRecord(
   { plan }: SummaryTarget,
   step: AtomicStep,
-  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
-): SummaryStanding {
+  change: (state: SummaryRecord | undefined) => Partial<SummaryRecord>,
+): SummaryRecord {
   const { schema, summary } = plan;
-  const standing = standingAfter(plan, standingOf(step, schema, summary), change);
-  step.apply({ table: plan.tableName, change: putStanding(summary.id, standing) });
-  return standing;
+  const state = recordAfter(plan, readRecord(step, schema, summary), change);
+  step.apply({ table: plan.tableName, change: putRecord(summary.id, state) });
+  return state;
 }
 
-function standingAfter(
+function recordAfter(
   { schema, summary, ends }: SummaryPlan,
-  before: SummaryStanding | undefined,
-  change: (standing: SummaryStanding | undefined) => Partial<SummaryStanding>,
-): SummaryStanding {
+  before: SummaryRecord | undefined,
+  change: (state: SummaryRecord | undefined) => Partial<SummaryRecord>,
+): SummaryRecord {
   const { name, signature } = summary;
   const fresh = { active: null, building: null, cursor: null, next: 1, purged: 1 };
   return { entity: schema.name, summary: name, signature, ...fresh, ...before, ends, ...change(before) };
@@ -156,7 +156,7 @@ export async function countRows(
 ): Promise<number> {
   const { plan, engine, remote } = target;
   const { schema, summary } = plan;
-  const building = remote && ((await remote.standing())?.building ?? null);
+  const building = remote && ((await remote.state())?.building ?? null);
   // Another program has ended it.
   if (building === null) return 0;
   const table = schema.table.descriptor.name;
@@ -182,7 +182,7 @@ export async function countRows(
     { batchRows: STEP_ROWS, ...run, restart: fresh || run.restart === true ? true : 'done' },
   );
   if (remote !== undefined)
-    await changeStanding(target, (now) => (now?.building === building ? { cursor: 'end' } : {}));
+    await changeRecord(target, (now) => (now?.building === building ? { cursor: 'end' } : {}));
   return counters['rows'] ?? 0;
 }
 
@@ -212,8 +212,8 @@ class CountWork implements SplitWork {
   private step(step: AtomicStep, last: Uint8Array | undefined): boolean {
     const { plan } = this.target;
     const { schema, summary } = plan;
-    const standing = standingOf(step, schema, summary);
-    const { building, cursor } = standing ?? {};
+    const state = readRecord(step, schema, summary);
+    const { building, cursor } = state ?? {};
     if (building === undefined || building === null || cursor === 'end') return true;
     const from = cursor === null || cursor === undefined ? undefined : Buffer.from(cursor, 'hex');
     if (from !== undefined && last !== undefined && compareBytes(from, last) >= 0) return true;
@@ -229,7 +229,7 @@ class CountWork implements SplitWork {
     this.count(own.length);
     const isLast = found.length < STEP_ROWS;
     const end = isLast ? last : found.at(-1)!.row;
-    setStanding(this.target, step, () => ({ cursor: end === undefined ? 'end' : cursorAt(end) }));
+    setRecord(this.target, step, () => ({ cursor: end === undefined ? 'end' : cursorAt(end) }));
     return isLast;
   }
 }
@@ -319,7 +319,7 @@ function holdPages(...pages: CountPages): {
 /** Removes the counts that are not in use. */
 export async function purgeCounts(target: SummaryTarget): Promise<void> {
   const { plan, remote } = target;
-  const { next, purged, active, building } = await changeStanding(target, () => ({}));
+  const { next, purged, active, building } = await changeRecord(target, () => ({}));
   for (let generation = purged; generation < next; generation++) {
     if (generation === active || generation === building) continue;
     for (const kind of [RowKind.group, RowKind.life, RowKind.end]) {
@@ -337,7 +337,7 @@ export async function purgeCounts(target: SummaryTarget): Promise<void> {
   const oldest = Math.min(next, ...inUse);
   // On engines without steps a writer may still add to a count that was in use when it read the state. So it is
   // removed once more the next time.
-  await changeStanding(target, (now) => ({
+  await changeRecord(target, (now) => ({
     purged: remote === undefined ? oldest : Math.max(now!.purged, oldest - LINGERING),
   }));
 }

@@ -11,7 +11,7 @@ import type { RowMutation } from '../../table/index.js';
 import { countsWith, SummaryCount } from './embedded.js';
 import { addTheSame, type SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
-import { standingOf } from './rows.js';
+import { readRecord } from './rows.js';
 
 /** The maintainer of summary figures: in one step with the rows, or after them where the atomic step is one row. */
 export class SummaryMaintainer implements RowMaintainer {
@@ -54,10 +54,10 @@ export class SummaryMaintainer implements RowMaintainer {
     const was = plan.contributionOf(before);
     const is = plan.contributionOf(after);
     if (!plan.ends && addTheSame(was, is)) return [];
-    const standing = standingOf(step, plan.schema, plan.summary);
-    if (standing === undefined) return [];
+    const state = readRecord(step, plan.schema, plan.summary);
+    if (state === undefined) return [];
     const counted = is && { ...is, end: plan.ends ? plan.endOf(after) : 0 };
-    return countsWith(standing, row).flatMap((generation) =>
+    return countsWith(state, row).flatMap((generation) =>
       new SummaryCount(plan, generation).replace(row, was, counted, step),
     );
   }

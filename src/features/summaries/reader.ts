@@ -12,7 +12,7 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from '../indexes/entry.js'
 import { type IndexAccess, requireActive } from '../indexes/query/access.js';
 import { SummaryCount } from './embedded.js';
 import type { SummaryPlan } from './plan.js';
-import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, standingOf } from './rows.js';
+import { type Amounts, amountsOf, countPrefix, groupOf, groupRow, RowKind, readRecord } from './rows.js';
 
 /** A group with its figures. */
 type SummaryRow = Record<string, unknown>;
@@ -75,10 +75,10 @@ export class SummaryReader {
   /** The number of the count in use, after subtracting expired rows. */
   private counted(step: ChangeStep): number {
     const { schema, summary } = this.plan;
-    const standing = standingOf(step, schema, summary);
-    if (standing?.active === undefined || standing.active === null) {
+    const state = readRecord(step, schema, summary);
+    if (state?.active === undefined || state.active === null) {
       const why =
-        standing === undefined
+        state === undefined
           ? 'it was never counted, or a program that does not know it has written since'
           : 'it is being built';
       throw new QueryError(
@@ -86,9 +86,9 @@ export class SummaryReader {
         { details: { entity: schema.name, summary: summary.name } },
       );
     }
-    const count = new SummaryCount(this.plan, standing.active);
+    const count = new SummaryCount(this.plan, state.active);
     if (this.plan.ends) while (count.subtractExpired(step as AtomicStep, this.now(), SUBTRACTED_AT_ONCE));
-    return standing.active;
+    return state.active;
   }
 
   private scanOf(count: number, { start, stop }: KeyRange, after: Uint8Array | undefined): Scan {

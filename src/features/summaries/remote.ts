@@ -32,10 +32,10 @@ import {
   groupRow,
   incrementOnce,
   lifeRow,
-  putStanding,
-  readStanding,
+  parseRecord,
+  putRecord,
   SUMMARY_FAMILY,
-  type SummaryStanding,
+  type SummaryRecord,
   stateRow,
 } from './rows.js';
 
@@ -49,7 +49,7 @@ import {
 const ADDITION: Uint8Array = toBytes('a');
 
 const COUNTED = 0;
-const UNDER_WAY = 1;
+const IN_TRANSFER = 1;
 const TOKEN_LENGTH = newToken().length;
 /** Bytes of state, token, owner, and length of the former contribution. */
 const HEAD = 1 + 2 * TOKEN_LENGTH + 4;
@@ -91,7 +91,7 @@ function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array {
   const before = encoded(was);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(before.length);
-  return concatBytes(Uint8Array.of(UNDER_WAY), token, owner, new Uint8Array(length), before, encoded(is));
+  return concatBytes(Uint8Array.of(IN_TRANSFER), token, owner, new Uint8Array(length), before, encoded(is));
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */
@@ -100,7 +100,7 @@ function readAddition(result: Result): Addition | undefined {
   if (cell === undefined) return undefined;
   const { value, timestamp: since } = cell;
   if (value[0] === COUNTED) return { value, since, is: decoded(result, value, 1), transfer: undefined };
-  if (value[0] !== UNDER_WAY || value.length < HEAD) throw unreadable(result);
+  if (value[0] !== IN_TRANSFER || value.length < HEAD) throw unreadable(result);
   const end = HEAD + Buffer.from(value).readUInt32BE(HEAD - 4);
   if (end > value.length) throw unreadable(result);
   const is = decoded(result, value, end);
@@ -191,27 +191,25 @@ export class RemoteCount {
   ) {}
 
   /** The state of the summary. Undefined: it was never counted. */
-  async standing(): Promise<SummaryStanding | undefined> {
-    return readStanding(await this.table.get(new Get(stateRow(this.plan.summary.id))));
+  async state(): Promise<SummaryRecord | undefined> {
+    return parseRecord(await this.table.get(new Get(stateRow(this.plan.summary.id))));
   }
 
   /** Updates the state; `next` is called again if others have updated it meanwhile. @throws ConflictError. */
-  async changeStanding(
-    next: (standing: SummaryStanding | undefined) => SummaryStanding,
-  ): Promise<SummaryStanding> {
+  async changeRecord(next: (state: SummaryRecord | undefined) => SummaryRecord): Promise<SummaryRecord> {
     const { id, name } = this.plan.summary;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       const found = await this.table.get(new Get(stateRow(id)));
-      const standing = next(readStanding(found));
-      const put = putStanding(id, standing);
+      const state = next(parseRecord(found));
+      const put = putRecord(id, state);
       const [cell] = found.cells;
       const { family, qualifier } = put.cells[0]!;
       const check =
         cell === undefined
           ? CheckAndMutate.ifNotExists(family, qualifier, put)
           : CheckAndMutate.ifEquals(family, qualifier, cell.value, put);
-      if ((await this.table.checkAndMutate(check)).success) return standing;
+      if ((await this.table.checkAndMutate(check)).success) return state;
     }
     throw new ConflictError(
       `Where the summary "${name}" stands was changed by others at each of ${ATTEMPTS} attempts. Try again later.`,
@@ -244,12 +242,12 @@ export class RemoteCount {
   ): Promise<boolean> {
     const expected = change && this.expected(change);
     // The counts in use seldom change: assume the last known ones and read the state in parallel.
-    const looks = new Map(
+    const readings = new Map(
       this.inUse.map((generation) => [generation, expected ?? this.look(row, generation)]),
     );
-    const [standing] = await Promise.all([this.standing(), ...looks.values()]);
-    this.inUse = [standing?.active, standing?.building].filter((one) => typeof one === 'number');
-    const settling = this.inUse.map((count) => this.update(row, count, settledAfter, looks.get(count)));
+    const [state] = await Promise.all([this.state(), ...readings.values()]);
+    this.inUse = [state?.active, state?.building].filter((one) => typeof one === 'number');
+    const settling = this.inUse.map((count) => this.update(row, count, settledAfter, readings.get(count)));
     return (await Promise.all(settling)).every((one) => one);
   }
 
@@ -336,18 +334,18 @@ export class RemoteCount {
       return false;
     }
     // The groups have the row: a transfer that stays open is closed by whoever changes the row next.
-    this.closeBehind(toLatin1(own), closing);
+    this.closeInBackground(toLatin1(own), closing);
     return true;
   }
 
-  private closeBehind(own: string, closing: Promise<boolean>): void {
-    const behind = closing
+  private closeInBackground(own: string, closing: Promise<boolean>): void {
+    const closed = closing
       .catch((error: unknown) => {
         if (!(error instanceof RowanError)) throw error;
         return false;
       })
       .finally(() => this.closings.delete(own));
-    this.closings.set(own, behind);
+    this.closings.set(own, closed);
   }
 
   /** The difference for each group, by the group's row. */

@@ -39,7 +39,7 @@ export const RowKind = { state: 0, group: 1, life: 2, end: 3 } as const;
 type CountRowKind = 1 | 2 | 3;
 
 /** The stored state of a summary. */
-export interface SummaryStanding {
+export interface SummaryRecord {
   readonly entity: string;
   readonly summary: string;
   readonly signature: string;
@@ -67,19 +67,19 @@ export function stateRow(id: Uint8Array): Uint8Array {
 /** Of all summaries of a table. */
 export const STATE_PREFIX: Uint8Array = Uint8Array.of(RowKind.state);
 
-export function putStanding(id: Uint8Array, standing: SummaryStanding): Put {
-  return new Put(stateRow(id)).addColumn(SUMMARY_FAMILY, STATE, JSON.stringify(standing));
+export function putRecord(id: Uint8Array, state: SummaryRecord): Put {
+  return new Put(stateRow(id)).addColumn(SUMMARY_FAMILY, STATE, JSON.stringify(state));
 }
 
 /** Undefined when none is stored. @throws CorruptionError. */
-export function readStanding(result: Result): SummaryStanding | undefined {
+export function parseRecord(result: Result): SummaryRecord | undefined {
   const value = result.getValue(SUMMARY_FAMILY, STATE);
   if (value === undefined) return undefined;
   try {
-    const read = JSON.parse(Buffer.from(value).toString('utf8')) as Partial<SummaryStanding>;
+    const read = JSON.parse(Buffer.from(value).toString('utf8')) as Partial<SummaryRecord>;
     const numbers = [read.next, read.purged, read.active ?? 0, read.building ?? 0];
     if (numbers.every((one) => Number.isSafeInteger(one)) && typeof read.signature === 'string')
-      return read as SummaryStanding;
+      return read as SummaryRecord;
   } catch {
     // Thrown below.
   }
@@ -89,13 +89,13 @@ export function readStanding(result: Result): SummaryStanding | undefined {
   );
 }
 
-export function standingOf(
+export function readRecord(
   step: Pick<ChangeStep, 'read'>,
   schema: EntitySchema,
   { id }: SummarySchema,
-): SummaryStanding | undefined {
+): SummaryRecord | undefined {
   const table = summaryTableName(schema.table.descriptor.name);
-  return readStanding(step.read(new Get(stateRow(id)), table));
+  return parseRecord(step.read(new Get(stateRow(id)), table));
 }
 
 /** The prefix of a count's rows. */
@@ -268,14 +268,14 @@ export function decodeLife(value: Uint8Array): Life | undefined {
   const bytes = Buffer.from(value);
   try {
     const end = Number(bytes.readBigUInt64BE(0));
-    const behind = 12 + bytes.readUInt32BE(8);
+    const amountsAt = 12 + bytes.readUInt32BE(8);
     const amounts = new Map<string, bigint>();
-    for (let at = behind; at < bytes.length; ) {
+    for (let at = amountsAt; at < bytes.length; ) {
       const length = bytes[at]!;
       amounts.set(bytes.toString('latin1', at + 1, at + 1 + length), bytes.readBigInt64BE(at + 1 + length));
       at += 9 + length;
     }
-    return behind <= bytes.length ? { end, group: copyBytes(value, 12, behind), amounts } : undefined;
+    return amountsAt <= bytes.length ? { end, group: copyBytes(value, 12, amountsAt), amounts } : undefined;
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     return undefined;

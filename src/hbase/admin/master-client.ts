@@ -1,6 +1,6 @@
 import { type RowanError, TimeoutError } from '../../errors.js';
 import type { Cluster } from '../client/cluster.js';
-import { givenUp, pauseBefore, sleep, suggestsStaleLocation } from '../client/retry.js';
+import { exhaustedError, pauseBefore, sleep, suggestsStaleLocation } from '../client/retry.js';
 import { asRowanError, Priority, UnaryCall } from '../rpc/call.js';
 import type { ServerAddress, ServiceName } from '../rpc/connection-settings.js';
 import { RemoteError, remoteError } from '../rpc/errors.js';
@@ -194,7 +194,7 @@ export class MasterClient {
         else failures++;
         const timeLeft = until - performance.now();
         if (timeLeft <= 0 || failures > settings.retries)
-          throw givenUp(error, what, attempts, 'no time or retries left');
+          throw exhaustedError(error, what, attempts, 'no time or retries left');
         const tried = starting ? Math.min(attempts, STARTING_ATTEMPTS) : attempts;
         await sleep(Math.min(timeLeft, pauseBefore(tried, settings.pause, error)));
       }

@@ -127,9 +127,9 @@ export class HFileLoad {
           if (order > 0) throw outOfOrder(cell);
           if (order < 0) {
             throwIfAborted(this.options.signal);
-            if (isBehind(cell.row, ends[region])) {
+            if (isAfter(cell.row, ends[region])) {
               await close();
-              while (isBehind(cell.row, ends[region])) region++;
+              while (isAfter(cell.row, ends[region])) region++;
             } else if (row !== undefined && isFull(open)) await close();
             row = cell.row;
           }
@@ -208,7 +208,7 @@ class OpenFile {
   }
 }
 
-function isBehind(row: Uint8Array, end: Uint8Array | undefined): boolean {
+function isAfter(row: Uint8Array, end: Uint8Array | undefined): boolean {
   return end !== undefined && end.length > 0 && compareBytes(row, end) >= 0;
 }
 

@@ -8,7 +8,14 @@ import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
 import { RemoteError } from '../rpc/errors.js';
 import type { Action } from './actions.js';
-import { givenUp, isAmbiguous, isFullAnswer, pauseBefore, sleep, suggestsStaleLocation } from './retry.js';
+import {
+  exhaustedError,
+  isAmbiguous,
+  isFullAnswer,
+  pauseBefore,
+  sleep,
+  suggestsStaleLocation,
+} from './retry.js';
 import { ServerQueue } from './server-queue.js';
 
 /** Milliseconds between checks of the deadlines of waiting actions. */
@@ -170,7 +177,7 @@ export class Dispatcher {
       if (request?.sent === true && isAmbiguous(error)) action.ambiguous = true;
       if (this.isFinal(action, error)) {
         const what = `The ${action.verb} on table ${action.table}`;
-        action.fail(givenUp(error, what, action.attempts, 'no retries left'));
+        action.fail(exhaustedError(error, what, action.attempts, 'no retries left'));
         continue;
       }
       action.error = error;
@@ -189,7 +196,7 @@ export class Dispatcher {
 
   private repeat(actions: readonly AnyAction[], error: RowanError, attempts: number): void {
     // A server may ask to wait for longer than anybody will.
-    const latest = actions.reduce((most, { deadline }) => Math.max(most, deadline), 0) - performance.now();
+    const latest = actions.reduce((max, { deadline }) => Math.max(max, deadline), 0) - performance.now();
     const longest = Math.max(0, latest) + 2 * SWEEP_INTERVAL;
     const pause = Math.min(pauseBefore(attempts, this.settings.pause, error), longest);
     this.observer.retried(actions[0]!.table, actions.length, attempts, pause, error);

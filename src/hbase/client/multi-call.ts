@@ -30,7 +30,7 @@ export class MultiCall extends Call {
   private readonly groups: RegionGroup[] = [];
   private readonly own: AnyAction[] = [];
   /** Actions that the server left out because its answer was full. */
-  private readonly leftOver: AnyAction[] = [];
+  private readonly deferred: AnyAction[] = [];
   /** Whether an action succeeded by this request. Then retries of the actions left over do not count as attempts. */
   hasProgressed = false;
   private sizeError: RowanError | undefined;
@@ -120,7 +120,7 @@ export class MultiCall extends Call {
       if ('error' in end) this.owner.actionsFailed(end.actions, end.error);
       else end.action.succeed(end.result, end.processed);
     }
-    if (this.leftOver.length > 0) this.owner.actionsFailed(this.leftOver, this.sizeError!);
+    if (this.deferred.length > 0) this.owner.actionsFailed(this.deferred, this.sizeError!);
     const unanswered = this.unanswered();
     if (unanswered.length > 0) {
       this.owner.actionsFailed(
@@ -200,7 +200,7 @@ export class MultiCall extends Call {
   /** Collects actions that the answer had no room for until all of it was read: other actions may have succeeded. */
   private failed(actions: readonly AnyAction[], error: RowanError): void {
     if (error instanceof RemoteError && error.retryClass === 'immediate') {
-      this.leftOver.push(...actions);
+      this.deferred.push(...actions);
       this.sizeError = error;
     } else {
       this.ends.push({ actions, error });

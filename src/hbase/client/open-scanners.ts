@@ -87,7 +87,7 @@ export class OpenScanners {
   }
 }
 
-const LEAST_RENEWAL = 100;
+const MIN_RENEWAL = 100;
 /** How long closing a scanner is awaited, ms. The request itself may take longer. */
 const CLOSE_TIMEOUT = 2000;
 /** The server's error for closing a scanner that another request is reading. */
@@ -216,7 +216,7 @@ export class RegionScanner {
   private scheduleRenewal(): void {
     clearTimeout(this.renewTimer);
     if (!this.isOpen || this.ttl <= 0) return;
-    this.renewTimer = setTimeout(() => this.renew(), Math.max(LEAST_RENEWAL, this.ttl / 2));
+    this.renewTimer = setTimeout(() => this.renew(), Math.max(MIN_RENEWAL, this.ttl / 2));
     // An idle scanner must not keep the process alive.
     this.renewTimer.unref();
   }

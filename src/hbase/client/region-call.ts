@@ -6,7 +6,7 @@ import { asRowanError, UnaryCall } from '../rpc/call.js';
 import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import { CoprocessorServiceRequest, CoprocessorServiceResponse } from '../wire/messages-security.js';
 import type { Cluster } from './cluster.js';
-import { givenUp, isAmbiguous, pauseBefore, sleep } from './retry.js';
+import { exhaustedError, isAmbiguous, pauseBefore, sleep } from './retry.js';
 
 /** A request, other than a table operation, to the region that holds a row. */
 interface RegionRequest<Q, A> {
@@ -56,7 +56,7 @@ export async function callRegion<Q, A>(
         );
       }
       if (!error.retryable || cluster.isClosed) throw error;
-      if (attempts > settings.retries) throw givenUp(error, what, attempts, 'no retries left');
+      if (attempts > settings.retries) throw exhaustedError(error, what, attempts, 'no retries left');
       const pause = pauseBefore(attempts, settings.pause, error);
       await sleep(Math.min(pause, deadline - performance.now()), signal);
     }

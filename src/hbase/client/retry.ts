@@ -134,7 +134,7 @@ export function orAborted(promise: Promise<void>, signal: AbortSignal | undefine
 }
 
 /** The final error of a retried operation, with the number of attempts. An error that is not retryable is returned unchanged. */
-export function givenUp(error: RowanError, what: string, attempts: number, why: string): RowanError {
+export function exhaustedError(error: RowanError, what: string, attempts: number, why: string): RowanError {
   if (attempts <= 1 || !error.retryable) return error;
   const message = `${what} was given up after ${attempts} attempts (${why}). Last error: ${error.message}`;
   const details = { ...error.details, attempts };

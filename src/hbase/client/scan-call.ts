@@ -135,8 +135,8 @@ const FIELD = {
 };
 
 /** Empty results that an answer may have. HBase sends none. */
-const MOST_EMPTY = 1000;
-const LEAST_CELL = 24;
+const MAX_EMPTY = 1000;
+const MIN_CELL_SIZE = 24;
 
 /**
  * Decodes a `ScanResponse`. Announced counts are checked against the bytes present, and the cell block must be consumed exactly.
@@ -144,10 +144,10 @@ const LEAST_CELL = 24;
  */
 function readScanAnswer({ reader, cells }: ResponseFrame): ScanAnswer {
   const answer = new ScanAnswer();
-  const counts = new Counts(Math.floor(cells.left / LEAST_CELL));
+  const counts = new Counts(Math.floor(cells.left / MIN_CELL_SIZE));
   const partial: boolean[] = [];
   const flags = (flag: number): void => {
-    if (partial.length > counts.most + answer.pieces.length) throw tooMany('flags');
+    if (partial.length > counts.max + answer.pieces.length) throw tooMany('flags');
     partial.push(flag !== 0);
   };
   while (!reader.done) {
@@ -208,16 +208,16 @@ class Counts {
   empty = 0;
   private total = 0;
   /** The largest possible number of results. */
-  readonly most: number;
+  readonly max: number;
 
   constructor(private readonly cells: number) {
-    this.most = cells + MOST_EMPTY;
+    this.max = cells + MAX_EMPTY;
   }
 
   add(count: number): void {
     this.total += count;
     if (count === 0) this.empty++;
-    if (this.total > this.cells || this.empty > MOST_EMPTY) throw tooMany('results');
+    if (this.total > this.cells || this.empty > MAX_EMPTY) throw tooMany('results');
     this.list.push(count);
   }
 }

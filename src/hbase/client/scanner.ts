@@ -15,7 +15,7 @@ import type { RequestAttributes } from '../rpc/request-attributes.js';
 import { ReadType } from '../wire/encode-query.js';
 import { type BlockRows, type FetchedRows, MadeRows, outOfOrder, RowAssembler } from './fetched-rows.js';
 import { type OpenScanners, RegionScanner, type ScannerSlot } from './open-scanners.js';
-import { givenUp, orAborted, pauseBefore, sleep, suggestsStaleLocation } from './retry.js';
+import { exhaustedError, orAborted, pauseBefore, sleep, suggestsStaleLocation } from './retry.js';
 import type { ScanAnswer } from './scan-call.js';
 
 const NO_ROWS: FetchedRows = new MadeRows([]);
@@ -215,7 +215,8 @@ export class HBaseScanner implements ResultScanner {
     const what = `The scan of table ${this.table}`;
     const isScannerLoss = error instanceof RemoteError && error.retryClass === 'scanner';
     if (this.context.isClosed || (!error.retryable && !isScannerLoss)) throw error;
-    if (attempts > this.context.settings.retries) throw givenUp(error, what, attempts, 'no retries left');
+    if (attempts > this.context.settings.retries)
+      throw exhaustedError(error, what, attempts, 'no retries left');
     if (performance.now() >= end) throw this.noRows(error);
   }
 
@@ -239,7 +240,7 @@ export class HBaseScanner implements ResultScanner {
     const { scanner: present } = this.slot;
     if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit), present.region);
     // It was closed because it was idle for too long.
-    if (present !== undefined) this.standBehindLastRow();
+    if (present !== undefined) this.resumeAfterLastRow();
     const region = this.replicaOf(await this.locate(timeLeft));
     if (this.slot.isReleased) throw new ClosedError('The scanner was closed. Open another one.');
     const scanner = new RegionScanner(
@@ -375,23 +376,23 @@ export class HBaseScanner implements ResultScanner {
     if (suggestsStaleLocation(error)) this.context.regionFailed(scanner.region, error);
     // A dead server may never answer the close; a live one must have closed the scanner before another is opened.
     else await closing;
-    this.standBehindLastRow();
+    this.resumeAfterLastRow();
   }
 
-  private standBehindLastRow(): void {
+  private resumeAfterLastRow(): void {
     const { assembler } = this;
     assembler.restart();
     if (assembler.openRow !== undefined) {
       this.start = assembler.openRow;
       this.includeStart = true;
-    } else if (assembler.lastCompleteRow !== undefined && this.isBehindStart(assembler.lastCompleteRow)) {
+    } else if (assembler.lastCompleteRow !== undefined && this.isAtOrAfterStart(assembler.lastCompleteRow)) {
       this.start = assembler.lastCompleteRow;
       this.includeStart = false;
     }
   }
 
   /** Whether `row` is at or behind the start of the current region's scanner. */
-  private isBehindStart(row: Uint8Array): boolean {
+  private isAtOrAfterStart(row: Uint8Array): boolean {
     if (this.start === EMPTY_BYTES || this.start.length === 0) return true;
     const order = compareBytes(row, this.start);
     return this.scan.reversed ? order <= 0 : order >= 0;

@@ -98,8 +98,8 @@ class SingleCall extends Call {
 /** Bytes not yet taken by the operating system above which no further request is sent. */
 const MAX_UNSENT = 16 << 20;
 /** Most requests that gets for an idle server are divided over, and the fewest gets of each. */
-const MOST_PARTS = 4;
-const LEAST_PART = 16;
+const MAX_PARTS = 4;
+const MIN_PART = 16;
 /** Requests that conditional changes are divided over. A server applies those of one request one by one, with a log sync for each. */
 const CONDITIONAL_PARTS = 8;
 
@@ -143,10 +143,10 @@ export class ServerQueue {
 
   /** Sends requests while `maxInFlight` allows. */
   flush(): void {
-    const most = this.inFlight === 0 ? this.partOfGets() : this.settings.maxMultiActions;
-    const mostConditional = this.partOfConditional();
+    const maxActions = this.inFlight === 0 ? this.partOfGets() : this.settings.maxMultiActions;
+    const maxConditional = this.partOfConditional();
     while (this.waiting.length > 0 && this.inFlight < this.limit) {
-      const actions = this.take(most, mostConditional);
+      const actions = this.take(maxActions, maxConditional);
       if (actions.length === 0) continue;
       try {
         const connection = this.pool.get(this.address, 'ClientService');
@@ -179,7 +179,7 @@ export class ServerQueue {
   private partOfGets(): number {
     const { maxMultiActions } = this.settings;
     const { waiting } = this;
-    const parts = Math.min(MOST_PARTS, Math.floor(this.limit), Math.floor(waiting.length / LEAST_PART));
+    const parts = Math.min(MAX_PARTS, Math.floor(this.limit), Math.floor(waiting.length / MIN_PART));
     if (parts < 2 || waiting.some(({ verb }) => verb !== 'get')) return maxMultiActions;
     return Math.min(maxMultiActions, Math.ceil(waiting.length / parts));
   }
@@ -193,7 +193,7 @@ export class ServerQueue {
   }
 
   /** Takes the actions of the next request: one that goes alone, or several of one grouping, in the order in which they came. */
-  private take(most: number, mostConditional: number): Action<unknown>[] {
+  private take(maxActions: number, maxConditional: number): Action<unknown>[] {
     const { maxMultiBytes } = this.settings;
     const { waiting } = this;
     const taken: Action<unknown>[] = [];
@@ -207,8 +207,8 @@ export class ServerQueue {
       if (action.settled) continue;
       if (first === undefined) {
         first = action;
-        if (!action.alone && action.grouping === 'own') limit = mostConditional;
-        else if (!action.alone && action.grouping === 'shared') limit = most;
+        if (!action.alone && action.grouping === 'own') limit = maxConditional;
+        else if (!action.alone && action.grouping === 'shared') limit = maxActions;
       } else if (action.alone || action.grouping !== first.grouping) {
         passed.push(action);
         continue;

@@ -282,8 +282,8 @@ export class Locator {
 
   private startLookups(table: string, lookups: TableLookups): void {
     // The first lookup of a table usually answers the other rows requested with it.
-    const most = this.cache.knows(table) ? LOOKUPS_A_TABLE : 1;
-    while (lookups.running < most) {
+    const limit = this.cache.knows(table) ? LOOKUPS_A_TABLE : 1;
+    while (lookups.running < limit) {
       const waiter = lookups.waiters.find(({ started }) => !started);
       if (waiter === undefined) break;
       waiter.started = true;
@@ -321,7 +321,7 @@ export class Locator {
   /** Reads meta backwards from just behind the key that the row's region would have. */
   private async readMeta(table: string, row: Uint8Array, before: boolean): Promise<Region> {
     const prefix = Buffer.from(`${table},`, 'utf8');
-    const start = metaKeyBehind(table, prefix, row, before);
+    const start = metaKeyAfter(table, prefix, row, before);
     const stop = concatBytes(prefix, fromLatin1(','));
     this.lookupsMade++;
     const results = await this.meta!.scanBackwards(start, stop, PREFETCH);
@@ -386,7 +386,7 @@ export function tableDisabled(table: string): RowanError {
 }
 
 /** The key in meta just behind that of the region which holds `row` (with `before`: the rows below it). */
-function metaKeyBehind(table: string, prefix: Uint8Array, row: Uint8Array, before: boolean): Uint8Array {
+function metaKeyAfter(table: string, prefix: Uint8Array, row: Uint8Array, before: boolean): Uint8Array {
   if (before && row.length === 0) return concatBytes(Buffer.from(table, 'utf8'), Uint8Array.of(0));
   // Keys in meta are limited as others are, so no region begins with a row as long as those that are cut here.
   const longest = MAX_ROW_LENGTH - prefix.length - NINES.length;

@@ -145,7 +145,7 @@ export function answerTooLarge(
 }
 
 /** HBase does not answer calls that arrived too late, so the oldest are dropped. */
-const MOST = 65536;
+const MAX_ABANDONED = 65536;
 
 /** Calls that were given up and may still be answered. */
 export class AbandonedCalls {
@@ -154,7 +154,7 @@ export class AbandonedCalls {
 
   add(id: number, call: Call): void {
     this.calls.set(id, call.onLateResponse === undefined ? undefined : call);
-    if (this.calls.size <= MOST) return;
+    if (this.calls.size <= MAX_ABANDONED) return;
     for (const oldest of this.calls.keys()) {
       this.calls.delete(oldest);
       return;

@@ -6,7 +6,7 @@ import { addressKey, type ServerAddress, type ServiceName } from './connection-s
 import { ConnectionError } from './errors.js';
 
 /** The shortest interval between checks for idle connections, milliseconds. */
-const LEAST_WATCH = 10;
+const MIN_CHECK_INTERVAL = 10;
 
 /**
  * One connection to each server and service, opened on first use. A server that could not be reached, or never answered before its
@@ -72,7 +72,7 @@ export class ConnectionPool {
   private watch(): void {
     const { connectionIdleTimeout: longest } = this.settings;
     if (longest === 0 || this.watching !== undefined) return;
-    this.watching = setInterval(() => this.retire(longest), Math.max(LEAST_WATCH, longest / 4));
+    this.watching = setInterval(() => this.retire(longest), Math.max(MIN_CHECK_INTERVAL, longest / 4));
     this.watching.unref();
   }
 

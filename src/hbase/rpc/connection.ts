@@ -170,8 +170,8 @@ export class Connection {
       return;
     }
     this.opened = socket;
-    socket.on('error', (cause) => this.lost(cause.message, cause));
-    socket.on('close', () => this.lost('it was closed by the other side'));
+    socket.on('error', (cause) => this.connectionLost(cause.message, cause));
+    socket.on('close', () => this.connectionLost('it was closed by the other side'));
     const { header, layer, finalStatus } = await performHandshake(
       socket,
       this,
@@ -366,9 +366,9 @@ export class Connection {
     }
     // No byte for as long as a call may take: the peer is gone without closing the connection, or hangs.
     if (this.silentSince !== undefined && now - this.silentSince >= longest) {
-      this.lost(`not a byte came within ${longest} ms of a request`);
+      this.connectionLost(`not a byte came within ${longest} ms of a request`);
     } else if (isBlocked) {
-      this.lost('an answer that does not come to its end keeps all others back');
+      this.connectionLost('an answer that does not come to its end keeps all others back');
     } else if (this.pending > 0) this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
   }
 
@@ -383,7 +383,7 @@ export class Connection {
     call.onError(error);
   }
 
-  private lost(why: string, cause?: unknown): void {
+  private connectionLost(why: string, cause?: unknown): void {
     const message = `The connection to HBase server ${this.key} was lost: ${why}. Check the server and the network.`;
     this.end(new ConnectionError(message, { cause, details: { server: this.key } }));
   }

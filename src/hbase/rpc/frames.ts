@@ -20,9 +20,9 @@ const HEAD_SIZE = 11;
 const EAGER_SIZE = 4 << 20;
 /** Larger ones are allocated when this share of them has arrived; until then memory doubles as bytes arrive. */
 const EAGER_PART = 4;
-const LEAST_CAPACITY = 65536;
+const MIN_CAPACITY = 65536;
 /** The least remaining room of a frame that is read into directly. */
-const LEAST_SPACE = 16384;
+const MIN_SPACE = 16384;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -96,7 +96,7 @@ export class FrameAssembler {
    */
   space(): Buffer | undefined {
     if (this.length === 0 || this.wanted > EAGER_SIZE) return undefined;
-    if (this.target.length - this.filled < LEAST_SPACE) return undefined;
+    if (this.target.length - this.filled < MIN_SPACE) return undefined;
     return this.target.subarray(this.filled);
   }
 
@@ -160,7 +160,7 @@ export class FrameAssembler {
     if (size <= this.target.length) return;
     const { wanted } = this;
     const eager = wanted <= EAGER_SIZE || size >= wanted / EAGER_PART;
-    const capacity = eager ? wanted : Math.min(wanted, Math.max(LEAST_CAPACITY, size * 2));
+    const capacity = eager ? wanted : Math.min(wanted, Math.max(MIN_CAPACITY, size * 2));
     const grown = Buffer.allocUnsafeSlow(capacity);
     this.target.copy(grown, 0, 0, this.filled);
     this.target = grown;

@@ -28,7 +28,7 @@ export class FinalStatus {
     const { data } = this;
     if (data.length < 4) return undefined;
     const status = data.readInt32BE(0);
-    if (status === SUCCESS) return this.behindToken();
+    if (status === SUCCESS) return this.bytesAfterToken();
     if (status !== ERROR) return data;
     const name = this.textAt(4);
     const message = name === undefined ? undefined : this.textAt(name.end);
@@ -36,7 +36,7 @@ export class FinalStatus {
     throw refusedBy(this.server, name.text, message.text);
   }
 
-  private behindToken(): Buffer | undefined {
+  private bytesAfterToken(): Buffer | undefined {
     const token = this.textAt(4);
     if (token === undefined) return undefined;
     const rest = this.data.subarray(token.end);

@@ -283,10 +283,10 @@ async function writeRun(path: string, family: string, cells: CellStream): Promis
 export async function* mergedRuns(
   folder: string,
   runs: readonly string[],
-  most = MAX_MERGED,
+  maxOpen = MAX_MERGED,
 ): AsyncGenerator<readonly Cell[], void> {
   let open = runs;
-  for (let round = 0; open.length > most; round++) open = await mergeSome(folder, open, round, most);
+  for (let round = 0; open.length > maxOpen; round++) open = await mergeSome(folder, open, round, maxOpen);
   yield* merge(open.map((name) => join(folder, name)));
 }
 
@@ -295,7 +295,7 @@ async function mergeSome(
   folder: string,
   runs: readonly string[],
   round: number,
-  most: number,
+  maxOpen: number,
 ): Promise<readonly string[]> {
   const byFamily = new Map<string, string[]>();
   for (const name of runs) {
@@ -308,12 +308,12 @@ async function mergeSome(
   if (byFamily.size === runs.length) return runs;
   const merged: string[] = [];
   for (const [family, own] of byFamily) {
-    for (let at = 0; at < own.length; at += most) {
+    for (let at = 0; at < own.length; at += maxOpen) {
       const name = `merged-${round}-${String(merged.length).padStart(6, '0')}`;
       await writeRun(
         join(folder, name),
         family,
-        merge(own.slice(at, at + most).map((each) => join(folder, each))),
+        merge(own.slice(at, at + maxOpen).map((each) => join(folder, each))),
       );
       merged.push(name);
     }

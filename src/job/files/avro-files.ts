@@ -266,7 +266,7 @@ class AvroScanner extends FileScanner {
   private index = 0;
   /** The offset of the present block, and of the next one. */
   private block: number;
-  private behind: number;
+  private nextOffset: number;
 
   constructor(
     path: string,
@@ -279,7 +279,7 @@ class AvroScanner extends FileScanner {
     super(path);
     this.values = new AvroValues(header.schema);
     this.block = offset;
-    this.behind = offset;
+    this.nextOffset = offset;
   }
 
   async next(): Promise<Result | undefined> {
@@ -307,8 +307,8 @@ class AvroScanner extends FileScanner {
   }
 
   private async nextBlock(): Promise<boolean> {
-    if (this.behind !== this.block) this.done = 0;
-    this.block = this.behind;
+    if (this.nextOffset !== this.block) this.done = 0;
+    this.block = this.nextOffset;
     this.index = 0;
     const head = await this.readAt(this.block, COUNTS);
     if (head.length === 0) return false;
@@ -323,7 +323,7 @@ class AvroScanner extends FileScanner {
     this.values.check(this.data, counts.values);
     this.at = 0;
     this.left = counts.values;
-    this.behind = this.block + counts.at + counts.length + SYNC_BYTES;
+    this.nextOffset = this.block + counts.at + counts.length + SYNC_BYTES;
     return true;
   }
 

@@ -104,8 +104,8 @@ class MappedScan {
     let rows = 0;
     let bytes = 0;
     const end = performance.now() + BATCH_MS;
-    const most = steps.combine === undefined ? BATCH_BYTES : Number.POSITIVE_INFINITY;
-    while (bytes < most && !pairs.isFull && performance.now() < end && !this.stop.signal.aborted) {
+    const maxBytes = steps.combine === undefined ? BATCH_BYTES : Number.POSITIVE_INFINITY;
+    while (bytes < maxBytes && !pairs.isFull && performance.now() < end && !this.stop.signal.aborted) {
       const batch = await this.batches.next(this.wanted);
       if (batch === undefined) break;
       const fitting = Math.floor((BYTES_AT_ONCE * batch.given) / Math.max(batch.bytes, 1));

@@ -145,7 +145,7 @@ class MappedRowsReader implements JobReadable {
   constructor(private readonly threads: readonly MapperThread[]) {}
 
   scan(scan: Scan, options: OperationOptions = {}): ResultScanner {
-    const free = this.threads.reduce((least, thread) => (thread.scans < least.scans ? thread : least));
+    const free = this.threads.reduce((idlest, thread) => (thread.scans < idlest.scans ? thread : idlest));
     return new MappedScanner(free, this.nextScan++, scan, options.signal);
   }
 }

@@ -239,11 +239,11 @@ export function numericEnum<const E extends Readonly<Record<string, number | str
     }
   }
   const values = new Set(named.map(([, value]) => value as number));
-  const least = Math.max(...values) > 0xff ? 2 : 1;
-  const size: unknown = options['bytes'] ?? least;
-  if (size !== 2 && size !== least) {
+  const minBytes = Math.max(...values) > 0xff ? 2 : 1;
+  const size: unknown = options['bytes'] ?? minBytes;
+  if (size !== 2 && size !== minBytes) {
     throw new SchemaError(
-      `numericEnum(): bytes must be ${least === 1 ? '1 or 2' : '2'}, not ${describe(size)}.`,
+      `numericEnum(): bytes must be ${minBytes === 1 ? '1 or 2' : '2'}, not ${describe(size)}.`,
     );
   }
   return new NumericEnumCodec<Extract<E[keyof E], number>>(size === 2 ? 2 : 1, values);

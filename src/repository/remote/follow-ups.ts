@@ -36,7 +36,7 @@ interface FollowUpsSource {
   /** Whether the entity's table is never written again. */
   isRetired(): Promise<boolean>;
   /** Called for a written row whose effects could not be settled. The outbox settles them. */
-  onLeft(token: Uint8Array): void;
+  onUnsettled(token: Uint8Array): void;
   onFailure(error: RowanError): void;
 }
 
@@ -137,7 +137,7 @@ export class FollowUps implements RowIntent {
     } catch (error) {
       this.failed(error);
     }
-    this.source.onLeft(intent.token);
+    this.source.onUnsettled(intent.token);
     return false;
   }
 

@@ -99,7 +99,7 @@ function* chunksOf(changes: readonly Change[]): Generator<Change[]> {
 }
 
 /** The most waiting entries. Further ones are dropped, and noted again by the next query. */
-const MOST = 1024;
+const MAX_WAITING = 1024;
 
 /** An unverified entry whose writer may still write its row. */
 interface OpenSuspect {
@@ -116,7 +116,7 @@ export class ReadRepair implements EntryRepair {
   constructor(private readonly rows: IntentDriver) {}
 
   note(suspect: Suspect): void {
-    if (this.waiting.size >= MOST) return;
+    if (this.waiting.size >= MAX_WAITING) return;
     this.waiting.set(toLatin1(suspect.row), suspect);
     this.running ??= this.run().finally(() => {
       this.running = undefined;
@@ -148,9 +148,9 @@ export class ReadRepair implements EntryRepair {
    */
   async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
     const { entries, rows, planner, indexes } = this.rows;
-    const standing = await entries.storedEntries(suspects, undefined);
+    const stored = await entries.storedEntries(suspects, undefined);
     const open = suspects.flatMap((suspect, i) => {
-      const found = standing[i];
+      const found = stored[i];
       return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
     });
     if (open.length === 0) return [];

@@ -138,12 +138,12 @@ export const ENTITY_RULES: readonly LintRule[] = [
     code: 'long-key',
     severity: 'hint',
     check: ofEntities((entity) => {
-      const least = entity.key.parts.reduce((sum, { codec }) => sum + (codec.fixedLength ?? 1), 0);
-      if (least <= LONG_KEY) return [];
+      const minLength = entity.key.parts.reduce((sum, { codec }) => sum + (codec.fixedLength ?? 1), 0);
+      if (minLength <= LONG_KEY) return [];
       return [
         {
           place: place(entity),
-          message: `Its keys have ${least} bytes or more, which stand in every cell.`,
+          message: `Its keys have ${minLength} bytes or more, which stand in every cell.`,
           advice: 'Keep them to 10 to 100 bytes: shorter codecs, substitute(), or a hash of long parts.',
         },
       ];

@@ -31,7 +31,7 @@ interface RegionOutcome {
 }
 
 /** How much more the response may hold. */
-interface Room {
+interface Budget {
   left: number;
 }
 
@@ -40,10 +40,10 @@ export class MultiCalls {
 
   run({ reader, cells, peer }: Request): Answer | Promise<Answer> {
     const multi = readMulti(reader, cells);
-    const room: Room = {
+    const budget: Budget = {
       left: peer.retriesAtOnce ? this.parts.settings.maxAnswerSize : Number.POSITIVE_INFINITY,
     };
-    const regions = multi.regionActions.map((action) => this.regionOutcome(action, multi, room));
+    const regions = multi.regionActions.map((action) => this.regionOutcome(action, multi, budget));
     const isInline = !peer.takesCellBlocks;
     if (!regions.some((region) => region instanceof Promise))
       return new MultiAnswer(regions as RegionOutcome[], isInline);
@@ -53,11 +53,11 @@ export class MultiCalls {
   private regionOutcome(
     action: WireRegionAction,
     multi: WireMulti,
-    room: Room,
+    budget: Budget,
   ): RegionOutcome | Promise<RegionOutcome> {
     try {
       const isReadOnly = action.actions.every(({ get }) => get !== undefined);
-      if (isReadOnly) return { outcomes: this.reads(action, room), isInline: false };
+      if (isReadOnly) return { outcomes: this.reads(action, budget), isInline: false };
       const table = catalogTableOf(this.parts, action.region);
       if (table !== undefined) throw catalogIsReadOnly(table);
       const served = this.parts.regions.open(action.region);
@@ -66,22 +66,22 @@ export class MultiCalls {
       const outcome =
         action.atomic || condition !== undefined
           ? this.together(served, action, condition, multi.nonceGroup)
-          : this.eachForItself(served, action, multi.nonceGroup, room);
+          : this.eachForItself(served, action, multi.nonceGroup, budget);
       return outcome.catch(failed);
     } catch (error) {
       return failed(error);
     }
   }
 
-  private reads(action: WireRegionAction, room: Room): Outcome[] {
+  private reads(action: WireRegionAction, budget: Budget): Outcome[] {
     // For a region that is not here, all its actions fail.
     if (catalogTableOf(this.parts, action.region) === undefined) this.parts.regions.open(action.region);
-    return action.actions.map((each) => this.read(action, each, room));
+    return action.actions.map((each) => this.read(action, each, budget));
   }
 
-  private read({ region }: WireRegionAction, { index, get }: WireAction, room: Room): Outcome {
+  private read({ region }: WireRegionAction, { index, get }: WireAction, budget: Budget): Outcome {
     try {
-      if (room.left <= 0) {
+      if (budget.left <= 0) {
         throw new ServerException(
           JavaClass.MultiActionResultTooLarge,
           'Max size exceeded: the answer is full, ask for the rest again.',
@@ -89,7 +89,7 @@ export class MultiCalls {
         );
       }
       const result = readRow(this.parts, region, get!);
-      room.left -= sizeOfResult(result);
+      budget.left -= sizeOfResult(result);
       return { index, result, asksExistence: get!.checkExistenceOnly };
     } catch (error) {
       return { index, exception: exceptionOf(error) };
@@ -138,7 +138,7 @@ export class MultiCalls {
     served: ServedRegion,
     action: WireRegionAction,
     nonceGroup: bigint,
-    room: Room,
+    budget: Budget,
   ): Promise<RegionOutcome> {
     const { actions } = action;
     const isPutsAlone = actions.every(
@@ -153,7 +153,7 @@ export class MultiCalls {
       }
       // A read sees the actions before it.
       await Promise.all(outcomes);
-      outcomes.push(this.read(action, each, room));
+      outcomes.push(this.read(action, each, budget));
     }
     return { outcomes: await Promise.all(outcomes), isInline: false };
   }

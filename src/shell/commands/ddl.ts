@@ -11,8 +11,8 @@ import { requireTable } from './tables.js';
 const disable: ShellCommand = {
   name: 'disable',
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Takes a table out of service.',
   examples: ["disable 't1'"],
   async run(shell, [table]) {
@@ -26,8 +26,8 @@ const disable: ShellCommand = {
 const enable: ShellCommand = {
   name: 'enable',
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Puts a disabled table back into service.',
   examples: ["enable 't1'"],
   async run(shell, [table]) {
@@ -41,8 +41,8 @@ const enable: ShellCommand = {
 const drop: ShellCommand = {
   name: 'drop',
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Deletes a disabled table and its data.',
   examples: ["drop 't1'"],
   async run(shell, [table]) {
@@ -66,8 +66,8 @@ function forAll(
   return {
     name: `${name}_all`,
     group: 'ddl',
-    least: 1,
-    most: 1,
+    minArguments: 1,
+    maxArguments: 1,
     summary: `${verb}s every table whose name matches a pattern, after confirmation.`,
     examples: [`${name}_all 't.*'`],
     async run(shell, [pattern]) {
@@ -118,8 +118,8 @@ function asking(name: string, wanted: boolean, summary: string): ShellCommand {
   return {
     name,
     group: 'ddl',
-    least: 1,
-    most: 1,
+    minArguments: 1,
+    maxArguments: 1,
     summary,
     examples: [`${name} 't1'`],
     async run(shell, [table]) {
@@ -133,8 +133,8 @@ function asking(name: string, wanted: boolean, summary: string): ShellCommand {
 const exists: ShellCommand = {
   name: 'exists',
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints whether a table exists.',
   examples: ["exists 't1'"],
   async run(shell, [table]) {
@@ -148,8 +148,8 @@ const exists: ShellCommand = {
 const list: ShellCommand = {
   name: 'list',
   group: 'ddl',
-  least: 0,
-  most: 1,
+  minArguments: 0,
+  maxArguments: 1,
   summary: 'Prints the tables, or those whose name matches a pattern.',
   examples: ['list', "list 'ns:abc.*'"],
   async run(shell, [pattern = '.*']) {
@@ -164,8 +164,8 @@ const list: ShellCommand = {
 const showFilters: ShellCommand = {
   name: 'show_filters',
   group: 'ddl',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Prints the filters that FILTER accepts.',
   examples: ['show_filters'],
   async run(shell) {
@@ -177,8 +177,8 @@ const showFilters: ShellCommand = {
 const getTable: ShellCommand = {
   name: 'get_table',
   group: 'ddl',
-  least: 1,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 1,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Returns a table object, on which commands can be called.',
   examples: ["t = get_table 't1'", "t.put 'r1', 'f:q', 'v'"],
   run: async (shell, [table]) => shell.reference(textOf(table!)),
@@ -187,8 +187,8 @@ const getTable: ShellCommand = {
 const locateRegion: ShellCommand = {
   name: 'locate_region',
   group: 'ddl',
-  least: 2,
-  most: 2,
+  minArguments: 2,
+  maxArguments: 2,
   summary: 'Prints the region that holds a row, and its server.',
   examples: ["locate_region 't1', 'row'"],
   async run(shell, [table, row]) {
@@ -224,8 +224,8 @@ export function regionText(region: RegionInfo): string {
 const listRegions: ShellCommand = {
   name: 'list_regions',
   group: 'ddl',
-  least: 1,
-  most: 3,
+  minArguments: 1,
+  maxArguments: 3,
   summary: 'Prints the regions of a table: server, name, ends, megabytes, requests.',
   examples: [
     "list_regions 't1'",

@@ -9,8 +9,8 @@ import { CommandError, textOf } from '../options.js';
 const status: ShellCommand = {
   name: 'status',
   group: 'general',
-  least: 0,
-  most: 2,
+  minArguments: 0,
+  maxArguments: 2,
   summary: 'Prints how many servers there are, and their load.',
   examples: ['status', "status 'simple'", "status 'summary'", "status 'detailed'"],
   async run(shell, [format = 'summary']) {
@@ -72,8 +72,8 @@ async function printRegions(shell: ShellContext, server: string): Promise<void> 
 const version: ShellCommand = {
   name: 'version',
   group: 'general',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Prints the version of Rowan.',
   examples: ['version'],
   async run(shell) {
@@ -85,8 +85,8 @@ const version: ShellCommand = {
 const whoami: ShellCommand = {
   name: 'whoami',
   group: 'general',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Prints the user name of this process, which HBase sees.',
   examples: ['whoami'],
   async run(shell) {
@@ -98,8 +98,8 @@ const whoami: ShellCommand = {
 const tableHelp: ShellCommand = {
   name: 'table_help',
   group: 'general',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Lists the commands that can be called on a table.',
   examples: ['table_help'],
   async run(shell) {

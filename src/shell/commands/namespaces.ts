@@ -19,8 +19,8 @@ function propertiesOf(args: readonly RubyValue[]): Record<string, string> {
 const create: ShellCommand = {
   name: 'create_namespace',
   group: 'namespace',
-  least: 1,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 1,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Creates a namespace.',
   examples: ["create_namespace 'ns1'", "create_namespace 'ns1', {'PROPERTY_NAME' => 'PROPERTY_VALUE'}"],
   async run(shell, [namespace, ...args]) {
@@ -34,8 +34,8 @@ const create: ShellCommand = {
 const alter: ShellCommand = {
   name: 'alter_namespace',
   group: 'namespace',
-  least: 2,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 2,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Sets or removes properties of a namespace.',
   examples: [
     "alter_namespace 'ns1', {METHOD => 'set', 'PROPERTY_NAME' => 'PROPERTY_VALUE'}",
@@ -61,8 +61,8 @@ const alter: ShellCommand = {
 const describe: ShellCommand = {
   name: 'describe_namespace',
   group: 'namespace',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints a namespace and its properties.',
   examples: ["describe_namespace 'ns1'"],
   async run(shell, [namespace]) {
@@ -82,8 +82,8 @@ const describe: ShellCommand = {
 const drop: ShellCommand = {
   name: 'drop_namespace',
   group: 'namespace',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Deletes a namespace that has no tables.',
   examples: ["drop_namespace 'ns1'"],
   async run(shell, [namespace]) {
@@ -105,8 +105,8 @@ const drop: ShellCommand = {
 const list: ShellCommand = {
   name: 'list_namespace',
   group: 'namespace',
-  least: 0,
-  most: 1,
+  minArguments: 0,
+  maxArguments: 1,
   summary: 'Prints the namespaces, or those whose name matches a pattern.',
   examples: ['list_namespace', "list_namespace 'abc.*'"],
   async run(shell, [pattern = '.*']) {
@@ -122,8 +122,8 @@ const list: ShellCommand = {
 const listTables: ShellCommand = {
   name: 'list_namespace_tables',
   group: 'namespace',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints the tables of a namespace, without its name.',
   examples: ["list_namespace_tables 'ns1'"],
   async run(shell, [namespace]) {

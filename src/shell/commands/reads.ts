@@ -27,8 +27,8 @@ export function rowOf(shell: ShellContext, table: string, row: RubyValue): Uint8
 const get: ShellCommand = {
   name: 'get',
   group: 'dml',
-  least: 2,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 2,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Prints a row, or some of its columns, versions and timestamps.',
   examples: [
     "get 't1', 'r1'",
@@ -118,8 +118,8 @@ function describeEntity(shell: ShellContext, table: string, result: Result): voi
 const scan: ShellCommand = {
   name: 'scan',
   group: 'dml',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Prints the rows of a table, or of a range of it.',
   examples: [
     "scan 't1'",
@@ -177,8 +177,8 @@ async function* rowsOf(
 const count: ShellCommand = {
   name: 'count',
   group: 'dml',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Counts the rows of a table; every INTERVAL rows (1000) it prints its progress.',
   examples: [
     "count 't1'",
@@ -219,8 +219,8 @@ function countOptions(options: RubyValue): RubyValue {
 const getCounter: ShellCommand = {
   name: 'get_counter',
   group: 'dml',
-  least: 3,
-  most: 3,
+  minArguments: 3,
+  maxArguments: 3,
   summary: 'Prints the value of a counter.',
   examples: ["get_counter 't1', 'r1', 'f:c1'"],
   async run(shell, [table, row, column]) {
@@ -248,8 +248,8 @@ export function counterOf(value: Uint8Array): bigint {
 const getSplits: ShellCommand = {
   name: 'get_splits',
   group: 'dml',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints the start keys of the regions of a table.',
   examples: ["get_splits 't1'"],
   async run(shell, [table]) {

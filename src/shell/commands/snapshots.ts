@@ -11,8 +11,8 @@ const TITLES = ['SNAPSHOT', 'TABLE + CREATION TIME'] as const;
 const snapshot: ShellCommand = {
   name: 'snapshot',
   group: 'snapshots',
-  least: 2,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 2,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Takes a snapshot of a table.',
   examples: ["snapshot 't1', 'snapshot1'", "snapshot 't1', 'snapshot1', {SKIP_FLUSH => true}"],
   async run(shell, [table, name, options = null]) {
@@ -32,8 +32,8 @@ const snapshot: ShellCommand = {
 const clone: ShellCommand = {
   name: 'clone_snapshot',
   group: 'snapshots',
-  least: 2,
-  most: 3,
+  minArguments: 2,
+  maxArguments: 3,
   summary: 'Creates a new table from a snapshot.',
   examples: ["clone_snapshot 'snapshot1', 't2'"],
   async run(shell, [name, table]) {
@@ -47,8 +47,8 @@ const clone: ShellCommand = {
 const restore: ShellCommand = {
   name: 'restore_snapshot',
   group: 'snapshots',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: "Restores a snapshot's disabled table to the state of the snapshot.",
   examples: ["restore_snapshot 'snapshot1'"],
   async run(shell, [name]) {
@@ -68,8 +68,8 @@ const restore: ShellCommand = {
 const remove: ShellCommand = {
   name: 'delete_snapshot',
   group: 'snapshots',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Deletes a snapshot.',
   examples: ["delete_snapshot 'snapshot1'"],
   async run(shell, [name]) {
@@ -112,8 +112,8 @@ function rubyTime(milliseconds: number): string {
 const list: ShellCommand = {
   name: 'list_snapshots',
   group: 'snapshots',
-  least: 0,
-  most: 1,
+  minArguments: 0,
+  maxArguments: 1,
   summary: 'Prints the snapshots, or those whose name matches a pattern.',
   examples: ['list_snapshots', "list_snapshots 'abc.*'"],
   async run(shell, [pattern = '.*']) {
@@ -128,8 +128,8 @@ const list: ShellCommand = {
 const listOfTable: ShellCommand = {
   name: 'list_table_snapshots',
   group: 'snapshots',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Prints the snapshots of the tables whose name matches a pattern.',
   examples: ["list_table_snapshots 't1'", "list_table_snapshots 't.*', 'abc.*'"],
   async run(shell, [table, pattern = '.*']) {
@@ -144,8 +144,8 @@ const listOfTable: ShellCommand = {
 const deleteAll: ShellCommand = {
   name: 'delete_all_snapshot',
   group: 'snapshots',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Deletes every snapshot whose name matches a pattern, after confirmation.',
   examples: ["delete_all_snapshot 's.*'"],
   async run(shell, [pattern]) {
@@ -166,8 +166,8 @@ const deleteAll: ShellCommand = {
 const deleteOfTables: ShellCommand = {
   name: 'delete_table_snapshots',
   group: 'snapshots',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Deletes the snapshots of the tables whose name matches a pattern, after confirmation.',
   examples: ["delete_table_snapshots 't1'", "delete_table_snapshots 't.*', 'abc.*'"],
   async run(shell, [table, pattern = '.*']) {

@@ -27,8 +27,8 @@ import { inspect, RubyHash, type RubyValue, rubyClass, toText } from '../ruby/in
 const create: ShellCommand = {
   name: 'create',
   group: 'ddl',
-  least: 1,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 1,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Creates a table with column families and options, split into regions if requested.',
   examples: [
     "create 'ns1:t1', {NAME => 'f1', VERSIONS => 5}, {NAME => 'f2', TTL => 2592000}",
@@ -189,8 +189,8 @@ function alterByMethod(
 const alter: ShellCommand = {
   name: 'alter',
   group: 'ddl',
-  least: 1,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 1,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Changes, adds or deletes column families, or the options of a table.',
   examples: [
     "alter 't1', NAME => 'f1', VERSIONS => 5",
@@ -213,8 +213,8 @@ const alterAsync: ShellCommand = {
 const alterStatus: ShellCommand = {
   name: 'alter_status',
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints how many regions of a table have its newest schema.',
   examples: ["alter_status 't1'"],
   async run(shell, [table]) {
@@ -232,8 +232,8 @@ const describe: ShellCommand = {
   name: 'describe',
   aliases: ['desc'],
   group: 'ddl',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints the options of a table and of its column families.',
   examples: ["describe 't1'", "desc 'ns1:t1'"],
   async run(shell, [table]) {
@@ -258,8 +258,8 @@ const describe: ShellCommand = {
 const cloneSchema: ShellCommand = {
   name: 'clone_table_schema',
   group: 'ddl',
-  least: 2,
-  most: 3,
+  minArguments: 2,
+  maxArguments: 3,
   summary:
     'Makes an empty table with the families, options and regions of another; without the regions if told false.',
   examples: ["clone_table_schema 't1', 't2'", "clone_table_schema 't1', 't2', false"],

@@ -50,8 +50,8 @@ function onStores(
   return {
     name,
     group: 'tools',
-    least: 1,
-    most: 3,
+    minArguments: 1,
+    maxArguments: 3,
     summary,
     examples: [`${name} 't1'`, `${name} 't1', 'f1'`],
     async run(shell, [table, family = null, type = 'NORMAL']) {
@@ -73,8 +73,8 @@ function onStores(
 const compactionState: ShellCommand = {
   name: 'compaction_state',
   group: 'tools',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints NONE: compact and major_compact return when they are done.',
   examples: ["compaction_state 't1'"],
   async run(shell, [table]) {
@@ -87,8 +87,8 @@ const compactionState: ShellCommand = {
 const split: ShellCommand = {
   name: 'split',
   group: 'tools',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Splits the regions of a table at their middles, or one region at a row.',
   examples: ["split 't1'", "split 't1', 'splitKey'"],
   async run(shell, [table, key = null]) {
@@ -101,8 +101,8 @@ const split: ShellCommand = {
 const merge: ShellCommand = {
   name: 'merge_region',
   group: 'tools',
-  least: 1,
-  most: Number.POSITIVE_INFINITY,
+  minArguments: 1,
+  maxArguments: Number.POSITIVE_INFINITY,
   summary: 'Merges adjacent regions, given by their names.',
   examples: ["merge_region 'REGIONNAME', 'REGIONNAME'", "merge_region 'ENCODED', 'ENCODED', true"],
   async run(shell, args) {
@@ -125,8 +125,8 @@ const merge: ShellCommand = {
 const move: ShellCommand = {
   name: 'move',
   group: 'tools',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Moves a region to a server, or to one that the master chooses.',
   examples: ["move 'ENCODED_REGIONNAME'", "move 'ENCODED_REGIONNAME', 'host,port,startcode'"],
   async run(shell, [region, server = null]) {
@@ -147,8 +147,8 @@ function onRegion(
   return {
     name,
     group: 'tools',
-    least: 1,
-    most: 2,
+    minArguments: 1,
+    maxArguments: 2,
     summary,
     examples: [`${name} 'REGIONNAME'`],
     async run(shell, [region]) {
@@ -162,8 +162,8 @@ function onRegion(
 const regionInfo: ShellCommand = {
   name: 'regioninfo',
   group: 'tools',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Prints the name of a region and bounds.',
   examples: ["regioninfo 'REGIONNAME'"],
   async run(shell, [region]) {
@@ -175,8 +175,8 @@ const regionInfo: ShellCommand = {
 const balanceSwitch: ShellCommand = {
   name: 'balance_switch',
   group: 'tools',
-  least: 1,
-  most: 1,
+  minArguments: 1,
+  maxArguments: 1,
   summary: 'Switches the balancer on or off, and prints the previous state.',
   examples: ['balance_switch true', 'balance_switch false'],
   async run(shell, [on]) {
@@ -189,8 +189,8 @@ const balanceSwitch: ShellCommand = {
 const balancerEnabled: ShellCommand = {
   name: 'balancer_enabled',
   group: 'tools',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Prints whether the balancer is on.',
   examples: ['balancer_enabled'],
   async run(shell) {
@@ -203,8 +203,8 @@ const balancerEnabled: ShellCommand = {
 const liveServers: ShellCommand = {
   name: 'list_liveservers',
   group: 'tools',
-  least: 0,
-  most: 0,
+  minArguments: 0,
+  maxArguments: 0,
   summary: 'Prints the live servers.',
   examples: ['list_liveservers'],
   async run(shell) {
@@ -221,8 +221,8 @@ const liveServers: ShellCommand = {
 const closeRegion: ShellCommand = {
   name: 'close_region',
   group: 'tools',
-  least: 1,
-  most: 2,
+  minArguments: 1,
+  maxArguments: 2,
   summary: 'Prints what to use instead.',
   examples: ["close_region 'REGIONNAME'"],
   async run(shell) {

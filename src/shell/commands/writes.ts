@@ -47,8 +47,8 @@ function applyOptions(mutation: Mutation, options: Options): void {
 const put: ShellCommand = {
   name: 'put',
   group: 'dml',
-  least: 4,
-  most: 6,
+  minArguments: 4,
+  maxArguments: 6,
   summary: 'Writes a value, at a timestamp if one is given.',
   examples: ["put 't1', 'r1', 'f:q', 'value'", "put 't1', 'r1', 'f:q', 'value', ts1, {TTL => 1000}"],
   async run(shell, [table, row, column, value, ...rest]) {
@@ -80,8 +80,8 @@ function deletion(row: Uint8Array, column: RubyValue, given: readonly RubyValue[
 const del: ShellCommand = {
   name: 'delete',
   group: 'dml',
-  least: 3,
-  most: 5,
+  minArguments: 3,
+  maxArguments: 5,
   summary: "Deletes one version of a column: the newest, or a timestamp's.",
   examples: ["delete 't1', 'r1', 'f:q'", "delete 't1', 'r1', 'f:q', ts1"],
   async run(shell, [table, row, column, ...rest]) {
@@ -94,8 +94,8 @@ const del: ShellCommand = {
 const deleteAll: ShellCommand = {
   name: 'deleteall',
   group: 'dml',
-  least: 2,
-  most: 5,
+  minArguments: 2,
+  maxArguments: 5,
   summary: 'Deletes a row, all versions of a column, or every row of a prefix.',
   examples: [
     "deleteall 't1', 'r1'",
@@ -138,8 +138,8 @@ async function deletePrefix(
 const incr: ShellCommand = {
   name: 'incr',
   group: 'dml',
-  least: 3,
-  most: 5,
+  minArguments: 3,
+  maxArguments: 5,
   summary: 'Adds to a counter (default 1) and prints its new value.',
   examples: ["incr 't1', 'r1', 'f:c1'", "incr 't1', 'r1', 'f:c1', 10"],
   async run(shell, [table, row, column, ...rest]) {
@@ -163,8 +163,8 @@ const incr: ShellCommand = {
 const append: ShellCommand = {
   name: 'append',
   group: 'dml',
-  least: 4,
-  most: 5,
+  minArguments: 4,
+  maxArguments: 5,
   summary: 'Appends to a value and prints the new value.',
   examples: ["append 't1', 'r1', 'f:q', 'more'"],
   async run(shell, [table, row, column, value, options = new RubyHash()]) {
@@ -186,8 +186,8 @@ function truncating(name: string, summary: string, preserveSplits: boolean): She
   return {
     name,
     group: 'dml',
-    least: 1,
-    most: 1,
+    minArguments: 1,
+    maxArguments: 1,
     summary,
     examples: [`${name} 't1'`],
     async run(shell, [given]) {

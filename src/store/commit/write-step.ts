@@ -219,7 +219,7 @@ export class WriteStep implements AtomicStep {
     settled = false,
     unrecorded = false,
   ): Result {
-    const observers = this.core.observers.told(state.name, change);
+    const observers = this.core.observers.interested(state.name, change);
     if (observers === undefined) return this.write(state, change, notBefore, settled, unrecorded).result;
     if (this.depth === MAX_DEPTH) throw tooDeep(state.name);
     this.depth++;

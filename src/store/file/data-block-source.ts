@@ -23,7 +23,7 @@ import {
 } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import type { BlockHandle, FileMeta } from './footer.js';
-import { GROUP_BLOCKS, PartGroup, PartGroupPlaces } from './part-index.js';
+import { GROUP_BLOCKS, PartGroup, PartGroupOffsets } from './part-index.js';
 
 /** A buffer into which a cursor reads one block after another. */
 export class ReadBuffer {
@@ -187,7 +187,7 @@ export class PartSource {
   private readonly groups: CacheSlots<PartGroup>;
   /** For each group that was read. */
   private readonly slots: (CacheSlots<DataBlock> | undefined)[];
-  private places: PartGroupPlaces | undefined;
+  private places: PartGroupOffsets | undefined;
 
   constructor(
     private readonly file: CachedFile,
@@ -196,13 +196,13 @@ export class PartSource {
     private readonly cache: BlockCache,
     private readonly policy: { readonly keep: boolean; readonly priority: CachePriority },
   ) {
-    const groups = PartGroupPlaces.groupsOf(meta.dataBlocks);
+    const groups = PartGroupOffsets.groupsOf(meta.dataBlocks);
     this.groups = new CacheSlots(groups);
     this.slots = new Array<CacheSlots<DataBlock> | undefined>(groups).fill(undefined);
   }
 
   /** The positions of all groups. */
-  get groupPlaces(): PartGroupPlaces {
+  get groupPlaces(): PartGroupOffsets {
     this.places ??= this.readPlaces();
     return this.places;
   }
@@ -292,11 +292,11 @@ export class PartSource {
     }
   }
 
-  private readPlaces(): PartGroupPlaces {
+  private readPlaces(): PartGroupOffsets {
     const { file, meta } = this;
     const { offset, length } = this.indexPlace;
     const payload = readPlainBlock(file, meta.fileNo, offset, length, BlockType.PartIndex);
-    return this.decode(offset, () => new PartGroupPlaces(payload, this.groups.entries.length));
+    return this.decode(offset, () => new PartGroupOffsets(payload, this.groups.entries.length));
   }
 
   private decode<T>(offset: number, make: () => T): T {

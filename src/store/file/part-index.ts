@@ -141,7 +141,7 @@ export class PartGroup extends CacheEntry {
 }
 
 /** The positions of a file's groups. */
-export class PartGroupPlaces {
+export class PartGroupOffsets {
   readonly offsets: Float64Array;
   readonly lengths: Uint32Array;
 

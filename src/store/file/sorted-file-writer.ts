@@ -19,7 +19,7 @@ import {
 } from './footer.js';
 import { IndexKey, LastKey } from './index-key.js';
 import type { SortedFileWriterOptions } from './options.js';
-import { GROUP_BLOCKS, MAX_PARTS, PART_BYTES, PartGroupBuilder, PartGroupPlaces } from './part-index.js';
+import { GROUP_BLOCKS, MAX_PARTS, PART_BYTES, PartGroupBuilder, PartGroupOffsets } from './part-index.js';
 
 /** Writes the bloom filter of a file: chunks between the data blocks, and their index. */
 class BloomWriter {
@@ -374,7 +374,7 @@ class PartWriter {
   /** Writes the last group and the index of the groups; returns the position of the index. */
   finish(): BlockHandle {
     if (this.group.blocks > 0) this.writeGroup();
-    const payload = PartGroupPlaces.payload(this.places);
+    const payload = PartGroupOffsets.payload(this.places);
     return this.output.block(BlockType.PartIndex, payload, payload.length);
   }
 
