@@ -64,18 +64,18 @@ import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
 import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
 
-/** Milliseconds for which `close` waits for the work behind writes that were answered. */
+/** The time, ms, for which `close` waits for the background work of acknowledged writes. */
 const CLOSING_WAIT = 1000;
 
 export type { Health, HealthOptions, TableHealth } from './database/health.js';
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
 
 /**
- * Opens the embedded store in a folder: no server, one process that writes. With `readOnly` it is opened to be read, beside that
- * process or without it.
- * @throws InvalidArgumentError on unknown options; SchemaError on wrong declarations, or declarations that contradict the
- * stored tables; RowanError `ERR_LOCKED` when another process has the store, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`,
- * `ERR_CORRUPTION`, `ERR_IO`.
+ * Opens the embedded store in a folder. It needs no server; one process at a time may write. With `readOnly` the
+ * store is only read, also while another process has it open for writing.
+ * @throws InvalidArgumentError on unknown options; SchemaError on wrong declarations, or declarations that contradict
+ *   the stored tables; RowanError `ERR_LOCKED` when another process has the store, `ERR_NOT_A_STORE`,
+ *   `ERR_FORMAT_VERSION`, `ERR_CORRUPTION`, `ERR_IO`.
  */
 export function open(options: OpenOptions & { readonly readOnly: true }): Promise<Database<ReadOnlyStore>>;
 export function open(options: OpenOptions & { readonly readOnly?: false }): Promise<Database<EmbeddedEngine>>;
@@ -183,8 +183,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * The repository of an entity in another table than the declared one: a table a day, named at run time. The table has
-   * the declared families and splits; a missing one is created, or is an error, as it was said of the declared ones.
+   * Returns the repository of an entity in a table other than the declared one, named at run time (one table per day,
+   * for example). The table has the declared families and splits. The option `tables` of `open` decides whether a
+   * missing table is created or is an error.
    */
   repositoryIn<C extends ScatteredClass>(target: C, name: string): Promise<ScatteredRepository<C>>;
   repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>>;
@@ -216,8 +217,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Reads several record types of one table whose keys begin with the same parts, in one scan where they stand side by
-   * side.
+   * Reads several record types of one table whose keys begin with the same parts, in one scan if their rows are
+   * adjacent.
    *
    * @example
    * ```ts
@@ -238,8 +239,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Writes, and reads, of several entities in one call, in the order in which they are said for each entity; an outcome for
-   * each. With `atomic` all checks hold and all is written, or nothing is and the first item that cannot be is thrown.
+   * Runs writes and reads of several entities in one call, and returns an outcome for each item. The items of one
+   * entity run in the order in which they were added. With `atomic`, either all checks hold and everything is
+   * written, or nothing is written and the error of the first failing item is thrown.
    *
    * @example
    * ```ts
@@ -248,7 +250,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    *   batch.of(Stock).check({ id: 'pen' }, { left: { gte: 2 } }).update({ left: 8 });
    * }, { atomic: true });
    * ```
-   * @throws UnsupportedError at once for `atomic` on HBase; what is wrong with an item, and nothing was sent then.
+   * @throws UnsupportedError at once for `atomic` on HBase; errors of invalid items, before anything is sent.
    */
   batch(
     fill: (batch: DatabaseBatch) => unknown,
@@ -259,9 +261,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Runs a transaction over entities of any tables: it reads one moment of the database and its own writes, and what it
-   * writes takes effect as one step when the function has ended, or not at all. Transactions are strictly serializable;
-   * one that others have overtaken is run again, its function included (docs/transactions.md).
+   * Runs a transaction over entities of any tables. It reads a snapshot of the database and its own writes. Its
+   * writes take effect as one step after the function has returned, or not at all. Transactions are strictly
+   * serializable: a transaction that conflicts with another is run again, function included (docs/transactions.md).
    *
    * @example
    * ```ts
@@ -273,9 +275,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    *   await accounts.increment({ id: 'b' }, { balance: 10 });
    * });
    * ```
-   * @throws what the function throws; SerializationError when each attempt was overtaken; UnsupportedError on HBase;
-   * RowanError `ERR_TIMEOUT` (default 60 s for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`, `ERR_HOOK` when all of it has
-   * taken effect and a hook behind it threw.
+   * @throws what the function throws; SerializationError when every attempt had a conflict; UnsupportedError on
+   *   HBase; RowanError `ERR_TIMEOUT` (default 60 s for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`, `ERR_HOOK`
+   *   when everything has taken effect and a hook after the write threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {
     const { features, source } = this.wiring;
@@ -296,8 +298,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Registers the schemas of Avro columns in the table `rowan_schemas`, and loads those that the columns were written
-   * with before. Opening does it, but with `tables: 'ignore'`.
+   * Registers the schemas of Avro columns in the table `rowan_schemas`, and loads the schemas of earlier writes.
+   * Opening does this unless `tables` is `'ignore'`.
    * @throws SchemaError with every incompatibility that the columns' `compatibility` does not allow.
    */
   registerSchemas(): Promise<void> {
@@ -305,7 +307,8 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Work over a whole table, from a query or a table through map, combine and reduce to a sink (docs/jobs.md).
+   * Defines a job: work over a whole table, from a query or a table through map, combine and reduce to a sink
+   * (docs/jobs.md).
    * @throws InvalidArgumentError when the name is none.
    */
   job(name: string): JobBuilder {
@@ -313,7 +316,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * One index of an entity: its state, and the jobs that build, check, repair and empty it (docs/indexes.md).
+   * Returns the handle of an index: its state, and the jobs that build, check, repair and empty it (docs/indexes.md).
    * @throws QueryError when the entity has no such index.
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
@@ -321,20 +324,24 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * The change of an entity's keys to another layout, declared as an entity with the same properties, while both are read
-   * and written (docs/rekey.md): `run`, `cutOver`, `cleanup`, and `pause` and `abort` on the way.
+   * Returns the handle of a key change: `run`, `cutOver` and `cleanup` move an entity to another key layout, declared
+   * as an entity with the same properties, while both are read and written (docs/rekey.md). `pause` and `abort`
+   * interrupt it.
    */
   rekey(from: KeyedClass, to: KeyedClass): Rekey {
     return this.wiring.features.named.rekey.of(from, to);
   }
 
-  /** The dictionary of this name, which gives ids to the texts of `substitute` parts; the same one at each call. */
+  /**
+   * Returns the dictionary with this name, which assigns ids to the texts of `substitute` parts; the same object at
+   * each call.
+   */
   dictionary(name: string): KeyDictionary {
     return this.wiring.bound.dictionary(name);
   }
 
   /**
-   * The copies in an entity's rows: the outbox, checks and repairs (docs/denormalization.md).
+   * Returns the handle of the copies in an entity's rows: the outbox, checks and repairs (docs/denormalization.md).
    * @throws QueryError when the entity declares none.
    */
   denormalized<C extends KeyedClass>(target: C): CopyHandle {
@@ -342,14 +349,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * The referential rules of an entity's relations: what names nothing that is there (docs/relations.md).
+   * Returns the handle of an entity's referential rules, which finds references to missing rows (docs/relations.md).
    * @throws QueryError when the entity declares none.
    */
   references<C extends KeyedClass>(target: C): ReferenceHandle {
     return this.wiring.features.named.references.handle(this.wiring.bound.of(target));
   }
 
-  /** One summary of an entity (docs/summaries.md). @throws QueryError when it has none of this name. */
+  /** Returns the handle of a summary (docs/summaries.md). @throws QueryError when it has none of this name. */
   summary<C extends KeyedClass, const Name extends SummaryName<C> & string>(
     target: C,
     name: Name,
@@ -358,15 +365,16 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Says what a write of this row takes along: indexes, copies in it and of it (docs/denormalization.md). With a `write` it also
-   * lists the mutations that this write would make now (`preview`). Nothing is written; hooks before the write run, those behind it do not.
+   * Explains which index entries and copies a write of this row changes (docs/denormalization.md). With a `write` it
+   * also lists the mutations that this write would make now (`preview`). Nothing is written. Hooks before the write
+   * run, hooks after it do not.
    *
    * @example
    * ```ts
    * const { preview } = await db.explainWrite(Order, key, (orders) => orders.update(key, { status: 'paid' }));
    * ```
-   * @throws KeyError when the key is none; what the write throws; UnsupportedError with a `write` of an entity whose key has ids of
-   * a dictionary.
+   * @throws KeyError on an invalid key; what the write throws; UnsupportedError with a `write` of an entity whose
+   *   key has ids of a dictionary.
    */
   explainWrite<C extends KeyedClass>(target: C, key: KeyOf<C>): Promise<ExplainedWrite>;
   explainWrite<C extends KeyedClass>(
@@ -396,8 +404,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * The committed changes of an entity, or of several, in the order of the commits, on HBase of each row, with the rows before and
-   * after (docs/changes.md). Begins now, on HBase when `ready` of the feed has resolved, or behind the position of another feed.
+   * Opens a feed of the committed changes of one or several entities, with the rows before and after
+   * (docs/changes.md). The order is that of commits; on HBase, that of the changes of each row. The feed begins now
+   * (on HBase: when its `ready` has resolved), or after the position `from`.
    *
    * @example
    * ```ts
@@ -405,8 +414,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    *   for (const { operation, before, after } of changes) console.log(operation, before, after);
    * }
    * ```
-   * @throws QueryError when an entity keeps no changes; KeyError on a wrong prefix; InvalidArgumentError on a wrong position. The
-   * iteration throws RowanError `ERR_POSITION_GONE` when changes behind the position are kept no more, `ERR_ABORTED`, `ERR_CLOSED`.
+   * @throws QueryError when an entity keeps no changes; KeyError on a wrong prefix; InvalidArgumentError on a wrong
+   *   position. The iteration throws RowanError `ERR_POSITION_GONE` when changes after the position have expired,
+   *   `ERR_ABORTED`, `ERR_CLOSED`.
    */
   watch<
     const Classes extends readonly [KeyedClass, ...KeyedClass[]],
@@ -437,8 +447,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Calls the listener with every operation of repositories and queries that has ended, those of transactions included: its
-   * plan, rows, bytes and time (docs/observing.md). Answers what ends it. What the listener throws is not looked at.
+   * Calls the listener after every operation of repositories and queries, including those of transactions, with its
+   * plan, rows, bytes and time (docs/observing.md). Returns a function that removes the listener. Errors that the
+   * listener throws are ignored.
    *
    * @example
    * ```ts
@@ -456,8 +467,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Whether the database can be used, for health and readiness checks: reads one row of each table of the entities, all at once, and
-   * asks an embedded store whether it takes writes. What fails is in the answer, and not thrown (docs/operations.md).
+   * Checks whether the database can be used, for health and readiness checks: reads one row of each table of the
+   * entities concurrently, and asks an embedded store whether it accepts writes. Failures are part of the result and
+   * are not thrown (docs/operations.md).
    *
    * @example
    * ```ts
@@ -471,14 +483,15 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Adds a backup of the embedded store to a folder, while reads and writes go on: only files that no earlier backup of the folder
-   * has are copied. `restoreStore` of `rowan-orm/jobs` makes a store of it (docs/operations.md).
+   * Adds a backup of the embedded store to a folder while reads and writes continue. It copies only files that no
+   * earlier backup in the folder has. `restoreStore` of `rowan-orm/jobs` restores it (docs/operations.md).
    *
    * @example
    * ```ts
    * const { name, added } = await db.backup('/backups/orders');
    * ```
-   * @throws UnsupportedError on another engine; InvalidArgumentError when the folder holds something else; RowanError `ERR_BUSY` when a
+   * @throws UnsupportedError on another engine; InvalidArgumentError when the folder holds something else; RowanError
+   *   `ERR_BUSY` when a
    *   backup is being made, `ERR_LOCKED` when another process works in the folder, `ERR_ABORTED`, `ERR_IO`.
    */
   backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
@@ -491,8 +504,9 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Shows this database in the browser, at 127.0.0.1, until it is closed with the database (docs/studio.md). Read only unless
-   * `write` is given. Print the `url` that it answers: it has the token that lets a browser in.
+   * Serves the studio, which shows this database in a browser, at 127.0.0.1 until the database closes
+   * (docs/studio.md). It is read-only unless `write` is set. Print the returned `url`: it contains the token that
+   * admits a browser.
    *
    * @example
    * ```ts
@@ -510,10 +524,11 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return studio;
   }
 
-  /** Closes the engine. Calls under way end with `ERR_CLOSED`. */
+  /** Closes the database and its engine. Calls in progress fail with `ERR_CLOSED`. */
   async close(): Promise<void> {
     for (const end of this.wiring.endings.splice(0)) end();
-    // Work behind answered writes may be broken off: readers settle what it leaves. A short wait spares them that.
+    // Background work of acknowledged writes may be cut off here; readers then finish it. A short wait saves them
+    // that.
     await Promise.race([this.wiring.contexts.rest(), sleep(CLOSING_WAIT, undefined, { ref: false })]);
     await this.wiring.features.end();
     await this.wiring.indexing.end();

@@ -54,7 +54,7 @@ const NO_REPETITION = {
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 3000;
 
-/** How a call is retried. */
+/** Options for the retries of a call. */
 interface Repetition {
   /** False if executing it twice is not safe: it is then retried only if it certainly did not reach the server. */
   readonly repeatable: boolean;

@@ -1,10 +1,9 @@
 /**
- * Gathers the calls that are made in one turn of the event loop, so that they share a request: the reads, or the small
- * changes, that the clients of a process make at the same time cost few calls of the service. A call on its own waits only for
- * the end of the turn.
+ * Batches the calls of one turn of the event loop, so that concurrent reads, or small changes, of one process share
+ * requests. A single call waits only for the end of the turn.
  */
 
-/** The most calls that share a request: the rest goes beside it, not after it. */
+/** The most calls that share a request. Further calls are sent in parallel requests. */
 const MAX_CALLS = 100;
 
 interface Waiting<T, R> {

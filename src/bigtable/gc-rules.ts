@@ -11,7 +11,7 @@ export interface GcRule {
   readonly intersection?: { readonly rules?: readonly GcRule[] | null } | null;
 }
 
-/** Which cells a family keeps. */
+/** The cells that a family keeps. */
 export type Keeping = Pick<FamilyDescriptor, 'versions' | 'minVersions' | 'ttl'>;
 
 /**
@@ -28,8 +28,8 @@ export function gcRuleOf({ versions, minVersions, ttl }: Keeping): GcRule | unde
 }
 
 /**
- * What a rule keeps. For a rule that Rowan does not write: the least that any part of it keeps, since the service may have
- * collected the rest.
+ * The cells that a rule keeps. Of a rule that Rowan does not write: the minimum over its parts, since the service may
+ * have collected the rest.
  */
 export function keepingOf(rule: GcRule | null | undefined): Keeping {
   if (rule?.maxNumVersions) return { versions: rule.maxNumVersions, minVersions: 0, ttl: FOREVER };

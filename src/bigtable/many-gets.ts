@@ -11,7 +11,7 @@ import type { RowFilter } from './wire.js';
 /** The largest number of keys in one ReadRows request. */
 const MAX_KEYS = 1000;
 
-/** What gets need of their table. */
+/** The parts of a table that gets use. */
 interface GetRunner {
   planOf(get: Get): ReadPlan;
   /** The existing rows with these keys, which differ. */

@@ -3,7 +3,7 @@ import { checkPositiveInteger, describe } from '../table/checks.js';
 
 /** The options of a connection to Bigtable: the instance, credentials and timeouts. */
 
-/** How to reach an instance of Google Cloud Bigtable. */
+/** Options of a connection to an instance of Google Cloud Bigtable. */
 export interface BigtableOptions {
   /** The Google Cloud project. */
   readonly projectId: string;

@@ -19,7 +19,7 @@ interface MadeTable {
   readonly splitKeys: readonly Uint8Array[];
 }
 
-/** Options that the service, or Rowan's readers, handle whatever the descriptor says. */
+/** Options that the service or Rowan's readers implement for every table, whatever its descriptor has. */
 const KEPT_HERE = new Set(['name', 'families', 'versions', 'minVersions', 'ttl', 'metadata']);
 
 /**

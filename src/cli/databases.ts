@@ -46,14 +46,14 @@ export interface EngineTarget {
   readonly place: string;
   readonly mayMake?: boolean;
   /**
-   * Set if the command only reads: a store that another process has open is then read beside it, and the user is told
-   * so.
+   * Set if the command only reads. A store that another process has open is then opened read-only, and the user is
+   * notified.
    */
   readonly readOnly?: ReadOnlyUse;
 }
 
 export interface ReadOnlyUse {
-  /** Milliseconds between refreshes of what is read; undefined: the command reads one consistent moment. */
+  /** Milliseconds between refreshes of the data; undefined: the command reads one consistent moment. */
   readonly refreshEvery?: number;
   tell(line: string): void;
 }
@@ -65,7 +65,10 @@ export function describeMoment({ time, opener }: StoreMoment, goesOn = false): s
   return goesOn ? `${by}read only, followed from ${at} on.\n` : `${by}read as it was at ${at}.\n`;
 }
 
-/** The masters in a place; undefined for the folder of a store. @throws InvalidArgumentError when there are none. */
+/**
+ * Returns the masters of a place `hbase:…`; undefined for other places. @throws InvalidArgumentError when there are
+ * none.
+ */
 function mastersOf(place: string): string[] | undefined {
   if (!place.startsWith('hbase:')) return undefined;
   const masters = place.slice('hbase:'.length).split(',').filter(Boolean);

@@ -30,7 +30,7 @@ export async function runInWorkers(
   { place, module, exports, workers, run }: WorkersOptions,
 ): Promise<JobOutcome> {
   const job = await jobOf(module, exports, db);
-  // Next to the store, so that files can be hard-linked. Anything left there by a killed process is obsolete, since
+  // Next to the store, so that files can be hard-linked. Files that a killed process left there are obsolete, since
   // only one process can have the store.
   const folder = `${resolve(place)}-job-copies`;
   await rm(folder, { recursive: true, force: true });
@@ -66,7 +66,7 @@ async function copies(engine: EmbeddedEngine, folder: string, count: number): Pr
   return paths;
 }
 
-/** Copies a checkpoint, which nobody has open: immutable files are hard-linked. */
+/** Copies a checkpoint that no process has open: immutable files are hard-linked. */
 async function copyCheckpoint(from: string, to: string): Promise<void> {
   await mkdir(to);
   for (const name of await readdir(from)) {

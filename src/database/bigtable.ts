@@ -5,7 +5,7 @@ import { checkOptions } from '../table/checks.js';
 import type { DatabaseOptions, LintEvent, OutboxEvent, TablesEvent } from './options.js';
 import { prepare } from './options.js';
 
-/** Options of `connectBigtable`. Tables are checked by default, and created only when asked for. */
+/** Options of `connectBigtable`. By default tables are checked, not created. */
 export interface BigtableConnectOptions extends DatabaseOptions, BigtableOptions {
   /** Receives events: tables created or different from the declarations, lint findings, pending copies. */
   readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void;

@@ -10,7 +10,7 @@ export interface HealthOptions {
   readonly timeout?: number;
 }
 
-/** What one table answered. */
+/** The result of one table. */
 export interface TableHealth {
   readonly status: 'up' | 'down';
   /** From the read to its answer. */
@@ -25,7 +25,7 @@ export interface Health {
   readonly status: 'up' | 'down';
   /** `embedded`, `hbase` or `bigtable`. */
   readonly engine: string;
-  /** Why an embedded store takes no writes, whatever its tables answer: the code of the error. */
+  /** The error code for which an embedded store accepts no writes, whether or not its tables can be read. */
   readonly error?: string;
   readonly tables: Readonly<Record<string, TableHealth>>;
 }
@@ -35,7 +35,7 @@ const OPTIONS: Readonly<Record<keyof HealthOptions, true>> = { timeout: true };
 /** A row that any table may have. */
 const ROW = Uint8Array.of(0);
 
-/** Reads one row of each table, all at once. Errors are told in the answer. */
+/** Reads one row of each table concurrently. Errors are part of the result. */
 export async function healthOf(engine: Engine, schema: Schema, options: HealthOptions): Promise<Health> {
   checkOptions('health', options, OPTIONS);
   const { timeout = 2000 } = options;

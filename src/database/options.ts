@@ -38,14 +38,14 @@ export interface DatabaseOptions extends ReadSettings {
   readonly log?: boolean | LogOptions | undefined;
 }
 
-/** The event of opened tables: those created, and options that differ from the declarations. */
+/** Emitted after opening: the tables that were created, and options that differ from the declarations. */
 export interface TablesEvent extends EnsuredTables {
   readonly kind: 'tables';
 }
 
 /**
- * The event of a failed background write: of copies, or of entries of eventual indexes. It is tried again with the
- * next write, or at the next opening.
+ * Emitted when a background write failed: of copies, or of entries of eventual indexes. It is retried with the next
+ * write, or at the next opening.
  */
 export interface OutboxEvent {
   readonly kind: 'outbox';
@@ -78,7 +78,7 @@ export interface OpenOptions extends DatabaseOptions, EmbeddedOptions {
   readonly refreshEvery?: number;
 }
 
-/** Options of `connect`. Tables are checked by default, and created only when asked for. */
+/** Options of `connect`. By default tables are checked, not created. */
 export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onEvent'> {
   /** Receives events: tables created or different, connections, slow requests and retries. */
   readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent | OutboxEvent) => void;

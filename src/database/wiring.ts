@@ -72,7 +72,7 @@ function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
 export class Wiring {
   readonly bound: BoundSchemas;
   readonly setup: TableSetup;
-  /** What its repositories and those of transactions have in common. */
+  /** The parts that its repositories share with those of transactions. */
   readonly source: SharedSource;
   readonly contexts: Contexts;
   readonly indexing: IndexRegistry;

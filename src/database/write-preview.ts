@@ -1,4 +1,4 @@
-/** The mutations of a write, found by making it where nothing is kept. */
+/** Previews a write: runs it without storing anything, and collects its mutations. */
 
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
 import { RecordingExecutor, Repository } from '../repository/index.js';
@@ -23,7 +23,7 @@ export interface PreviewedMutation {
   readonly change: RowMutation | RowMutations;
 }
 
-/** What a write would change. */
+/** The mutations of a write. */
 export interface WritePreview {
   /** In the order in which they take effect. */
   readonly mutations: readonly PreviewedMutation[];
@@ -37,13 +37,14 @@ export interface WritePreview {
 /** A write of one entity, as `explainWrite` is given it. */
 export type WriteOf<C extends KeyedClass> = (repository: Repository<C>) => Promise<unknown>;
 
-/** Ends the transaction of a preview: nothing of it is committed. */
+/** Thrown to roll back the transaction of a preview. */
 class Previewed extends Error {}
 
 /**
- * Runs a write and answers its mutations. On engines with transactions it runs in one that is given up, else over an executor that
- * reads the rows and sends nothing.
- * @throws what the write throws; UnsupportedError where a write stores something before its row (ids of a dictionary).
+ * Runs a write and returns its mutations. On engines with transactions it runs in a transaction that is rolled back,
+ * otherwise over an executor that reads the rows and sends nothing.
+ * @throws what the write throws; UnsupportedError where a write stores something before its row (ids of a
+ *   dictionary).
  */
 export async function previewWrite<C extends KeyedClass>(
   source: BatchSource,
@@ -99,10 +100,10 @@ async function rowsOnly<C extends KeyedClass>(
   return { mutations: executor.mutations.map((change) => ({ table, change })), complete: false };
 }
 
-/** Calls of a table that change one row and are given the change. */
+/** Methods of a table that change one row and take the change as an argument. */
 const CHANGES: ReadonlySet<PropertyKey> = new Set(['put', 'delete', 'increment', 'append', 'mutateRow']);
 
-/** A table of a transaction that notes what it is told to change. */
+/** A table of a transaction that records its changes. */
 function recording(table: SyncTable, into: PreviewedMutation[]): SyncTable {
   const note = (change: RowMutation | RowMutations): void => {
     into.push({ table: table.name, change });

@@ -33,7 +33,10 @@ export interface Feature {
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
   /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */
   intent?(entity: EntitySchema): RowIntent | undefined;
-  /** What the feature stores about an entity's rows, for writes below its repository. Undefined: nothing. */
+  /**
+   * Maintains the data that the feature stores about an entity's rows, for writes below its repository. Undefined:
+   * there is none.
+   */
   follower?(entity: EntitySchema): RowFollower | undefined;
   /**
    * The feature's own queue of pending effects. Absent: its effects are applied with the change, or by the database's
@@ -42,7 +45,7 @@ export interface Feature {
   readonly outbox?: Outbox | undefined;
   /** The entities whose changes the feature has to see on behalf of this one. They must be opened together. */
   sources?(entity: Pick<EntitySchema, 'copies' | 'references'>): {
-    /** What the feature keeps about them, for messages: "copies". */
+    /** The data that the feature keeps for them, for messages: "copies". */
     readonly what: string;
     readonly entities: readonly EntityClass[];
   };
@@ -57,7 +60,7 @@ export interface Feature {
   keyChanges?(entity: EntitySchema): Promise<readonly KeyChange[]>;
   /** The position of change feeds after all that is committed. Undefined: the entity's changes are not recorded. */
   feedPosition?(entity: EntitySchema): Promise<string> | undefined;
-  /** Called when nobody can write the entity's rows any more, and before they are removed. */
+  /** Called after the last possible write of the entity's rows, before they are removed. */
   retire?(entity: EntitySchema): Promise<void>;
   /**
    * Updates stored state to match the declarations. Called once the tables exist.
@@ -94,7 +97,7 @@ export type RowMigrator = (rows: readonly Uint8Array[]) => Promise<void>;
  * re-keying writes them.
  */
 export interface RowFollower {
-  /** Called before the first row is written: what is stored must be complete. */
+  /** Called before the first row is written: the stored data must be complete. */
   prepare(run: JobRunOptions): Promise<void>;
   /** Embedded engine: the effects of a write, to be applied in its step. */
   effects(
@@ -103,9 +106,9 @@ export interface RowFollower {
     after: RowImage,
     step: Pick<ChangeStep, 'read'>,
   ): readonly RowEffect[];
-  /** HBase: brings what is stored in line with these rows as they are now. Repeating it is harmless. */
+  /** HBase: updates the stored data to the present state of these rows. Repeating it is harmless. */
   settle(rows: readonly Uint8Array[], signal: AbortSignal | undefined): Promise<void>;
-  /** Compares what is stored with all rows, while they are written. @returns the number of differences. */
+  /** Compares the stored data with all rows while writes continue. @returns the number of differences. */
   verify(run: JobRunOptions): Promise<number>;
   /** HBase: called when all rows of the entity were removed together. */
   clear(): Promise<void>;
@@ -139,13 +142,13 @@ export interface FeatureContext extends MaintainerContext {
   /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
   readonly indexing: IndexRegistry;
-  /** What the features store about an entity's rows, for writes below its repository. */
+  /** Maintains the data that the features store about an entity's rows, for writes below its repository. */
   followers(entity: EntitySchema): readonly RowFollower[];
   /** The changes of an entity's keys. */
   keyChanges(entity: EntitySchema): Promise<readonly KeyChange[]>;
   /** The position of change feeds after all that is committed. Undefined: the entity's changes are not recorded. */
   feedPosition(entity: EntitySchema): Promise<string | undefined>;
-  /** Has the features finish what depends on rows of the entity, which nobody can write any more. */
+  /** Makes the features finish their work on rows of the entity, which can no longer be written. */
   retire(entity: EntitySchema): Promise<void>;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;

@@ -23,7 +23,7 @@ import { ABANDONED_AFTER } from './indexes/remote.js';
 export interface DrainOptions {
   /**
    * HBase only: age in milliseconds from which an intent is treated as abandoned: its writer can no longer write the
-   * row. Default 30,000. Use less only while nobody writes.
+   * row. Default 30,000. Use less only while there are no writers.
    */
   readonly settledAfter?: number;
 }
@@ -31,7 +31,7 @@ export interface DrainOptions {
 export interface Outbox {
   /** Starts working off the outbox in the background. */
   kick(): void;
-  /** Passes on the result of a write, and afterwards starts working off what it queued. */
+  /** Returns the result of a write, and then starts to process the effects that it queued. */
   kickAfter<T>(written: Promise<T>): Promise<T>;
   /** Resolves when every effect that was pending at the call has been applied. */
   drain(options?: DrainOptions): Promise<void>;

@@ -14,7 +14,7 @@ import { checkAttributes } from './rpc/request-attributes.js';
 import { type Authenticator, simpleAuthenticator } from './security/authenticator.js';
 import type { ZooKeeperSasl } from './security/zookeeper-sasl.js';
 
-/** How a client finds its cluster, and its timeouts and limits. Times are in milliseconds. */
+/** The options of a connection: the address of the cluster, timeouts and limits. Times are in milliseconds. */
 export interface HBaseOptions {
   /**
    * `host:port` of masters or region servers that answer the RPC registry, in an array or separated by commas

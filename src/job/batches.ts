@@ -3,7 +3,7 @@
 import { RawRow, type Result, type ResultScanner, type Scan, type SyncTable } from '../table/index.js';
 import type { JobPhase, JobReadable, RawRowWork, RowWeight, SplitWork } from './types.js';
 
-/** How many rows of a synchronous scan are processed before other events of the process get a turn. */
+/** The number of rows of a synchronous scan that are processed before other events of the process run. */
 const ROWS_OF_A_TURN = 4096;
 
 /** The result of one batch. */

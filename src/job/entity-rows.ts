@@ -11,7 +11,7 @@ import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.j
  * after the row, so an apparent fault is checked again, and counts only if it is found twice.
  */
 
-/** How rows are read and repaired on such engines. */
+/** The functions that read and repair rows on such engines. */
 export interface RemoteRows {
   readonly reading: StepReading;
   /** Repairs a row; returns how much was repaired. */
@@ -168,7 +168,7 @@ export abstract class OverlappedWork implements SplitWork {
   /** Resolves when the next batch may start. */
   async rows(rows: readonly Result[]): Promise<void> {
     const batch = this.batch(rows);
-    // The error is reported to whoever awaits the batch next.
+    // The next await of the batch reports the error.
     batch.catch(() => undefined);
     this.inFlight.push(batch);
     if (this.inFlight.length >= this.atOnce) await this.inFlight.shift();

@@ -179,7 +179,7 @@ export class JobStore {
     return written === undefined ? this.plan(phase, make) : splits;
   }
 
-  /** The states of a phase's splits by number; splits that nobody has begun are missing. */
+  /** The states of a phase's splits by number. Splits that have not begun are missing. */
   async splits(phase: number): Promise<Map<number, Stored<SplitState>>> {
     const found = new Map<number, Stored<SplitState>>();
     const next = this.rowOf('s', phase + 1);
@@ -261,7 +261,7 @@ function fromPlan(plan: readonly [string, string][]): RowRange[] {
   return plan.map(([start, stop]) => ({ start: fromHex(start), stop: fromHex(stop) }));
 }
 
-/** Where the state of a job is stored: in a table, or, on read-only stores, in memory. */
+/** The storage of a job's state: a table, or, on read-only stores, memory. */
 
 /** Rows of one family, each with one column. */
 interface JobRows {
@@ -320,7 +320,7 @@ class TableRows implements JobRows {
   }
 }
 
-/** Lost at the end of the run: a job over a read-only store starts anew each time. */
+/** Lost at the end of the run: a job over a read-only store starts from the beginning each time. */
 class MemoryRows implements JobRows {
   private readonly rows = new Map<string, JobRow & { readonly column: Uint8Array }>();
 

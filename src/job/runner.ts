@@ -267,7 +267,7 @@ class PhaseRun {
     return this.ranges.every((_, split) => this.states.get(split)?.value.state === 'done');
   }
 
-  /** Chooses a split: first one of this shard, then one that nobody processes. */
+  /** Chooses a split: first one of this shard, then one without an owner. */
   private choose(): number | undefined {
     const { index, count } = this.environment.settings.shard;
     let other: number | undefined;
@@ -309,7 +309,7 @@ class PhaseRun {
       }
     } catch (error) {
       lost = run?.isLost === true;
-      // If another worker has the split, this one goes on with others.
+      // If another worker has the split, this one continues with other splits.
       if (!lost) await this.retryOrThrow(split, error);
     } finally {
       // The cached state of a split that another worker owns is out of date: claims based on it would fail forever.

@@ -2,7 +2,7 @@ import { compareBytes, EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { type Admin, filters, type RegionInfo, Scan, type Table } from '../table/index.js';
 import type { RowRange } from './types.js';
 
-/** Treats byte strings as numbers, to find how far a row lies between two others and to find rows in between. */
+/** Treats byte strings as numbers, to compute the position of a row between two others, and to find rows in between. */
 
 /** How many bytes after the common prefix count: as many as a number holds exactly. */
 const DIGITS = 6;
@@ -21,7 +21,7 @@ function numberAt(row: Uint8Array, from: number): number {
   return value;
 }
 
-/** The number that stands for an open upper end. */
+/** The number that represents an open upper end. */
 const TOP = 256 ** DIGITS;
 
 /** The position of `row` within the range, 0..1. */

@@ -185,7 +185,7 @@ export class SplitRun {
     await this.change((before) => ({ ...before, beat: before.beat + 1 })).catch(() => undefined);
   }
 
-  /** Records that nobody processes the split any more, if this worker still owns it. */
+  /** Releases the split, if this worker still owns it. */
   private async leave(error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     await this.change((before) => ({ ...before, state: 'waiting', error: message.slice(0, 500) })).catch(

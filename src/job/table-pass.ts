@@ -23,7 +23,7 @@ export interface CellSelection {
 export interface ToolOptions extends CellSelection {
   /** The job's name, by which it can be resumed; default: the tool and the table. */
   readonly name?: string;
-  /** How the job runs. It starts anew (`restart: 'done'`) unless an unfinished run exists. */
+  /** The run options of the job. It starts from the beginning (`restart: 'done'`) unless an unfinished run exists. */
   readonly run?: JobRunOptions;
 }
 
@@ -33,7 +33,7 @@ interface TablePass {
   readonly table: string;
   /** Its other arguments, for the job's name. */
   readonly about?: readonly string[];
-  /** What it does with the rows, for the job's signature. */
+  /** The name of its work on the rows, for the job's signature. */
   readonly does?: string;
   readonly prepare?: JobPhase['prepare'];
   readonly scan: JobPhase['scan'];

@@ -51,7 +51,7 @@ export interface JobRunOptions {
   readonly bytesPerSecond?: number;
   /** A region larger than this, in bytes, is divided into several splits. Default 256 MiB. */
   readonly splitBytes?: number;
-  /** Process first the splits whose number modulo `count` is `index`, then those that nobody processes. */
+  /** Processes first the splits whose number modulo `count` is `index`, then others without an owner. */
   readonly shard?: { readonly index: number; readonly count: number };
   /**
    * Whether to discard earlier progress under this name; `'done'`: only if that run was complete. Default false: an
@@ -129,13 +129,13 @@ export interface RowWeight {
 /** One pass over ranges of a table. */
 export interface JobPhase {
   /**
-   * What is read: a table of the engine by name, or by run number if each run has its own table; or any object that
-   * gives rows in order, whose `ranges` are the splits.
+   * The source of rows: a table of the engine by name, or by run number if each run has its own table; or any object
+   * that returns rows in order, whose `ranges` are the splits.
    */
   readonly table: string | ((run: number) => string) | JobReadable;
-  /** Where rows are read from, if not from the table itself. The splits remain those of the table. */
+  /** The reader of the rows, if not the table itself. The splits remain those of the table. */
   readonly reader?: JobReadable;
-  /** What a row represents that was combined from several; default: one row and its own bytes. */
+  /** The number of rows and bytes that a combined row represents; default: one row and its own bytes. */
   readonly weigh?: (row: Result) => RowWeight;
   /** The ranges to read. Empty: the whole table. */
   readonly ranges: readonly RowRange[];

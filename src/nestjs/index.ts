@@ -28,12 +28,12 @@ import type { EntityClass, KeyedClass } from '../schema/index.js';
 import { isRecord } from '../table/checks.js';
 import type { MemoryOptions } from '../testing/index.js';
 
-/** The database that is meant where none is named. */
+/** The name of the default database. */
 const DEFAULT = 'default';
 
 /** Which database a module is for. */
 export interface RowanModuleName {
-  /** Of several databases in one application: the name of this one. Default: the one that `Database` injects. */
+  /** The name of this database, in an application with several. Default: the database that `Database` injects. */
   readonly name?: string;
 }
 
@@ -42,7 +42,7 @@ export type RowanModuleOptions = (OpenOptions | ConnectOptions) & RowanModuleNam
 
 /** Options of {@link RowanModule.forRootAsync}. */
 export interface RowanModuleAsyncOptions extends RowanModuleName, Pick<ModuleMetadata, 'imports'> {
-  /** What is given to `useFactory`, in this order. */
+  /** The providers that are passed to `useFactory`, in this order. */
   readonly inject?: FactoryProvider['inject'];
   /** Makes the options of `open` or `connect`. */
   readonly useFactory: (
@@ -90,15 +90,15 @@ export function InjectDatabase(name?: string): ParameterDecorator & PropertyDeco
 }
 
 /**
- * Tells of the end of the application, and closes the database at its end. NestJS waits for requests under way before it closes the
- * database, and a request that reads a change feed has no end of its own: give `signal` to `db.watch`.
+ * Signals the end of the application, and closes the database. NestJS waits for requests in progress before that, and
+ * a request that reads a change feed never ends by itself: pass `signal` to `db.watch`.
  */
 export class RowanShutdown implements OnModuleDestroy, OnApplicationShutdown {
   private readonly ending = new AbortController();
 
   constructor(private readonly database: Database) {}
 
-  /** Is aborted when the application begins to end. */
+  /** Aborted when the application begins to shut down. */
   get signal(): AbortSignal {
     return this.ending.signal;
   }
@@ -112,7 +112,7 @@ export class RowanShutdown implements OnModuleDestroy, OnApplicationShutdown {
   }
 }
 
-/** What health checks take: `{ rowan: { status: 'up', … } }`, as Terminus has it. */
+/** The result of a health check in the form of Terminus: `{ rowan: { status: 'up', … } }`. */
 export type RowanHealthResult = Record<string, Health>;
 
 /** Health of a database for `@nestjs/terminus`, or for a controller of your own. */
@@ -120,7 +120,7 @@ export class RowanHealthIndicator {
   constructor(private readonly database: Database) {}
 
   /**
-   * Asks each table of the entities (`db.health`). It never throws; a database that does not answer in time is `down`.
+   * Checks each table of the entities (`db.health`). Never throws; a database that does not answer in time is `down`.
    *
    * @example
    * ```ts
@@ -132,7 +132,7 @@ export class RowanHealthIndicator {
   }
 }
 
-/** The token of something that a database has once, beside itself. */
+/** The token of an object that exists once for each database. */
 function tokenOf(target: typeof RowanShutdown | typeof RowanHealthIndicator, name: string): InjectionToken {
   return name === DEFAULT ? target : tokenIn(tokens, `${target.name} ${name}`, `${target.name} of "${name}"`);
 }
@@ -154,7 +154,7 @@ export class RowanModule {
     return rootModule(name, { useFactory: () => openOrConnect(options as OpenOptions | ConnectOptions) });
   }
 
-  /** As {@link forRoot}, with options that other providers make: configuration, secrets. */
+  /** As {@link forRoot}, with options from other providers, such as configuration and secrets. */
   static forRootAsync({ name, imports, inject, useFactory }: RowanModuleAsyncOptions): DynamicModule {
     const make = useFactory as (...dependencies: unknown[]) => ReturnType<typeof useFactory>;
     return {

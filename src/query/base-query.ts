@@ -67,7 +67,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return undefined;
   }
 
-  /** The same query, reading only what tells whether a row exists. */
+  /** The same query, reading only the cells that show whether a row exists. */
   protected abstract forCounting(): BaseQuery<unknown>;
 
   /** Explains the plan. Reads nothing and needs no server. */
@@ -78,7 +78,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return this.derive({ reversed: !this.spec.reversed });
   }
 
-  /** The most rows. @throws InvalidArgumentError unless it is a whole number, 0 or more. */
+  /** Limits the number of rows. @throws InvalidArgumentError unless it is a whole number, 0 or more. */
   limit(rows: number): this {
     if (!Number.isSafeInteger(rows) || rows < 0) {
       throw new InvalidArgumentError(`limit takes a whole number of rows, not ${describe(rows)}.`);
@@ -116,27 +116,30 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return rows[0] ?? null;
   }
 
-  /** Every row, in one array. @throws QueryError when there are more than `max`: nothing is cut off silently. */
+  /**
+   * Returns every row in one array. @throws QueryError when there are more than `max`: results are never cut off
+   * silently.
+   */
   async all(options: { readonly max?: number } = {}): Promise<T[]> {
     return this.collect('all', maxOf(options), this.spec.limit);
   }
 
-  /** The number of rows. Reads only markers and the columns of conditions. */
+  /** Counts the rows. Reads only markers and the columns of conditions. */
   async count(): Promise<number> {
     return this.forCounting().countRows('count');
   }
 
-  /** Whether there is any row. Reads up to the first. */
+  /** Returns whether there is any row. Stops at the first one. */
   async exists(): Promise<boolean> {
     if (this.spec.limit === 0) return false;
     return (await this.forCounting().limit(1).countRows('exists')) > 0;
   }
 
   /**
-   * A page of `size` rows (no default), with cursors to the next and the previous page; with `total: true`, the number of
-   * all rows too. Cursors are bound to the query: other queries reject them.
+   * Returns a page of `size` rows (no default), with cursors to the next and the previous page; with `total: true`,
+   * also the number of all rows. Cursors are bound to the query: other queries reject them.
    * @throws InvalidArgumentError without options; QueryError on a size that is not positive, and on a cursor of
-   * another query.
+   *   another query.
    */
   async page(options: PageOptions): Promise<Page<T>> {
     const page = await this.readPage(options);
@@ -191,8 +194,9 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
   }
 
   /**
-   * The rows for who changes them, each with its item. Keys never change, so each batch is a reading of its own, and none is held
-   * while rows are deleted. Entries of an index do: all batches are one reading, which gives each row once.
+   * Reads the rows for bulk changes, each with its item. Keys never change, so each batch is a read of its own, and
+   * no read is open while rows are deleted. Index entries do change, so with an index all batches are one read, which
+   * returns each row once.
    */
   protected async *readBatches({ size, limit, cursor }: FoundRowsOptions): AsyncGenerator<FoundRows> {
     const prepared = await this.begin(true);
@@ -214,7 +218,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
         const rows: FoundRow[] = [];
         for (let count = 0; ahead !== undefined && count < wanted; count++) {
           const { row, place, entity, item } = ahead;
-          // A row that has moved to where the reading has been is given late: what goes on goes on behind the others.
+          // A row that moved behind the read position is returned late: the cursor then continues after the others.
           if (
             position === undefined ||
             positions === undefined ||
@@ -243,7 +247,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     }
   }
 
-  /** Streams the rows; reads on only as fast as they are taken. */
+  /** Streams the rows, with backpressure: it reads only as fast as they are consumed. */
   [Symbol.asyncIterator](): AsyncIterableIterator<T> {
     return new RowStream<T>(() => this.prepareStream());
   }
@@ -267,7 +271,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return { reading, loaders: prepared.loaders, signal: this.options.signal, end };
   }
 
-  /** A promise only where something must be waited for, here and below: a row from memory is not. */
+  /** A promise only if something must be awaited, here and below; rows from memory need none. */
   private collect(
     operation: QueryOperation,
     max: number | undefined,
@@ -332,7 +336,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     );
   }
 
-  /** The first rows in the order of a column: every row is read, and at most twice as many as are wanted are kept. */
+  /** Returns the first rows in the order of a column. Reads every row, and holds at most twice the requested number. */
   private async collectSorted(
     prepared: Prepared,
     compare: (a: object, b: object) => number,
@@ -378,7 +382,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     });
   }
 
-  /** The query made ready; its time runs from now on. */
+  /** Prepares the query. Its timeout starts now. */
   private begin(isReadByRow = false): Prepared | Promise<Prepared> {
     const { timeout } = this.options;
     if (timeout === undefined) return this.prepare();
@@ -411,7 +415,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return deadline === undefined ? cursor : new TimedCursor(cursor, deadline);
   }
 
-  /** Tells whoever listens that the query begins; undefined where nobody does. */
+  /** Notifies listeners that the query begins. Undefined if there are none. */
   private started(operation: QueryOperation, prepared: Prepared): RunningOperation | undefined {
     const { operations, table } = this.access;
     if (operations === undefined || !operations.hasQueryListeners) return undefined;
@@ -431,7 +435,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     });
   }
 
-  /** Runs, and tells whoever listens. */
+  /** Runs the query, and notifies listeners. */
   private observed<R>(
     operation: QueryOperation,
     prepared: Prepared,

@@ -18,7 +18,7 @@ export interface FoundRow {
   readonly key: object;
 }
 
-/** Some of the rows of a query, and the cursor that goes on behind them; undefined: there are no more. */
+/** Some of the rows of a query, and the cursor that continues after them. Undefined: there are no more. */
 export interface FoundRows {
   readonly rows: readonly FoundRow[];
   readonly cursor: string | undefined;

@@ -1,7 +1,7 @@
 /**
- * Cursors: where a query's reading goes on, as opaque text. A cursor holds the key's logical values, so that it means
- * the same in another process, on another engine and after a change of salts; keys that cannot be decoded (digests,
- * random salts) are held as bytes and bound to the layout.
+ * Cursors: the position at which a query continues, as opaque text. A cursor holds the key's logical values, so that
+ * it means the same in another process, on another engine and after a change of salts; keys that cannot be decoded
+ * (digests, random salts) are held as bytes and bound to the layout.
  *
  * Bytes, as base64url:
  *
@@ -9,7 +9,8 @@
  *     payload of k: JSON of the part values; of r: layout hash 8, row
  *     seal: the first bytes of HMAC-SHA-256 with the secret, or of SHA-256 where there is none
  *
- * A cursor comes back from outside: its size is bounded before it is looked at, and what it says is held to the layout.
+ * A cursor comes back from outside: its size is bounded before it is looked at, and what it says is held to the
+ * layout.
  */
 
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';

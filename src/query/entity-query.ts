@@ -60,8 +60,8 @@ export type MapsOf<E> = {
 type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
 
 /**
- * A lazy query on one entity. It reads when it is asked: `for await`, `first`, `all`, `page`, `count`, `exists`. It
- * is immutable: each method returns a new query, and a query can be run any number of times.
+ * A lazy query on one entity. It reads only when it is run: `for await`, `first`, `all`, `page`, `count`, `exists`.
+ * It is immutable: each method returns a new query, and a query can be run any number of times.
  */
 export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
   private planned: EntityPlan | IndexPlan | undefined;
@@ -116,15 +116,16 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Deletes every row of the query, a batch after the other; each row is one atomic step, which meets the conditions of
-   * `where` and `by` once more: a row that has changed meanwhile stays. With `limit` at most so many. After an error, or with a
-   * limit, the same query goes on from the last `cursor`.
+   * Deletes every row of the query, batch by batch. Each row is one atomic step, which checks the conditions of
+   * `where` and `by` again, so a row that has changed meanwhile stays. `limit` bounds the number of rows. After an
+   * error, or with a limit, the same query continues from the last `cursor`.
    *
    * @example
    * ```ts
    * const { changed } = await visits.find({ site: 's1' }).where({ bot: true }).deleteAll();
    * ```
-   * @throws QueryError `ERR_FULL_SCAN` as every query; QueryError when the engine cannot decide a condition (see `recheck`).
+   * @throws QueryError `ERR_FULL_SCAN` as every query; QueryError when the engine cannot decide a condition (see
+   *   `recheck`).
    */
   deleteAll(options: BulkOptions = {}): Promise<BulkProgress> {
     return this.changeAll('deleteAll', { kind: 'delete' }, options);
@@ -242,7 +243,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Figures of all rows, worked out in one pass without keeping rows. Only the columns that they need are read.
+   * Computes figures of all rows in one pass, without holding rows. Reads only the columns that the figures need.
    *
    * @example
    * ```ts
@@ -352,7 +353,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.planned;
   }
 
-  /** The same query read by the key, for what an index cannot serve. */
+  /** The same query, read by the key, for operations that an index cannot serve. */
   private byKey(): this {
     const { through, schema, key } = this.spec;
     if (through !== undefined || schema.key.dictionaries !== undefined) return this;

@@ -45,7 +45,7 @@ export class TablesQuery<C extends KeyedClass, T = EntityOf<C>> {
     );
   }
 
-  /** The most rows of all tables together. @throws QueryError when it is no count. */
+  /** Limits the number of rows of all tables together. @throws QueryError unless it is a count. */
   limit(count: number): TablesQuery<C, T> {
     if (!Number.isSafeInteger(count) || count < 0) {
       throw new QueryError(`limit is a whole number from 0 on, not ${describe(count)}.`);

@@ -64,7 +64,7 @@ interface ContextSource {
   readonly deferred?: Deferred;
 }
 
-/** What the repositories of a database and those of its transactions have in common. */
+/** The parts that the repositories of a database and those of its transactions share. */
 export interface SharedSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
   /** The table of dictionaries. */
   readonly dictionaryTable: string;

@@ -97,7 +97,7 @@ export interface StepMaintainer {
 
 export type PutLater = (put: WaitingPut) => void;
 
-/** What a feature does with changes of one entity's rows, on every engine. */
+/** The part of a feature that processes changes of one entity's rows, on every engine. */
 export interface RowMaintainer extends StepMaintainer {
   /**
    * Whether a change has effects on other rows. Called before the row is written, and again when its reads have been
@@ -106,10 +106,12 @@ export interface RowMaintainer extends StepMaintainer {
   hasEffects(change: ChangeImage, step: ChangeStep): boolean;
   /**
    * Applies the effects of a row, computed from its present state and not from a change: repeating it is harmless,
-   * and concurrent calls end in the same state. Called after the write, and by whoever finds an abandoned intent.
+   * and concurrent calls end in the same state. Called after the write, and by the process that finds an abandoned
+   * intent.
    * @param share `declared`: a writer waits, and at most the declared number of rows is changed. `all`: every row.
    * @param settledAfter age in milliseconds from which the work of others is abandoned.
-   * @param change the row's change, in the writer's own call: it may spare reads, but others may have changed the row since.
+   * @param change the row's change, in the writer's own call: it may spare reads, but others may have changed the row
+   *   since.
    * @returns whether it is complete; otherwise the outbox continues.
    */
   settle(row: Uint8Array, share: Share, settledAfter: number, change?: WrittenChange): Promise<boolean>;

@@ -101,7 +101,7 @@ export function putIntent(row: Uint8Array, token: Uint8Array): RowMutation {
   return new Put(row).addColumn(OUTBOX_FAMILY, token, EMPTY_BYTES);
 }
 
-/** Up to what was read of them, where that is said: a change that begins anew notes itself once more. */
+/** Up to the position that was read, if given: a change that starts again adds itself once more. */
 export function removeIntents(
   row: Uint8Array,
   marks: readonly (Pick<IntentMark, 'token'> & Partial<IntentMark>)[],

@@ -279,10 +279,10 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /**
-   * An entity, or what `select` left of it, as `JSON.stringify` takes it: Dates as ISO texts, bigints as decimal texts,
-   * bytes as base64, Maps as lists of [key, value]; with the related entities that `with` has loaded. class-transformer's
-   * decorators on the classes hold: what `@Exclude` hides is left out, `@Expose` renames and adds getters, `@Transform`
-   * changes. `options` are class-transformer's own (`groups`, `version`, ...).
+   * An entity, or the selected part of one, as values for `JSON.stringify`: Dates as ISO texts, bigints as decimal
+   * texts, bytes as base64, Maps as lists of [key, value]; with the related entities that `with` has loaded.
+   * class-transformer's decorators on the classes apply: properties with `@Exclude` are omitted, `@Expose` renames
+   * and adds getters, `@Transform` changes. `options` are class-transformer's own (`groups`, `version`, ...).
    * @throws InvalidArgumentError naming the property whose value JSON cannot hold.
    *
    * @example
@@ -499,13 +499,13 @@ export class EntityReader<C extends KeyedClass> {
   }
 
   /**
-   * The same reads with options that hold for all of them; what a call says itself goes before.
+   * The same reads with options that apply to all of them. Options of a call take precedence.
    *
    * @example
    * ```ts
    * const lagging = orders.reading({ consistency: 'TIMELINE', cacheBlocks: false });
    * ```
-   * @throws QueryError on options that can never be right; UnsupportedError on what the engine cannot do.
+   * @throws QueryError on invalid options; UnsupportedError on options that the engine does not support.
    */
   reading(options: ReadOptions): EntityReader<C> {
     const defaults = { ...this.defaults, ...options };

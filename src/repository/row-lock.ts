@@ -89,7 +89,7 @@ export class RowLock {
     };
   }
 
-  /** Releases rows when the work that goes on behind an answered write has ended. */
+  /** Releases rows when the background work of an acknowledged write has ended. */
   releaseAfter(work: Promise<unknown>, release: () => void): void {
     const ending = work.then(release, (error: unknown) => {
       release();

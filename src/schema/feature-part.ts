@@ -13,7 +13,7 @@ export interface FeatureCompiler {
   compile?(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart;
   /** Checks compiled entities against each other: adds what is wrong to `problems`. */
   check?(entities: readonly EntitySchema[], problems: Problems): void;
-  /** How rows of earlier declarations are read. One feature compiles it; without it every entity has version 1. */
+  /** The reader of rows of earlier declarations. One feature compiles it; without it every entity has version 1. */
   readonly earlierRows?: EarlierRowsCompiler;
 }
 
@@ -37,7 +37,7 @@ export interface FeatureOwner extends LinkOwner {
   readonly deletedProperty: string | undefined;
 }
 
-/** What a feature adds to the schema of one entity. */
+/** The part of a feature in the schema of one entity. */
 export interface FeaturePart {
   /** The indexes that it needs beside those that are declared. */
   indexes(declared: readonly IndexSchema[]): readonly NeededIndex[];
@@ -48,7 +48,7 @@ export interface FeaturePart {
 /** An index that a feature adds to an entity. */
 interface NeededIndex {
   readonly declaration: IndexDeclaration;
-  /** What it does, for the message when a declared index has its name: "holds …". */
+  /** Its purpose, for the message when a declared index has its name: "holds …". */
   readonly purpose: string;
 }
 

@@ -170,9 +170,9 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
 /** Subscribers: hooks outside of entity classes. */
 
 /**
- * What is told of the writes and reads of entities without being part of their classes: an audit, a cache, a search index.
- * Its hooks are those of the entities (`@BeforePut` and so on) and run after them, in the order of `subscribers`; they may be
- * async, may change what is written before a write, and throwing there stops it.
+ * A subscriber to the writes and reads of entities, outside of their classes: an audit, a cache, a search index. Its
+ * hooks are those of entities (`@BeforePut` and so on), and run after them, in the order of `subscribers`. They may
+ * be async. Hooks before a write may change the entity, and stop the write by throwing.
  *
  * @example
  * ```ts
@@ -186,11 +186,11 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
  * ```
  */
 export interface EntitySubscriber<E extends object = object> {
-  /** The class whose entities, and those of its subclasses, the subscriber hears of. Default: all. */
+  /** The class whose entities, including those of its subclasses, the subscriber receives. Default: all entities. */
   readonly listensTo?: (abstract new (...args: never[]) => E) | undefined;
   beforePut?(entity: E): void | Promise<void>;
   afterPut?(entity: E): void | Promise<void>;
-  /** Called with an object that has the key and the patch. What it sets is written. */
+  /** Called with an object that has the key and the patch. Values that it sets are written. */
   beforeUpdate?(entity: E): void | Promise<void>;
   afterUpdate?(entity: E): void | Promise<void>;
   /** Called with an object that has the key. */

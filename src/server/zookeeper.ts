@@ -1,6 +1,7 @@
 /**
- * The few questions that HBase's clients have for ZooKeeper, answered: where the master and meta are, and what the cluster's id is. It is
- * no ZooKeeper: nothing can be written, nothing ever changes, so that no watch is ever told of anything. Frames are `int32 length | bytes`:
+ * Answers the few requests that HBase's clients send to ZooKeeper: the locations of the master and of meta, and the
+ * cluster's id. It is not a ZooKeeper: nothing can be written and nothing changes, so watches never fire. Frames are
+ * `int32 length | bytes`:
  *
  *     request  int32 xid | int32 operation | body           reply  int32 xid | int64 zxid | int32 error | body
  *

@@ -9,7 +9,7 @@
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { FamilyStore, Region } from './region/region.js';
 
-/** What the throttle asks of the store. */
+/** The functions of the store that the throttle calls. */
 export interface WriteThrottleActions {
   /** The bytes at which a family of the region is flushed. */
   flushSizeOf(region: Region): number;

@@ -15,7 +15,7 @@ import type {
   TableChange,
 } from './table.js';
 
-/** Observers are called with every write of a table, whoever makes it, and may add to it or refuse it. */
+/** Observers are called with every write of a table, also by tools, and may add to it or refuse it. */
 
 /** A change of one row, as an observer receives it. It must not be altered. */
 export interface ObservedWrite {

@@ -1,6 +1,6 @@
 /**
- * `rowan-orm/testing`: what tests of programs that use Rowan need. A database in memory, a clock that is set by hand,
- * fixtures, and a look at plans. None of it depends on a test runner; docs/testing.md shows three.
+ * `rowan-orm/testing`: helpers for tests of programs that use Rowan: a database in memory, a clock that tests set,
+ * fixtures, and assertions about query plans. They work with any test runner; docs/testing.md shows three.
  */
 
 export {

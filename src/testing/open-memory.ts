@@ -9,19 +9,19 @@ import { MemoryFileSystem } from './fs/memory-fs.js';
 
 /** A database without a disk. */
 
-/** Options of {@link openMemory}: those of `open`, and the disk in place of the folder. */
+/** Options of {@link openMemory}: those of `open`, with a disk in memory in place of the folder. */
 export interface MemoryOptions
   extends Omit<OpenOptions, 'path' | 'fileSystem' | 'background' | 'readOnly' | 'refreshEvery'> {
   /**
-   * The disk in memory; default a new one. Give the same one to open again what was closed, or the answer of its `crash`
-   * to see what a loss of power leaves.
+   * The disk in memory; default a new one. Pass the same disk to reopen a closed database, or the result of its
+   * `crash` to open the database as a loss of power leaves it.
    */
   readonly disk?: MemoryFileSystem;
 }
 
 /**
- * Opens the embedded engine on a disk in memory: the same engine, the same rules and bytes, and nothing is left behind.
- * Each call has a store of its own, so tests can run side by side. Flushes and compactions run in this thread.
+ * Opens the embedded engine on a disk in memory: the same engine, semantics and file formats, without files. Each
+ * call has a store of its own, so tests can run in parallel. Flushes and compactions run in this thread.
  * @throws SchemaError as `open`.
  *
  * @example
@@ -34,7 +34,7 @@ export async function openMemory(options: MemoryOptions): Promise<Database<Embed
   return openOn(disk, '/memory', rest);
 }
 
-/** How each open memory database was opened. */
+/** The options with which each database in memory was opened. */
 const openings = new WeakMap<Database<EmbeddedEngine>, Opening>();
 
 interface Opening {
@@ -80,21 +80,24 @@ export async function forkMemory(db: Database<EmbeddedEngine>): Promise<Database
 
 /** A clock for tests: time passes only when it is told to. */
 
-/** What {@link settableClock} makes: give it as the option `clock`, and move it. */
+/** A clock that tests set: pass it as the option `clock`. Made by {@link settableClock}. */
 export interface SettableClock {
   /** The time it shows, ms since 1970. */
   (): number;
-  /** Shows this time from now on, ms or a Date; it may be earlier. @throws InvalidArgumentError when it is no time. */
+  /** Sets the time, ms or a Date; it may be earlier. @throws InvalidArgumentError on an invalid time. */
   set(time: number | Date): void;
-  /** Goes on by this many milliseconds. @throws InvalidArgumentError when they are not a whole number from 0 on. */
+  /**
+   * Advances the clock by this many milliseconds. @throws InvalidArgumentError unless it is a whole number, 0 or
+   * more.
+   */
   advance(milliseconds: number): void;
 }
 
 /**
- * A clock that stands until it is moved. Timestamps of cells, time to live, `@CreatedAt` and `@UpdatedAt` of a database
- * opened with it follow it.
+ * Returns a clock that changes only when it is set. Timestamps of cells, time to live, `@CreatedAt` and `@UpdatedAt`
+ * of a database opened with it follow it.
  *
- * @param start The time that it shows first, ms or a Date; default 2026-01-01T00:00:00Z.
+ * @param start The initial time, ms or a Date; default 2026-01-01T00:00:00Z.
  * @example
  * ```ts
  * const clock = settableClock();
@@ -131,8 +134,8 @@ function timeOf(time: number | Date): number {
 /** Holds the plan of a query to what a test expects of it. */
 
 /**
- * What is expected of a plan: any fields of `explain()`, with `filters` in part too, and `ranges` also as their number.
- * Fields that are left out may be anything.
+ * The expected plan: any fields of `explain()`. `filters` may be given in part, `ranges` also as their number.
+ * Omitted fields may have any value.
  */
 export interface PlanExpectation extends Partial<Omit<QueryExplanation, 'filters' | 'ranges'>> {
   readonly filters?: Partial<QueryExplanation['filters']>;
@@ -140,15 +143,15 @@ export interface PlanExpectation extends Partial<Omit<QueryExplanation, 'filters
 }
 
 /**
- * Throws unless the query would be run as expected: nothing is read, and no server is asked. A test so holds that a
- * query stays one range with its conditions pushed to the engine when keys and conditions change.
+ * Throws unless the query's plan is the expected one. Reads nothing and sends nothing. Use it in a test that a query
+ * remains a single range with its conditions pushed to the engine when keys and conditions change.
  *
  * @example
  * ```ts
  * expectPlan(orders.find({ customerId: 'c1' }).where({ status: 'open' }), { kind: 'range', filters: { local: [] } });
  * ```
  * @throws AssertionError of node:assert, which every test runner shows; its message has the whole plan.
- * InvalidArgumentError when the expectation names no field of a plan.
+ *   InvalidArgumentError when the expectation names no field of a plan.
  */
 export function expectPlan(query: { explain(): Explanation }, expected: PlanExpectation): void {
   const explanation = query.explain();
@@ -183,20 +186,21 @@ export function expectPlan(query: { explain(): Explanation }, expected: PlanExpe
   }
 }
 
-/** Entities for tests: a whole one of defaults, and what a test cares about on top. */
+/** Makes entities for tests: complete entities from defaults, with the properties that a test sets. */
 
 /** Makes and stores entities of one class. */
 export interface Fixture<C extends KeyedClass> {
-  /** The next entity of the defaults, with these properties in place of its own. Stores nothing. */
+  /** Returns the next entity of the defaults, with these properties replaced. Stores nothing. */
   build(properties?: Partial<Input<C>>): Input<C>;
   /** As {@link build}, and puts it. */
   store(db: Database, properties?: Partial<Input<C>>): Promise<Input<C>>;
-  /** Puts as many, in one call. @throws InvalidArgumentError when the number is no whole number from 0 on. */
+  /** Stores this many entities, in one call. @throws InvalidArgumentError unless it is a whole number, 0 or more. */
   storeMany(db: Database, count: number, properties?: Partial<Input<C>>): Promise<Input<C>[]>;
 }
 
 /**
- * A maker of entities. `defaults` is given 1, 2, 3, … and answers a whole entity, so that every one has a key of its own.
+ * Returns a fixture of an entity class. `defaults` is called with 1, 2, 3, … and returns a complete entity, so that
+ * each has a key of its own.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@ import type { Database } from '../database.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import { type MemoryOptions, openMemory } from './open-memory.js';
 
-/** Options of {@link startServer}: those of {@link openMemory}, and where clients come. */
+/** Options of {@link startServer}: those of {@link openMemory}, and the address to listen on. */
 export interface TestServerOptions extends MemoryOptions {
   /** `host:port` at the loopback; default a free port of 127.0.0.1. */
   readonly listen?: string;
@@ -14,15 +14,15 @@ export interface TestServer extends AsyncDisposable {
   readonly endpoint: string;
   /** `host:port` for clients that ask ZooKeeper (`hbase.zookeeper.quorum`). */
   readonly zookeeperEndpoint: string;
-  /** The database that is served, with the entities' tables: to put in what a test needs, and to look at what came of it. */
+  /** The served database, with the entities' tables. Tests store their data in it, and check the results. */
   readonly db: Database<EmbeddedEngine>;
   /** Ends the server and the database. Nothing is left behind. */
   close(): Promise<void>;
 }
 
 /**
- * Starts an HBase for tests: a database in memory behind HBase's own protocol, at a free port, for programs of whatever language. It is
- * there in a few milliseconds, and each call has one of its own, so tests can run side by side.
+ * Starts a server for tests: a database in memory behind HBase's protocol, at a free port, for clients in any
+ * language. It starts in a few milliseconds, and each call starts a server of its own, so tests can run in parallel.
  * @throws SchemaError as `open`.
  *
  * @example

@@ -1,4 +1,7 @@
-/** Engines for jobs: in memory, and views of one that die like a process, or that look like a cluster. */
+/**
+ * Engines for tests of jobs: in memory, views of one that fail like a killed process, and views that look like a
+ * cluster.
+ */
 
 import { RowanError } from '../../src/errors.js';
 import type { Engine, Table } from '../../src/table/index.js';
@@ -6,14 +9,14 @@ import type { Engine, Table } from '../../src/table/index.js';
 /** What happens to a worker's calls. */
 interface Worker {
   readonly engine: Engine;
-  /** Every call from now on fails: the process is dead, what it sent before was done. */
+  /** Every later call fails, as in a killed process. Earlier calls have taken effect. */
   kill(): void;
   readonly calls: number;
 }
 
 /**
- * The engine as one process of many sees it. After `lives` calls (undefined: never) all fail, the one at which it died
- * after it took effect. `cluster`: it claims that others may have the store, too.
+ * The engine as one process of several sees it. After `lives` calls (undefined: never) all calls fail; the last one
+ * fails after it took effect. `cluster`: the engine reports that other processes may use the store too.
  */
 export function workerOn(engine: Engine, options: { lives?: number; cluster?: boolean } = {}): Worker {
   let calls = 0;

@@ -1,22 +1,25 @@
-/** Programs that end in the middle of a write: an engine whose calls fail from the n-th change that is sent on. */
+/** Simulates programs that end in the middle of a write: an engine whose calls fail from the n-th change on. */
 
 import { RowanError } from '../../src/errors.js';
 import type { BatchAction, Engine, Table } from '../../src/table/index.js';
 
-/** How the program ends: before its n-th change has been sent, or when it was made and nobody has heard. */
+/**
+ * The moment at which the program ends: before its n-th change is sent, or after the change was made and before its
+ * answer.
+ */
 export interface Death {
   /** Changes that are made before. */
   readonly after: number;
 }
 
 export class Mortal {
-  /** Calls and changes of rows that were let through. */
+  /** The calls and changes of rows that were executed. */
   steps = 0;
   private dies = Number.POSITIVE_INFINITY;
 
   constructor(private readonly engine: Engine) {}
 
-  /** From now on so many reads and changes of single rows are let through. */
+  /** Lets this many more reads and changes of single rows through, then fails. */
   dieAfter(steps: number): void {
     this.steps = 0;
     this.dies = steps;
@@ -57,7 +60,7 @@ export class Mortal {
     });
   }
 
-  /** The rows of a batch are changed one after another, and the program may end between any two. */
+  /** Rows of a batch are changed one after another, so the program may end between any two. */
   private async batch(table: Table, actions: readonly BatchAction[]) {
     if (this.isDead) throw lost();
     const left = Math.max(0, this.dies - this.steps);

@@ -1,16 +1,16 @@
-/** What a suite has done, kept for docs/reliability.md: the deep run gathers it (`deep.ts`). */
+/** Records the counts of a suite for docs/reliability.md. The deep run collects them (`deep.ts`). */
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Counts by what was counted: `{ 'crash points': 12_345 }`. */
+/** Counts by name: `{ 'crash points': 12_345 }`. */
 export type Counts = Readonly<Record<string, number>>;
 
 const FOLDER = process.env['ROWAN_EVIDENCE'];
 
 /**
- * Adds to what is known of a suite of `suites.ts`. Only a test that has passed may call it. Without a folder to gather
- * in, it does nothing.
+ * Adds to the counts of a suite of `suites.ts`. Call it only at the end of a test, when it has passed. Does nothing
+ * outside of the deep run.
  */
 export function record(suite: string, counts: Counts): void {
   if (FOLDER === undefined) return;

@@ -1,4 +1,4 @@
-/** Properties that say nothing of it run as often as the size of the run asks. */
+/** Sets the default number of runs of properties from the size of the test run. */
 
 import fc from 'fast-check';
 import { scaled } from './scale.js';

@@ -1,7 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The files below a folder, by their paths from it. What tests write for compilers comes and goes meanwhile, so it is not looked into. */
+/**
+ * Lists the files below a folder, by their relative paths. Omits the folders that tests write for compilers, since
+ * they change meanwhile.
+ */
 export function filesBelow(folder: string, path = ''): string[] {
   return readdirSync(join(folder, path), { withFileTypes: true }).flatMap((entry) => {
     if (entry.name === 'node_modules' || entry.name === '.cache') return [];

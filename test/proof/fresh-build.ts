@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-/** Tests run what was built: not what was built before somebody changed it. @throws Error naming the first such file. */
+/** Refuses to run tests on a build that is older than the sources. @throws Error naming the first changed file. */
 export function setup(): void {
   const bundled = statSync(join(ROOT, 'dist/index.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   for (const folder of ['src', 'decorators']) {
     for (const name of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
-      // The page of the studio is bundled, and not compiled beside the others.
+      // The page of the studio is bundled, not compiled with the other sources.
       const ofPage = folder === 'src' && /^studio.page.[^.]+\.(tsx?|css|html)$/.test(name);
       if (!name.endsWith('.ts') && !ofPage) continue;
       const built = ofPage

@@ -1,21 +1,21 @@
 /**
- * Requests that arrive late, or twice, as behind a partition: an engine one of whose writes is kept back, or sent again, when
- * everybody has given it up.
+ * Simulates requests that arrive late, or twice, as after a network partition: an engine that holds back one write,
+ * or sends it again, after its caller has given it up.
  */
 
 import { TimeoutError } from '../../src/errors.js';
 import type { BatchAction, BatchOptions, BatchOutcome, Engine, Table } from '../../src/table/index.js';
 
 /**
- * `late`: the request is made when it is delivered, and whoever sent it hears that its time is over; `last`: and sends nothing any
- * more; `twice`: it is made at once, and again.
+ * `late`: the request is executed when it is delivered, and its sender gets a timeout. `last`: likewise, and the
+ * sender ends. `twice`: the request is executed at once, and again at delivery.
  */
 export type Delivery = 'late' | 'last' | 'twice';
 
 const READS: ReadonlySet<PropertyKey> = new Set(['get', 'getAll', 'exists', 'scan']);
 
 export class LateRequests {
-  /** Changes of single rows that were sent since {@link keep}. */
+  /** The number of changes of single rows since {@link keep}. */
   sent = 0;
   private at = Number.POSITIVE_INFINITY;
   private mode: Delivery = 'late';
@@ -23,7 +23,7 @@ export class LateRequests {
 
   constructor(private readonly of: Engine) {}
 
-  /** Keeps the n-th change from now on, counting from 0. */
+  /** Holds back the n-th change from now on, counting from 0. */
   keep(n: number, mode: Delivery): void {
     this.sent = 0;
     this.at = n;
@@ -40,7 +40,7 @@ export class LateRequests {
     return this.kept !== undefined;
   }
 
-  /** Lets the change arrive that was kept. Its answer is for nobody. */
+  /** Delivers the change that was held back. Its answer is ignored. */
   async deliver(): Promise<void> {
     await this.kept?.();
   }
@@ -50,7 +50,7 @@ export class LateRequests {
     return new Proxy(this.of, {
       get: (target, name) => {
         if (name === 'table') return (table: string) => this.wrap(target.table(table));
-        // It would observe the other programs too, whose engine it shares.
+        // It would also observe the other programs that share its engine.
         if (name === 'observe') return () => () => undefined;
         const value: unknown = Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;

@@ -1,4 +1,4 @@
-/** Writes the table of docs/reliability.md anew from results.json: `npx tsx test/proof/page.ts`. */
+/** Rewrites the table of docs/reliability.md from results.json: `npx tsx test/proof/page.ts`. */
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { PAGE, pageWith, readResults } from './results.js';

@@ -1,4 +1,4 @@
-/** The result file of the deep run, and docs/reliability.md, which is made from it. */
+/** Reads and writes the result file of the deep run, and generates docs/reliability.md from it. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +8,11 @@ import { SUITES } from './suites.js';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Kept in the repository: what the newest deep run of each suite counted. */
+/** In the repository: the counts of the newest deep run of each suite. */
 export const RESULTS: string = join(ROOT, 'test/proof/results.json');
 export const PAGE: string = join(ROOT, 'docs/reliability.md');
 
-/** What one run of a suite has done. It is there only if all its tests passed. */
+/** The result of one run of a suite. It exists only if all tests passed. */
 export interface SuiteResult {
   readonly counts: Counts;
   /** `deep`, or a smaller size. */
@@ -31,7 +31,7 @@ export function readResults(): Results {
 const BEGIN = '<!-- results: written by npm run test:deep -->';
 const END = '<!-- end of results -->';
 
-/** The page with the table of these results in the place of the one it has. */
+/** Returns the page with its table replaced by these results. */
 export function pageWith(page: string, results: Results): string {
   const from = page.indexOf(BEGIN);
   const to = page.indexOf(END);

@@ -1,7 +1,7 @@
 /**
- * Has the requests of a program go in rounds: they are kept back until the program sends no more and the server has answered all of
- * the round before, then go out together. A round is one round trip, however many requests go side by side in it. How many requests
- * share a call is then certain on any machine.
+ * Counts round trips. Requests of a program are held back until it sends no more and the server has answered the
+ * previous round, and are then sent together. A round is one round trip, however many requests it has. So the number
+ * of requests that share a call is the same on every machine.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,8 +21,9 @@ const REQUESTS = [
   'append',
 ];
 /**
- * Turns of the event loop with a timer of a millisecond, without a request, after which those that wait go out. Not a time: the
- * program's own pauses are timers of the same loop, and end before so many turns however slow the machine is.
+ * The number of turns of the event loop (with a timer of a millisecond) without a new request, after which the
+ * waiting requests are sent. It does not depend on the speed of the machine: pauses of the program are timers of the
+ * same loop, and end before this many turns.
  */
 const QUIET = 12;
 
@@ -89,7 +90,7 @@ export class RoundTrips {
     }
   }
 
-  /** The round trips until a write is answered. What follows the answer is not counted. */
+  /** Counts the round trips until a write is acknowledged. Work after that is not counted. */
   async count(write: () => Promise<unknown>): Promise<number> {
     const ended = this.begin(write);
     let rounds = 0;
@@ -104,7 +105,7 @@ export class RoundTrips {
     return rounds;
   }
 
-  /** Runs `work`, and all that follows it, in rounds. */
+  /** Runs `work`, and its follow-up work, in rounds. */
   async run(work: () => Promise<unknown>): Promise<void> {
     const ended = this.begin(work);
     do await this.rest();
@@ -131,7 +132,7 @@ export class RoundTrips {
     }
   }
 
-  /** Lets the waiting requests out. @returns whether there were any. */
+  /** Sends the waiting requests. @returns whether there were any. */
   private release(): boolean {
     const round = this.waiting.splice(0);
     for (const go of round) go();

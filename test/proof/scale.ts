@@ -1,6 +1,7 @@
 /**
- * How much the long suites do. `npm test` is short, `.ci/run` sets `ROWAN_SCALE=middle`, and `npm run test:deep` runs
- * everything, files named `*.deep.test.ts` included. What a suite checks is the same at each scale, only not how often.
+ * The size of the long suites. `npm test` is short, `.ci/run` sets `ROWAN_SCALE=middle`, and `npm run test:deep` runs
+ * everything, including files named `*.deep.test.ts`. A suite checks the same at each scale; only the number of runs
+ * differs.
  */
 
 type Scale = 'short' | 'middle' | 'deep';
@@ -15,17 +16,20 @@ function scaleOf(text: string | undefined): Scale {
 
 export const SCALE: Scale = scaleOf(process.env['ROWAN_SCALE']);
 
-/** `ROWAN_MINUTES`: how long a suite that goes on and on may take, where it is to be cut short; else it does all it has. */
+/** `ROWAN_MINUTES`: the time limit of a suite that repeats its rounds. Undefined: no limit. */
 export const MINUTES: number = Number(process.env['ROWAN_MINUTES'] ?? Number.POSITIVE_INFINITY);
 
 const BEGUN = performance.now();
 
-/** Whether a suite that has done `part` (0 to 1) of its tests is to go on to its next round. What is recorded is what it did. */
+/**
+ * Whether a suite that has run `part` (0 to 1) of its tests continues with its next round. It records the runs that
+ * it did.
+ */
 export function mayGoOn(part = 1): boolean {
   return performance.now() - BEGUN < part * MINUTES * 60_000;
 }
 
-/** The one of three counts, or of anything else, that this run takes. */
+/** Returns the value for the scale of this run. */
 export function scaled<T>(short: T, middle: T, deep: T): T {
   return { short, middle, deep }[SCALE];
 }

@@ -1,6 +1,6 @@
 /**
- * The embedded engine without its steps over rows: what it has left is what HBase has, one atomic row at a time. Suites of
- * what is kept on HBase run on it without a server, and programs may end behind any of its calls.
+ * The embedded engine without steps over several rows, so that a step is one row, as on HBase. Suites of HBase's
+ * drivers run on it without a server, and programs may end after any of its calls.
  */
 
 import { Database } from '../../src/database.js';
@@ -44,17 +44,17 @@ function plain(target: object, name: PropertyKey): unknown {
   return typeof value === 'function' ? value.bind(target) : value;
 }
 
-/** A program: a database whose engine may be made to end. */
+/** A program: a database whose engine can be made to fail. */
 export interface Program {
   readonly db: Database;
   readonly mortal: Mortal;
 }
 
-/** A store in memory that programs share as they would share HBase. */
+/** A store in memory that programs share like HBase. */
 export interface SteplessStore extends AsyncDisposable {
   /** Another program on the same tables. */
   program(...entities: EntityClass[]): Promise<Program>;
-  /** Another program, one of whose requests may arrive late. */
+  /** Starts another program, one of whose requests may arrive late. */
   late(...entities: EntityClass[]): Promise<{ readonly db: Database; readonly requests: LateRequests }>;
 }
 

@@ -1,4 +1,7 @@
-/** The suites that hold the engine to its promises, in the order of docs/reliability.md. Their counts come from {@link record}. */
+/**
+ * The suites that verify the engine's guarantees, in the order of docs/reliability.md. Their counts come from {@link
+ * record}.
+ */
 
 interface Suite {
   readonly id: string;

@@ -5,7 +5,10 @@ function bound<T extends object>(of: T, name: string | symbol): unknown {
   return typeof value === 'function' ? value.bind(of) : value;
 }
 
-/** The engine, with another `batch` of one of its tables: what others do between two steps of a job or a write can be chosen. */
+/**
+ * Returns the engine with another `batch` of one of its tables, so that a test can act between two steps of a job or
+ * a write.
+ */
 export function withBatch(
   engine: Engine,
   name: string,

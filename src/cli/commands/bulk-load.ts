@@ -71,7 +71,7 @@ export function addBulkLoadCommand(program: Command, context: CliContext): void 
     );
 }
 
-/** How files without entities are read. */
+/** Options for files that are read without entities. */
 function cellsOf(context: CliContext, flags: BulkFlags): Partial<BulkLoadToolOptions> {
   if (flags.format !== 'tsv') return { items: itemsOf(context, flags) };
   return flags.columns === undefined ? {} : { tsv: tsvOptions(context, flags) };

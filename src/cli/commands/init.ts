@@ -1,4 +1,4 @@
-/** `rowan init [folder]`: a new project with an entity, a program and a test (docs/getting-started.md). */
+/** `rowan init [folder]`: creates a project with an entity, a program and a test (docs/getting-started.md). */
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -96,7 +96,7 @@ const ENTITY = `import { Column, date, Entity, index, part, rowKey, Table, text 
 @Table({ name: 'tasks', families: { d: {} } })
 export class Tasks {}
 
-/** Tasks of a project stand together, in the order of their ids. */
+/** Tasks of a project are adjacent, in the order of their ids. */
 @Entity({ table: Tasks })
 export class Task {
   static readonly key = rowKey(part('project', text), part('id', text));

@@ -1,4 +1,4 @@
-/** `rowan introspect <place> [table]`: the TypeScript that declares live tables (docs/introspect.md). */
+/** `rowan introspect <place> [table]`: generates the TypeScript that declares existing tables (docs/introspect.md). */
 
 import type { Command } from 'commander';
 import { toLatin1 } from '../../bytes/index.js';

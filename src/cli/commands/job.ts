@@ -117,8 +117,8 @@ function shardOf(text: string): { readonly index: number; readonly count: number
 }
 
 /**
- * Stops the job when the process is asked to end: what was done is checkpointed as far as it goes, and its splits are free for others
- * at once.
+ * Stops the job at SIGINT or SIGTERM. The work done so far is checkpointed, and other workers can take its splits at
+ * once.
  */
 async function withSignals<T>(run: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const stop = new AbortController();

@@ -9,7 +9,10 @@ import { signalled } from '../signals.js';
 /** How often, in ms, changes by another process become visible. */
 const REFRESH = 1000;
 
-/** `rowan mcp <place> [module]`: the reads of the studio for an assistant, over standard input and output (docs/mcp.md). */
+/**
+ * `rowan mcp <place> [module]`: serves the read operations of the studio to an assistant, over standard input and
+ * output (docs/mcp.md).
+ */
 export function addMcpCommand(program: Command, context: CliContext): void {
   program
     .command('mcp')

@@ -8,8 +8,8 @@ import type { CommitSource, StoredCommit } from './embedded.js';
 /** Options of `watch`. */
 export interface WatchOptions {
   /**
-   * Where to start: the `position` of a commit or of a feed, and the feed continues after it. `'start'`: the oldest
-   * change kept. Default: the present.
+   * The start: the `position` of a commit or of a feed, after which the feed continues, or `'start'` for the oldest
+   * change kept. Default: now.
    */
   readonly from?: string | undefined;
   /** Ends the feed with `ERR_ABORTED`. */
@@ -39,7 +39,7 @@ export type RowChange<C extends KeyedClass> = C extends KeyedClass
 
 /** All changes of one atomic step: a single write, or a batch or transaction with its effects. */
 export interface ChangeCommit<C extends KeyedClass> {
-  /** Opaque; `watch(…, { from: position })` goes on behind this commit. */
+  /** Opaque. `watch(…, { from: position })` continues after this commit. */
   readonly position: string;
   readonly time: Date;
   /** At most one change per row. */
@@ -76,7 +76,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
   private error: unknown;
   private reading: Promise<unknown> = Promise.resolve();
 
-  /** Made by `Database.watch`. @throws InvalidArgumentError when `from` is no position, or `signal` no signal. */
+  /** Created by `Database.watch`. @throws InvalidArgumentError when `from` is no position, or `signal` no signal. */
   constructor(
     private readonly parts: FeedParts<C>,
     { from, signal }: WatchOptions,

@@ -58,7 +58,7 @@ interface NumberedWork {
 interface Recorded {
   /** Undefined: the write changes nothing. */
   readonly entry: RowEntry | undefined;
-  /** Where the entry was written. Undefined: not yet, or it is closed. */
+  /** The place of the written entry. Undefined: not written yet, or closed. */
   place: LogPlace | undefined;
 }
 
@@ -89,8 +89,8 @@ export class ChangeIntents implements RowIntent {
   }
 
   /**
-   * Allocates numbers for the changes and writes their entries. A change whose row or number was touched by another
-   * writer is deferred. After an error the outcome is unknown; a reader of the log decides it later.
+   * Allocates numbers for the changes and writes their entries. A change whose row or number another writer has used
+   * is deferred. After an error the outcome is unknown; a reader of the log decides it later.
    */
   async note(
     works: readonly RowWork[],
@@ -170,7 +170,7 @@ export class ChangeIntents implements RowIntent {
     }
   }
 
-  /** The condition that the row's mark is as it was read. */
+  /** The condition that the row's mark is unchanged since it was read. */
   condition(work: RowWork): Expectation[] {
     const { change, changeMark } = work;
     if (change === undefined) return [];

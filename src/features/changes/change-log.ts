@@ -214,11 +214,11 @@ async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
 }
 
 /**
- * Decides the outcome of a change that its writer has not closed, from the row; and fences the row where the writer
- * may still be alive.
+ * Decides the outcome of a change that its writer has not closed, from the state of the row. If the writer may still
+ * be alive, it fences the row.
  */
 
-/** A change that is undecided: its writer is at work, or has ended without closing it. */
+/** An undecided change: its writer is still working, or has ended without closing it. */
 interface UndecidedChange extends LogPlace {
   readonly row: Uint8Array;
   /** The mark that the row had before the change. */
@@ -240,10 +240,10 @@ interface DecidedRow {
  * Decides and closes a change from its row's mark.
  *
  * * The mark is that of the change: it was made.
- * * The mark is neither that nor the one before: it was not made and cannot be, since whoever changes the row next
- * closes the change first.
+ * * The mark is neither that nor the one before: it was not made and cannot be, since the next writer of the row
+ *   closes this change first.
  * * The mark is the one before: the writer may still write. With `ends` the row gets a new mark, so that the write
- * fails and the writer retries. Where the table is never written again, the change was not made.
+ *   fails and the writer retries. Where the table is never written again, the change was not made.
  *
  * @returns whether the change is closed.
  */
@@ -271,7 +271,7 @@ export async function decideChange(
   return true;
 }
 
-/** Whether the writer's condition can hold no more. */
+/** Whether the writer's condition can no longer hold. */
 async function isFenced(check: CheckAndMutate, { table, isRetired }: DecidedRow): Promise<boolean> {
   try {
     return (await table.checkAndMutate(check)).success;

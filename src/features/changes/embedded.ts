@@ -11,7 +11,7 @@ import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, en
 const PAGE = 64;
 const PAGE_BYTES = 4 << 20;
 
-/** Reads the limits of a feed that stands at a position. */
+/** Reads the limits of a feed at a position. */
 export type LimitsFrom<P> = (from: P, order: PositionOrder<P>) => Promise<KeyLimits<P>>;
 
 const ORDER: PositionOrder<Position> = {
@@ -84,7 +84,7 @@ export class CommitReader implements CommitSource {
     }
     if (from.time + this.kept <= this.engine.now()) throw expiredPosition(this.kept);
     const limit = limits.end;
-    // Where none is recorded by now either, what was read was written before it.
+    // If there is still no limit, every commit that was read precedes any limit.
     if (limit === undefined && (await this.limitsFrom(from, ORDER)).end !== undefined)
       return this.read(position, signal);
     if (limit !== undefined) {

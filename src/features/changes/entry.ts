@@ -1,5 +1,5 @@
 /**
- * Entries of the table rowan_changes: what a commit did to one row. docs/formats.md has the bytes.
+ * Entries of the table rowan_changes: the effect of a commit on one row. docs/formats.md has the bytes.
  *
  *     entry   version uint8 | row length varint | row | before | after
  *     image   cells varint | cell ...

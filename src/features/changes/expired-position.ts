@@ -43,7 +43,7 @@ export function expiredPosition(kept: number): RowanError {
   );
 }
 
-/** The error of a position that this store has never reached. */
+/** The error of a position that this store has not reached, for example because a restore undid its commits. */
 export function undone(): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',

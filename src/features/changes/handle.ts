@@ -136,7 +136,7 @@ export class ChangesFeature implements Feature {
     return newestPosition(engine, this.log);
   }
 
-  /** Decides every change that its writer has not closed, as long as the rows say what has become of it. */
+  /** Decides every change that its writer has not closed, while the rows still show the outcome. */
   async retire(schema: EntitySchema): Promise<void> {
     const { stored: engine } = this.context;
     const { changesKept: kept, changeMarks: marks } = schema;
@@ -232,7 +232,7 @@ function keyOf({ key }: EntitySchema, entity: object): Record<string, unknown> {
   return Object.fromEntries(key.parts.map(({ name }) => [name, Reflect.get(entity, name)]));
 }
 
-/** @throws UnsupportedError on an entity whose outcome of changes cannot be decided from its rows. */
+/** @throws UnsupportedError on an entity whose rows do not show the outcome of a change. */
 function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
   const details = { details: { entity: name } };
   if (changeMarks === undefined)

@@ -1,6 +1,6 @@
 /**
- * Where feeds begin and end because the keys of an entity are changed (docs/changes.md). Positions of the old and of
- * the new entity are the same, so that a reader goes on in the new one where the feed of the old one ends.
+ * Limits of change feeds at a key change: where the feed of the old entity ends and that of the new one begins
+ * (docs/changes.md). Both use the same positions, so a reader continues in the new feed where the old one ends.
  */
 
 import { RowanError, UnsupportedError } from '../../errors.js';
@@ -10,7 +10,7 @@ import type { KeyChange } from '../feature.js';
 /** How a log orders its positions. */
 export interface PositionOrder<P> {
   parse(text: string): P;
-  /** Whether something in front of `b` may stand behind `a`. */
+  /** Whether a commit before `b` may be after `a`. */
   isBefore(a: P, b: P): boolean;
 }
 
@@ -52,7 +52,7 @@ export class KeyLimits<P> {
         const isBack = begins.some(
           ({ entity: name, at }) => name === entity.name && order.isBefore(end.at, at),
         );
-        // Rows that were given up may be written for themselves later.
+        // Rows of an aborted key change may be written again later, independently.
         const isPassed = side === 'new' && order.isBefore(end.at, from);
         if (!isBack && !isPassed) ends.push(end);
       }
@@ -77,7 +77,7 @@ export class KeyLimits<P> {
       );
   }
 
-  /** Where the feed ends. Undefined: it does not. */
+  /** The position at which the feed ends. Undefined: it does not end. */
   get end(): KeyLimit<P> | undefined {
     return this.ends[0];
   }

@@ -60,8 +60,8 @@ export class CopyHandle {
   }
 
   /**
-   * Builds the indexes by which rows are found, where they are incomplete, then repairs. For a declaration that is
-   * added to stored rows.
+   * Builds incomplete indexes through which rows are found, then repairs. Needed when a declaration is added and rows
+   * exist.
    */
   async backfill(options: CopiesRepairOptions = {}): Promise<CopiesReport> {
     const { settledAfter: _, ...run } = options;
@@ -94,7 +94,10 @@ export interface ExplainedCopies {
   /** The rows that name this one, counted up to 10,000. */
   readonly rows: number;
   readonly fanOut: number;
-  /** When a copy is written: in the step of the write, after it while the writer waits (HBase), or by the outbox. */
+  /**
+   * The time at which a copy is written: in the step of the write, after it while the writer waits (HBase), or by the
+   * outbox.
+   */
   readonly how: 'step' | 'behind' | 'outbox';
 }
 

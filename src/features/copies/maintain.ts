@@ -23,8 +23,8 @@ import { areEqual, type CopiedValues, type CopyPlan } from './plan.js';
  * The maintainers of copies: one for the rows that hold copies, one for their sources (docs/denormalization.md).
  *
  * On engines whose atomic step is one row, a row is written with the values that its source has at that time, and
- * both sides read again after their writes. Whoever writes last also reads last, so the copies end up equal to the
- * source.
+ * both sides read again after their writes. The last writer is also the last reader, so the copies end up equal to
+ * the source.
  */
 
 /** How often copies are corrected while their sources keep changing. After that the outbox takes over. */
@@ -135,7 +135,7 @@ export class CopyHolder implements RowMaintainer {
       )!;
       const details = { entity: entity.name, property: column.property };
       const was = before.value(family, qualifier);
-      // An unchanged value that is rewritten, as when a TTL starts anew, is not a write of the application.
+      // A rewrite of an unchanged value, as when a TTL is renewed, is not a write by the application.
       const isAnew = was !== undefined && value !== undefined && equalBytes(was, value);
       if (!isAnew && (operation === 'update' || operation === 'mutate')) {
         throw new InvalidArgumentError(
@@ -228,7 +228,7 @@ export class CopySource implements RowMaintainer {
         values = await known;
         await this.giveAll(plan, row, values);
       }
-      // The values written may be older by now than those of another writer.
+      // Another writer may have written newer values meanwhile.
       const now = await this.valuesOf(plan, row);
       if (areEqual(now, values)) return true;
       known = now;

@@ -8,8 +8,8 @@ import { Get } from '../../table/index.js';
 import { Link } from '../relations/link.js';
 
 /**
- * One declaration of copies: which values the copies of a row should have. Used by writes, the outbox, checks and
- * repairs.
+ * Plans one declaration of copies: computes the values that the copies of a row should have. Used by writes, the
+ * outbox, checks and repairs.
  */
 
 /** The cells that are copied from a source, in the order of the declared fields; undefined for absent ones. */

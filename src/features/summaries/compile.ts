@@ -28,7 +28,7 @@ const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];
 /** The limit of a one-byte number in the qualifier. */
 const MAX_MEASURED = 250;
-/** What the indexes are for, in messages. */
+/** The purpose of the indexes, for messages. */
 const PURPOSE = 'holds the least and greatest values of a summary';
 
 /** The summaries' part of schema compilation. */

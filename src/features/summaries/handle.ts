@@ -256,8 +256,8 @@ export class SummariesFeature implements Feature {
   }
 
   /**
-   * Brings what is stored in line with what is declared: new summaries are counted where there are no rows yet; those that
-   * this program does not declare are to be counted anew, for its writes do not keep them.
+   * Updates the stored state to match the declarations: a new summary of an empty table is active at once. Summaries
+   * that this program does not declare must be counted again, since its writes do not update them.
    * @param before the tables as they were before this program opened them.
    * @param readOnly `tables: 'verify'`: nothing is written.
    * @throws SchemaError with `readOnly` when one that is in use is not declared.
@@ -284,7 +284,7 @@ export class SummariesFeature implements Feature {
     const inUse = stored.filter(
       ({ entity, active, building }) => entity === name && (active !== null || building !== null),
     );
-    // Where rows have started or stopped to expire, the contribution of each row is unknown or not stored.
+    // If rows have started or stopped to expire, the contribution of each row is unknown or not stored.
     const undeclared = inUse.filter(
       ({ id, ends }) =>
         !plans.some((plan) => equalBytes(plan.summary.id, id) && (ends ?? plan.ends) === plan.ends),

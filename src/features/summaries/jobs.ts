@@ -65,8 +65,7 @@ class RemoteCountWork implements SplitWork {
 type IdentityPair = readonly [GroupIdentity, GroupIdentity];
 
 /**
- * The two cannot be read at one moment. Reads them again until they agree, or until they differ while nobody changes
- * them.
+ * The two cannot be read at one moment. Reads them again until they agree, or until they differ and neither changes.
  */
 async function compareAgain(
   count: RemoteCount,
@@ -86,7 +85,7 @@ async function compareAgain(
   return pair;
 }
 
-/** Counts the rows of a summary anew while the application writes, and compares two counts. */
+/** Counts the rows of a summary again while the application writes, and compares two counts. */
 
 /** The summary to be counted. */
 export interface SummaryTarget {

@@ -42,7 +42,7 @@ import {
 /**
  * The stored contribution of each row to a count, on engines whose atomic step is one row. docs/summaries.md has the
  * bytes. A change of it is recorded before the groups are changed and closed afterwards, so it is applied exactly
- * once, whoever finishes it.
+ * once, whichever process finishes it.
  */
 
 /** FROZEN. */
@@ -140,11 +140,11 @@ function unreadable({ row }: Result): CorruptionError {
  * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
  * the groups. A transfer updates it:
  *
- * 1. The row's old and new contribution are recorded, on condition that the old one is as it was read.
- * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whoever
- * sends it.
+ * 1. The row's old and new contribution are recorded, on condition that the old one is unchanged since it was read.
+ * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whichever
+ *   process sends it.
  * 3. The new contribution is recorded as closed. Then the tokens get a TTL, longer than {@link FENCED}: until then a
- * late request finds that the group has applied it.
+ *   late request finds that the group has applied it.
  *
  * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
  * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
@@ -165,7 +165,7 @@ interface RemoteCountSource {
   readonly cellTtl: boolean;
 }
 
-/** A transfer that a group has taken, and that is closed. */
+/** A closed transfer that a group has applied. */
 interface TakenTransfer {
   /** The group's row. */
   readonly group: Uint8Array;
@@ -181,7 +181,7 @@ interface Look {
 export class RemoteCount {
   /** The counts in use when the state was last read. */
   private inUse: readonly number[] = [];
-  /** Closings of own transfers that go on behind the write, by the row that has added (latin1). */
+  /** Transfers of this process that are being closed in the background, by the contributing row (latin1). */
   private readonly closings = new Map<string, Promise<boolean>>();
   private readonly ending = new BackgroundBatches<TakenTransfer>((taken) => this.end(taken));
 
@@ -276,8 +276,8 @@ export class RemoteCount {
   }
 
   /**
-   * How the count most likely is behind a write: agreeing with what the row was. The transfer is conditional on it, so a guess that is
-   * wrong costs a request. Undefined where nothing would change: then the count is looked at.
+   * The most likely stored contribution before a write: that of the row's former state. The transfer is conditional
+   * on it, so a wrong guess costs a request. Undefined if nothing would change: then the count is read.
    */
   private expected({ before, after }: WrittenChange): Promise<Look> | undefined {
     const was = this.plan.contributionOf(before);
@@ -322,7 +322,7 @@ export class RemoteCount {
     // Too late: another writer may take over the transfer before the groups are changed. The next round, or another
     // writer, does.
     if (timeout < WINDOW / 2) return false;
-    // Whoever changes the row from here on finds the transfer, and updates the count after it.
+    // Later writers of the row find the transfer, and update the count after it.
     const [now] = await Promise.all([this.contribution(row), this.batch(steps, timeout)]);
     const groups = taken.map(([group]) => group);
     const closing = this.close(own, value, is).then((isClosed) => {
@@ -333,7 +333,7 @@ export class RemoteCount {
       await closing;
       return false;
     }
-    // The groups have the row: a transfer that stays open is closed by whoever changes the row next.
+    // The groups include the row: a transfer that stays open is closed by the next writer of the row.
     this.closeInBackground(toLatin1(own), closing);
     return true;
   }
@@ -370,7 +370,7 @@ export class RemoteCount {
     return this.change(value, new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, found.since));
   }
 
-  /** Writes a row's contribution on condition that it is as it was read. */
+  /** Writes a row's contribution on condition that it is unchanged since it was read. */
   private async change(found: Uint8Array | undefined, mutation: RowMutation): Promise<boolean> {
     const check =
       found === undefined

@@ -14,8 +14,8 @@ import {
 } from './format.js';
 
 /**
- * How HBase compresses the content of blocks. GZ is a gzip stream. The others have the format of Hadoop's `BlockCompressorStream`, any
- * number of:
+ * HBase's compression of the content of blocks. GZ is a gzip stream. The others have the format of Hadoop's
+ * `BlockCompressorStream`, any number of:
  *
  *     raw length (4) | chunks until it is reached: compressed length (4) | a raw block of the codec
  *
@@ -155,7 +155,7 @@ export function packBlock(
   return block;
 }
 
-/** What the head of a block says. */
+/** The decoded header of a block. */
 export interface BlockHead {
   readonly magic: string;
   /** Bytes of the whole block on disk. */

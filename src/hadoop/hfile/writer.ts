@@ -211,7 +211,7 @@ export interface HFileOutput {
   append(bytes: Uint8Array): Promise<void>;
 }
 
-/** What was written. */
+/** The written file. */
 export interface WrittenHFile {
   readonly cells: number;
   readonly bytes: number;

@@ -37,7 +37,7 @@ export interface ActionOwner {
   actionDone(action: Action<unknown>): void;
 }
 
-/** Where an action stands in a request with others. */
+/** The place of an action in a request with others. */
 type Grouping =
   /** In the region's common `RegionAction`, with other gets, puts and deletes. */
   | 'shared'

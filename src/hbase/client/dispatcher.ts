@@ -172,7 +172,7 @@ export class Dispatcher {
       last = region;
       if (action.settled) continue;
       const request = call as { readonly sent?: boolean; readonly hasProgressed?: boolean } | undefined;
-      // A Multi whose answer is full goes on as long as each answer holds something.
+      // A Multi whose answer is full is continued as long as each answer has a result.
       if (!isFullAnswer(error) || request?.hasProgressed !== true) action.attempts++;
       if (request?.sent === true && isAmbiguous(error)) action.ambiguous = true;
       if (this.isFinal(action, error)) {

@@ -35,11 +35,11 @@ export class BlockRows implements FetchedRows {
   taken = 0;
   /** Reads at any position of the block; every cell of it has been checked. */
   readonly reader: CellReader;
-  /** Where each row begins. */
+  /** The offset at which each row begins. */
   private readonly starts: Uint32Array;
   private count: number;
 
-  /** @throws as {@link CellReader.passRows}, when `cells` does not stand at rows of these counts. */
+  /** @throws as {@link CellReader.passRows}, when `cells` is not positioned at rows with these counts. */
   constructor(
     cells: CellReader,
     /** Number of cells of each row, at least one each; not empty. */

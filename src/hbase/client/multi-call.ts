@@ -31,10 +31,10 @@ export class MultiCall extends Call {
   private readonly own: AnyAction[] = [];
   /** Actions that the server left out because its answer was full. */
   private readonly deferred: AnyAction[] = [];
-  /** Whether an action succeeded by this request. Then retries of the actions left over do not count as attempts. */
+  /** Whether an action succeeded in this request. Then retries of the deferred actions do not count as attempts. */
   hasProgressed = false;
   private sizeError: RowanError | undefined;
-  /** How actions end. They do when the whole answer was read: of a damaged one nothing is certain. */
+  /** The outcomes of actions. They end when the whole answer was read: in a damaged answer nothing is certain. */
   private readonly ends: (
     | { readonly action: AnyAction; readonly result: WireResult; readonly processed: boolean }
     | { readonly actions: readonly AnyAction[]; readonly error: RowanError }

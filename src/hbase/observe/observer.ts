@@ -33,7 +33,7 @@ export type HBaseEvent =
   | {
       readonly kind: 'retry';
       readonly table: string;
-      /** How many of them failed together. */
+      /** The number of operations that failed together. */
       readonly operations: number;
       /** Attempts so far. */
       readonly attempts: number;
@@ -52,7 +52,10 @@ export interface LatencySnapshot {
   /** Milliseconds. */
   readonly sum: number;
   readonly max: number;
-  /** How many took up to `atMost` milliseconds and longer than the bucket before; the last has no bound. */
+  /**
+   * The number of calls that took up to `atMost` milliseconds, and longer than the bucket before. The last has no
+   * bound.
+   */
   readonly buckets: readonly { readonly atMost: number; readonly count: number }[];
 }
 
@@ -193,7 +196,7 @@ export interface ServerMetrics {
   readonly queued: number;
   /** Requests under way. */
   readonly inFlight: number;
-  /** How many there may be: `maxInFlight`, fewer while the server says that its queue is full. */
+  /** The limit: `maxInFlight`, lower while the server reports a full queue. */
   readonly limit: number;
   /** By RPC method. */
   readonly methods: Readonly<Record<string, MethodMetrics>>;

@@ -62,7 +62,7 @@ export class Region {
   }
 }
 
-/** How a request names a region. */
+/** The name of a region in a request. */
 export function specifierOf(region: Region): TypeOf<typeof RegionSpecifier> {
   return { type: REGION_NAME, value: region.name };
 }

@@ -316,7 +316,7 @@ export class Connection {
     }
   }
 
-  /** An answer that is too large fails its own call. It is skipped, and the other calls go on. */
+  /** An answer that is too large fails its own call. It is skipped; other calls continue. */
   private refuse(buffer: Buffer, start: number, end: number, length: number): void {
     if (this.closedBy !== undefined) return;
     this.reader.reset(buffer, start, end, 1);
@@ -364,7 +364,7 @@ export class Connection {
       this.waiting.splice(i, 1);
       this.fail(call, timedOut(call, this.key));
     }
-    // No byte for as long as a call may take: the peer is gone without closing the connection, or hangs.
+    // No byte for as long as a call may take: the peer has ended without closing the connection, or hangs.
     if (this.silentSince !== undefined && now - this.silentSince >= longest) {
       this.connectionLost(`not a byte came within ${longest} ms of a request`);
     } else if (isBlocked) {

@@ -17,8 +17,8 @@ export class ProtocolError extends CorruptionError {
 }
 
 /**
- * An answer exceeds the limits `maxFrameSize` or `maxAnswerCells`. It fails its own call without a retry, because the same request
- * would get it again. Other calls on the connection go on.
+ * An answer exceeds the limits `maxFrameSize` or `maxAnswerCells`. It fails its own call without a retry, because the
+ * same request would get it again. Other calls on the connection continue.
  */
 export class AnswerTooLargeError extends RowanError {
   constructor(message: string, options: RowanErrorOptions = {}) {
@@ -48,7 +48,8 @@ export class UnknownOutcomeError extends RowanError {
 }
 
 /**
- * The message of an error without its advice to send the request again, which does not go for a change that may have been applied.
+ * The message of an error without its advice to send the request again, which is wrong for a change that may have
+ * been applied.
  */
 export function withoutRetryAdvice({ message }: RowanError): string {
   return message.replace(/(?:^|(?<=[.!?…] ))[A-Z][^.!?]*\bagain\b[^.!?]*[.!?](?: |$)/g, '').trim();
@@ -105,7 +106,7 @@ export class RemoteError extends RowanError {
 }
 
 /**
- * How the client reacts to an error:
+ * The reaction of the client to an error:
  * - `never`: fail; the same call would fail again.
  * - `scanner`: the scanner is lost; open another at its position.
  * - `busy`: wait and retry at the same location.

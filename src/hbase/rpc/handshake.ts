@@ -23,8 +23,8 @@ export function preamble(auth: AuthCode): Uint8Array {
 }
 
 /**
- * The `ConnectionHeader` with its length. Without a user it stands for the authenticated one; another name asks to impersonate that
- * user (Hadoop's proxy users).
+ * The `ConnectionHeader` with its length. Without a user it means the authenticated one; another name requests to
+ * impersonate that user (Hadoop's proxy users).
  */
 export function connectionHeader(
   user: string | undefined,

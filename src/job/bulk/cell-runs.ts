@@ -147,7 +147,7 @@ const LIST = 1024;
 /** How many files are merged at a time. */
 const MAX_MERGED = 64;
 
-/** What a split stores with its checkpoint: its files, in the order in which they were written. */
+/** The data that a split stores with its checkpoint: its files, in the order in which they were written. */
 export interface RunState {
   readonly files: readonly string[];
   readonly [name: string]: JsonValue;

@@ -68,7 +68,7 @@ class LineScanner extends FileScanner {
   private base: number;
   /** The next line's offset in the buffer. */
   private at = 0;
-  /** How far the end of that line was searched for, and whether that position is between quotes. */
+  /** The position up to which the end of that line was searched for, and whether it is between quotes. */
   private searched = 0;
   private within = false;
   private atEnd = false;

@@ -157,7 +157,7 @@ class ThreadDecoder implements ParquetDecoder {
       const settle = (finish: () => void): void => {
         clearTimeout(timer);
         worker.off('error', failed).off('exit', exited).off('message', answered);
-        // Errors after the time limit concern nobody.
+        // Errors after the time limit are ignored.
         worker.on('error', () => {});
         finish();
       };

@@ -64,7 +64,7 @@ export interface Steps extends Omit<Declared, 'lookups'> {
   readonly lookups: readonly Lookup[];
 }
 
-/** Rows that other threads have read and mapped. Each stands for many rows of the source. */
+/** Rows that other threads have read and mapped. Each represents many rows of the source. */
 export interface MappedSource {
   readonly reader: JobReadable;
   unpack(row: Result): MappedRows;

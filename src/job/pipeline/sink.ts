@@ -100,7 +100,7 @@ export function several<const Sinks extends Readonly<Record<string, Sink<never>>
   };
 }
 
-/** What the splits stored for one of several sinks. */
+/** The checkpoint data of the splits for one of several sinks. */
 function keptOf(kept: ReadonlyMap<number, JsonValue>, name: string): Map<number, JsonValue> {
   const own = new Map<number, JsonValue>();
   for (const [split, all] of kept) {

@@ -114,7 +114,7 @@ export async function runWithMappers(
   }
 }
 
-/** A row that stands for a batch. */
+/** A row that represents a batch. */
 class BatchRow extends Result {
   constructor(
     row: Uint8Array,

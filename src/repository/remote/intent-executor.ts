@@ -141,9 +141,9 @@ export class ReadRepair implements EntryRepair {
   }
 
   /**
-   * Settles unverified entries. One with the token of the row's shadow is verified or removed by what the row says; a later change of
-   * the row marks it anew. One with another token may belong to a pending write: if it is old its row is fenced and its entries are
-   * repaired.
+   * Settles unverified entries. An entry with the token of the row's shadow is verified or removed, as the row's
+   * columns require; a later change of the row marks it as unverified again. An entry with another token may belong
+   * to a pending write: if it is old, its row is fenced and its entries are repaired.
    * @returns the entries that are too young to decide on.
    */
   async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {

@@ -122,8 +122,8 @@ export class DataRows {
   }
 
   /**
-   * Gives a row a new shadow if it is unchanged since it was loaded. A write planned before then fails its condition, however late it
-   * arrives. The shadow of a missing row stands alone, for {@link FENCED}.
+   * Gives a row a new shadow if it is unchanged since it was loaded. A write planned before then fails its condition,
+   * however late it arrives. The shadow of a missing row is its only cell, for {@link FENCED}.
    * @returns whether the row was unchanged. @throws RowanError as the table does.
    */
   async fence(row: Uint8Array, loaded: LoadedRow, now: number): Promise<boolean> {

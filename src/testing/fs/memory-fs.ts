@@ -3,7 +3,7 @@ import { type DirectoryLock, type FileHandle, type FileSystem, ioError } from '.
 
 /** What the disk in memory is made of, and what a loss of power leaves of it. */
 
-/** How a loss of power treats what was not synced. */
+/** The effect of a loss of power on data that was not synced. */
 export interface CrashOptions {
   /** The probability, 0..1, that an unsynced block or name is on the disk. 1 is the kill of a process. */
   readonly keepUnsynced: number;
@@ -58,12 +58,12 @@ class MemoryFile {
     this.length = length;
   }
 
-  /** What a sync that begins now will make safe. */
+  /** The content that a sync which begins now makes safe. */
   get writes(): number {
     return this.overwritten.length;
   }
 
-  /** Makes the first `length` bytes safe, as the first `writes` of those that wrote over safe ones have left them. */
+  /** Makes the first `length` bytes safe, with the first `writes` of the writes over safe bytes applied. */
   sync(length: number, writes = this.overwritten.length): void {
     this.overwritten.splice(0, writes);
     if (this.syncedCopy === undefined && length < this.syncedLength) return;
@@ -89,7 +89,10 @@ class MemoryDirectory {
   private begun = 0;
   private ended = 0;
 
-  /** Begins to make the names of this moment safe; what is returned ends it. A sync that began later may have ended before. */
+  /**
+   * Begins to make the present names safe, and returns a function that completes it. Syncs may complete in another
+   * order.
+   */
   beginSync(): () => void {
     const entries = new Map(this.entries);
     const number = ++this.begun;
@@ -101,7 +104,7 @@ class MemoryDirectory {
   }
 }
 
-/** A copy of `directory` and all in it as a loss of power leaves it. */
+/** Returns a copy of `directory` and its content as a loss of power leaves it. */
 function crashDirectory(directory: MemoryDirectory, crash: CrashOptions): MemoryDirectory {
   // Two names of one file stay two names of one file.
   const copies = new Map<MemoryFile, MemoryFile>();
@@ -138,7 +141,7 @@ function crashNames(
   return found;
 }
 
-/** The safe bytes, with each unsynced block put over them or not; holes are zeros, and the end may be cut anywhere. */
+/** The safe bytes, each unsynced block written over them or not. Holes are zeros, and the end may be cut anywhere. */
 function crashBytes(file: MemoryFile, { keepUnsynced, random, unit = 4096 }: CrashOptions): Uint8Array {
   const now = file.data.subarray(0, file.length);
   const safe = file.synced;
@@ -191,8 +194,8 @@ export interface MemoryFileSystemOptions {
 }
 
 /**
- * A disk in memory that can lose power. {@link crash} gives the disk as it would be found after it: what was synced is
- * there, each unsynced block and name with a given probability.
+ * A disk in memory that can lose power. {@link crash} returns the disk after the loss: synced data is there, each
+ * unsynced block and name with a given probability.
  */
 export class MemoryFileSystem implements FileSystem {
   private readonly root: MemoryDirectory;
@@ -210,12 +213,12 @@ export class MemoryFileSystem implements FileSystem {
     return this.open;
   }
 
-  /** The disk after a loss of power at this moment. This one stays as it is. */
+  /** Returns the disk after a loss of power at this moment. This disk is unchanged. */
   crash(crash: CrashOptions, options: MemoryFileSystemOptions = {}): MemoryFileSystem {
     return new MemoryFileSystem(options, crashDirectory(this.root, crash));
   }
 
-  /** The bytes of a file, its own buffer: a test may change them as a failing disk would. */
+  /** The bytes of a file, not copied: a test may change them as a failing disk would. */
   contents(path: string): Uint8Array {
     const file = this.file('read', path);
     return file.data.subarray(0, file.length);
@@ -329,7 +332,7 @@ export class MemoryFileSystem implements FileSystem {
     this.changed('syncDirectory', path);
   }
 
-  /** Writes over what stands at `position` of a file, or behind its end: as another program would. */
+  /** Writes at `position` of a file, or after its end, as another program would. */
   writeAt(path: string, bytes: Uint8Array, position: number): void {
     this.file('write', path).write(bytes, 0, bytes.length, position);
     this.changed('write', path);
@@ -404,7 +407,7 @@ function partsOf(path: string): string[] {
 class MemoryFileHandle implements FileHandle {
   readonly path: string;
   private isClosed = false;
-  /** Where the next write goes. */
+  /** The position of the next write. */
   private position: number;
   private readonly files: MemoryFileSystem;
   private readonly file: MemoryFile;
