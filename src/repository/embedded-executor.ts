@@ -374,8 +374,5 @@ function changeOf(put: Put): Change {
 function holds(row: Uint8Array, expectation: Expectation, read: RowRead): boolean {
   if (expectation.kind === 'filter') return !read(getIf(row, [expectation])).isEmpty;
   const { family, qualifier } = expectation;
-  return isMetBy(
-    expectation,
-    read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier),
-  );
+  return isMetBy(expectation, read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier));
 }

@@ -44,11 +44,11 @@ test('what is no declaration is said, with the mend', () => {
   expect(of({ fields })).toContain('via is undefined');
   expect(of({ via: 'nothing', fields })).toContain('which is no column of one value');
   expect(of({ via: 'locationId', fields: {} })).toContain('names no fields');
-  expect(of({ via: 'locationId', fields: { nothing: 'city' } })).toContain('is no column of one value');
-  expect(of({ via: 'locationId', fields: { count: 'city' } })).toContain('is no column of one value');
+  expect(of({ via: 'locationId', fields: { nothing: 'city' } })).toContain('is not a single-valued column');
+  expect(of({ via: 'locationId', fields: { count: 'city' } })).toContain('is not a single-valued column');
   expect(of({ via: 'locationId', fields: { city: 'nothing' } })).toContain('Location.nothing');
   expect(of({ via: 'locationId', fields: { city: 'zip' } })).toContain('Its codec is text');
-  expect(of({ via: 'locationId', fields: { locationId: 'city' } })).toContain('finds the source');
+  expect(of({ via: 'locationId', fields: { locationId: 'city' } })).toContain('is the link to the source');
   expect(of({ via: 'locationId', fields: { ending: 'city' } })).toContain('has a ttl');
   expect(of({ via: 'locationId', fields, fanOut: 10_001 })).toContain('fanOut');
   expect(of({ via: 'locationId', fields, fanout: 1 })).toContain('has the option "fanout"');

@@ -103,7 +103,7 @@ describe('a write that names what is not there', () => {
     const orders = db.repository(Order);
     await expect(orders.put({ no: 2, customerId: 'nobody' })).rejects.toEqual(refused('Order'));
     await expect(orders.update({ no: 1 }, { customerId: 'nobody' })).rejects.toThrow(
-      'Order.customer names the Person { id: "nobody" }',
+      'Order.customer references the Person { id: "nobody" }',
     );
     await expect(orders.insert({ no: 2, customerId: 'nobody' })).rejects.toEqual(refused('Order'));
     await expect(db.repository(Item).put({ no: 9, at: 1 })).rejects.toEqual(refused('Item'));
@@ -135,7 +135,9 @@ describe('a write that names what is not there', () => {
 describe('a delete of what is named', () => {
   test('restrict refuses it, whole, until nothing names it', async () => {
     await expect(db.repository(Person).delete({ id: 'ann' })).rejects.toEqual(refused('Order'));
-    await expect(db.repository(Person).delete({ id: 'ann' })).rejects.toThrow('Order { no: 1 } names it');
+    await expect(db.repository(Person).delete({ id: 'ann' })).rejects.toThrow(
+      'Order { no: 1 } references it',
+    );
     await db.repository(Order).update({ no: 1 }, { customerId: 'bob' });
     await db.repository(Person).delete({ id: 'ann' });
     expect(await db.repository(Person).get({ id: 'ann' })).toBeNull();

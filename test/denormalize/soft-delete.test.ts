@@ -55,5 +55,5 @@ test('a cascade that could not be undone is refused', () => {
     id!: string;
     @Reference(() => Shop, { id: 'id' }, { onDelete: 'cascade' }) shop?: Shop | null;
   }
-  expect(() => compileSchema([Shop, Part])).toThrow('would not bring back what it took along');
+  expect(() => compileSchema([Shop, Part])).toThrow('would not restore the rows that were deleted with it');
 });

@@ -39,25 +39,25 @@ test('what is no declaration is said, with the mend', () => {
   expect(problems(undefined)).toContain('@Summary("one") takes');
   expect(problems({ by, figures }, 'no name')).toContain('Its name is');
   expect(problems({ figures })).toContain('by is undefined');
-  expect(problems({ by: ['none'], figures })).toContain('no column of one value');
-  expect(problems({ by: ['map'], figures })).toContain('no column of one value');
-  expect(problems({ by: ['list'], figures })).toContain('no column of one value');
+  expect(problems({ by: ['none'], figures })).toContain('neither a single-valued column nor a key part');
+  expect(problems({ by: ['map'], figures })).toContain('neither a single-valued column nor a key part');
+  expect(problems({ by: ['list'], figures })).toContain('neither a single-valued column nor a key part');
   expect(problems({ by: ['status', 'status'], figures })).toContain('twice');
   expect(problems({ by, figures: {} })).toContain('figures is');
-  expect(problems({ by, figures: { status: 'count' } })).toContain('is in by, and a figure');
+  expect(problems({ by, figures: { status: 'count' } })).toContain('is both in by and a figure');
   expect(problems({ by, figures: { toString: 'count' } })).toContain('Every object has');
   expect(problems({ by, figures: { x: 'sum' } })).toContain('The figure "x" is');
   expect(problems({ by, figures: { x: { median: 'hits' } } })).toContain('The figure "x" is');
   expect(problems({ by, figures: { x: { sum: 'hits', avg: 'hits' } } })).toContain('The figure "x" is');
-  expect(problems({ by, figures: { x: { sum: 'status' } } })).toContain('no number');
+  expect(problems({ by, figures: { x: { sum: 'status' } } })).toContain('not a number');
   expect(problems({ by, figures: { x: { sum: 'raw' } } })).toContain('without a scale');
-  expect(problems({ by, figures: { x: { max: 'raw' } } })).toContain('no key keeps in order');
+  expect(problems({ by, figures: { x: { max: 'raw' } } })).toContain('not an ordered codec');
   expect(problems({ by, figures: { x: { min: 'status' } } })).toContain('which is in by');
   expect(problems({ by: ['ending'], figures })).toContain('has a ttl');
   expect(problems({ by, figures, where: { ending: 'x' } })).toContain('has a ttl');
   expect(problems({ by, figures, where: 'x' })).toContain('where is');
   expect(problems({ by, figures, having: {} })).toContain('It has "having"');
-  expect(problems({ by, figures }, 'one', { ttl: 5, marker: false })).toContain('no marker');
+  expect(problems({ by, figures }, 'one', { ttl: 5, marker: false })).toContain('no row marker');
 });
 
 test('a condition that is none is said at the opening', async () => {

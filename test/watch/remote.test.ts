@@ -36,7 +36,7 @@ test('every way of writing is told, each with the row before and after', async (
   const wares = db.repository(Ware);
   const key = { shop: 'a', no: '1' };
   const feed = db.watch(Ware);
-  expect(() => feed.position).toThrow('await feed.ready()');
+  expect(() => feed.position).toThrow('Await feed.ready()');
   await feed.ready();
   await wares.insert({ ...key, status: 'new', count: 1 });
   await wares.put({ ...key, status: 'open' });

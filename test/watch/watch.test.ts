@@ -212,8 +212,8 @@ test('positions of another store, and hostile ones, are refused', async () => {
   for (const from of ['', 'x', 'MS4x', 5, null, {}, Buffer.from('1.-1.0.0.0').toString('base64url')])
     expect(() => db.watch(Order, {}, { from: from as never })).toThrow(/from is/);
   expect(() => db.watch(Order, {}, { since: 1 } as never)).toThrow(/no option "since"/);
-  expect(() => db.watch(Note)).toThrow(/keeps no changes/);
-  expect(() => db.watch([] as never)).toThrow(/names no entity/);
+  expect(() => db.watch(Note)).toThrow(/are not recorded/);
+  expect(() => db.watch([] as never)).toThrow(/needs an entity/);
   expect(() => db.watch({} as never)).toThrow(RowanError);
   expect(() => db.watch(Order, null as never)).toThrow(/key conditions/);
   expect(() => db.watch(Order, {}, { signal: 1 } as never)).toThrow(RowanError);

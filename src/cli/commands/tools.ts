@@ -184,8 +184,8 @@ export function addToolCommands(program: Command, context: CliContext): void {
         const left = differencesOf(counters) - (counters['repaired'] ?? 0);
         if (left > 0) {
           throw new InvalidArgumentError(
-            `${left} rows differ still: they were not to be changed, or delete markers of the second table hide what was ` +
-              'written. Run a major compaction of it, then sync again.',
+            `${left} rows still differ: the options exclude their changes, or delete markers of the second table hide the ` +
+              'written cells. Run a major compaction of it, then sync again.',
           );
         }
       }),

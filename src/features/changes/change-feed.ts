@@ -120,7 +120,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
   get position(): string {
     if (this.at !== undefined) return this.at;
     throw new InvalidArgumentError(
-      'It is not known yet where this feed begins: await feed.ready() before you ask for its position.',
+      'The position of this feed is not known yet. Await feed.ready() before you read it.',
     );
   }
 
@@ -137,7 +137,7 @@ export class ChangeFeed<C extends KeyedClass> implements AsyncIterable<ChangeCom
   cutOff(): void {
     this.end(() => {
       throw new ClosedError(
-        'The database was closed while its changes were watched. Go on from the position.',
+        'The database was closed while a feed of changes was open. Watch again from the position of the feed.',
       );
     });
   }

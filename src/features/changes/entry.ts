@@ -154,7 +154,8 @@ class EntryReader {
     const length = this.number();
     if (length === 0) {
       const same = earlier[this.number()];
-      if (same === undefined) throw new CorruptionError('An entry of a change names a cell that it has not.');
+      if (same === undefined)
+        throw new CorruptionError('An entry of a change refers to a cell that it does not have.');
       return same;
     }
     const family = Buffer.from(this.bytes(length)).toString();

@@ -37,8 +37,8 @@ export function parsePosition(text: unknown): Position {
 export function expiredPosition(kept: number): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',
-    `What stands behind this position is kept no more: changes are kept for ${kept} ms. Watch from now, then read the whole; ` +
-      'and read faster, or keep changes for longer (changes: { keep }).',
+    `Changes after this position have expired: they are kept for ${kept} ms. Watch from now and read all rows once; ` +
+      'then read the feed faster, or keep changes for longer (changes: { keep }).',
     { details: { keep: kept } },
   );
 }
@@ -47,7 +47,7 @@ export function expiredPosition(kept: number): RowanError {
 export function undone(): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',
-    'This position is of another store, or of a moment that a restored copy or a loss of power has undone. Watch from now, then ' +
+    'This position belongs to another store, or to commits that a restore or a loss of power has undone. Watch from now, then ' +
       'read the whole.',
   );
 }

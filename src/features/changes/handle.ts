@@ -78,7 +78,7 @@ export class ChangesFeature implements Feature {
   refuseElsewhere({ name, changesKept }: EntitySchema): void {
     if (changesKept === undefined) return;
     throw new UnsupportedError(
-      `${name} has changes, which are kept of its declared table only. Declare a class without them for repositoryIn().`,
+      `Changes of ${name} are recorded in its declared table only. Declare a class without \`changes\` for repositoryIn().`,
       { details: { entity: name } },
     );
   }
@@ -91,7 +91,7 @@ export class ChangesFeature implements Feature {
     checkNames('watch', options, ['from', 'signal', 'settledAfter']);
     const settledAfter = checkSettled(options.settledAfter);
     const watched = targets.map((target) => this.watched(target, prefix));
-    if (watched.length === 0) throw new QueryError('watch() names no entity. Give one class or several.');
+    if (watched.length === 0) throw new QueryError('watch() needs an entity. Pass one class or several.');
     return new ChangeFeed<C>(
       {
         source: this.source(watched, settledAfter),
@@ -163,7 +163,7 @@ export class ChangesFeature implements Feature {
     const schema = this.context.schemaOf(target);
     if (schema.changesKept === undefined) {
       throw new QueryError(
-        `${schema.name} keeps no changes that could be watched. Declare it with changes: { keep: 7 * 24 * 3600_000 }.`,
+        `Changes of ${schema.name} are not recorded, so they cannot be watched. Declare it with changes: { keep: 7 * 24 * 3600_000 }.`,
         { details: { entity: schema.name } },
       );
     }
@@ -214,8 +214,8 @@ function wantedRows(schema: EntitySchema, prefix: unknown): (row: Uint8Array) =>
   const { ranges, check, inexactParts } = key.plan(conditions);
   if (inexactParts.length > 0 || key.substitutions.length > 0) {
     throw new UnsupportedError(
-      `watch: the key of ${name} alone does not say whether a row has this prefix: it keeps digests, time buckets or ids. Watch all of it, ` +
-        'and look at what comes.',
+      `watch: the key of ${name} does not show whether a row has this prefix, since it holds digests, time buckets or ids. Watch the whole entity, ` +
+        'and filter the changes.',
       { details: { entity: name } },
     );
   }
@@ -237,13 +237,13 @@ function checkRemote({ name, changeMarks, timeToLive }: EntitySchema): void {
   const details = { details: { entity: name } };
   if (changeMarks === undefined)
     throw new UnsupportedError(
-      `${name} has changes, and no family for the marks that its rows have on HBase. Declare one more family in its table, and name it: ` +
+      `${name} records changes, and declares no family for the marks that its rows need on HBase. Declare another family in its table, and name it: ` +
         "changes: { keep, marks: 'm' }.",
       details,
     );
   if (timeToLive.lifelong)
     throw new UnsupportedError(
-      `${name} has changes and a ttl, which do not go together on HBase. Leave one of them out there.`,
+      `${name} has both \`changes\` and a ttl, which HBase does not support together. Remove one of them there.`,
       details,
     );
 }

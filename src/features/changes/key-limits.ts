@@ -85,7 +85,7 @@ export class KeyLimits<P> {
 
 function incomplete(entity: string, other: string): UnsupportedError {
   return new UnsupportedError(
-    `The keys of ${other} are being changed to those of ${entity}, which has not all rows yet: its feed begins when it may be read. Watch ${other} until then.`,
+    `The keys of ${other} are being changed to those of ${entity}, whose rows are not complete yet. Its feed begins when it can be read. Watch ${other} until then.`,
     { details: { entity, other } },
   );
 }
@@ -93,8 +93,8 @@ function incomplete(entity: string, other: string): UnsupportedError {
 function early({ entity, other }: KeyLimit<unknown>): RowanError {
   return new RowanError(
     'ERR_POSITION_GONE',
-    `The keys of ${other} were changed to those of ${entity} after this position, and changes up to then are those of ${other}. Watch ${other} from this ` +
-      `position until its feed ends or has passed the change, then ${entity} from there. Or watch ${entity} from now, then read the whole.`,
+    `The keys of ${other} were changed to those of ${entity} after this position, so earlier changes are in the feed of ${other}. Watch ${other} from this ` +
+      `position until its feed ends or has passed the change, then ${entity} from there. Or watch ${entity} from now, and read all rows once.`,
     { details: { entity, other } },
   );
 }
@@ -103,7 +103,7 @@ function early({ entity, other }: KeyLimit<unknown>): RowanError {
 export function feedEnded({ entity, other }: KeyLimit<unknown>): RowanError {
   return new RowanError(
     'ERR_FEED_ENDED',
-    `The feed of ${entity} ends here: its rows are those of ${other} now, since their keys were changed. Go on from this position: ` +
+    `The feed of ${entity} ends here: its rows are now those of ${other}, since their keys were changed. Continue from this position: ` +
       `db.watch(${other}, …, { from: feed.position }).`,
     { details: { entity, other } },
   );

@@ -175,7 +175,7 @@ export function closeNumber(place: LogPlace, kept: number, cellTtl: boolean): Ch
 
 export function readLogRow({ row, cells }: Result): LogRow {
   if (row.length !== ENTRY_LENGTH || row[0] !== ENTRY)
-    throw new CorruptionError('A row of the table of changes is no entry of the log.', {
+    throw new CorruptionError('A row of the table of changes is not a valid log entry.', {
       details: { table: CHANGES_TABLE },
     });
   const own = cells.filter(({ qualifier }) => qualifier[0] === 0);

@@ -40,7 +40,7 @@ export function commitRow(number: number): Uint8Array {
 
 export function commitNumber(row: Uint8Array): number {
   if (row.length !== 8)
-    throw new CorruptionError('A row of the table of changes is no commit.', {
+    throw new CorruptionError('A row of the table of changes is not a valid commit.', {
       details: { table: CHANGES_TABLE },
     });
   return Number(Buffer.from(row).readBigUInt64BE());

@@ -58,23 +58,24 @@ function compileCopy(
     add(`The fanOut of its copies is ${describe(fanOut)}.`, `Give a whole number from 0 to ${MAX_FAN_OUT}.`);
   }
   const pairs = typeof fields === 'object' && fields !== null ? Object.entries(fields) : [];
-  if (pairs.length === 0) add('@Denormalized names no fields.', "Say what is copied: { own: 'property' }.");
+  if (pairs.length === 0)
+    add('@Denormalized names no fields.', "List the copied properties: { own: 'property' }.");
   const columns: CopiedField[] = [];
   for (const [own, from] of pairs as readonly (readonly [string, unknown])[]) {
     const column = owner.columns.find(({ property }) => property === own);
     if (column === undefined || column.kind !== 'column') {
-      add('It is to be a copy, and is no column of one value.', 'Declare it with @Column.', own);
+      add('It is declared as a copy, and is not a single-valued column.', 'Declare it with @Column.', own);
     } else if (required.has(own) || column.required) {
       add(
-        'It is required, and a copy: absent where there is no source.',
+        'It is required, but a copy is absent when there is no source.',
         'Declare it optional, without @Required.',
         own,
       );
     } else if (copied.has(own) || link?.some(([, held]) => held === own)) {
-      add('It is copied twice, or finds the source.', 'Copy to a column of its own.', own);
+      add('It is copied twice, or is the link to the source.', 'Copy to a column of its own.', own);
     } else if (typeof from !== 'string') {
       add(
-        `It is to copy ${describe(from)}.`,
+        `Its source property is ${describe(from)}.`,
         "Name a property of the source as text: { own: 'property' }.",
         own,
       );
@@ -98,7 +99,7 @@ function checkCopies(entities: readonly EntitySchema[], problems: Problems): voi
           entity.name,
           undefined,
           `It copies from ${describe(target)}, which is not among the entities.`,
-          'Pass the source with it: a change of the one changes the other.',
+          'Pass the source too: a change of it changes the copies.',
         );
       } else checkCopy(entity, copy, other, problems);
     }
@@ -117,20 +118,20 @@ function checkCopy(entity: EntitySchema, copy: CopySchema, other: EntitySchema, 
     if (from === undefined || from.kind !== 'column') {
       add(
         column.property,
-        `It copies ${other.name}.${source}, which is no column of one value.`,
+        `It copies ${other.name}.${source}, which is not a single-valued column.`,
         'Copy a @Column.',
       );
     } else if (other.copies.some(({ fields }) => fields.some((field) => field.column === from))) {
       add(
         column.property,
-        `It copies ${other.name}.${source}, a copy itself.`,
-        'Copy it from where it comes from.',
+        `It copies ${other.name}.${source}, which is a copy itself.`,
+        'Copy it from the original property.',
       );
     } else if (from.upgraded) {
       add(
         column.property,
-        `It copies ${other.name}.${source}, which an @Upgrade sets: copies that were made before hold what was stored before.`,
-        'Have the rows upgraded first (rowan schema apply) and leave out the @Upgrade; then declare the copy and have it made.',
+        `It copies ${other.name}.${source}, which an @Upgrade sets: existing copies have the value of before the upgrade.`,
+        'Upgrade the rows first (rowan schema apply) and remove the @Upgrade. Then declare the copy and backfill it.',
       );
     } else if (from.codec.name !== column.codec.name) {
       add(
@@ -142,8 +143,8 @@ function checkCopy(entity: EntitySchema, copy: CopySchema, other: EntitySchema, 
     if (ends.has(column.family) && !entity.timeToLive.lifelong) {
       add(
         column.property,
-        `Its family "${column.family}" has a ttl: a copy that is written anew would outlive its row.`,
-        'Give the entity a life of its own, @Entity({ ttl }), or keep copies in another family.',
+        `Its family "${column.family}" has a ttl: a copy that is rewritten would outlive its row.`,
+        'Declare the time to live of the entity, @Entity({ ttl }), or store the copies in another family.',
       );
     }
   }

@@ -139,13 +139,13 @@ export class CopyHolder implements RowMaintainer {
       const isAnew = was !== undefined && value !== undefined && equalBytes(was, value);
       if (!isAnew && (operation === 'update' || operation === 'mutate')) {
         throw new InvalidArgumentError(
-          `${entity.name}.${column.property} is a copy of ${source.name}, and not to be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, by which it is found.`,
+          `${entity.name}.${column.property} is a copy of ${source.name} and cannot be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, which links to it.`,
           { details },
         );
       }
       if (time !== LATEST_TIMESTAMP && time > this.context.now()) {
         throw new UnsupportedError(
-          `${entity.name}.${column.property} is a copy of ${source.name}, which a write of a time to come would hide. Leave out the timestamp.`,
+          `${entity.name}.${column.property} is a copy of ${source.name}, which a write with a future timestamp would hide. Omit the timestamp.`,
           { details },
         );
       }

@@ -34,7 +34,7 @@ function compileReferences(
           name,
           property,
           `onDelete is 'setNull', and "${held}" is part of the key or required.`,
-          "Hold the other's key in optional columns, or take 'cascade' or 'restrict'.",
+          "Store the other's key in optional columns, or use 'cascade' or 'restrict'.",
         );
       }
     }
@@ -91,7 +91,7 @@ function checkReferences(entities: readonly EntitySchema[], problems: Problems):
         entity.name,
         property,
         `It has rules about ${describe(target)}, which is not among the entities.`,
-        'Pass it with them: its deletes must know of them.',
+        'Pass it too: its deletes must apply the rules.',
       );
     }
   }
@@ -108,7 +108,7 @@ function checkKept(entity: EntitySchema, rule: ReferenceRule, other: EntitySchem
   problems.add(
     entity.name,
     property,
-    `onDelete is '${onDelete}', and ${kept.name} is kept when it is deleted (@DeletedAt): restoring it would not bring back what it took along.`,
-    "Take 'restrict', or leave @DeletedAt out.",
+    `onDelete is '${onDelete}', and ${kept.name} is soft-deleted (@DeletedAt): restoring it would not restore the rows that were deleted with it.`,
+    "Use 'restrict', or remove @DeletedAt.",
   );
 }

@@ -105,7 +105,7 @@ export class ReferenceHolder implements RowMaintainer {
       const { other } = plan;
       throw new RowanError(
         'ERR_REFERENCE',
-        `${plan.name} names the ${other.name} ${keyText(other, key)}, which is not there. Write it first, or leave ${plan.rule.via.map(([, held]) => held).join(', ')} out.`,
+        `${plan.name} references the ${other.name} ${keyText(other, key)}, which does not exist. Write it first, or omit ${plan.rule.via.map(([, held]) => held).join(', ')}.`,
         { details: { entity: this.schema.name, property: plan.rule.property, key } },
       );
     }
@@ -238,7 +238,7 @@ export class ReferenceTarget implements RowMaintainer {
         const key = this.schema.key.decode(row);
         throw new RowanError(
           'ERR_REFERENCE',
-          `${this.schema.name} ${keyText(this.schema, key)} is not deleted: ${entity.name} ${keyText(entity, entity.key.decode(own))} names it (${name}, onDelete: 'restrict'). Delete that first, or have it name another.`,
+          `${this.schema.name} ${keyText(this.schema, key)} is not deleted: ${entity.name} ${keyText(entity, entity.key.decode(own))} references it (${name}, onDelete: 'restrict'). Delete that first, or change its reference.`,
           { details: { entity: entity.name, property: rule.property, key } },
         );
       }
@@ -251,7 +251,7 @@ export class ReferenceTarget implements RowMaintainer {
     const state = index && this.stateOf(index);
     if (index === undefined || state === undefined || state === 'active') return;
     throw new QueryError(
-      `${this.schema.name} cannot be deleted from yet: the index "${index.name}" of ${entity.name}, by which the rows are found that name it (${name}), is ${state}. Build it: await db.references(${entity.name}).backfill(), or rowan references backfill.`,
+      `${this.schema.name} rows cannot be deleted yet: the index "${index.name}" of ${entity.name}, which finds the referencing rows (${name}), is ${state}. Build it: await db.references(${entity.name}).backfill(), or rowan references backfill.`,
       { details: { entity: entity.name, index: index.name, state } },
     );
   }

@@ -78,7 +78,7 @@ class SummaryCompiler {
     if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
       this.problem(
         `Its name is ${describe(name)}.`,
-        'Give it letters, digits and _, 64 at most, beginning with no digit.',
+        'Use letters, digits and _, 64 at most, not beginning with a digit.',
       );
       return undefined;
     }
@@ -128,7 +128,7 @@ class SummaryCompiler {
     if (where !== undefined && Object.hasOwn(where, this.owner.deletedProperty))
       this.problem(
         `where asks for "${this.owner.deletedProperty}".`,
-        'Leave it out: what was deleted does not count.',
+        'Remove it: deleted rows do not count.',
       );
     return Object.freeze({ ...where, [this.owner.deletedProperty]: null });
   }
@@ -177,7 +177,7 @@ class SummaryCompiler {
     const figures: FigureSchema[] = [];
     for (const [name, figure] of entries as readonly (readonly [string, unknown])[]) {
       if (by.includes(name))
-        this.problem(`"${name}" is in by, and a figure.`, 'Give the figure another name.');
+        this.problem(`"${name}" is both in by and a figure.`, 'Give the figure another name.');
       if (name in Object.prototype)
         this.problem(`Every object has a property "${name}".`, 'Give the figure another name.');
       const found = this.figureOf(name, figure, by, where);
@@ -211,8 +211,8 @@ class SummaryCompiler {
     const sum = kind === 'count' ? known : sumKindOf(this.valueCodec(property));
     if (kind !== 'count' && sum === undefined) {
       this.problem(
-        `The figure "${name}" adds "${property}", kept as ${this.valueCodec(property).name}: no number, or one without a scale.`,
-        'Declare it a number, a bigint or a decimal(n).',
+        `The figure "${name}" sums "${property}", stored as ${this.valueCodec(property).name}: not a number, or a number without a scale.`,
+        'Declare it as a number, a bigint or a decimal(n).',
       );
     }
     this.measured.set(property, Object.freeze({ property, sum }));
@@ -224,8 +224,8 @@ class SummaryCompiler {
     const codec = this.valueCodec(property);
     if (!(codec instanceof BaseCodec) || !codec.hasRanges) {
       this.problem(
-        `It orders "${property}", kept as ${codec.name}, which no key keeps in order.`,
-        'Declare it with a codec that keys take.',
+        `It orders "${property}", stored as ${codec.name}, which is not an ordered codec.`,
+        'Declare it with a codec that keys accept.',
       );
     } else if (by.includes(property)) {
       this.problem(`It orders "${property}", which is in by.`, 'All values of a group are the same.');
@@ -248,13 +248,13 @@ class SummaryCompiler {
     const single = column?.kind === 'column' || column?.kind === 'counter';
     if (own === undefined && (!single || isList(column))) {
       this.problem(
-        `It names ${describe(property)}, which is no column of one value and no part of the key.`,
+        `It names ${describe(property)}, which is neither a single-valued column nor a key part.`,
         `Name one of: ${[...key.parts.map(({ name }) => name), ...columns.map((one) => one.property)].join(', ')}.`,
       );
     }
     if (key.substitutions.some((one) => one.part === property)) {
       this.problem(
-        `"${String(property)}" is kept as an id of a dictionary.`,
+        `"${String(property)}" is stored as a dictionary id.`,
         'Store it in a column too, and name that.',
       );
     }
@@ -282,15 +282,16 @@ function checkSummaries(entities: readonly EntitySchema[], problems: Problems): 
       problems.add(
         name,
         undefined,
-        'It has a ttl and no marker, so nothing tells its summaries when its rows end.',
+        'It has a ttl and no row marker, so summaries cannot know when its rows expire.',
         'Leave out marker: false.',
       );
     }
     const ends = new Set(
       table.descriptor.families.filter(({ ttl }) => ttl !== FOREVER).map((family) => family.name),
     );
-    const rule = 'has a ttl, and nobody writes when a cell of it ends: its summaries could not follow.';
-    const remedy = 'Give the entity a life of its own, @Entity({ ttl }), in a family without one.';
+    const rule =
+      'has a ttl, and no write happens when one of its cells expires, so summaries could not be updated.';
+    const remedy = 'Declare the time to live of the entity, @Entity({ ttl }), in a family without a ttl.';
     if (marker !== undefined && ends.has(marker.family))
       problems.add(name, undefined, `The family "${marker.family}" of its marker ${rule}`, remedy);
     for (const { by, figures, where } of summaries) {

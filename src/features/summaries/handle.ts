@@ -101,7 +101,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     for await (const row of this.groups(prefix)) {
       if (out.length === MAX_GROUPS && limit === undefined) {
         throw new QueryError(
-          `find on a summary answers ${MAX_GROUPS} groups at most. Give a limit, or read them one by one: for await (… of summary.each(prefix)).`,
+          `find on a summary returns at most ${MAX_GROUPS} groups. Set a limit, or stream them: for await (… of summary.each(prefix)).`,
         );
       }
       out.push(row);
@@ -217,7 +217,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
 function overtaken(): RowanError {
   return new RowanError(
     'ERR_CONFLICT',
-    'The count of a summary was begun anew while it was made. Run it again.',
+    'The count of a summary was restarted by another program. Run it again.',
   );
 }
 
@@ -292,7 +292,7 @@ export class SummariesFeature implements Feature {
     if (readOnly) {
       if (undeclared.length === 0) return;
       throw new SchemaError(
-        `Table "${schema.table.descriptor.name}": the summary "${undeclared[0]!.summary}" of ${name} is not declared as it was built, and would ` +
+        `Table "${schema.table.descriptor.name}": the summary "${undeclared[0]!.summary}" of ${name} is not declared as it was built, so it would ` +
           "miss what this program writes. Declare it, or open with tables: 'create', which disables it.",
         undefined,
         { details: { entity: name, summary: undeclared[0]!.summary } },
@@ -419,7 +419,7 @@ function checkRemote({ name, timeToLive, marker }: EntitySchema): void {
   const what = timeToLive.lifelong ? 'a ttl' : marker === undefined ? 'no marker (marker: false)' : undefined;
   if (what === undefined) return;
   throw new UnsupportedError(
-    `${name} has summaries (@Summary) and ${what}, which do not go together on HBase. Leave one of them out there.`,
+    `${name} has summaries (@Summary) and ${what}, which HBase does not support together. Remove one of them there.`,
     { details: { entity: name } },
   );
 }

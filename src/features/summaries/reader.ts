@@ -82,7 +82,7 @@ export class SummaryReader {
           ? 'it was never counted, or a program that does not know it has written since'
           : 'it is being built';
       throw new QueryError(
-        `The summary "${summary.name}" of ${schema.name} cannot be asked: ${why}. Build it: await db.summary(${schema.name}, '${summary.name}').build(), or rowan summary build.`,
+        `The summary "${summary.name}" of ${schema.name} cannot be read: ${why}. Build it: await db.summary(${schema.name}, '${summary.name}').build(), or rowan summary build.`,
         { details: { entity: schema.name, summary: summary.name } },
       );
     }

@@ -131,7 +131,7 @@ function decoded(
 
 function unreadable({ row }: Result): CorruptionError {
   return new CorruptionError(
-    'What a row has added to a summary cannot be read. Repair it: rowan summary repair.',
+    'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
     { details: { keyHex: Buffer.from(row).toString('hex') } },
   );
 }
@@ -212,7 +212,7 @@ export class RemoteCount {
       if ((await this.table.checkAndMutate(check)).success) return state;
     }
     throw new ConflictError(
-      `Where the summary "${name}" stands was changed by others at each of ${ATTEMPTS} attempts. Try again later.`,
+      `Other processes changed the state of the summary "${name}" at each of ${ATTEMPTS} attempts. Try again later.`,
       { retryable: true },
     );
   }

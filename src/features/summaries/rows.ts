@@ -84,7 +84,7 @@ export function parseRecord(result: Result): SummaryRecord | undefined {
     // Thrown below.
   }
   throw new CorruptionError(
-    'What is kept of a summary cannot be read. Delete its row, and build it anew: rowan summary build.',
+    'The stored state of a summary is invalid. Delete its row, and build the summary again: rowan summary build.',
     { details: { keyHex: Buffer.from(result.row).toString('hex') } },
   );
 }
@@ -136,7 +136,7 @@ export function amountsOf(result: Result): Map<string, bigint> {
   for (const { qualifier, value, row } of result.cells) {
     if (qualifier.length > LONGEST_QUALIFIER) continue;
     if (value.length !== 8) {
-      throw new CorruptionError('A figure of a summary cannot be read. Repair it: rowan summary repair.', {
+      throw new CorruptionError('A stored figure of a summary is invalid. Repair it: rowan summary repair.', {
         details: { keyHex: Buffer.from(row).toString('hex') },
       });
     }
@@ -256,7 +256,7 @@ export function readLife(result: Result): Life | undefined {
   const life = decodeLife(value);
   if (life !== undefined) return life;
   throw new CorruptionError(
-    'What a row has added to a summary cannot be read. Repair it: rowan summary repair.',
+    'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
     {
       details: { keyHex: Buffer.from(result.row).toString('hex') },
     },

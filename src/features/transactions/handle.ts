@@ -79,7 +79,7 @@ export class Transaction implements Deferred {
   transaction(): never {
     throw new RowanError(
       'ERR_TRANSACTION_ENDED',
-      'A transaction cannot be begun inside of another. Hand tx to the function that is to take part in this one.',
+      'A transaction cannot begin inside another. Pass tx to the function that should take part in this one.',
     );
   }
 
