@@ -16,8 +16,8 @@ const PLACES = [
   'src/cli/commands.ts',
 ];
 
-/** Removes the folders of features from `root`, and what names them. */
-export function takeAway(root: string, features: readonly string[]): void {
+/** Removes the folders of features from `root`, and what names them. @returns the files that are removed. */
+export function takeAway(root: string, features: readonly string[]): readonly string[] {
   const gone = new Set<string>();
   for (const feature of features) {
     const folder = join('src/features', feature);
@@ -32,9 +32,11 @@ export function takeAway(root: string, features: readonly string[]): void {
   }
   const handles = new Set<string>();
   for (const place of PLACES) {
-    const text = withoutNames(parsed(root, place), place, gone, handles);
-    writeFileSync(join(root, place), text);
+    const source = parsed(root, place);
+    const text = withoutNames(source, place, gone, handles);
+    if (text !== source.text) writeFileSync(join(root, place), text);
   }
+  return [...gone];
 }
 
 function sourcesIn(root: string, folder: string): string[] {
