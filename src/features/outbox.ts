@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toHex } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
+  ABANDONED_AFTER,
   type FollowUps,
   type Intent,
   type IntentMark,
@@ -10,7 +11,6 @@ import {
   removeIntents,
 } from '../repository/index.js';
 import { type Engine, Scan, type Table } from '../table/index.js';
-import { ABANDONED_AFTER } from './indexes/remote.js';
 
 /**
  * The outbox: effects of changes that are still to be applied.

@@ -1,14 +1,38 @@
 import { toBytes } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
-import type { EntryRepair, IndexAccess } from '../features/indexes/query/access.js';
 import { MissingTextError } from '../key/index.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { EntitySchema, IndexSchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import type { Operations, QueryListener } from './operations.js';
+import type { AccessPath } from './query-spec.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 
 /** Access to the tables that queries read. */
+
+/**
+ * The state of an index. `active`: queries use it. `building`: writes maintain it, but it lacks rows. `disabled`: a
+ * program that does not know it has written since.
+ */
+export type IndexState = 'building' | 'active' | 'disabled';
+
+/** The access paths of an entity in an open database. */
+export interface PathAccess {
+  readonly indexes: {
+    readonly all: readonly AccessPath[];
+    /** The table of their entries. */
+    readonly tableName: string;
+  };
+  /** Undefined: unknown, because the database was opened with `tables: 'ignore'`. */
+  stateOf(index: IndexSchema): IndexState | undefined;
+}
+
+/** Receives unverified entries that a query read. It returns at once and repairs them in the background. */
+export interface EntryRepair {
+  note(entry: { readonly index: AccessPath; readonly row: Uint8Array }): void;
+  /** The timestamp from which on entries may belong to changes in progress, ms. */
+  since(): number;
+}
 
 /** A table; `sync` is the same table if it is synchronous. */
 export interface TableAccess {
@@ -22,7 +46,7 @@ export interface TableAccess {
   /** The indexes of the entity, with the table of their entries. Undefined: it has none. */
   readonly indexing?:
     | {
-        readonly access: IndexAccess;
+        readonly access: PathAccess;
         readonly entries: TableAccess;
         /** Set for engines that write entries before and after the row. */
         readonly repair?: EntryRepair;

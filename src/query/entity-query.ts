@@ -2,11 +2,6 @@
 
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
-import { requireActive } from '../features/indexes/query/access.js';
-import { chooseIndex, lookUp } from '../features/indexes/query/choice.js';
-import type { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
-import { type IndexPlan, planIndex } from '../features/indexes/query/plan.js';
-import { indexReadPlan, membershipOf } from '../features/indexes/query/read.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
 import { isCallable } from '../table/checks.js';
 import { Scan, TimeRange } from '../table/index.js';
@@ -30,11 +25,13 @@ import {
   type RowChanger,
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
-import { explainIndex, explainQuery } from './explain.js';
+import { explainPath, explainQuery } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { type FindOptions, readOptionsOf } from './find-options.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { RowLoader } from './loader.js';
+import type { EqualLookUps, PathPlan } from './path-planner.js';
+import { PATHS } from './path-planners.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
@@ -64,7 +61,7 @@ type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : neve
  * It is immutable: each method returns a new query, and a query can be run any number of times.
  */
 export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuery<T> {
-  private planned: EntityPlan | IndexPlan | undefined;
+  private planned: EntityPlan | PathPlan | undefined;
 
   constructor(
     access: TableAccess,
@@ -148,7 +145,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       spec,
       signal: this.options.signal,
       changer,
-      asked: spec.through && membershipOf(spec, spec.through),
+      asked: spec.through && PATHS!.membership(spec, spec.through),
       find: (which) => keys.readBatches(which),
     };
     return changeAll(query, doing, action, options);
@@ -296,7 +293,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   explain(): Explanation {
-    return explained(this.plan());
+    return explained(this.plan(), this.access);
   }
 
   protected derive(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
@@ -348,7 +345,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     };
   }
 
-  private plan(): EntityPlan | IndexPlan {
+  private plan(): EntityPlan | PathPlan {
     this.planned ??= this.planOf(this.spec);
     return this.planned;
   }
@@ -361,11 +358,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /** The plan by the named index, or by an index that reads less than the key; otherwise by the key. */
-  private planOf(spec: QuerySpec): EntityPlan | IndexPlan {
+  private planOf(spec: QuerySpec): EntityPlan | PathPlan {
     const { indexing } = this.access;
     if (spec.through !== undefined) {
-      requireActive(spec.schema, spec.through.index.index, indexing?.access);
-      return planIndex(spec, spec.through);
+      PATHS!.requireActive(spec.schema, spec.through.index.index, indexing?.access);
+      return PATHS!.plan(spec, spec.through);
     }
     if (indexing === undefined || spec.fullScan) return planQuery(spec);
     const keyPlan = spec.schema.key.plan(spec.key);
@@ -373,8 +370,8 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     if (keyPlan.kind !== 'full' && (spec.where.length === 0 || key.dictionaries !== undefined)) {
       return planQuery(spec, undefined, keyPlan);
     }
-    const { use, others } = chooseIndex(spec, indexing.access, keyPlan);
-    return use === undefined ? planQuery(spec, others, keyPlan) : planIndex(spec, use);
+    const { use, others } = PATHS!.choose(spec, indexing.access, keyPlan);
+    return use === undefined ? planQuery(spec, others, keyPlan) : PATHS!.plan(spec, use);
   }
 
   protected override lookUp(limit: number | undefined): T[] | Promise<T[]> | undefined {
@@ -384,13 +381,13 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     // Observers get an event for the running query.
     if (access.operations?.hasQueryListeners) return undefined;
     if (lookUps !== undefined) {
-      requireActive(spec.schema, through.index.index, access.indexing?.access);
+      PATHS!.requireActive(spec.schema, through.index.index, access.indexing?.access);
       const found = lookUps.find(spec, through.key, options, limit === 1);
       if (found instanceof Promise) return found.then((one) => (one === null ? [] : [one as T]));
       if (found !== undefined) return found === null ? [] : [found as T];
     }
     if (limit === undefined) return undefined;
-    return lookUp(this.plan() as IndexPlan, access, options, limit) as T[] | undefined;
+    return PATHS!.lookUp(this.plan() as PathPlan, access, options, limit) as T[] | undefined;
   }
 
   protected prepare(): Prepared | Promise<Prepared> {
@@ -427,27 +424,27 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       },
       loaders: [new RowLoader(schema, this.access, plan.read.properties, plan.finish)],
       compare: orderBy && compareItems(schema, orderBy),
-      explain: () => explained(plan),
+      explain: () => explained(plan, this.access),
       conditions: (literal) => describeSpec({ ...this.spec, key: through?.key ?? this.spec.key }, literal),
     };
   }
 
-  private reading(plan: EntityPlan | IndexPlan): ReadPlan {
-    return 'use' in plan ? indexReadPlan(plan, this.access.indexing!.entries) : readPlanOf(plan);
+  private reading(plan: EntityPlan | PathPlan): ReadPlan {
+    return 'use' in plan ? PATHS!.readPlan(plan, this.access.indexing!.entries) : readPlanOf(plan);
   }
 }
 
 interface Resolved {
   readonly spec: QuerySpec;
-  readonly plan: EntityPlan | IndexPlan;
+  readonly plan: EntityPlan | PathPlan;
 }
 
-function explained(plan: EntityPlan | IndexPlan): Explanation {
-  return 'use' in plan ? explainIndex(plan) : explainQuery(plan);
+function explained(plan: EntityPlan | PathPlan, { indexing }: TableAccess): Explanation {
+  return 'use' in plan ? explainPath(plan, indexing!.access.indexes.tableName) : explainQuery(plan);
 }
 
 /** A position in one index is none in another. */
-function indexIdentity({ use }: IndexPlan): string {
+function indexIdentity({ use }: PathPlan): string {
   return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
 }
 

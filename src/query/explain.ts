@@ -1,8 +1,6 @@
 /** Builds explanations from plans. */
 
 import { toHex, toStringBinary } from '../bytes/index.js';
-import { indexTableName } from '../features/indexes/entry.js';
-import type { IndexPlan } from '../features/indexes/query/plan.js';
 import type { KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
@@ -16,6 +14,7 @@ import {
   type QueryExplanation,
 } from './explanation.js';
 import { describeKeyConditions } from './key-conditions.js';
+import type { PathPlan } from './path-planner.js';
 import type { EntityPlan } from './plan.js';
 import type { ReadSet } from './projection.js';
 import type { CollectionSpec } from './query-spec.js';
@@ -46,15 +45,14 @@ export function explainQuery(plan: EntityPlan): Explanation {
   });
 }
 
-/** Explains the plan of a query by an index. */
-export function explainIndex(plan: IndexPlan): Explanation {
+/** Explains the plan of a query by an access path. @param table the table of its entries. */
+export function explainPath(plan: PathPlan, table: string): Explanation {
   const { spec, use, keyPlan, covered } = plan;
   const { schema } = spec;
   const { index } = use.index;
   const local = plan.local.map((one) => describeCondition(one));
   const points = keyPlan.kind === 'point' || keyPlan.kind === 'points';
   const most = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
-  const table = indexTableName(schema.table.descriptor.name);
   return new Explanation({
     kind: keyPlan.kind,
     entities: [schema.name],
@@ -68,7 +66,7 @@ export function explainIndex(plan: IndexPlan): Explanation {
     limitPushed: false,
     maxRows: most,
     timeRange: null,
-    warnings: indexWarnings(plan, local),
+    warnings: pathWarnings(plan, local),
     index: {
       name: index.name,
       table,
@@ -80,7 +78,7 @@ export function explainIndex(plan: IndexPlan): Explanation {
   });
 }
 
-function indexWarnings({ keyPlan, spec }: IndexPlan, local: readonly string[]): ExplainWarning[] {
+function pathWarnings({ keyPlan, spec }: PathPlan, local: readonly string[]): ExplainWarning[] {
   const warnings: ExplainWarning[] = [];
   if (keyPlan.ranges.length > MANY_RANGES) warnings.push(fanOut(keyPlan));
   if (keyPlan.order === 'none' && keyPlan.kind !== 'point') warnings.push(UNORDERED);

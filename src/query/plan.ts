@@ -1,5 +1,4 @@
 import { QueryError } from '../errors.js';
-import { indexToDeclare, type OtherIndex } from '../features/indexes/query/access.js';
 import type { KeyPlan, PartCondition } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { type Filter, filters } from '../table/index.js';
@@ -7,7 +6,7 @@ import { type Condition, conjuncts, describeCondition, keyPartAsCondition } from
 import { compileCondition, type RowTest } from './evaluate.js';
 import { type ReadSet, readAll, readSelected, testedColumns } from './projection.js';
 import { pushCondition } from './pushdown.js';
-import type { QuerySpec } from './query-spec.js';
+import type { OtherPath, QuerySpec } from './query-spec.js';
 import type { ReadPlan } from './read-plan.js';
 import { type Finish, type Row, valueSpan } from './row.js';
 import { sliceOf } from './slice.js';
@@ -31,7 +30,7 @@ export interface EntityPlan {
   /** Reduces a loaded entity to what was requested. */
   readonly finish: Finish | undefined;
   /** The indexes that were considered, and why they are not used. */
-  readonly unserved: readonly OtherIndex[];
+  readonly unserved: readonly OtherPath[];
 }
 
 /**
@@ -41,7 +40,7 @@ export interface EntityPlan {
  */
 export function planQuery(
   spec: QuerySpec,
-  unserved: readonly OtherIndex[] = [],
+  unserved: readonly OtherPath[] = [],
   keyPlan = spec.schema.key.plan(spec.key),
 ): EntityPlan {
   const { schema } = spec;
@@ -130,7 +129,7 @@ function cutPoints(property: string, { lower, upper }: Extract<PartCondition, { 
   };
 }
 
-function fullScanError(spec: QuerySpec, unserved: readonly OtherIndex[]): QueryError {
+function fullScanError(spec: QuerySpec, unserved: readonly OtherPath[]): QueryError {
   const { schema } = spec;
   const why = unserved.map(({ name, why }) => `${name} ${why}`).join('; ');
   const first = schema.key.parts[0]?.name ?? '?';
@@ -149,6 +148,31 @@ function fullScanError(spec: QuerySpec, unserved: readonly OtherIndex[]): QueryE
       },
     },
   );
+}
+
+/** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */
+function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
+  const equal = new Set<string>();
+  const ranged = new Set<string>();
+  for (const condition of where.flatMap(conjuncts)) {
+    if (condition.kind !== 'test' || condition.negated || condition.inside !== undefined) continue;
+    const column = schema.columnsByProperty.get(condition.property);
+    if (column === undefined || condition.entry !== undefined) continue;
+    if (column.kind !== 'column' && column.kind !== 'counter') continue;
+    if (condition.operator === 'eq' || condition.operator === 'in') equal.add(condition.property);
+    else if (['gt', 'gte', 'lt', 'lte', 'startsWith'].includes(condition.operator)) {
+      ranged.add(condition.property);
+    }
+  }
+  const names = [...equal, ...[...ranged].filter((name) => !equal.has(name)).slice(0, 1)];
+  if (names.length === 0) return undefined;
+  const parts = names.map((name) => {
+    const codec = schema.columnsByProperty.get(name)!.codec.name;
+    return codec === 'text' ? `part('${name}')` : `part('${name}', ${codec})`;
+  });
+  const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
+  const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
+  return `@Index('by${words}', [${parts.join(', ')}])`;
 }
 
 /** The plan of one entity as a read plan. */

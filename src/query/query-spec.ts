@@ -1,13 +1,36 @@
 /** The specification of a query: plain, immutable data that planning reads. */
 
-import type { IndexUse } from '../features/indexes/query/access.js';
 import type { KeyConditions } from '../key/types.js';
-import type { EntitySchema } from '../schema/types.js';
+import type { EntitySchema, IndexSchema } from '../schema/types.js';
 import type { TimeRange } from '../table/index.js';
 import { type Condition, describeCondition } from './condition.js';
 import { describeKeyConditions } from './key-conditions.js';
 import { liveConditions } from './pushdown.js';
 import type { MapSlice } from './slice.js';
+
+/** A way to the rows of an entity beside its key: an index. */
+export interface AccessPath {
+  readonly schema: EntitySchema;
+  readonly index: IndexSchema;
+}
+
+/** An access path chosen for a query, with the conditions on its parts. */
+export interface PathUse {
+  readonly index: AccessPath;
+  readonly key: KeyConditions;
+  /** The conditions of the query that every entry in the range satisfies. */
+  readonly served: ReadonlySet<Condition>;
+  /** Why it was chosen, for `explain`. */
+  readonly why: string;
+  /** The other paths and their costs. */
+  readonly others: readonly OtherPath[];
+}
+
+/** An access path that was not chosen. */
+export interface OtherPath {
+  readonly name: string;
+  readonly why: string;
+}
 
 /** The common part of every query's specification. */
 export interface BaseSpec {
@@ -29,7 +52,7 @@ export interface QuerySpec extends BaseSpec {
   readonly orderBy: { readonly property: string; readonly descending: boolean } | undefined;
   readonly slices: readonly MapSlice[];
   /** The named index. Undefined: the key, or an index chosen by the planner. */
-  readonly through: IndexUse | undefined;
+  readonly through: PathUse | undefined;
 }
 
 /** The specification of a query on several entities. */
@@ -43,7 +66,7 @@ export function emptySpec(
   schema: EntitySchema,
   key: QuerySpec['key'],
   base: Partial<BaseSpec> & { readonly fullScan: boolean; readonly withDeleted?: boolean | undefined },
-  through?: IndexUse,
+  through?: PathUse,
 ): QuerySpec {
   return {
     schema,

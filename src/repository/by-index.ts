@@ -1,6 +1,3 @@
-import type { EntityIndex } from '../features/indexes/entity-indexes.js';
-import type { IndexUse } from '../features/indexes/query/access.js';
-import { EqualLookUps } from '../features/indexes/query/equal-lookup.js';
 import type { KeyLayout } from '../key/types.js';
 import type { RowChanger } from '../query/bulk-change.js';
 import { withDefaults } from '../query/find-options.js';
@@ -14,6 +11,9 @@ import {
   type ReadOptions,
   type TableAccess,
 } from '../query/index.js';
+import type { EqualLookUps } from '../query/path-planner.js';
+import { PATHS } from '../query/path-planners.js';
+import type { AccessPath, PathUse } from '../query/query-spec.js';
 import type { CheckedPrefix, IndexOf, KeyedClass, KeyQuery } from '../schema/entity-types.js';
 import type { TimeRange } from '../table/index.js';
 
@@ -31,7 +31,7 @@ export interface IndexFinder<C extends KeyedClass, Name> {
 
 /** Queries by one index. */
 
-const NOTHING: IndexUse['served'] = new Set();
+const NOTHING: PathUse['served'] = new Set();
 const NO_OPTIONS: FindOptions = Object.freeze({});
 
 /** The state that does not depend on conditions is prepared once. */
@@ -41,7 +41,7 @@ export class ByIndex<C extends KeyedClass> {
   private readonly lookUps: EqualLookUps | undefined;
 
   constructor(
-    private readonly index: EntityIndex,
+    private readonly index: AccessPath,
     private readonly access: TableAccess,
     private readonly timeRange: TimeRange | undefined,
     private readonly defaults: ReadOptions | undefined,
@@ -50,7 +50,7 @@ export class ByIndex<C extends KeyedClass> {
     const { name, layout, parts } = index.index;
     this.title = `${index.schema.name}.by("${name}")`;
     this.asked = { parts: layout.parts.filter((part) => parts.includes(part.name)) };
-    this.lookUps = EqualLookUps.of(index, access);
+    this.lookUps = PATHS!.lookUpsBy(index, access);
   }
 
   /** @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options. */
@@ -60,7 +60,7 @@ export class ByIndex<C extends KeyedClass> {
     const options = given === undefined ? NO_OPTIONS : checkFindOptions(given);
     const key = parseKeyConditions(this.title, this.asked, conditions);
     const why = 'it was asked for by name';
-    const through: IndexUse = { index, key, served: NOTHING, why, others: [] };
+    const through: PathUse = { index, key, served: NOTHING, why, others: [] };
     const { fullScan = false, withDeleted } = options;
     const spec = emptySpec(index.schema, {}, { timeRange, fullScan, withDeleted }, through);
     return new Query<C>(access, spec, options, this.changer, this.lookUps);

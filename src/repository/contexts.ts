@@ -6,7 +6,6 @@ import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import { IndexMaintainer } from '../features/indexes/embedded.js';
 import { entityIndexes, type IndexAccess } from '../features/indexes/query/access.js';
-import { ABANDONED_AFTER } from '../features/indexes/remote.js';
 import type { KeyDictionary } from '../key/index.js';
 import {
   CollectionQuery,
@@ -22,6 +21,7 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { isList } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import {
+  ABANDONED_AFTER,
   type ChangeExecutor,
   type CommittingTable,
   type Deferred,

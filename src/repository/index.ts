@@ -48,7 +48,16 @@ export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
 export { IntentExecutor, ReadRepair } from './remote/intent-executor.js';
-export { FENCED, fenceRows, isMark, type RowIntent, withoutMarks } from './remote/row-work.js';
+export {
+  ABANDONED_AFTER,
+  FENCED,
+  fenceRows,
+  isMark,
+  newToken,
+  type RowIntent,
+  WINDOW,
+  withoutMarks,
+} from './remote/row-work.js';
 export { applyingWith, readingFrom } from './remote/step-reading.js';
 export { RemoteExecutor } from './remote-executor.js';
 export { Repository } from './repository.js';

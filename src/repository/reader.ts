@@ -1,6 +1,5 @@
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, ofItem, QueryError } from '../errors.js';
-import type { EntityIndex } from '../features/indexes/entity-indexes.js';
 import type { KeyDictionaries } from '../key/index.js';
 import type { RowChanger } from '../query/bulk-change.js';
 import { Deadline } from '../query/deadline.js';
@@ -37,6 +36,7 @@ import {
   readSelected,
   storedParts,
 } from '../query/projection.js';
+import type { AccessPath } from '../query/query-spec.js';
 import { applyHints } from '../query/read-plan.js';
 import { giveBackRawRow, type ReadTally, takeRawRow } from '../query/row.js';
 import type {
@@ -456,7 +456,7 @@ export class EntityReader<C extends KeyedClass> {
     return finder as IndexFinder<C, Name>;
   }
 
-  private indexOf(name: string): EntityIndex {
+  private indexOf(name: string): AccessPath {
     const { schema, access } = this;
     const known = access.indexing?.access.indexes.all ?? [];
     const index = known.find((one) => one.index.name === name);

@@ -2,11 +2,11 @@
 
 import type { IndexDeclaration, Validator } from '../../decorators/index.js';
 import { equalBytes, startsWithBytes, toBytes } from '../bytes/index.js';
-import { compileIndexes, partCodec } from '../features/indexes/compile.js';
 import { compileKeyLayout, type KeyLayout } from '../key/index.js';
 import { describe, isCallable } from '../table/checks.js';
 import { type CollectedEntity, collectEntity } from './collect.js';
 import { type CompiledColumns, compileColumns } from './columns.js';
+import { partCodec } from './derived.js';
 import { FEATURE_COMPILERS } from './feature-compilers.js';
 import type { FeatureOwner, FeatureSchemas } from './feature-part.js';
 import { compileLifecycle, type EntitySubscriber, subscribedHooks, timeToLiveOf } from './lifecycle.js';
@@ -42,6 +42,9 @@ export interface CompiledEntity {
 
 /** The compiler of what entities declare about rows of earlier declarations. */
 const EARLIER_ROWS = FEATURE_COMPILERS.find(({ earlierRows }) => earlierRows !== undefined)?.earlierRows;
+
+/** The compiler of indexes. */
+const INDEXES = FEATURE_COMPILERS.find(({ indexes }) => indexes !== undefined)?.indexes;
 
 const NO_UPGRADES: EntitySchema['upgrades'] = Object.freeze([]);
 
@@ -111,7 +114,7 @@ function compileFeatures(
   deletedProperty: string | undefined,
   problems: Problems,
 ): Linked {
-  const declared = compileIndexes(source, key, columns, problems);
+  const declared = INDEXES?.(source, key, columns, problems) ?? [];
   const owner: FeatureOwner = { name: source.name, key, columns: columns.columns, deletedProperty };
   const parts = FEATURE_COMPILERS.flatMap((feature) => feature.compile?.(source, owner, problems) ?? []);
   const needed = new Map<string, IndexDeclaration>();
@@ -127,7 +130,7 @@ function compileFeatures(
     }
     needed.set(name, declaration);
   }
-  const added = compileIndexes({ ...source, indexes: [...needed.values()] }, key, columns, problems);
+  const added = INDEXES?.({ ...source, indexes: [...needed.values()] }, key, columns, problems) ?? [];
   const indexes = needed.size === 0 ? declared : Object.freeze([...declared, ...added]);
   return Object.assign({ ...NO_FEATURES, indexes }, ...parts.map((part) => part.schema(indexes)));
 }

@@ -5,12 +5,14 @@
 
 import { copyCompiler } from '../features/copies/compile.js';
 import { evolutionCompiler } from '../features/evolution/compile.js';
+import { indexCompiler } from '../features/indexes/compile.js';
 import { referenceCompiler } from '../features/relations/compile.js';
 import { summaryCompiler } from '../features/summaries/compile.js';
 import type { FeatureCompiler } from './feature-part.js';
 
 export const FEATURE_COMPILERS: readonly FeatureCompiler[] = [
   evolutionCompiler,
+  indexCompiler,
   summaryCompiler,
   copyCompiler,
   referenceCompiler,

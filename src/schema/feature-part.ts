@@ -1,6 +1,7 @@
 /** A feature's part in compiling a schema: the interface by which the compiler asks the features of `feature-compilers.ts`. */
 
 import type { IndexDeclaration } from '../../decorators/index.js';
+import type { KeyLayout } from '../key/index.js';
 import type { CollectedEntity } from './collect.js';
 import type { CompiledColumns, FormerPlaceCompiler } from './columns.js';
 import { backReferenceIndex, findBackReference, type LinkOwner, type UnindexedLink } from './links.js';
@@ -9,6 +10,13 @@ import type { EntitySchema, IndexSchema, LinkSchema, UpgradeSchema } from './typ
 
 /** Compiles and checks what a feature declares. Every member is optional. */
 export interface FeatureCompiler {
+  /** Compiles the indexes of an entity: those in `source`. One feature does; without it no entity has an index. */
+  indexes?(
+    source: CollectedEntity,
+    key: KeyLayout,
+    columns: CompiledColumns,
+    problems: Problems,
+  ): readonly IndexSchema[];
   /** Compiles the declarations of one entity; adds what is wrong with them to `problems`. */
   compile?(source: CollectedEntity, owner: FeatureOwner, problems: Problems): FeaturePart;
   /** Checks compiled entities against each other: adds what is wrong to `problems`. */

@@ -117,6 +117,9 @@ export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
  */
 export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
 
+/** Bytes of the tokens in shadows, entries and intents. FROZEN. */
+export const TOKEN_LENGTH = 8;
+
 /** The declared options of a table and its families. */
 export interface DeclaredOptions extends TableOptions {
   readonly presplit?: Presplit;

@@ -5,8 +5,8 @@
 
 import { toHex, toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
-import { digestOf } from '../../features/indexes/compile.js';
 import type { StoredIndex } from '../../features/indexes/states.js';
+import { digestOf } from '../../schema/derived.js';
 import type {
   ColumnSchema,
   CopySchema,

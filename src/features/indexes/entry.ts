@@ -12,7 +12,6 @@
  *     value  1
  */
 
-import { randomBytes } from 'node:crypto';
 import {
   concatBytes,
   copyBytes,
@@ -24,7 +23,7 @@ import {
   writeVarint,
 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import type { IndexSchema } from '../../schema/types.js';
+import { type IndexSchema, TOKEN_LENGTH } from '../../schema/types.js';
 
 /** The only family of tables of indexes. FROZEN. */
 export const INDEX_FAMILY = 'i';
@@ -37,9 +36,7 @@ export const VERIFIED = 1;
  * FROZEN.
  */
 export const UNVERIFIED = 2;
-export { SHADOW_QUALIFIER } from '../../schema/types.js';
 
-const TOKEN_LENGTH = 8;
 const ID_LENGTH = 4;
 
 export interface IndexEntry {
@@ -108,11 +105,6 @@ export function encodeEntryValue(
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
 /** The value of every note. FROZEN. */
 export const NOTE_VALUE: Uint8Array = PLAIN_VALUE;
-
-/** A unique token, by which a writer recognizes its own writes. */
-export function newToken(): Uint8Array {
-  return new Uint8Array(randomBytes(TOKEN_LENGTH));
-}
 
 /** The unverified form of an entry's value, which a change writes before its row. */
 export function unverifiedValue(value: Uint8Array, token: Uint8Array): Uint8Array {

@@ -3,12 +3,13 @@
 import { toHex } from '../../bytes/index.js';
 import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
+import type { IndexState } from '../../query/access.js';
 import type { IndexSchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { EntityIndexes } from './entity-indexes.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
-import type { IndexAccess, IndexState } from './query/access.js';
+import type { IndexAccess } from './query/access.js';
 import { type IndexStanding, indexStanding, setIndexStanding } from './states.js';
 
 /** The states of a database's indexes, and the queue of jobs that change them. */

@@ -1,16 +1,22 @@
 import { equalBytes, startsWithBytes, toHex, toLatin1 } from '../../bytes/index.js';
 import type { FeatureSteps, LiveTables } from '../../ddl/index.js';
 import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
+import type { IndexState } from '../../query/access.js';
 import type { CommittingTable } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
-import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
+import {
+  type EntitySchema,
+  type IndexSchema,
+  SHADOW_QUALIFIER,
+  type TableSchema,
+} from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
-import { indexTableName, SHADOW_QUALIFIER } from './entry.js';
+import { indexTableName } from './entry.js';
 import { EventualIndexQueue } from './eventual.js';
 import { IndexHandle, type IndexKeeper, type WaitingNotes } from './handle.js';
-import { entityIndexes, type IndexAccess, type IndexState } from './query/access.js';
+import { entityIndexes, type IndexAccess } from './query/access.js';
 import { checkIndexes, ensureIndexes, type IndexStates } from './states.js';
 
 /**

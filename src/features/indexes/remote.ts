@@ -5,7 +5,13 @@
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import type { DataRows, Mark, RowWork, Suspect } from '../../repository/remote/row-work.js';
+import {
+  ABANDONED_AFTER,
+  type DataRows,
+  type Mark,
+  type RowWork,
+  type Suspect,
+} from '../../repository/remote/row-work.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -19,14 +25,6 @@ import {
 } from '../../table/index.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, unverifiedValue } from './entry.js';
 import { deleteOf, type EntryPlanner, putOf } from './plan.js';
-
-/**
- * Age in milliseconds from which an unverified entry has no live writer: a change writes its row within {@link
- * WINDOW} of its first mark, or starts over. The rest allows for clock differences.
- */
-export const ABANDONED_AFTER = 30_000;
-/** Milliseconds from the first mark to the deadline of the row's write. */
-export const WINDOW = 10_000;
 
 /** An entry as it is stored. */
 export interface StoredEntry {

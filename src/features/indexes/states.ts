@@ -6,6 +6,7 @@
 import { toHex } from '../../bytes/index.js';
 import { liveStamp } from '../../ddl/table-stamp.js';
 import { RowanError, SchemaError } from '../../errors.js';
+import type { IndexState } from '../../query/access.js';
 import type { EntitySchema, IndexSchema, TableSchema } from '../../schema/types.js';
 import {
   type Admin,
@@ -17,7 +18,6 @@ import {
   type TableDescriptor,
 } from '../../table/index.js';
 import { INDEX_FAMILY, indexTableName } from './entry.js';
-import type { IndexState } from './query/access.js';
 
 const PREFIX = 'rowan.index.';
 

@@ -1,5 +1,6 @@
 import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
+import type { IndexState } from '../../query/access.js';
 import { MAX_EFFECTS } from '../../repository/embedded-executor.js';
 import { Expiry } from '../../repository/expiry.js';
 import {
@@ -17,7 +18,6 @@ import { RowMarker } from '../../repository/row-marker.js';
 import { VersionLock } from '../../repository/version-lock.js';
 import type { ColumnSchema, EntitySchema, IndexSchema, ReferenceRule } from '../../schema/types.js';
 import { Delete, Get, type RowMutation } from '../../table/index.js';
-import type { IndexState } from '../indexes/query/access.js';
 import { fenceLinked, Link, type LinkPosition } from './link.js';
 
 /**

@@ -9,6 +9,7 @@ import type { IndexedValue } from '../../../decorators/indexes.js';
 import { BaseCodec } from '../../key/codecs/index.js';
 import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../../key/index.js';
 import type { CollectedEntity } from '../../schema/collect.js';
+import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '../../schema/derived.js';
 import type { IndexTarget, KeyedClass } from '../../schema/entity-types.js';
 import type { FeatureCompiler, FeatureOwner, FeaturePart } from '../../schema/feature-part.js';
 import type { Problems } from '../../schema/problems.js';
@@ -22,7 +23,6 @@ import {
 } from '../../schema/types.js';
 import { describe, isRecord } from '../../table/checks.js';
 import { FOREVER } from '../../table/index.js';
-import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '../indexes/compile.js';
 
 const KINDS: readonly string[] = ['count', 'sum', 'avg', 'min', 'max'] satisfies FigureSchema['kind'][];
 const OPTIONS: readonly string[] = ['by', 'figures', 'where'];

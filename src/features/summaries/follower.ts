@@ -1,7 +1,7 @@
 import type { JobRunOptions } from '../../job/types.js';
 import type { ChangeStep, RowEffect, RowImage } from '../../repository/index.js';
+import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
 import type { RowFollower } from '../feature.js';
-import { ABANDONED_AFTER } from '../indexes/remote.js';
 import type { SummaryTarget } from './jobs.js';
 import type { SummaryMaintainer } from './maintain.js';
 

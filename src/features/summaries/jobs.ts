@@ -10,8 +10,8 @@ import {
   readingFrom,
   withoutMarks,
 } from '../../repository/index.js';
+import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
 import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
-import { ABANDONED_AFTER } from '../indexes/remote.js';
 import { cursorAt, SummaryCount } from './embedded.js';
 import type { GroupIdentity, SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';

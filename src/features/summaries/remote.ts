@@ -3,6 +3,7 @@ import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes, toLatin1 } fr
 import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
 import { BackgroundBatches, FENCED } from '../../repository/index.js';
 import type { WrittenChange } from '../../repository/maintainer.js';
+import { newToken, WINDOW } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
 import { nextMillisecond } from '../../repository/row-lock.js';
 import {
@@ -17,8 +18,6 @@ import {
   type Scan,
   type Table,
 } from '../../table/index.js';
-import { newToken } from '../indexes/entry.js';
-import { WINDOW } from '../indexes/remote.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
   AMOUNTS,

@@ -6,8 +6,6 @@
 
 import { equalBytes } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { newToken } from '../../features/indexes/entry.js';
-import { ABANDONED_AFTER } from '../../features/indexes/remote.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
 import { columnMutations } from '../embedded-executor.js';
@@ -22,7 +20,16 @@ import type {
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
 import { BackgroundBatches } from './background-batches.js';
-import { allEnded, type DataRows, fenceRows, type RowIntent, type RowWork, refuseTimes } from './row-work.js';
+import {
+  ABANDONED_AFTER,
+  allEnded,
+  type DataRows,
+  fenceRows,
+  newToken,
+  type RowIntent,
+  type RowWork,
+  refuseTimes,
+} from './row-work.js';
 
 /** The parts of a database that follow-ups use. */
 interface FollowUpsSource {

@@ -16,7 +16,7 @@ import { ConflictError, RowanError } from '../../errors.js';
 import type { EntityIndex, EntityIndexes } from '../../features/indexes/entity-indexes.js';
 import { encodeEntryValue } from '../../features/indexes/entry.js';
 import { type EntryChange, EntryPlanner } from '../../features/indexes/plan.js';
-import { ABANDONED_AFTER, EntryMarks, type StoredEntry, WINDOW } from '../../features/indexes/remote.js';
+import { EntryMarks, type StoredEntry } from '../../features/indexes/remote.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
 import {
   type Change,
@@ -33,7 +33,16 @@ import { WholeCall } from '../options.js';
 import { isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
 import { BackgroundBatches } from './background-batches.js';
-import { allEnded, DataRows, type Mark, type RowIntent, RowWork, type Suspect } from './row-work.js';
+import {
+  ABANDONED_AFTER,
+  allEnded,
+  DataRows,
+  type Mark,
+  type RowIntent,
+  RowWork,
+  type Suspect,
+  WINDOW,
+} from './row-work.js';
 
 /** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
 const ATTEMPTS = 64;

@@ -1,7 +1,7 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import type { EntryRepair } from '../../features/indexes/query/access.js';
 import { verified } from '../../features/indexes/remote.js';
+import type { EntryRepair } from '../../query/access.js';
 import type { Cell, OperationOptions, Result, RowMutation, RowMutations } from '../../table/index.js';
 import type { Change } from '../change.js';
 import type { ChangeExecutor, ChangeOutcome } from '../executor.js';

@@ -1,9 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
 import type { EntityIndex } from '../../features/indexes/entity-indexes.js';
-import { newToken, SHADOW_QUALIFIER } from '../../features/indexes/entry.js';
 import type { EntryChange } from '../../features/indexes/plan.js';
-import type { EntitySchema } from '../../schema/types.js';
+import { type EntitySchema, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
 import {
   type Cell,
   Get,
@@ -44,6 +44,19 @@ export const MARK_QUALIFIER: Uint8Array = toBytes('c');
  * amounts that a group has taken. A request that is later still is not fenced off (docs/hbase-calls.md).
  */
 export const FENCED = 4 * 60 * 60 * 1000;
+
+/**
+ * Age in milliseconds from which an intent or an unverified entry has no live writer: a change writes its row within
+ * {@link WINDOW} of its first mark, or starts over. The rest allows for clock differences.
+ */
+export const ABANDONED_AFTER = 30_000;
+/** Milliseconds from the first mark to the deadline of the row's write. */
+export const WINDOW = 10_000;
+
+/** A unique token, by which a writer recognizes its own writes. */
+export function newToken(): Uint8Array {
+  return new Uint8Array(randomBytes(TOKEN_LENGTH));
+}
 
 /** A row, with its shadow and change mark apart from it. */
 interface LoadedRow {

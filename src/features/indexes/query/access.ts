@@ -1,8 +1,9 @@
 import { QueryError } from '../../../errors.js';
-import type { KeyConditions } from '../../../key/types.js';
-import { type Condition, conjuncts, describeCondition, impliesPresence } from '../../../query/condition.js';
+import type { PathAccess } from '../../../query/access.js';
+import { conjuncts, describeCondition, impliesPresence } from '../../../query/condition.js';
 import { compileCondition } from '../../../query/evaluate.js';
 import { testedColumns } from '../../../query/projection.js';
+import type { PathUse } from '../../../query/query-spec.js';
 import { resolverOf, WhereBuilder } from '../../../query/where.js';
 import type { EntitySchema, IndexSchema } from '../../../schema/types.js';
 import { FOREVER } from '../../../table/index.js';
@@ -10,24 +11,9 @@ import { type CompiledWhere, type EntityIndex, EntityIndexes } from '../entity-i
 
 /** The indexes of an entity, as queries use them. */
 
-/**
- * The state of an index. `active`: queries use it. `building`: writes maintain it, but it lacks rows. `disabled`: a
- * program that does not know it has written since.
- */
-export type IndexState = 'building' | 'active' | 'disabled';
-
-/** Receives unverified entries that a query read. It returns at once and repairs them in the background. */
-export interface EntryRepair {
-  note(entry: { readonly index: EntityIndex; readonly row: Uint8Array }): void;
-  /** The timestamp from which on entries may belong to changes in progress, ms. */
-  since(): number;
-}
-
 /** The indexes of an entity in an open database. */
-export interface IndexAccess {
+export interface IndexAccess extends PathAccess {
   readonly indexes: EntityIndexes;
-  /** Undefined: unknown, because the database was opened with `tables: 'ignore'`. */
-  stateOf(index: IndexSchema): IndexState | undefined;
 }
 
 /** The indexes of an entity, with compiled conditions. @throws QueryError naming an invalid condition. */
@@ -81,7 +67,7 @@ export function compileKeptWhere(
 export function requireActive(
   schema: EntitySchema,
   index: IndexSchema,
-  access: IndexAccess | undefined,
+  access: PathAccess | undefined,
 ): void {
   const state = access?.stateOf(index);
   if (state === 'active') return;
@@ -98,45 +84,6 @@ export function requireActive(
 }
 
 /** An index chosen for a query, with the conditions on its parts. */
-export interface IndexUse {
+export interface IndexUse extends PathUse {
   readonly index: EntityIndex;
-  readonly key: KeyConditions;
-  /** The conditions of the query that every entry in the range satisfies. */
-  readonly served: ReadonlySet<Condition>;
-  /** Why this index was chosen, for `explain`. */
-  readonly why: string;
-  /** The other indexes and their costs. */
-  readonly others: readonly OtherIndex[];
-}
-
-export interface OtherIndex {
-  readonly name: string;
-  readonly why: string;
-}
-
-/** The hint which index to declare for a query that has none. */
-
-/** The declaration of an index that would serve the query. Undefined where no index can serve its conditions. */
-export function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): string | undefined {
-  const equal = new Set<string>();
-  const ranged = new Set<string>();
-  for (const condition of where.flatMap(conjuncts)) {
-    if (condition.kind !== 'test' || condition.negated || condition.inside !== undefined) continue;
-    const column = schema.columnsByProperty.get(condition.property);
-    if (column === undefined || condition.entry !== undefined) continue;
-    if (column.kind !== 'column' && column.kind !== 'counter') continue;
-    if (condition.operator === 'eq' || condition.operator === 'in') equal.add(condition.property);
-    else if (['gt', 'gte', 'lt', 'lte', 'startsWith'].includes(condition.operator)) {
-      ranged.add(condition.property);
-    }
-  }
-  const names = [...equal, ...[...ranged].filter((name) => !equal.has(name)).slice(0, 1)];
-  if (names.length === 0) return undefined;
-  const parts = names.map((name) => {
-    const codec = schema.columnsByProperty.get(name)!.codec.name;
-    return codec === 'text' ? `part('${name}')` : `part('${name}', ${codec})`;
-  });
-  const title = names.map((name) => name.replace(/\W+(\w)/g, (_, head: string) => head.toUpperCase()));
-  const words = title.map((name) => name.charAt(0).toUpperCase() + name.slice(1)).join('And');
-  return `@Index('by${words}', [${parts.join(', ')}])`;
 }

@@ -15,14 +15,14 @@ import { withAlike } from '../../../query/key-conditions.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import { isOrdered } from '../../../query/pushdown.js';
-import type { QuerySpec } from '../../../query/query-spec.js';
+import type { OtherPath, QuerySpec } from '../../../query/query-spec.js';
 import { scanOf } from '../../../query/ranges.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
 import { type ColumnSchema, MARKER_VALUE } from '../../../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
-import type { IndexAccess, IndexUse, OtherIndex } from './access.js';
+import type { IndexAccess, IndexUse } from './access.js';
 import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './plan.js';
 
 /** Chooses the index for a query, or the key. */
@@ -48,13 +48,13 @@ export function chooseIndex(
   spec: QuerySpec,
   access: IndexAccess,
   keyPlan: KeyPlan,
-): { readonly use: IndexUse | undefined; readonly others: readonly OtherIndex[] } {
+): { readonly use: IndexUse | undefined; readonly others: readonly OtherPath[] } {
   if (spec.timeRange !== undefined) return { use: undefined, others: [] };
   const conditions = [
     ...Object.entries(spec.key).flatMap(([part, asked]) => conjuncts(keyPartAsCondition(part, asked))),
     ...spec.where.flatMap(conjuncts),
   ];
-  const others: OtherIndex[] = [];
+  const others: OtherPath[] = [];
   const candidates: Candidate[] = [];
   for (const index of access.indexes.all) {
     const { name } = index.index;

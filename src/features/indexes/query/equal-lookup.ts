@@ -81,7 +81,7 @@ export class EqualLookUp {
 /** Caches the look-ups of one index, by projection. */
 
 /** The look-ups by one index of one reader. */
-export class EqualLookUps {
+export class IndexLookUps {
   private readonly readings: PlainReadings;
   private readonly byReading = new WeakMap<Reading, EqualLookUp>();
   /** The last one used: programs repeat their queries. */
@@ -97,12 +97,12 @@ export class EqualLookUps {
   }
 
   /** Undefined where the fast path is impossible. */
-  static of(index: EntityIndex, access: TableAccess): EqualLookUps | undefined {
+  static of(index: EntityIndex, access: TableAccess): IndexLookUps | undefined {
     const { sync } = access;
     const entries = access.indexing?.entries.sync;
     if (index.index.several !== undefined) return undefined;
     if (index.schema.key.dictionaries !== undefined) return undefined;
-    return isNear(sync) && isNear(entries) ? new EqualLookUps(index, access, sync, entries) : undefined;
+    return isNear(sync) && isNear(entries) ? new IndexLookUps(index, access, sync, entries) : undefined;
   }
 
   /**

@@ -5,6 +5,7 @@ import { QueryError } from '../../../errors.js';
 import type { KeyPlan, PartCondition } from '../../../key/types.js';
 import { type Condition, conjuncts, keyPartAsCondition } from '../../../query/condition.js';
 import { compileCondition, type RowTest } from '../../../query/evaluate.js';
+import type { PathPlan } from '../../../query/path-planner.js';
 import { finishOf } from '../../../query/plan.js';
 import {
   type ReadSet,
@@ -32,7 +33,7 @@ export interface CoveringCell {
   readonly at: number;
 }
 
-export interface IndexPlan {
+export interface IndexPlan extends PathPlan {
   readonly spec: QuerySpec;
   readonly use: IndexUse;
   /** The ranges of entries. */
