@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { classPath, run } from '../hbase/server/class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from '../hbase/server/jvm.js';
 import { PROJECT_ROOT } from '../hbase/server/layout.js';
+import { record } from '../proof/evidence.js';
 import { ServedStore } from './served-store.js';
 
 const CLASSES = [
@@ -113,5 +114,11 @@ describe("HBase's own client tests on a served store", () => {
     const unexpected = failed.filter(([test]) => !expected.includes(test));
     expect(unexpected.map(([test, { failures }]) => `${test}: ${failures[0]}`)).toEqual([]);
     expect(failed.map(([test]) => test).sort()).toEqual(expected);
+    const passed = [...outcomes.values()].reduce((sum, each) => sum + each.passed, 0);
+    record('served-client-tests', {
+      classes: 1,
+      'tests passed': passed,
+      'tests that docs/server.md names': expected.length,
+    });
   });
 });

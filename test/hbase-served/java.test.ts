@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PerformanceEvaluation } from '../bench/hbase/performance-evaluation.js';
-import { classPath, run } from '../hbase/server/class-path.js';
+import { type ClassPathName, classPath, run } from '../hbase/server/class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from '../hbase/server/jvm.js';
 import { type InstanceLayout, PROJECT_ROOT } from '../hbase/server/layout.js';
 import { runJava } from '../hbase/server/tool.js';
@@ -132,6 +132,15 @@ describe('a served store under the Java client', () => {
     },
   );
 
+  it.each<[string, ClassPathName, Registry]>([
+    ['2.4', 'server-2.4', 'masters'],
+    ['2.5', 'server-2.5', 'bootstrap'],
+    ['3.0', 'client-3.0', 'bootstrap'],
+  ])('by clients of HBase %s', async (_, version, registry) => {
+    const layout = await store.layout(registry);
+    expect(await runJava(layout, { Client: CLIENT }, 'Client', [], version)).toContain('everything held');
+  });
+
   it('runs the program of docs/testing-servers.md', async () => {
     const page = readFileSync(join(PROJECT_ROOT, 'docs/testing-servers.md'), 'utf8');
     const program = /^```java\n([\s\S]*?)^```$/m.exec(page)![1]!;
@@ -173,6 +182,23 @@ describe('a served store under the Java client', () => {
     expect(await tool.measure('randomRead', ['--multiGet=100'], 1000, 2)).toBeGreaterThan(0);
   });
 
+  it('gives AcidGuaranteesTestTool whole rows, whoever writes and flushes', async () => {
+    const milliseconds = scaled(10_000, 60_000, 300_000);
+    const output = await runMain(await store.layout('bootstrap'), 'AcidGuaranteesTestTool', [
+      ...['-millis', String(milliseconds), '-numWriters', '5', '-numGetters', '2', '-numScanners', '2'],
+      '-crazyFlush',
+    ]);
+    const sumOf = (pattern: RegExp): number =>
+      [...output.matchAll(pattern)].reduce((sum, [, count]) => sum + Number(count), 0);
+    const counts = {
+      'atomic writes': sumOf(/\bwrote (\d+)/g),
+      'atomic gets': sumOf(/\bread (\d+)/g),
+      'rows of atomic scans': sumOf(/\bverified (\d+) rows/g),
+    };
+    for (const [what, count] of Object.entries(counts)) expect(count, what).toBeGreaterThan(0);
+    record('served-java', counts);
+  });
+
   it(`keeps what LoadTestTool writes and updates: ${KEYS} keys, each read again and verified`, async () => {
     const layout = await store.layout('bootstrap');
     const keys = ['-num_keys', String(KEYS)];
@@ -189,10 +215,16 @@ describe('a served store under the Java client', () => {
     await loadTest(layout, ['-tn', 'ltt', '-skip_init', '-update', '20:4', ...keys]);
     const read = await loadTest(layout, ['-tn', 'ltt', '-skip_init', '-read', '100:4', ...keys]);
     expect(read).not.toMatch(/Failed to (?:read|write|update) (?:a )?keys?: [1-9]/);
+    record('served-java', { 'keys of LoadTestTool': KEYS });
   });
 });
 
-async function loadTest(layout: InstanceLayout, args: readonly string[]): Promise<string> {
+function loadTest(layout: InstanceLayout, args: readonly string[]): Promise<string> {
+  return runMain(layout, 'util.LoadTestTool', args);
+}
+
+/** Runs a program of HBase's test jars; `name` is its class below `org.apache.hadoop.hbase`. */
+async function runMain(layout: InstanceLayout, name: string, args: readonly string[]): Promise<string> {
   const jars = [layout.conf, await classPath('bench'), await classPath('server')].join(delimiter);
   const flags = [
     ...MODULE_FLAGS,
@@ -200,15 +232,14 @@ async function loadTest(layout: InstanceLayout, args: readonly string[]): Promis
     '-Djava.net.preferIPv4Stack=true',
     `-Djava.io.tmpdir=${layout.tmp}`,
   ];
-  const main = 'org.apache.hadoop.hbase.util.LoadTestTool';
   const { code, output } = await run(
     'java',
-    [...flags, '-cp', jars, main, ...args],
+    [...flags, '-cp', jars, `org.apache.hadoop.hbase.${name}`, ...args],
     process.env,
     '',
     Math.max(TOOL_PATIENCE, 5 * KEYS),
   );
   if (code !== 0)
-    throw new Error(`LoadTestTool ${args.join(' ')} ended with code ${code}:\n${output.slice(-4000)}`);
+    throw new Error(`${name} ${args.join(' ')} ended with code ${code}:\n${output.slice(-4000)}`);
   return output;
 }

@@ -14,6 +14,7 @@ export type ClassPathName =
   | 'jobs'
   | 'kdc'
   | 'groups'
+  | 'client-3.0'
   | 'server-2.4'
   | 'server-2.5'
   | 'server-3.0';

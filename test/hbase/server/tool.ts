@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { classPath, run } from './class-path.js';
+import { type ClassPathName, classPath, run } from './class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from './jvm.js';
 import type { InstanceLayout } from './layout.js';
 
@@ -18,7 +18,8 @@ export async function runTool(
 }
 
 /**
- * Compiles Java sources against HBase's jars with javac, and runs a class of them with the configuration of an instance.
+ * Compiles Java sources against the jars of one of HBase's versions with javac, and runs a class of them with the configuration of an
+ * instance.
  * @throws Error with what javac, or the program, printed when it fails.
  */
 export async function runJava(
@@ -26,8 +27,9 @@ export async function runJava(
   sources: Readonly<Record<string, string>>,
   mainClass: string,
   args: readonly string[] = [],
+  version: ClassPathName = 'server',
 ): Promise<string> {
-  const jars = await classPath('server');
+  const jars = await classPath(version);
   const folder = await mkdtemp(join(tmpdir(), 'rowan-java-'));
   try {
     const files = Object.entries(sources).map(([name, text]) => ({
@@ -35,7 +37,9 @@ export async function runJava(
       text,
     }));
     for (const { path, text } of files) await writeFile(path, text);
-    const flags = ['-Xlint:all,-processing,-path,-classfile', '-Werror', '-cp', jars, '-d', folder];
+    // What an older version has is deprecated in a newer one.
+    const lint = version === 'server' ? '-Xlint:all,-processing,-path,-classfile' : '-Xlint:none';
+    const flags = [lint, '-Werror', '-cp', jars, '-d', folder];
     const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
     if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
     if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
