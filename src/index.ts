@@ -309,6 +309,7 @@ export { compileSchema } from './mapper/index.js';
 export {
   CollectionQuery,
   type ColumnOperators,
+  type DownsampleOptions,
   EntityQuery,
   type ExplainedIndex,
   type ExplainRange,
@@ -322,6 +323,7 @@ export {
   type OperationName,
   type Page,
   type PageOptions,
+  type PointFigures,
   type Predicate,
   type QueryEvent,
   type QueryExplanation,

@@ -381,13 +381,17 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 function parseWidth(width: string): number {
-  const match = typeof width === 'string' ? /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(width) : null;
-  if (match === null) {
-    throw declarationError(
-      `timeBucket(): ${describe(width)} is not a width. Use a number followed by ms, s, m, h, d or w: "1h".`,
-    );
-  }
-  return Number(match[1]) * UNIT_MS[match[2]!]!;
+  const span = spanOf(width);
+  if (span !== undefined) return span;
+  throw declarationError(
+    `timeBucket(): ${describe(width)} is not a width. Use a number followed by ms, s, m, h, d or w: "1h".`,
+  );
+}
+
+/** The milliseconds of a span of time, such as "15m". Undefined when it is none. */
+export function spanOf(text: unknown): number | undefined {
+  const match = typeof text === 'string' ? /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(text) : null;
+  return match === null ? undefined : Number(match[1]) * UNIT_MS[match[2]!]!;
 }
 
 function ownBytes(value: BytesLike): Uint8Array {

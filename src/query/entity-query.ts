@@ -14,7 +14,21 @@ import type {
   SummableOf,
   SumOf,
 } from './aggregate/aggregates.js';
-import { Figures, type GroupedQuery } from './aggregate/grouped-query.js';
+import {
+  type DownsampleOptions,
+  downsampling,
+  type PointFigures,
+  type PointOf,
+  type PointsOf,
+} from './aggregate/downsample.js';
+import {
+  checkUnordered,
+  Figures,
+  type Flat,
+  type GroupedQuery,
+  type GroupKey,
+  type RelatedOrderedOf,
+} from './aggregate/grouped-query.js';
 import { BaseQuery, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
@@ -37,7 +51,7 @@ import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
 import { prepareQuery, type ReadPlan } from './read-plan.js';
 import { type PlainQuery, RelatedQuery } from './related/related-query.js';
 import type { CheckedCounts, RelatedCounts, RelatedWhere, WithCounts } from './related/related-tests.js';
-import type { ReadView } from './related/relation-loader.js';
+import type { ReadView, RelatedReaders } from './related/relation-loader.js';
 import type {
   CheckedTree,
   RelationPath,
@@ -212,8 +226,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   private related(doing: string): RelatedQuery<T, EntityOf<C>> {
     const { spec, options } = this;
     const { schema, selected, limit, orderBy } = spec;
-    const { related: readers } = this.access;
-    if (readers === undefined) throw new QueryError(`${doing}() needs the repositories of a database.`);
+    const readers = this.relatedReaders(doing);
     const scans = options.fullScan === true && limit === undefined;
     return new RelatedQuery<T, EntityOf<C>>({
       schema,
@@ -232,6 +245,12 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       view: viewOf(spec, options),
       limit,
     });
+  }
+
+  private relatedReaders(doing: string): RelatedReaders {
+    const { related } = this.access;
+    if (related === undefined) throw new QueryError(`${doing}() needs the repositories of a database.`);
+    return related;
   }
 
   /** The query for those that read rows of any type. */
@@ -275,20 +294,61 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   /**
-   * Groups rows by the values of some columns or key parts. `aggregate` and `count` of the result give one row for
+   * Groups rows by the values of some columns or key parts, or of a property of a related entity: `'customer.country'`. `aggregate` and `count` of the result give one row for
    * each group. @throws QueryError when a property has no order.
    */
-  groupBy<const P extends readonly OrderedOf<EntityOf<C>>[]>(
+  groupBy<const P extends readonly (OrderedOf<EntityOf<C>> | RelatedOrderedOf<EntityOf<C>>)[]>(
     ...properties: P
   ): GroupedQuery<EntityOf<C>, P[number]> {
     return this.figures().groupBy(properties);
   }
 
+  /**
+   * Figures of the points of a `@Packed` property over intervals of time: one row for each interval that has points, in the order
+   * of `by` and then of time. `at` is the start of the interval. Points are read row by row, and not kept.
+   *
+   * @example
+   * ```ts
+   * const rows = await hours
+   *   .find({ metric: 'cpu', hour: { gte: from, lt: to } })
+   *   .downsample('points', { every: '5m', by: ['host'] }, (on) => ({ mean: on.avg(), most: on.max() }));
+   * // [{ host: 'a', at: 2026-01-01T10:00:00.000Z, mean: 0.5, most: 1 }, …]
+   * ```
+   * @throws QueryError when the property is not packed or its values have no such figure, on a length that is none, and when
+   * there are more rows than `maxGroups` (100,000); `ERR_FULL_SCAN` as every query.
+   */
+  async downsample<
+    P extends PointsOf<EntityOf<C>>,
+    A extends AggregateSet,
+    const By extends OrderedOf<EntityOf<C>> = never,
+  >(
+    property: P,
+    options: DownsampleOptions<By>,
+    figures: (on: PointFigures<PointOf<EntityOf<C>[P]>>) => A,
+  ): Promise<Flat<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[]> {
+    checkUnordered(this.spec);
+    const { selected, add, results } = downsampling(this.spec.schema, property, options, figures);
+    await this.readEach(selected, add);
+    return results() as Flat<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[];
+  }
+
   private figures(): Figures<EntityOf<C>> {
-    return new Figures(this.spec, (selected, each) =>
-      this.derive({ selected, slices: [] }).forEach('aggregate', (entity) =>
-        each(entity as Record<string, unknown>),
-      ),
+    return new Figures(this.spec, {
+      each: (selected, take) => this.readEach(selected, take),
+      eachRelated: async (selected, relations, take) => {
+        const rows = this.derive({ selected, slices: [] }).related('groupBy');
+        for await (const row of rows.with(relations as never)) take(row as Record<string, unknown>);
+      },
+      related: ({ target }) => this.relatedReaders('groupBy')(target()).schema,
+    });
+  }
+
+  private readEach(
+    selected: readonly string[],
+    take: (entity: Record<string, unknown>) => void,
+  ): Promise<void> {
+    return this.derive({ selected, slices: [] }).forEach('aggregate', (entity) =>
+      take(entity as Record<string, unknown>),
     );
   }
 

@@ -4,6 +4,7 @@ export {
   type ReadSettings,
   type TableAccess,
 } from './access.js';
+export type { DownsampleOptions, PointFigures } from './aggregate/downsample.js';
 export { decimalText, quotient } from './aggregate/exact-sum.js';
 export { timeRangeAt } from './base-query.js';
 export { CollectionQuery } from './collection-query.js';

@@ -37,6 +37,17 @@ const DB = 'declare const db: Database;\n';
 const HBASE_DB = 'declare const db: Awaited<ReturnType<typeof connect>>;\n';
 const OPENED = `${SHOP}declare const path: string, entities: readonly [typeof Customer, typeof Order];\n`;
 
+const HOURS = `
+class SeriesHour {
+  static readonly key = rowKey(part('metric'), timeBucket('hour', '1h'), part('host'));
+  metric!: string;
+  hour!: Date;
+  host!: string;
+  @Packed('t:', { part: 'hour', value: float64 }) points!: Map<number, number | null>;
+}
+const hours = db.repository(SeriesHour);
+`;
+
 const VISITS = `
 export class Visit {
   static readonly key = rowKey(part('day', text), part('id', text));
@@ -100,6 +111,7 @@ export const GIVEN: Readonly<Record<string, string>> = {
   backup: DB,
   bigtable: SHOP,
   figures: QUERIES,
+  'figures#2': HOURS,
   hbase: SHOP,
   'hbase-admin': SHOP,
   'hbase-admin#2': `import { AsyncLocalStorage } from 'node:async_hooks';\n${SHOP}const traces = new AsyncLocalStorage<string>();\n`,

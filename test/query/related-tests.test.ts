@@ -332,6 +332,47 @@ describe('withCounts', () => {
   });
 });
 
+describe('groupBy a property of a related entity', () => {
+  it('gives what a loop over arrays gives, with one absent value for rows without one', async () => {
+    await fc.assert(
+      fc.asyncProperty(data, async (given) => {
+        await store(given);
+        const groups = new Map<string, { rank: number | null; price: number; n: number; total: number }>();
+        for (const { shop, price } of given.offers) {
+          const rank = given.shops.find((one) => one.shop === shop)?.rank ?? null;
+          const id = `${rank ?? '~'} ${price}`;
+          const group = groups.get(id) ?? { rank, price, n: 0, total: 0 };
+          group.n++;
+          group.total += price;
+          groups.set(id, group);
+        }
+        const expected = [...groups]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([, { rank, price, n, total }]) => ({ 'where.rank': rank, price, n, total }));
+        const rows: { 'where.rank': number | null; price: number; n: number; total: number }[] = await db
+          .repository(Offer)
+          .find({}, { fullScan: true })
+          .groupBy('where.rank', 'price')
+          .aggregate((on) => ({ n: on.count(), total: on.sum('price') }));
+        expect(rows).toEqual(expected);
+      }),
+      { numRuns: scaled(6, 40, 1000) },
+    );
+  });
+
+  it('refuses lists and unknown properties', async () => {
+    const shops = db.repository(Shop).find({}, { fullScan: true });
+    const offers = db.repository(Offer).find({}, { fullScan: true });
+    await expect(shops.groupBy('offers.price' as never).count()).rejects.toThrow('Shop.offers is a list');
+    await expect(offers.groupBy('where.size' as never).count()).rejects.toThrow(
+      'no column or key part "where.size"',
+    );
+    await expect(offers.groupBy('which.size' as never).count()).rejects.toThrow(
+      'no column or key part "which.size"',
+    );
+  });
+});
+
 describe('a link that is declared once', () => {
   it('is read from both sides, and follows every write of the link', async () => {
     await store({

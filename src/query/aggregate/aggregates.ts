@@ -11,6 +11,33 @@ export interface Fold<T> {
   result(): T;
 }
 
+/** What figures and groups need of rows: the properties of one value. */
+export interface ValueSchema {
+  /** The entity's name, for messages. */
+  readonly name: string;
+  /** The codec of a property. Undefined when there is no such property of one value. */
+  codecOf(property: string): AnyCodec | undefined;
+  /** Where its value is in a row. */
+  pathOf(property: string): readonly string[];
+}
+
+type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
+
+/** The columns and key parts of an entity that have one value. */
+export function valuesOf({ name, columnsByProperty, key }: EntitySchema): ValueSchema {
+  return {
+    name,
+    codecOf: (property) => {
+      const column = columnsByProperty.get(property);
+      if (column !== undefined) {
+        return column.kind === 'column' || column.kind === 'counter' ? column.codec : undefined;
+      }
+      return key.parts.find((part) => part.name === property && part.recoverable)?.codec;
+    },
+    pathOf: (property) => columnsByProperty.get(property)?.path ?? [property],
+  };
+}
+
 /** A figure to be computed. Made by the methods of {@link Aggregates}. */
 export class Aggregate<T> {
   constructor(
@@ -70,7 +97,7 @@ export type AggregateResults<A extends AggregateSet> = {
  * are null.
  */
 export class Aggregates<E> {
-  constructor(private readonly schema: EntitySchema) {}
+  constructor(private readonly schema: ValueSchema) {}
 
   /** The number of rows; with a property, of those with a value. */
   count(property?: keyof E & string): Aggregate<number> {
@@ -89,7 +116,7 @@ export class Aggregates<E> {
   /** The sum: exact for bigints and decimals, with compensated rounding for numbers. */
   sum<P extends SummableOf<E>>(property: P): Aggregate<SumOf<NonNullable<E[P]>>> {
     const read = this.number(property, 'sum');
-    const zero = zeroOf(codecOf(this.schema, property)!);
+    const zero = zeroOf(this.schema.codecOf(property)!);
     return new Aggregate(property, () =>
       foldedSum(property, read, (sum) => (sum === undefined ? zero : sum.total) as SumOf<NonNullable<E[P]>>),
     );
@@ -139,9 +166,9 @@ export class Aggregates<E> {
   /** @throws QueryError when the property's values cannot be summed. */
   private number(property: string, doing: string): ValueReader {
     const read = this.value(property, doing);
-    if (zeroOf(codecOf(this.schema, property)!) === undefined) {
+    if (zeroOf(this.schema.codecOf(property)!) === undefined) {
       throw new QueryError(
-        `${doing}: ${this.schema.name}.${property} is kept as ${codecOf(this.schema, property)!.name}, which is no number. ` +
+        `${doing}: ${this.schema.name}.${property} is kept as ${this.schema.codecOf(property)!.name}, which is no number. ` +
           'Declare it a number, a bigint or a decimal.',
         { details: { entity: this.schema.name, property } },
       );
@@ -150,20 +177,18 @@ export class Aggregates<E> {
   }
 }
 
-type AnyCodec = Pick<ValueCodec<unknown>, 'name'> & Partial<ValueCodec<unknown>>;
-
 /** Reads one property of a loaded entity. Undefined when absent. */
 export type ValueReader = (entity: Readonly<Record<string, unknown>>) => unknown;
 
 /** @throws QueryError when the entity has no such single-valued property. */
-export function readerOf(schema: EntitySchema, property: string, doing: string): ValueReader {
-  if (codecOf(schema, property) === undefined) {
+export function readerOf(schema: ValueSchema, property: string, doing: string): ValueReader {
+  if (schema.codecOf(property) === undefined) {
     throw new QueryError(
       `${doing}: ${schema.name} has no column or key part ${typeof property === 'string' ? `"${property}"` : describe(property)} of one value.`,
       { details: { entity: schema.name, property } },
     );
   }
-  const path = schema.columnsByProperty.get(property)?.path ?? [property];
+  const path = schema.pathOf(property);
   if (path.length === 1) {
     const [name] = path as readonly [string];
     return (entity) => entity[name] ?? undefined;
@@ -179,18 +204,9 @@ export function readerOf(schema: EntitySchema, property: string, doing: string):
 }
 
 /** Compares values of a property. @throws QueryError when they have no order. */
-export function comparatorOf(schema: EntitySchema, property: string, doing: string): ValueComparator {
+export function comparatorOf(schema: ValueSchema, property: string, doing: string): ValueComparator {
   readerOf(schema, property, doing);
-  return valueComparator(property, codecOf(schema, property) as ValueCodec<unknown>);
-}
-
-/** The codec of a single-valued property. Undefined when there is none. */
-export function codecOf(schema: EntitySchema, property: string): AnyCodec | undefined {
-  const column = schema.columnsByProperty.get(property);
-  if (column !== undefined) {
-    return column.kind === 'column' || column.kind === 'counter' ? column.codec : undefined;
-  }
-  return schema.key.parts.find(({ name, recoverable }) => name === property && recoverable)?.codec;
+  return valueComparator(property, schema.codecOf(property) as ValueCodec<unknown>);
 }
 
 /** @throws QueryError on an argument that is no set of figures. */

@@ -1,9 +1,10 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
-import type { EntitySchema } from '../../schema/types.js';
+import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isCallable } from '../../table/checks.js';
 import type { ValueComparator } from '../evaluate.js';
 import type { QuerySpec } from '../query-spec.js';
+import type { RelationsOf, TargetOf } from '../related/relation-tree.js';
 import { checkNames } from '../slice.js';
 import {
   type Aggregate,
@@ -11,11 +12,13 @@ import {
   type AggregateSet,
   Aggregates,
   checkAggregates,
-  codecOf,
   comparatorOf,
   type Fold,
+  type OrderedOf,
   readerOf,
   type ValueReader,
+  type ValueSchema,
+  valuesOf,
 } from './aggregates.js';
 
 /** Figures by group, computed in one pass. */
@@ -24,7 +27,7 @@ import {
 const DEFAULT_MAX_GROUPS = 100_000;
 
 /** Options of grouped figures. */
-interface GroupOptions {
+export interface GroupOptions {
   /** The most groups held in memory; more are an error. Default 100,000. */
   readonly maxGroups?: number;
 }
@@ -38,7 +41,7 @@ interface Group {
 interface Level extends Map<unknown, Level | Group> {}
 
 /** Collects the groups of a query's rows. */
-class Grouping {
+export class Grouping {
   private readonly readers: readonly ValueReader[];
   private readonly identities: readonly ((value: unknown) => unknown)[];
   private readonly compare: readonly ValueComparator[];
@@ -48,13 +51,13 @@ class Grouping {
 
   /** @throws QueryError when a property has no order, or two results have the same name. */
   constructor(
-    private readonly schema: EntitySchema,
+    private readonly schema: ValueSchema,
     private readonly properties: readonly string[],
     figures: AggregateSet,
     private readonly maxGroups: number,
   ) {
     this.readers = properties.map((property) => readerOf(schema, property, 'groupBy'));
-    this.identities = properties.map((property) => identityOf(codecOf(schema, property)!.name));
+    this.identities = properties.map((property) => identityOf(schema.codecOf(property)!.name));
     this.compare = properties.map((property) => comparatorOf(schema, property, 'groupBy'));
     this.starts = Object.entries(figures).map(([name, figure]) => [name, figure.start] as const);
     for (const [name] of this.starts) {
@@ -153,7 +156,7 @@ function withoutTrailingZeros(decimal: string): string {
 }
 
 /** @throws QueryError on invalid properties or options. */
-function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
+export function checkGrouping(properties: readonly unknown[], options: GroupOptions): number {
   if (properties.length === 0)
     throw new QueryError('groupBy names no property. Use aggregate() for all rows.');
   for (const [i, property] of properties.entries()) {
@@ -171,14 +174,32 @@ function checkGrouping(properties: readonly unknown[], options: GroupOptions): n
 
 /** The result of `groupBy`: rows grouped by the values of some properties. */
 
+/** Properties of related entities by which rows can be grouped: `'customer.country'`. */
+export type RelatedOrderedOf<E> = {
+  [P in RelationsOf<E>]: NonNullable<E[P]> extends readonly unknown[]
+    ? never
+    : `${P}.${OrderedOf<TargetOf<E[P]>>}`;
+}[RelationsOf<E>];
+
 /** The values that identify a group. Null where absent. */
-type GroupKey<E, P extends keyof E> = {
-  -readonly [Name in P]-?: NonNullable<E[Name]> | (undefined extends E[Name] ? null : Extract<E[Name], null>);
+export type GroupKey<E, P extends string> = {
+  -readonly [Name in P]-?: Name extends keyof E
+    ? NonNullable<E[Name]> | (undefined extends E[Name] ? null : Extract<E[Name], null>)
+    : RelatedValue<E, Name>;
 };
 
-type Flat<T> = { [Name in keyof T]: T[Name] };
+type RelatedValue<E, Name extends string> = Name extends `${infer Relation}.${infer Property}`
+  ? Relation extends keyof E
+    ? Property extends keyof TargetOf<E[Relation]>
+      ? NonNullable<TargetOf<E[Relation]>[Property]> | null
+      : never
+    : never
+  : never;
 
-export class GroupedQuery<E, P extends keyof E & string> {
+/** One object type in place of an intersection. */
+export type Flat<T> = { [Name in keyof T]: T[Name] };
+
+export class GroupedQuery<E, P extends string> {
   constructor(
     private readonly properties: readonly P[],
     private readonly run: (
@@ -216,18 +237,32 @@ export class GroupedQuery<E, P extends keyof E & string> {
 
 /** Figures of all rows of a query. */
 
-/** Reads these properties of every row of the query. */
-type ReadEach = (
-  properties: readonly string[],
-  each: (entity: Record<string, unknown>) => void,
-) => Promise<void>;
+/** How figures read the rows of a query. */
+interface FigureRows {
+  /** Reads these properties of every row. */
+  each(properties: readonly string[], take: (entity: Item) => void): Promise<void>;
+  /** Reads these properties of every row, with these properties of entities that its relations name. */
+  eachRelated(
+    properties: readonly string[],
+    relations: Readonly<Record<string, { readonly select: readonly string[] }>>,
+    take: (entity: Item) => void,
+  ): Promise<void>;
+  /** The schema of the entity that a relation names. */
+  related(relation: RelationSchema): EntitySchema;
+}
+
+type Item = Record<string, unknown>;
 
 /** Computes the figures of a query. (The query has its methods: a base class would slow compilers down.) */
 export class Figures<E> {
+  private readonly values: ValueSchema;
+
   constructor(
     private readonly spec: QuerySpec,
-    private readonly readEach: ReadEach,
-  ) {}
+    private readonly rows: FigureRows,
+  ) {
+    this.values = valuesOf(spec.schema);
+  }
 
   async aggregate<A extends AggregateSet>(figures: (on: Aggregates<E>) => A): Promise<AggregateResults<A>> {
     const grouping = await this.fold([], this.figuresOf(figures), 1);
@@ -239,7 +274,7 @@ export class Figures<E> {
     return figure;
   }
 
-  groupBy<P extends keyof E & string>(properties: readonly P[]): GroupedQuery<E, P> {
+  groupBy<P extends string>(properties: readonly P[]): GroupedQuery<E, P> {
     return new GroupedQuery(properties, (build, maxGroups) =>
       this.fold(properties, this.figuresOf(build), maxGroups),
     );
@@ -247,7 +282,7 @@ export class Figures<E> {
 
   private figuresOf<A extends AggregateSet>(build: (on: Aggregates<E>) => A): AggregateSet {
     if (!isCallable(build)) return checkAggregates(build);
-    return checkAggregates(build(new Aggregates<E>(this.spec.schema)));
+    return checkAggregates(build(new Aggregates<E>(this.values)));
   }
 
   private async fold(
@@ -255,15 +290,78 @@ export class Figures<E> {
     figures: AggregateSet,
     maxGroups: number,
   ): Promise<Grouping> {
-    const { schema, orderBy } = this.spec;
-    if (orderBy !== undefined) {
-      throw new QueryError(
-        'Aggregates have no row order, so orderBy() cannot be combined with them. Leave it out.',
-      );
-    }
-    const grouping = new Grouping(schema, properties, figures, maxGroups);
+    checkUnordered(this.spec);
+    const ofRelated = new Map<string, { readonly select: string[]; readonly schema: EntitySchema }>();
+    const own = properties.filter((property) => !this.isRelated(property, ofRelated));
+    const grouping = new Grouping(withRelated(this.values, ofRelated), properties, figures, maxGroups);
     const read = Object.values(figures).flatMap(({ property }) => (property === undefined ? [] : [property]));
-    await this.readEach([...new Set([...properties, ...read])], (entity) => grouping.add(entity));
+    const selected = [...new Set([...own, ...read])];
+    if (ofRelated.size === 0) await this.rows.each(selected, grouping.add);
+    else {
+      const shapes = [...ofRelated].map(([name, { select }]) => [name, { select }] as const);
+      await this.rows.eachRelated(selected, Object.fromEntries(shapes), grouping.add);
+    }
     return grouping;
   }
+
+  /** Whether a property is one of a related entity; notes the relation. @throws QueryError on a relation to a list. */
+  private isRelated(
+    property: string,
+    found: Map<string, { readonly select: string[]; readonly schema: EntitySchema }>,
+  ): boolean {
+    const { schema } = this.spec;
+    const [name, inner] = splitPath(property);
+    const relation = inner === undefined ? undefined : schema.relations.get(name);
+    if (relation === undefined || inner === undefined) return false;
+    if (relation.kind === 'many') {
+      throw new QueryError(
+        `groupBy: ${schema.name}.${name} is a list, and a row is in one group. Group the rows of ${relation.target().name}.`,
+        { details: { entity: schema.name, property } },
+      );
+    }
+    const known = found.get(name) ?? { select: [], schema: this.rows.related(relation) };
+    known.select.push(inner);
+    found.set(name, known);
+    return true;
+  }
+}
+
+/** The relation and the property of a path. */
+function splitPath(property: unknown): readonly [string, string | undefined] {
+  const dot = typeof property === 'string' ? property.indexOf('.') : -1;
+  return dot < 0
+    ? [property as string, undefined]
+    : [(property as string).slice(0, dot), (property as string).slice(dot + 1)];
+}
+
+/** The values of rows together with those of entities that their relations name. */
+function withRelated(
+  values: ValueSchema,
+  related: ReadonlyMap<string, { readonly schema: EntitySchema }>,
+): ValueSchema {
+  if (related.size === 0) return values;
+  const inner = new Map([...related].map(([name, { schema }]) => [name, valuesOf(schema)]));
+  const found = (property: string): readonly [ValueSchema | undefined, string, string] => {
+    const [name, rest = ''] = splitPath(property);
+    return [inner.get(name), name, rest];
+  };
+  return {
+    name: values.name,
+    codecOf: (property) => {
+      const [other, , rest] = found(property);
+      return other === undefined ? values.codecOf(property) : other.codecOf(rest);
+    },
+    pathOf: (property) => {
+      const [other, name, rest] = found(property);
+      return other === undefined ? values.pathOf(property) : [name, ...other.pathOf(rest)];
+    },
+  };
+}
+
+/** @throws QueryError when the query is ordered. */
+export function checkUnordered({ orderBy }: QuerySpec): void {
+  if (orderBy === undefined) return;
+  throw new QueryError(
+    'Aggregates have no row order, so orderBy() cannot be combined with them. Leave it out.',
+  );
 }

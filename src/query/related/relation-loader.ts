@@ -220,7 +220,7 @@ export async function severalAtOnce<T>(
 }
 
 /** The key of the related entity that an item holds, or its prefix. Undefined where a value is absent. */
-export function keyHeld({ via }: RelationSchema, item: Item): Item | undefined {
+function keyHeld({ via }: RelationSchema, item: Item): Item | undefined {
   const key: Item = {};
   for (const [part, property] of via) {
     const value = valueAt(item, property);
