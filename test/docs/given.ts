@@ -37,6 +37,14 @@ const DB = 'declare const db: Database;\n';
 const HBASE_DB = 'declare const db: Awaited<ReturnType<typeof connect>>;\n';
 const OPENED = `${SHOP}declare const path: string, entities: readonly [typeof Customer, typeof Order];\n`;
 
+const NOTE = `
+@Entity({ table: { name: 'notes', families: { d: {} } } })
+class Note {
+  static readonly key = rowKey('id');
+  id!: string;
+}
+`;
+
 const HOURS = `
 class SeriesHour {
   static readonly key = rowKey(part('metric'), timeBucket('hour', '1h'), part('host'));
@@ -110,6 +118,7 @@ const query = orders.find({ customerId: 'c1' });
 export const GIVEN: Readonly<Record<string, string>> = {
   backup: DB,
   bigtable: SHOP,
+  docker: NOTE,
   figures: QUERIES,
   'figures#2': HOURS,
   hbase: SHOP,
@@ -158,6 +167,7 @@ export const WITHOUT_PROGRAM: Readonly<Record<string, readonly number[]>> = {
   // Programs of test/toolchain.
   bundling: [1],
   nestjs: [1, 2, 3, 4, 5, 6],
+  frameworks: [1, 2, 3, 4, 5, 6],
   // Misuses, which do not compile.
   'getting-started': [2],
   // Programs of test/toolchain with packages that are not installed here.

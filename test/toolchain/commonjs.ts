@@ -10,7 +10,7 @@ const CURRENT = join(ROOT, 'node_modules/typescript/bin/tsc');
 const OLDEST = join(HERE, 'node_modules/typescript-oldest/bin/tsc');
 
 /** A new folder of the application with a package.json of its own. */
-function project(name: string, type: 'commonjs' | 'module'): string {
+export function project(name: string, type: 'commonjs' | 'module'): string {
   const folder = join(APP, name);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name, private: true, type }));
@@ -18,7 +18,7 @@ function project(name: string, type: 'commonjs' | 'module'): string {
 }
 
 /** The block of a guide that is marked as this file. */
-function blockOf(page: string, info: string): string {
+export function blockOf(page: string, info: string): string {
   const block = guide(page).split(`\`\`\`${info}\n`)[1];
   if (block === undefined) throw new Error(`docs/${page}.md has no block "${info}".`);
   return block.split('\n```')[0]!;
@@ -54,7 +54,7 @@ async function jest(type: 'commonjs' | 'module'): Promise<string | undefined> {
   return outcome([...flags, JEST, '--rootDir', folder, '--config', config]);
 }
 
-function tsconfig(folder: string, options: object, files: readonly string[]): string {
+export function tsconfig(folder: string, options: object, files: readonly string[]): string {
   const path = join(folder, 'tsconfig.json');
   // Declarations as a whole are checked by the README's five minutes.
   const compilerOptions = { target: 'es2022', strict: true, skipLibCheck: true, types: ['node'], ...options };

@@ -13,6 +13,7 @@ import { BUILDS, type Build, CACHE, OTHER_NODES, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
 import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
+import { FRAMEWORKS } from './frameworks.js';
 import { SNIPPETS } from './snippets.js';
 
 const EXPECTED = JSON.stringify({
@@ -133,7 +134,7 @@ const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
 await bundleProject(join(CACHE, 'bundle'));
 for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
-const consumers = [...CONSUMERS, ...COMMONJS, ...SNIPPETS];
+const consumers = [...CONSUMERS, ...COMMONJS, ...FRAMEWORKS, ...SNIPPETS];
 for (const consumer of consumers) {
   const problem = await consumer.check();
   console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);
