@@ -88,14 +88,14 @@ export class RowanError extends Error {
 const ERRORS_PAGE = 'https://unpkg.com/rowan-orm/docs/errors.md';
 
 /**
- * The error of one item among many: its message begins with the position, and `details.index` has it (from 0). Errors
- * that are not Rowan's, or already have an index, are returned unchanged.
+ * The error of one item among many: its message begins with the position, and `details.item` has it (from 0). Errors
+ * that are not Rowan's, or already name an item, are returned unchanged. (`details.index` is the name of an index.)
  */
 export function ofItem(error: unknown, doing: string, index: number): unknown {
-  if (!(error instanceof RowanError) || error.details['index'] !== undefined) return error;
+  if (!(error instanceof RowanError) || error.details['item'] !== undefined) return error;
   return Object.assign(error, {
     message: `${doing}, item ${index}: ${error.message}`,
-    details: { ...error.details, index },
+    details: { ...error.details, item: index },
   });
 }
 

@@ -226,7 +226,8 @@ describe('upsertMany', () => {
     ];
     await expect(users.upsertMany(given, ({ name }) => ({ name: name ?? null }))).rejects.toMatchObject({
       code: 'ERR_CONFLICT',
-      details: { index: 'byEmail' },
+      message: expect.stringMatching(/^upsertMany, item 1: /),
+      details: { index: 'byEmail', item: 1 },
     });
     expect((await users.get({ id: 'e1' }))?.name).toBe('E');
     expect(await users.exists({ id: 'e2' })).toBe(true);

@@ -41,7 +41,7 @@ afterEach(() => database.close());
 
 const wrong = (doing: string, index: number) => ({
   message: expect.stringMatching(new RegExp(`^${doing}, item ${index}: `)) as string,
-  details: expect.objectContaining({ index }) as object,
+  details: expect.objectContaining({ item: index }) as object,
 });
 const good = { id: 1, name: 'a' };
 
