@@ -18,8 +18,8 @@ import { date, int32, text } from '../../src/codec/index.js';
 import { SchemaError } from '../../src/errors.js';
 import { uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
+import { openTestDatabase, type TestDatabase } from './test-database.js';
 
 const table = (name: string) => ({ name: `tested_${name}`, families: { d: {} } });
 
@@ -65,13 +65,13 @@ class Shop {
   @References(() => Offer, { shop: 'shop' }, { max: 50 }) offers?: Related<Offer[]>;
 }
 
-let db: Awaited<ReturnType<typeof openMemory>>;
+let db: TestDatabase;
 
 beforeAll(async () => {
-  db = await openMemory({ entities: [Item, Maker, Offer, Shop] });
+  db = await openTestDatabase([Item, Maker, Offer, Shop]);
 });
 
-afterAll(() => db.close());
+afterAll(() => db.dispose());
 
 interface Data {
   readonly shops: readonly { shop: number; rank: number }[];
