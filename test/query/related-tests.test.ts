@@ -204,6 +204,27 @@ describe('whereRelated', () => {
     );
   });
 
+  it('asks of every entity of a list what its own relations are', async () => {
+    await store({
+      shops: [1, 2, 3].map((shop) => ({ shop, rank: 0 })),
+      items: [
+        { item: 'a', color: 'red', makerNo: null },
+        { item: 'b', color: 'blue', makerNo: null },
+      ],
+      makers: [],
+      offers: [
+        { shop: 1, item: 'a', price: 1 },
+        { shop: 1, item: 'b', price: 1 },
+        { shop: 2, item: 'a', price: 1 },
+      ],
+    });
+    const shops = db.repository(Shop).find({}, { fullScan: true });
+    const all = await shops.whereRelated({ offers: { every: { what: { color: 'red' } } } }).all();
+    expect(all.map(({ shop }) => shop)).toEqual([2, 3]);
+    const any = await shops.whereRelated({ offers: { some: {}, every: { what: { color: 'red' } } } }).all();
+    expect(any.map(({ shop }) => shop)).toEqual([2]);
+  });
+
   it('tests as the query reads: without deleted entities, or with them', async () => {
     await store({
       shops: [],
