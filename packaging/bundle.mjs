@@ -4,14 +4,14 @@
  * that these share. docs/bundling.md says why it is done so.
  */
 
-import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { rolldown } from 'rolldown';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
+import { build } from 'vite';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const DIST = join(ROOT, 'dist');
@@ -40,10 +40,30 @@ const external = (id, importer) =>
 const REQUIRED = ['avsc/lib/types.js', 'murmurhash3js'];
 
 /** Besides, what each import or each command takes: Node would start its reader of CommonJS for these files. */
-const PUT_IN = new Set([...REQUIRED, 'reflect-metadata/lite', 'commander']);
+const PUT_IN = new Set([
+  ...REQUIRED,
+  'reflect-metadata/lite',
+  'commander',
+  // Of the studio, whose chunk no other command loads.
+  '@hono/node-server',
+  'hono',
+  'hono/body-limit',
+  'hono/cookie',
+]);
 
 /** Of these packages, whose licenses are published beside the code. */
-const PACKAGES_WITHIN = ['avsc', 'commander', 'murmurhash3js', 'preact', 'reflect-metadata', 'uplot'];
+const PACKAGES_WITHIN = [
+  '@hono/node-server',
+  '@tanstack/table-core',
+  '@tanstack/virtual-core',
+  'avsc',
+  'commander',
+  'hono',
+  'murmurhash3js',
+  'preact',
+  'reflect-metadata',
+  'uplot',
+];
 
 const REQUIRE = /nodeModule\.createRequire\(import\.meta\.url\)\('([^']+)'\)/;
 
@@ -161,23 +181,23 @@ async function bundleDeclarations() {
   await bundle.close();
 }
 
-/** The page of the studio: one script with all that it needs, one style sheet, one document; no command but its own reads them. */
+/** The page of the studio: one document, one script with all that it needs, one style sheet; no command but its own reads them. */
 async function bundleStudio() {
   const page = join(ROOT, 'src/studio/page');
   await build({
-    entryPoints: [
-      { in: join(page, 'main.tsx'), out: 'studio' },
-      { in: join(page, 'studio.css'), out: 'studio' },
-    ],
-    outdir: join(DIST, 'studio'),
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2023',
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    legalComments: 'none',
-    logLevel: 'warning',
+    root: page,
+    configFile: false,
+    logLevel: 'warn',
+    build: {
+      outDir: join(DIST, 'studio'),
+      target: 'es2023',
+      modulePreload: false,
+      rolldownOptions: {
+        input: join(page, 'studio.html'),
+        // The server sends files of these names only.
+        output: { entryFileNames: 'studio.js', assetFileNames: 'studio[extname]' },
+      },
+    },
   });
 }
 
@@ -252,4 +272,3 @@ const licenses = PACKAGES_WITHIN.map((name) => {
   return [`${name} is in these files under this license:`, ...texts].join('\n\n');
 });
 writeFileSync(join(DIST, 'LICENSES.txt'), `${licenses.join('\n\n\n')}\n`);
-copyFileSync(join(ROOT, 'src/studio/page/studio.html'), join(DIST, 'studio/studio.html'));

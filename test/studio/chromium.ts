@@ -38,7 +38,7 @@ export class StudioBrowser {
     page.on('pageerror', ({ message }) => this.troubles.push(message));
     page.on('console', (message) => message.type() === 'error' && this.troubles.push(message.text()));
     page.on('request', (sent) => {
-      if (!sent.url().startsWith(`http://127.0.0.1:${studio.port}/`) && !sent.url().startsWith('data:'))
+      if (!sent.url().startsWith(`http://127.0.0.1:${studio.port}/`) && !/^(data|blob):/.test(sent.url()))
         this.troubles.push(sent.url());
     });
     await page.goto(studio.url);

@@ -65,6 +65,7 @@ export async function fill(db: Database, count: number): Promise<void> {
   // An amount of two bytes, a row of no layout, and a cell that nobody declared.
   await table.put(put(db.repository(Order).schema.key.encode({ id: 'c000003', at: new Date(0) }), 'a', 'xx'));
   await table.put(put('no such row', 'q', HOSTILE));
+  await table.put(put('no such row', HOSTILE, 'x'));
   await table.put(put(key.encode({ id: 'c000004' }), 'undeclared', Uint8Array.of(0, 255)));
   await table.delete(new Delete(key.encode({ id: 'c000005' })));
 }

@@ -6,6 +6,7 @@ import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { openMemory } from '../../src/testing/index.js';
 import { entityHash, expectSound, type Sight, StudioBrowser } from './chromium.js';
 import { Customer, fill, HOSTILE, Order } from './entities.js';
+import { SCROLL, type Scrolled } from './scroll.js';
 
 /** `ROWAN_PICTURES=write` renews those of the pages. */
 const PICTURES =
@@ -145,42 +146,6 @@ test('hostile content is text, in the list, in its row and as HBase has it; what
   expect(await page.locator('.grid-row.bad').count()).toBe(1);
 });
 
-interface Scrolled {
-  readonly frames: {
-    readonly count: number;
-    readonly p50: number;
-    readonly p95: number;
-    readonly worst: number;
-  };
-  readonly rows: string;
-  readonly nodes: number;
-  readonly heap: number;
-}
-
-/** To the end of what is there, frame by frame, until all is there. Runs in the page. */
-const SCROLL = `(async () => {
-  const grid = document.querySelector('.grid');
-  const status = document.querySelector('.status');
-  const times = [];
-  let before = performance.now();
-  while (!status.textContent.startsWith('1,000,000 rows')) {
-    grid.scrollTop = grid.scrollHeight;
-    await new Promise(requestAnimationFrame);
-    const now = performance.now();
-    times.push(now - before);
-    before = now;
-  }
-  gc();
-  times.sort((a, b) => a - b);
-  const at = (share) => times[Math.floor((times.length - 1) * share)];
-  return {
-    frames: { count: times.length, p50: at(0.5), p95: at(0.95), worst: at(1) },
-    rows: status.textContent,
-    nodes: document.querySelectorAll('*').length,
-    heap: performance.memory.usedJSHeapSize,
-  };
-})()`;
-
 test('1,000,000 rows are scrolled from the first to the last', async () => {
   await using many = await openMemory({ entities: [Customer, Order] });
   const orders = many.repository(Order);
@@ -200,7 +165,7 @@ test('1,000,000 rows are scrolled from the first to the last', async () => {
   try {
     await open('#/table/shop%3Acrm');
     await page.locator('.grid-row').first().waitFor();
-    const { frames, rows, nodes, heap } = (await page.evaluate(SCROLL)) as Scrolled;
+    const { frames, rows, nodes, heap } = (await page.evaluate(`${SCROLL}(1_000_000)`)) as Scrolled;
     console.log(
       `1,000,000 rows: frames ${JSON.stringify(frames)} ms, heap ${(heap / 2 ** 20).toFixed(1)} MiB, ${nodes} elements`,
     );

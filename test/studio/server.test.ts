@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
@@ -22,6 +23,7 @@ const ROUTES = [
   ...[
     'catalog',
     'health',
+    'sizes',
     'counters',
     'regions',
     'heat',
@@ -86,7 +88,7 @@ describe('who is let in', () => {
     const { status, headers } = await ask(first.pathname + first.search);
     expect([status, headers.location]).toEqual([303, '/']);
     expect(headers['set-cookie']![0]).toMatch(
-      /^rowan_studio_\d+=[\w-]{32}; HttpOnly; SameSite=Strict; Path=\/$/,
+      /^rowan_studio_\d+=[\w-]{32}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
     expect(headers['set-cookie']![0]).not.toContain(first.searchParams.get('token'));
   });
@@ -372,7 +374,7 @@ describe('rows', () => {
     const { headers, text } = await ask(`/api/rows?${new URLSearchParams({ entity: 'Customer' })}`, {
       cookie,
     });
-    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(headers['content-type']).toBe('application/json');
     expect((JSON.parse(text) as RowPage).rows.map(({ values }) => values['name']?.value)).toContain(HOSTILE);
   });
 });
@@ -452,6 +454,62 @@ describe('a file of what is shown', () => {
     await expect(file('Order', 'ndjson', { reverse: true })).rejects.toThrow(/aborted|hang up/);
     expect((await file('Customer', 'csv')).status).toBe(200);
   });
+});
+
+test('a request ends when its page has left, and when it takes too long', async () => {
+  const given: AbortSignal[] = [];
+  /** The database with scans that find nothing and do not end. */
+  const endless = Object.create(db, {
+    engine: {
+      value: Object.create(db.engine, {
+        table: {
+          value: () => ({
+            scan: (_: Scan, { signal }: { readonly signal: AbortSignal }) => {
+              given.push(signal);
+              const next = () =>
+                new Promise((_resolve, reject) =>
+                  signal.addEventListener('abort', () => reject(signal.reason)),
+                );
+              return { next, close: async () => undefined };
+            },
+          }),
+        },
+      }),
+    },
+  }) as Database;
+  await using patient = await startStudio(endless, { limits: { time: 600_000 } });
+  const left = new AbortController();
+  const asked = fetch(`http://127.0.0.1:${patient.port}/api/table?table=shop:crm`, {
+    headers: { cookie: await enter(patient) },
+    signal: left.signal,
+  });
+  asked.catch(() => undefined);
+  await expect.poll(() => given.length).toBe(1);
+  expect(given[0]!.aborted).toBe(false);
+  left.abort();
+  await expect.poll(() => given[0]!.aborted).toBe(true);
+  await using hurried = await startStudio(endless, { limits: { time: 50 } });
+  const late = await send(hurried, '/api/table?table=shop:crm', { cookie: await enter(hurried) });
+  expect([late.status, late.text]).toEqual([422, expect.stringContaining('ERR_TIMEOUT')]);
+});
+
+test('what is refused before it is a request forbids other content, too', async () => {
+  const { status, headers } = await ask('/', { host: 'a/b' });
+  expect(status).toBe(400);
+  expect(headers['content-security-policy']).toMatch(/^default-src 'none'/);
+});
+
+test('the page is under 400 kB compressed, and an application keeps its own Request and Response', async () => {
+  const before = [globalThis.Request, globalThis.Response];
+  await using again = await startStudio(db);
+  expect([globalThis.Request, globalThis.Response]).toEqual(before);
+  let bytes = 0;
+  for (const path of ['/', '/studio.js', '/studio.css']) {
+    const { text } = await send(again, path, { cookie: await enter(again) });
+    bytes += gzipSync(text).length;
+  }
+  expect(bytes).toBeGreaterThan(10_000);
+  expect(bytes).toBeLessThan(400_000);
 });
 
 test('the schema page has the plan, the lint and the statements', async () => {

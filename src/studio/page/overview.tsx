@@ -1,35 +1,48 @@
 /** Tables, families and entities, with the state of what is derived from rows. */
 
 import { useState } from 'preact/hooks';
-import type { Catalog, EntityInfo, FamilyInfo, HealthInfo, IndexProgress, TableInfo } from '../server/api.js';
+import type {
+  Catalog,
+  EntityInfo,
+  FamilyInfo,
+  HealthInfo,
+  IndexProgress,
+  TableInfo,
+  TableSize,
+} from '../server/api.js';
 import { ProblemBox, sizeText, useLoaded } from './parts.js';
 import { checkIndex, requests } from './requests.js';
 import { entityHash, hashOf, tableHash } from './routes.js';
 
 export function Overview({ catalog }: { readonly catalog: Catalog }) {
   const health = useLoaded(requests.health, 'health');
+  const sizes = useLoaded(requests.sizes, 'sizes');
   const shown = catalog.tables.filter(({ kind }) => kind !== 'system');
   const system = catalog.tables.filter(({ kind }) => kind === 'system');
-  const bytes = catalog.tables.reduce((sum, { families }) => sum + bytesOf(families), 0);
-  const known = shown.some(({ families }) => families.some(({ counted }) => counted !== null));
+  const sizeOf = (name: string): TableSize | undefined =>
+    Array.isArray(sizes) ? sizes.find(({ table }) => table === name) : undefined;
+  const bytes = Array.isArray(sizes) ? sizes.reduce((sum, { fileBytes }) => sum + fileBytes, 0) : undefined;
   return (
     <>
       <h1>
         Tables
         <small>
           {catalog.engine}, {shown.length} {shown.length === 1 ? 'table' : 'tables'},{' '}
-          {catalog.entities.length} entities{known && `, ${sizeText(bytes)} on disk`}
+          {catalog.entities.length} entities
+          {bytes !== undefined && `, ${sizeText(bytes)} on disk`}
         </small>
         <a class="aside" href={hashOf({ kind: 'diagram' })}>
           Diagram
         </a>
       </h1>
       {health instanceof Error && <ProblemBox error={health} />}
+      {sizes instanceof Error && <ProblemBox error={sizes} />}
       {shown.map((table) => (
         <TableCard
           key={table.name}
           table={table}
           catalog={catalog}
+          size={sizeOf(table.name)}
           health={Array.isArray(health) ? health : []}
         />
       ))}
@@ -37,10 +50,9 @@ export function Overview({ catalog }: { readonly catalog: Catalog }) {
         <details>
           <summary>{system.length} tables that Rowan keeps itself</summary>
           <ul class="columns">
-            {system.map(({ name, families }) => (
+            {system.map(({ name }) => (
               <li key={name}>
-                <a href={tableHash(name)}>{name}</a>{' '}
-                {families[0]?.counted != null && <small>{sizeText(bytesOf(families))}</small>}
+                <a href={tableHash(name)}>{name}</a> <SizeText size={sizeOf(name)} />
               </li>
             ))}
           </ul>
@@ -50,22 +62,33 @@ export function Overview({ catalog }: { readonly catalog: Catalog }) {
   );
 }
 
-const bytesOf = (families: readonly FamilyInfo[]): number =>
-  families.reduce((sum, { counted }) => sum + (counted?.fileBytes ?? 0) + (counted?.memstoreBytes ?? 0), 0);
+function SizeText({ size }: { readonly size: TableSize | undefined }) {
+  if (size === undefined) return null;
+  const { regions, fileBytes, memstoreBytes } = size;
+  return (
+    <small class="sizes">
+      {regions} {regions === 1 ? 'region' : 'regions'}, {sizeText(fileBytes)} on disk,{' '}
+      {sizeText(memstoreBytes)} in memory
+    </small>
+  );
+}
 
 interface TableCardProps {
   readonly table: TableInfo;
   readonly catalog: Catalog;
+  /** Undefined until it is counted. */
+  readonly size: TableSize | undefined;
   readonly health: readonly HealthInfo[];
 }
 
-function TableCard({ table, catalog, health }: TableCardProps) {
+function TableCard({ table, catalog, size, health }: TableCardProps) {
   const entities = catalog.entities.filter((entity) => entity.table === table.name);
   return (
     <section class="card" aria-label={table.name}>
       <h2>
         <a href={tableHash(table.name)}>{table.name}</a>
         {table.kind === 'other' && <small>no entity is declared in it</small>}
+        <SizeText size={size} />
       </h2>
       <Families families={table.families} />
       {entities.map((entity) => (

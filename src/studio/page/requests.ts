@@ -14,6 +14,7 @@ import type {
   RowPage,
   SavedQuery,
   SchemaReport,
+  TableSize,
   WriteAsked,
   WriteDone,
   WritePlanned,
@@ -58,6 +59,7 @@ const q = (question: Question): string => JSON.stringify(question);
 export const requests = {
   catalog: (): Promise<Catalog> => ask('catalog', {}),
   health: (): Promise<HealthInfo[]> => ask('health', {}),
+  sizes: (): Promise<TableSize[]> => ask('sizes', {}),
   counters: (signal: AbortSignal): Promise<Counters> => ask('counters', {}, signal),
   regions: (table: string): Promise<RegionShown[]> => ask('regions', { table }),
   heat: (entity: string): Promise<HeatMap> => ask('heat', { entity }),

@@ -52,6 +52,7 @@ export function EntityView({ entity, question, raw, writable, save }: EntityView
         ))}
       </nav>
       <Grid
+        key={`${name} ${raw}`}
         id={JSON.stringify([name, question, raw])}
         columns={raw ? RAW_COLUMNS.filter((column) => column.name !== 'entity') : entityColumns(entity)}
         fetchPage={(at) => requests.rows(name, question, raw, at)}
@@ -238,6 +239,7 @@ export function TableView({ table, from, raw }: TableViewProps) {
         </button>
       </form>
       <Grid
+        key={`${table.name} ${raw}`}
         id={JSON.stringify([table.name, from, raw])}
         columns={raw ? RAW_COLUMNS : TABLE_COLUMNS}
         fetchPage={(at) => requests.table(table.name, from, raw, at)}

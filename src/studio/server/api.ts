@@ -237,6 +237,14 @@ export interface HealthInfo {
   readonly note: string;
 }
 
+/** What a table takes, summed over its regions. */
+export interface TableSize {
+  readonly table: string;
+  readonly regions: number;
+  readonly fileBytes: number;
+  readonly memstoreBytes: number;
+}
+
 /** Counters of a whole engine at one moment. Those that only grow are counted from the start of the store or server. */
 export interface Counters {
   /** Milliseconds. */

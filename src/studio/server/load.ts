@@ -5,7 +5,7 @@ import type { KeyPlan } from '../../key/types.js';
 import { parseKeyConditions } from '../../query/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { filters, Scan } from '../../table/index.js';
-import type { Counters, HeatMap } from './api.js';
+import type { Counters, HeatMap, TableSize } from './api.js';
 import { statsOf } from './catalog.js';
 import { repositoryOf } from './questions.js';
 import type { StudioDatabase } from './studio-database.js';
@@ -16,6 +16,22 @@ const MAX_ROWS = 200_000;
 const MAX_GROUPS = 48;
 /** Values of a part that are told apart while rows are counted. */
 const MAX_VALUES = 5000;
+
+/** What each table takes, as its regions count it. */
+export async function sizesOf(db: StudioDatabase, signal: AbortSignal): Promise<TableSize[]> {
+  const sizes: TableSize[] = [];
+  for (const { name } of await db.admin.listTables()) {
+    signal.throwIfAborted();
+    const regions = await db.admin.getRegions(name);
+    sizes.push({
+      table: name,
+      regions: regions.length,
+      fileBytes: regions.reduce((sum, { storeFileSize }) => sum + storeFileSize, 0),
+      memstoreBytes: regions.reduce((sum, { memstoreSize }) => sum + memstoreSize, 0),
+    });
+  }
+  return sizes;
+}
 
 /** Counters of the whole engine: of an embedded store from its statistics, else from the regions of its tables. */
 export async function countersOf(db: StudioDatabase): Promise<Counters> {

@@ -216,7 +216,7 @@ function piecesOf(schema: EntitySchema, key: KeyInput): PieceShown[] | null {
   const bytes = kind === 'point' ? ranges[0]?.start : leads[0]?.bytes;
   if (bytes === undefined || bytes.length === 0) return null;
   try {
-    const pieces = shownPieces(bytes, layout.pieces(bytes));
+    const pieces = shownPieces(bytes, layout.pieces(bytes), kind === 'point');
     if (fanOut === 1) return pieces;
     return pieces.map((piece) =>
       piece.kind === 'salt' || piece.kind === 'bucket'

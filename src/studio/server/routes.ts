@@ -12,7 +12,7 @@ import { catalogOf, regionsOf, schemaReport } from './catalog.js';
 import { type CellValue, cellValue } from './cell-value.js';
 import { type ExportedFile, exportedFile } from './export.js';
 import { indexCheck, liveChanges } from './live.js';
-import { countersOf, heatOf } from './load.js';
+import { countersOf, heatOf, sizesOf } from './load.js';
 import { parseQuestion, plan } from './questions.js';
 import { type Limits, type PageRequest, RowReader } from './rows.js';
 import type { StudioDatabase } from './studio-database.js';
@@ -21,8 +21,8 @@ import { Writes } from './writes.js';
 
 type Body = Readonly<Record<string, unknown>>;
 type Read = (given: URLSearchParams, signal: AbortSignal) => Promise<unknown>;
-type Stream = (given: URLSearchParams, signal: AbortSignal) => AsyncGenerator<unknown, void>;
-type Job = (body: Body, signal: AbortSignal) => AsyncGenerator<unknown, void>;
+export type Stream = (given: URLSearchParams, signal: AbortSignal) => AsyncGenerator<unknown, void>;
+export type Job = (body: Body, signal: AbortSignal) => AsyncGenerator<unknown, void>;
 type Write = (body: Body, signal: AbortSignal) => Promise<unknown>;
 
 interface RouteOptions {
@@ -49,6 +49,7 @@ export class Routes {
     this.reads = new Map<string, Read>([
       ['/api/catalog', () => catalogOf(db, { place, writable: write, queriesFile: queries ?? null })],
       ['/api/health', () => healthOf(db)],
+      ['/api/sizes', (_, signal) => sizesOf(db, signal)],
       ['/api/counters', () => countersOf(db)],
       ['/api/regions', (given) => regionsOf(db, textOf(given, 'table'))],
       ['/api/heat', (given, signal) => heatOf(db, textOf(given, 'entity'), signal)],

@@ -1,18 +1,21 @@
 /**
- * The studio's server: a page that knows the entities of a database, and what it asks for as JSON. It stands on Node's own
- * HTTP server: its routes are two maps, one for reads and one for writes, and every request passes one guard.
+ * The studio's server: a page that knows the entities of a database, and what it asks for as JSON. It stands on Hono: its routes are maps,
+ * one of reads and one of writes, and every request passes one guard.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
+import { getRequestListener, type HttpBindings } from '@hono/node-server';
+import { Hono, type Context as HonoContext } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import { getCookie, setCookie } from 'hono/cookie';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { problemEvent } from './live.js';
 import { problemOf } from './questions.js';
-import { Routes } from './routes.js';
+import { type Job, Routes, type Stream } from './routes.js';
 import { DEFAULT_LIMITS, type Limits } from './rows.js';
 import type { StudioDatabase } from './studio-database.js';
 
@@ -49,13 +52,22 @@ export interface Studio extends AsyncDisposable {
 export async function startStudio(db: StudioDatabase, options: StudioOptions = {}): Promise<Studio> {
   const { port = 0, limits } = options;
   const guard = new Guard();
-  const handler = new Handler(guard, new Assets(), new Routes(db, options, { ...DEFAULT_LIMITS, ...limits }));
-  const server = createServer((request, response) => void handler.answer(request, response));
+  const closing = new AbortController();
+  const routes = new Routes(db, options, { ...DEFAULT_LIMITS, ...limits });
+  const app = studioApp(guard, new Assets(), routes, closing.signal);
+  // An application that shows its database keeps its own Request and Response.
+  const answer = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const server = createServer((request, response) => {
+    // Also of what is refused before it is read as a request.
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+    void answer(request, response);
+  });
   await listening(server, port);
   const { port: taken } = server.address() as AddressInfo;
   guard.listensOn(taken);
   const close = async (): Promise<void> => {
-    handler.close();
+    // Ends streams and requests under way.
+    closing.abort();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeAllConnections();
     await closed;
@@ -83,188 +95,83 @@ function listening(server: Server, port: number): Promise<void> {
   });
 }
 
-class Handler {
-  private readonly closing = new AbortController();
+type OnNode = { Bindings: HttpBindings };
+type Context = HonoContext<OnNode>;
 
-  constructor(
-    private readonly guard: Guard,
-    private readonly assets: Assets,
-    private readonly routes: Routes,
-  ) {}
-
-  /** Ends streams and requests under way. */
-  close(): void {
-    this.closing.abort();
-  }
-
-  /** Never throws. */
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    setHeaders(response);
-    const url = urlOf(request);
-    if (url === undefined) return end(response, 400, 'text/plain', 'This is no address.\n');
-    const admission = this.guard.admit(request, url);
-    if (admission.kind === 'refused')
-      return end(response, admission.status, 'text/plain', `${admission.why}\n`);
-    if (request.method === 'POST') return this.post(request, response, url);
-    if (request.method !== 'GET') return notAllowed(response, 'The studio answers GET and POST.\n');
-    if (admission.kind === 'enter') {
-      response.setHeader('set-cookie', admission.cookie);
-      // Without the token: addresses are kept, shown, and sent on.
-      response.setHeader('location', '/');
-      return end(response, 303, 'text/plain', '');
-    }
-    const { reads, streams } = this.routes;
-    const read = reads.get(url.pathname);
-    if (read !== undefined) return this.json(response, (signal) => read(url.searchParams, signal));
-    const stream = streams.get(url.pathname);
-    if (stream !== undefined) return this.stream(response, (signal) => stream(url.searchParams, signal));
-    if (url.pathname === '/api/export') return this.file(url.searchParams, response);
-    if (url.pathname === '/api/value') return this.value(url.searchParams, response);
-    const asset = this.assets.find(url.pathname);
-    if (asset === undefined) return end(response, 404, 'text/plain', 'There is nothing here.\n');
-    end(response, 200, asset.type, asset.bytes);
-  }
-
-  /** A request that changes something: there is such a route only where it was asked for when the studio was started. */
-  private post(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> | void {
-    const route = this.routes.writes.get(url.pathname);
-    const job = this.routes.jobs.get(url.pathname);
-    if (route === undefined && job === undefined)
-      return notAllowed(response, 'The studio only reads here.\n');
-    if (!isOwnJson(request))
-      return end(response, 403, 'text/plain', 'A change is sent as JSON by the page of the studio.\n');
-    if (route !== undefined)
-      return this.json(response, async (signal) => route(await bodyOf(request), signal));
-    return this.stream(response, async function* (signal) {
-      yield* job!(await bodyOf(request), signal);
-    });
-  }
-
-  private json(response: ServerResponse, route: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
-    return this.within(response, async (signal) => {
-      const answer = await route(signal);
-      if (!response.destroyed) end(response, 200, 'application/json', JSON.stringify(answer));
-    });
-  }
-
-  /** Server-sent events, one an item, until the page leaves or the items end. */
-  private async stream(
-    response: ServerResponse,
-    items: (signal: AbortSignal) => AsyncGenerator<unknown, void>,
-  ): Promise<void> {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
-    const signal = AbortSignal.any([gone.signal, this.closing.signal]);
-    response.setHeader('content-type', 'text/event-stream; charset=utf-8');
-    response.write(': the stream is open\n\n');
-    try {
-      for await (const item of items(signal)) {
-        if (!response.write(`data: ${JSON.stringify(item)}\n\n`))
-          await new Promise((resolve) => {
-            response.once('drain', resolve);
-            response.once('close', resolve);
-          });
-      }
-    } catch (error) {
-      if (!signal.aborted) response.write(problemEvent(error));
-    }
-    response.end('event: end\ndata: {}\n\n');
-  }
-
-  /** The bytes of a cell: a picture is drawn, all else is a download. */
-  private value(given: URLSearchParams, response: ServerResponse): Promise<void> {
-    return this.within(response, async (signal) => {
-      const { type, bytes } = await this.routes.value(given, signal);
-      if (!type.startsWith('image/'))
-        response.setHeader('content-disposition', 'attachment; filename="value.bin"');
-      end(response, 200, type, bytes);
-    });
-  }
-
-  /** A file, piece by piece. What is wrong before the first is said; after it the file is left unfinished, which browsers tell. */
-  private file(given: URLSearchParams, response: ServerResponse): Promise<void> {
-    return this.within(response, async (signal) => {
-      const { type, name, pieces } = this.routes.file(given, signal);
-      const first = await pieces.next();
-      response.setHeader(
-        'content-type',
-        type.startsWith('text/') || type.includes('json') ? `${type}; charset=utf-8` : type,
-      );
-      response.setHeader('content-disposition', `attachment; filename="${name}"`);
-      if (first.done !== true) response.write(first.value);
-      await pipeline(pieces, response);
-    });
-  }
-
-  /** Does what a request asks, for as long as it may take, and says what is wrong. */
-  private async within(
-    response: ServerResponse,
-    work: (signal: AbortSignal) => Promise<void>,
-  ): Promise<void> {
-    const gone = new AbortController();
-    // A page that was left wants no answer.
-    response.once('close', () => gone.abort());
-    const { time } = this.routes.limits;
-    const signal = AbortSignal.any([gone.signal, this.closing.signal, AbortSignal.timeout(time)]);
-    try {
-      await work(signal);
-    } catch (error) {
-      if (response.destroyed) return;
-      if (response.headersSent) {
-        response.destroy();
-        return;
-      }
-      const late = signal.aborted
-        ? { code: 'ERR_TIMEOUT', message: `It takes longer than ${time / 1000} s: ask for less.` }
-        : problemOf(error);
-      const status = error instanceof RowanError || signal.aborted ? 422 : 500;
-      end(response, status, 'application/json', JSON.stringify({ problem: late }));
-    }
-  }
-}
-
-function urlOf({ url = '/' }: IncomingMessage): URL | undefined {
-  try {
-    return new URL(url, 'http://127.0.0.1');
-  } catch {
-    return undefined;
-  }
-}
-
-function end(response: ServerResponse, status: number, type: string, body: string | Uint8Array): void {
-  response.statusCode = status;
-  response.setHeader(
-    'content-type',
-    type.startsWith('text/') || type.endsWith('json') ? `${type}; charset=utf-8` : type,
+/** What answers requests: the guard first, then the routes, then the files of the page. */
+function studioApp(guard: Guard, assets: Assets, routes: Routes, closing: AbortSignal): Hono<OnNode> {
+  const app = new Hono<OnNode>();
+  const answers = new Answers(routes.limits.time, closing);
+  app.use(async (c, next) => {
+    const refused = guard.refusal(c);
+    if (refused !== undefined) return c.text(`${refused.why}\n`, refused.status);
+    const { method } = c.req;
+    if (method !== 'GET' && method !== 'POST') return notAllowed(c, 'The studio answers GET and POST.\n');
+    if (method === 'GET' && guard.isFirst(c)) return guard.enter(c);
+    return next();
+  });
+  for (const [path, read] of routes.reads)
+    app.get(path, (c) => answers.json(c, (signal) => read(parametersOf(c), signal)));
+  for (const [path, stream] of routes.streams)
+    app.get(path, (c) => answers.events(c, (signal) => stream(parametersOf(c), signal)));
+  app.get('/api/export', (c) => answers.file(c, (signal) => routes.file(parametersOf(c), signal)));
+  app.get('/api/value', (c) => answers.value(c, (signal) => routes.value(parametersOf(c), signal)));
+  for (const [path, write] of routes.writes)
+    app.post(path, ownJson, smallBody, (c) =>
+      answers.json(c, async (signal) => write(await bodyOf(c), signal)),
+    );
+  for (const [path, job] of routes.jobs)
+    app.post(path, ownJson, smallBody, (c) =>
+      answers.events(c, async function* (signal) {
+        yield* job(await bodyOf(c), signal);
+      }),
+    );
+  for (const [path, { type, bytes }] of assets.all)
+    app.get(path, (c) => c.body(bytes, 200, { 'content-type': type }));
+  app.notFound((c) =>
+    c.req.method === 'POST'
+      ? notAllowed(c, 'The studio only reads here.\n')
+      : c.text('There is nothing here.\n', 404),
   );
-  response.end(body);
+  return app;
 }
 
-function notAllowed(response: ServerResponse, why: string): void {
-  response.setHeader('allow', 'GET');
-  end(response, 405, 'text/plain', why);
+const parametersOf = (c: Context): URLSearchParams => new URL(c.req.url).searchParams;
+
+function notAllowed(c: Context, why: string): Response {
+  return c.text(why, 405, { allow: 'GET' });
 }
 
 /** Browsers send JSON to another origin only when that lets them, and name the origin that a change comes from. */
-function isOwnJson({ headers }: IncomingMessage): boolean {
-  return headers.origin !== undefined && /^application\/json(;|$)/.test(headers['content-type'] ?? '');
+async function ownJson(c: Context, next: () => Promise<void>): Promise<Response | undefined> {
+  const isOwn =
+    c.req.header('origin') !== undefined &&
+    /^application\/json(;|$)/.test(c.req.header('content-type') ?? '');
+  if (!isOwn) return c.text('A change is sent as JSON by the page of the studio.\n', 403);
+  await next();
+  return undefined;
 }
 
-/** @throws InvalidArgumentError when the body is no JSON, or too large. */
-async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  for await (const part of request as AsyncIterable<Buffer>) {
-    bytes += part.length;
-    if (bytes > MAX_BODY)
-      throw new InvalidArgumentError(
-        `A request has ${MAX_BODY >> 20} MiB at most. Write larger values by a program.`,
-      );
-    parts.push(part);
-  }
+const smallBody = bodyLimit({
+  maxSize: MAX_BODY,
+  onError: (c) =>
+    c.json(
+      {
+        problem: problemOf(
+          new InvalidArgumentError(
+            `A request has ${MAX_BODY >> 20} MiB at most. Write larger values by a program.`,
+          ),
+        ),
+      },
+      422,
+    ),
+});
+
+/** @throws InvalidArgumentError when the body is no JSON object. */
+async function bodyOf(c: Context): Promise<Readonly<Record<string, unknown>>> {
   let given: unknown;
   try {
-    given = JSON.parse(Buffer.concat(parts).toString('utf8'));
+    given = JSON.parse(await c.req.text());
   } catch (cause) {
     throw new InvalidArgumentError('The request is no JSON.', { cause });
   }
@@ -272,13 +179,101 @@ async function bodyOf(request: IncomingMessage): Promise<Readonly<Record<string,
   throw new InvalidArgumentError('The request is no JSON object.');
 }
 
+/** Does what requests ask, for as long as they may take and the page waits, and says what is wrong. */
+class Answers {
+  constructor(
+    /** Milliseconds. */
+    private readonly time: number,
+    private readonly closing: AbortSignal,
+  ) {}
+
+  json(c: Context, route: (signal: AbortSignal) => Promise<unknown>): Promise<Response> {
+    return this.within(c, async (signal) => c.json(await route(signal)));
+  }
+
+  /** Server-sent events, one an item, until the page leaves or the items end. */
+  events(c: Context, items: (signal: AbortSignal) => ReturnType<Stream> | ReturnType<Job>): Response {
+    const signal = AbortSignal.any([c.req.raw.signal, this.closing]);
+    const lines = async function* (): AsyncGenerator<string, void> {
+      yield ': the stream is open\n\n';
+      try {
+        for await (const item of items(signal)) yield `data: ${JSON.stringify(item)}\n\n`;
+      } catch (error) {
+        if (!signal.aborted) yield problemEvent(error);
+      }
+      yield 'event: end\ndata: {}\n\n';
+    };
+    return c.body(streamOf(c, lines()), 200, { 'content-type': 'text/event-stream; charset=utf-8' });
+  }
+
+  /** The bytes of a cell: a picture is drawn, all else is a download. */
+  value(c: Context, route: (signal: AbortSignal) => ReturnType<Routes['value']>): Promise<Response> {
+    return this.within(c, async (signal) => {
+      const { type, bytes } = await route(signal);
+      return c.body(new Uint8Array(bytes), 200, {
+        'content-type': type,
+        'content-length': String(bytes.length),
+        ...(!type.startsWith('image/') && { 'content-disposition': 'attachment; filename="value.bin"' }),
+      });
+    });
+  }
+
+  /** A file, piece by piece. What is wrong before the first is said; after it the file is left unfinished, which browsers tell. */
+  file(c: Context, route: (signal: AbortSignal) => ReturnType<Routes['file']>): Promise<Response> {
+    return this.within(c, async (signal) => {
+      const { type, name, pieces } = route(signal);
+      const first = await pieces.next();
+      const all = async function* (): AsyncGenerator<string | Uint8Array, void> {
+        if (first.done !== true) yield first.value;
+        yield* pieces;
+      };
+      return c.body(streamOf(c, all()), 200, {
+        'content-type': type.startsWith('text/') || type.includes('json') ? `${type}; charset=utf-8` : type,
+        'content-disposition': `attachment; filename="${name}"`,
+      });
+    });
+  }
+
+  private async within(c: Context, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+    // A page that was left wants no answer.
+    const signal = AbortSignal.any([c.req.raw.signal, this.closing, AbortSignal.timeout(this.time)]);
+    try {
+      return await work(signal);
+    } catch (error) {
+      const problem = signal.aborted
+        ? { code: 'ERR_TIMEOUT', message: `It takes longer than ${this.time / 1000} s: ask for less.` }
+        : problemOf(error);
+      return c.json({ problem }, error instanceof RowanError || signal.aborted ? 422 : 500);
+    }
+  }
+}
+
+/** A body of what a generator yields. An error in it ends the connection. */
+function streamOf(c: Context, pieces: AsyncGenerator<string | Uint8Array, void>): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await pieces.next();
+        if (done === true) controller.close();
+        else controller.enqueue(typeof value === 'string' ? Buffer.from(value) : value);
+      } catch {
+        c.env.outgoing.destroy();
+        controller.close();
+      }
+    },
+    async cancel() {
+      await pieces.return();
+    },
+  });
+}
+
 /** Who may ask: a browser of this machine that was given the token, and no other page in it. */
 
-/** What a request is: let in, sent on with a cookie, or refused. */
-type Admission =
-  | { readonly kind: 'in' }
-  | { readonly kind: 'enter'; readonly cookie: string }
-  | { readonly kind: 'refused'; readonly status: 401 | 403; readonly why: string };
+/** Why a request is refused. */
+interface Refusal {
+  readonly status: 401 | 403;
+  readonly why: string;
+}
 
 /** Nothing from elsewhere is loaded, run, or framed; the page asks its own server only. */
 const HEADERS: Readonly<Record<string, string>> = {
@@ -305,30 +300,33 @@ class Guard {
     this.cookieName = `rowan_studio_${port}`;
   }
 
-  admit(request: IncomingMessage, url: URL): Admission {
-    const { host, origin } = request.headers;
+  refusal(c: Context): Refusal | undefined {
+    const host = c.req.header('host');
+    const origin = c.req.header('origin');
     // A name of elsewhere that resolves to this machine (DNS rebinding) comes with its own Host.
-    if (host === undefined || !this.hosts.has(host)) {
-      return { kind: 'refused', status: 403, why: 'The studio answers at 127.0.0.1 and localhost only.' };
-    }
+    if (host === undefined || !this.hosts.has(host))
+      return { status: 403, why: 'The studio answers at 127.0.0.1 and localhost only.' };
     const foreign = origin !== undefined && origin !== `http://${host}`;
-    const site = request.headers['sec-fetch-site'];
-    if (foreign || site === 'cross-site' || (site === 'same-site' && origin !== undefined)) {
-      return { kind: 'refused', status: 403, why: 'The studio answers its own page only.' };
-    }
-    const token = url.searchParams.get('token');
-    if (url.pathname === '/' && token !== null && same(token, this.token)) {
-      return {
-        kind: 'enter',
-        cookie: `${this.cookieName}=${this.session}; HttpOnly; SameSite=Strict; Path=/`,
-      };
-    }
-    if (same(cookieOf(request, this.cookieName) ?? '', this.session)) return { kind: 'in' };
+    const site = c.req.header('sec-fetch-site');
+    if (foreign || site === 'cross-site' || (site === 'same-site' && origin !== undefined))
+      return { status: 403, why: 'The studio answers its own page only.' };
+    if (this.isFirst(c) || same(getCookie(c, this.cookieName) ?? '', this.session)) return undefined;
     return {
-      kind: 'refused',
       status: 401,
       why: 'Open the address that "rowan studio" printed: it has the token that lets this browser in.',
     };
+  }
+
+  /** Whether this is the first address, with the token. */
+  isFirst(c: Context): boolean {
+    const token = c.req.query('token');
+    return c.req.path === '/' && token !== undefined && same(token, this.token);
+  }
+
+  /** Gives the cookie, and leaves the address without the token: addresses are kept, shown, and sent on. */
+  enter(c: Context): Response {
+    setCookie(c, this.cookieName, this.session, { httpOnly: true, sameSite: 'Strict', path: '/' });
+    return c.redirect('/', 303);
   }
 }
 
@@ -338,23 +336,11 @@ function same(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted));
 }
 
-function cookieOf(request: IncomingMessage, name: string): string | undefined {
-  for (const cookie of (request.headers.cookie ?? '').split(';')) {
-    const at = cookie.indexOf('=');
-    if (cookie.slice(0, at).trim() === name) return cookie.slice(at + 1).trim();
-  }
-  return undefined;
-}
-
-function setHeaders(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-}
-
 /** The files of the page, in memory: nothing else of the disk can be asked for. */
 
 interface Asset {
   readonly type: string;
-  readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
 /** Beside the bundle that has this module; of compiled sources and their tests in `dist`. */
@@ -367,7 +353,7 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
 ];
 
 class Assets {
-  private readonly assets: ReadonlyMap<string, Asset>;
+  readonly all: ReadonlyMap<string, Asset>;
 
   /** @throws InvalidArgumentError when the page was not built. */
   constructor() {
@@ -379,12 +365,14 @@ class Assets {
         'The files of the studio are not there: run "npm run build" in the repository.',
       );
     }
-    this.assets = new Map(
-      FILES.map(([path, file, type]) => [path, { type, bytes: readFileSync(`${folder}${file}`) }] as const),
+    this.all = new Map(
+      FILES.map(
+        ([path, file, type]) =>
+          [
+            path,
+            { type: `${type}; charset=utf-8`, bytes: new Uint8Array(readFileSync(`${folder}${file}`)) },
+          ] as const,
+      ),
     );
-  }
-
-  find(path: string): Asset | undefined {
-    return this.assets.get(path);
   }
 }

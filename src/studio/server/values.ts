@@ -186,11 +186,11 @@ const ABOUT: readonly (readonly [RegExp, PieceShown['kind'], string])[] = [
   [/^literal\(/, 'literal', 'The same in every key.'],
 ];
 
-/** The bytes of a key element by element, each with what it is for. */
-export function shownPieces(row: Uint8Array, pieces: readonly KeyPiece[]): PieceShown[] {
+/** The bytes of a key, or of what keys begin with, element by element, each with what it is for. */
+export function shownPieces(row: Uint8Array, pieces: readonly KeyPiece[], isWhole = true): PieceShown[] {
   return pieces.map(({ element, parts, start, end }, at) => {
     const bytes = row.subarray(start, end);
-    const ends = at + 1 < pieces.length ? terminatorOf(element, bytes) : 0;
+    const ends = at + 1 < pieces.length || !isWhole ? terminatorOf(element, bytes) : 0;
     const known = ABOUT.find(([pattern]) => pattern.test(element));
     return {
       element,
