@@ -27,6 +27,8 @@ export default defineConfig({
     // Suites wait for conditions, and say which did not come; these only end what hangs. The longest case takes about half
     // a minute, several times that on a busy machine.
     testTimeout: 900_000,
+    // A page of a busy machine takes its time.
+    expect: { poll: { timeout: 120_000 } },
     hookTimeout: 900_000,
     reporters: reportersOf('hbase'),
   },

@@ -11,6 +11,8 @@ export default defineConfig({
     pool: 'forks',
     fileParallelism: false,
     testTimeout: 600_000,
+    // A page of a busy machine takes its time.
+    expect: { poll: { timeout: 120_000 } },
     hookTimeout: 600_000,
     reporters: reportersOf('studio'),
   },

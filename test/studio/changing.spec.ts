@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
 import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { openMemory } from '../../src/testing/index.js';
-import { entityHash, expectSound, StudioBrowser } from './chromium.js';
+import { entityHash, expectSound, picture, SIGHTS, StudioBrowser } from './chromium.js';
 import { Buyer, fillShop, Sale } from './shop.js';
 
 let db: Database;
@@ -20,6 +20,11 @@ const rowHash = (id: string, given: Readonly<Record<string, string>> = {}): stri
   const row = Buffer.from(db.repository(Buyer).schema.key.encode({ id })).toString('hex');
   return `#/row/shop%3Apeople/${row}?${new URLSearchParams(given)}`;
 };
+
+const saleRow = (): string =>
+  Buffer.from(
+    db.repository(Sale).schema.key.encode({ shop: 'main', at: new Date(Date.UTC(2026, 0, 1)) }),
+  ).toString('hex');
 
 /** Types what has to be typed, which the page names, and writes. */
 async function confirm(): Promise<void> {
@@ -165,20 +170,63 @@ test('a value of 10 MB is cut on the page and whole when it is saved', async () 
   expect(bytes).toBe(10_000_000);
 });
 
-describe.each([
-  { width: 1280, scheme: 'light' },
-  { width: 390, scheme: 'dark' },
-] as const)('$width wide, $scheme', (sight) => {
-  test.each([
-    ['a row', () => rowHash('b1', { column: 'd:j' })],
-    ['a row that is edited', () => rowHash('b1', { edit: '1' })],
-    ['an insert', () => '#/insert/Sale'],
-    ['the feed', () => '#/live/Buyer'],
-    ['rows with pictures', () => entityHash('Buyer', {})],
-  ])('%s has no fault that axe knows, and fits', async (_, hash) => {
+describe.each(SIGHTS)('$width wide, $scheme', (sight) => {
+  /** By name: the address, and what is done before the view is looked at. */
+  const VIEWS: Readonly<Record<string, readonly [hash: () => string, act?: () => Promise<unknown>]>> = {
+    'a row': [() => rowHash('b1', { column: 'd:j' })],
+    'a row with Avro': [() => `#/row/shop%3Asales/${saleRow()}`],
+    'a row that is edited': [() => rowHash('b1', { edit: '1' })],
+    'a write that is previewed': [
+      () => rowHash('b1', { edit: '1' }),
+      async () => {
+        await page.getByLabel('city', { exact: false }).first().fill('Kiruna');
+        await page.getByRole('button', { name: 'Preview the edit' }).click();
+        await page.locator('table.mutations').waitFor();
+        await page.locator('.typed').scrollIntoViewIfNeeded();
+      },
+    ],
+    'an insert': [() => '#/insert/Sale'],
+    'the feed': [
+      () => '#/live/Buyer',
+      async () => {
+        await expect.poll(() => page.locator('.status').textContent()).toMatch(/^Watching/);
+        await expect
+          .poll(async () => {
+            await db.repository(Buyer).update({ id: 'b6' }, { city: 'Lund' });
+            await db.repository(Buyer).update({ id: 'b6' }, { city: 'Visby' });
+            return page.locator('ol.live li').count();
+          })
+          .toBeGreaterThan(2);
+      },
+    ],
+    'rows with pictures': [() => entityHash('Buyer', {})],
+    'the heat map': [
+      () => '#/load/Sale',
+      async () => {
+        await page.locator('table.heat').waitFor();
+        await expect.poll(() => page.locator('.plots figcaption').nth(2).textContent()).not.toMatch(/–$/);
+      },
+    ],
+    'health and checks': [
+      () => '#/',
+      async () => {
+        await page.getByRole('button', { name: 'Verify' }).first().click();
+        await expect.poll(() => page.locator('.check').first().textContent()).toContain('missing 0');
+      },
+    ],
+    'the choice of columns': [
+      () => entityHash('Sale', {}),
+      () => page.getByText('Columns', { exact: true }).click(),
+    ],
+    'the keys': [() => '#/', () => page.keyboard.press('?')],
+  };
+
+  test.each(Object.entries(VIEWS))('%s has no fault that axe knows, and fits', async (name, [hash, act]) => {
     page = await browser.open(studio, hash(), sight);
     await page.locator('h1').waitFor();
-    await page.locator('dl.values, .write-fields, .status, .grid-row').first().waitFor();
+    await page.locator('dl.values, .write-fields, .status, .grid-row, .card').first().waitFor();
+    await act?.();
     await expectSound(page);
+    await picture(page, name, sight);
   });
 });

@@ -1,7 +1,8 @@
 /** Pages of the studio in a real Chromium. What goes wrong in one (errors, requests elsewhere) is noted, and fails its test. */
 
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Studio } from '../../src/studio/server/server.js';
@@ -11,6 +12,24 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 export interface Sight {
   readonly width: number;
   readonly scheme: 'light' | 'dark';
+}
+
+/** What views are looked at. */
+export const SIGHTS: readonly Sight[] = [
+  { width: 1280, scheme: 'light' },
+  { width: 1280, scheme: 'dark' },
+  { width: 390, scheme: 'light' },
+  { width: 390, scheme: 'dark' },
+];
+
+/** Where `ROWAN_PICTURES=write` puts what the views look like. */
+const PICTURES = join(import.meta.dirname, 'pictures');
+
+/** Renews the picture of a view, if that is asked for. */
+export async function picture(page: Page, view: string, { width, scheme }: Sight): Promise<void> {
+  if (process.env['ROWAN_PICTURES'] !== 'write') return;
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${view.replaceAll(' ', '-')}-${width}-${scheme}.png`) });
 }
 
 export class StudioBrowser {

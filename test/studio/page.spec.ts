@@ -1,16 +1,11 @@
-import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
 import { type Studio, startStudio } from '../../src/studio/server/server.js';
 import { openMemory } from '../../src/testing/index.js';
-import { entityHash, expectSound, type Sight, StudioBrowser } from './chromium.js';
+import { entityHash, expectSound, picture, SIGHTS, type Sight, StudioBrowser } from './chromium.js';
 import { Customer, fill, HOSTILE, Order } from './entities.js';
 import { SCROLL, type Scrolled } from './scroll.js';
-
-/** `ROWAN_PICTURES=write` renews those of the pages. */
-const PICTURES =
-  process.env['ROWAN_PICTURES'] === 'write' ? join(import.meta.dirname, '../../docs/pictures') : undefined;
 
 let db: Database;
 let studio: Studio;
@@ -46,29 +41,18 @@ const VIEWS: Readonly<Record<string, string>> = {
   load: '#/load/Order',
   entity: entityHash('Order', { key: { id: 'c000007', at: { gte: '2026-01-01T00:00:00Z' } } }),
   table: '#/table/shop%3Acrm',
-  raw: '#/table/shop%3Acrm?raw=1&from=c',
+  raw: '#/table/shop%3Acrm?raw=1',
   schema: '#/schema',
 };
 
-describe.each([
-  { width: 1280, scheme: 'light' },
-  { width: 1280, scheme: 'dark' },
-  { width: 390, scheme: 'light' },
-  { width: 390, scheme: 'dark' },
-] as const)('$width wide, $scheme', (sight) => {
+describe.each(SIGHTS)('$width wide, $scheme', (sight) => {
   test.each(Object.entries(VIEWS))('%s has no fault that axe knows, and fits', async (name, hash) => {
     await open(hash, sight);
     await page.locator('h1').waitFor();
     if (/entity|table|raw/.test(name) && name !== 'tables') await page.locator('.grid-row').first().waitFor();
     if (name === 'entity') await page.locator('.piece').first().waitFor();
     await expectSound(page);
-    if (PICTURES !== undefined && (name === 'entity' || name === 'table'))
-      await page.screenshot({
-        path: join(
-          PICTURES,
-          `studio-${name}${sight.width === 390 ? '-narrow' : ''}${sight.scheme === 'dark' ? '-dark' : ''}.png`,
-        ),
-      });
+    await picture(page, name, sight);
   });
 });
 

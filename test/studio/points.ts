@@ -300,7 +300,8 @@ export function describePoints(open: () => Promise<Database>, counts: boolean): 
         /\d+ files, .* on disk.*\n\d+ reads, \d+ writes/,
       );
       const widths = (await styles(regions, 'flexGrow')).map(Number);
-      expect(Math.max(...widths)).toBeGreaterThan(Math.min(...widths));
+      // HBase tells sizes in whole MiB: those of these regions are the same.
+      expect(Math.max(...widths) > Math.min(...widths)).toBe(counts);
       await regions.nth(2).click();
       await page.waitForURL(/from=%5Cx02/);
       await expect.poll(async () => (await columnTexts('row'))[0]).toMatch(/^\\x0[23]/);

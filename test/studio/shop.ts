@@ -19,7 +19,7 @@ import { Put } from '../../src/table/index.js';
 
 /** A shop with what Rowan derives: an index, a summary, copies, relations, changes; and values of every look. */
 
-@Table({ name: 'shop:people', families: { d: { versions: 10 } } })
+@Table({ name: 'shop:people', families: { d: { versions: 10 }, m: {} } })
 class People {}
 
 @Table({
@@ -29,7 +29,7 @@ class People {}
 })
 class Sales {}
 
-@Entity({ table: People, name: 'Buyer', changes: { keep: 86_400_000 } })
+@Entity({ table: People, name: 'Buyer', changes: { keep: 86_400_000, marks: 'm' } })
 export class Buyer {
   static readonly key = rowKey(part('id'));
   declare static readonly indexes: { byCity: ['city'] };

@@ -169,7 +169,7 @@ export function Grid({ id, columns, fetchPage, open, limit }: GridProps) {
         <p class="status" role="status">
           {feed?.busy === true && length === 0
             ? 'Reading…'
-            : `${length.toLocaleString('en')}${end} rows${feed === undefined ? '' : ` · last page ${feed.took.toFixed(1)} ms`}`}
+            : `${length.toLocaleString('en')}${end} ${length === 1 && end === '' ? 'row' : 'rows'}${feed === undefined ? '' : ` · last page ${feed.took.toFixed(1)} ms`}`}
         </p>
         <ColumnChoice table={table} />
       </div>

@@ -139,8 +139,8 @@ function TableRegions({ table }: { readonly table: TableInfo }) {
           {regions.length} {regions.length === 1 ? 'region' : 'regions'}
         </small>
       </h2>
-      <RegionBar regions={regions} open={open} />
-      <div class="scroll" tabIndex={0} role="group" aria-label="Regions">
+      <RegionBar table={table.name} regions={regions} open={open} />
+      <div class="scroll" tabIndex={0} role="group" aria-label={`Regions of ${table.name}, scrollable`}>
         <table>
           <thead>
             <tr>
@@ -189,18 +189,19 @@ function TableRegions({ table }: { readonly table: TableInfo }) {
 }
 
 interface RegionBarProps {
+  readonly table: string;
   readonly regions: readonly RegionShown[];
   readonly open: (start: string) => void;
 }
 
 /** The regions side by side over the key space, as wide as what they hold, as dark as they are asked. */
-export function RegionBar({ regions, open }: RegionBarProps) {
+export function RegionBar({ table, regions, open }: RegionBarProps) {
   const weight = ({ fileBytes, memstoreBytes }: RegionShown): number => fileBytes + memstoreBytes;
   const load = ({ reads, writes }: RegionShown): number => reads + writes;
   const total = regions.reduce((all, region) => all + weight(region), 0);
   const busiest = Math.max(1, ...regions.map(load));
   return (
-    <nav class="regions" aria-label="Regions, as wide as what they hold">
+    <nav class="regions" aria-label={`Regions of ${table}, as wide as what they hold`}>
       {regions.map((region) => (
         <button
           type="button"
@@ -322,7 +323,11 @@ function Plot({ plot, samples }: { readonly plot: PlotOf; readonly samples: read
         height: 110,
         legend: { show: false },
         cursor: { show: false },
-        scales: { y: { range: (_, __, most) => [0, Math.max(LEAST[plot.unit], most * 1.1)] } },
+        scales: {
+          // Before two samples are there, the last seconds.
+          x: { range: (_, least, most) => (least < most ? [least, most] : lastSeconds()) },
+          y: { range: (_, __, most) => [0, Math.max(LEAST[plot.unit], (most ?? 0) * 1.1)] },
+        },
         axes: [
           { ...axis, size: 22, space: 90 },
           { ...axis, size: 58, space: 30, values: (_, ticks) => ticks.map((tick) => valueText(plot, tick)) },
@@ -352,6 +357,8 @@ function Plot({ plot, samples }: { readonly plot: PlotOf; readonly samples: read
     </figure>
   );
 }
+
+const lastSeconds = (): [number, number] => [Date.now() / 1000 - 10, Date.now() / 1000];
 
 /** A color of the style sheet as a canvas takes it. */
 function drawable(style: CSSStyleDeclaration, name: string): string {

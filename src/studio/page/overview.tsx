@@ -7,6 +7,7 @@ import type {
   FamilyInfo,
   HealthInfo,
   IndexProgress,
+  Json,
   TableInfo,
   TableSize,
 } from '../server/api.js';
@@ -48,7 +49,9 @@ export function Overview({ catalog }: { readonly catalog: Catalog }) {
       ))}
       {system.length > 0 && (
         <details>
-          <summary>{system.length} tables that Rowan keeps itself</summary>
+          <summary>
+            {system.length} {system.length === 1 ? 'table' : 'tables'} that Rowan keeps itself
+          </summary>
           <ul class="columns">
             {system.map(({ name }) => (
               <li key={name}>
@@ -150,7 +153,7 @@ function IndexCheck({ entity, index }: { readonly entity: string; readonly index
       .catch(setFailure)
       .finally(() => setBusy(false));
   };
-  const report = progress?.report as Readonly<Record<string, number>> | undefined;
+  const report = progress?.report as Readonly<Record<string, Json>> | undefined;
   return (
     <span class="check">
       <button type="button" disabled={busy} onClick={() => start(false)}>
@@ -167,6 +170,7 @@ function IndexCheck({ entity, index }: { readonly entity: string; readonly index
       <span role="status">
         {report !== undefined &&
           Object.entries(report)
+            .filter(([, count]) => typeof count === 'number')
             .map(([name, count]) => `${name} ${count}`)
             .join(', ')}
         {progress?.problem?.message}

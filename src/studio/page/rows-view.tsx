@@ -210,11 +210,15 @@ export function TableView({ table, from, raw }: TableViewProps) {
         </span>
       </h1>
       <details>
-        <summary>{table.families.length} families</summary>
+        <summary>
+          {table.families.length} {table.families.length === 1 ? 'family' : 'families'}
+        </summary>
         <Families families={table.families} />
       </details>
       {regions instanceof Error && <ProblemBox error={regions} />}
-      {Array.isArray(regions) && <RegionBar regions={regions} open={(start) => show(start, raw)} />}
+      {Array.isArray(regions) && (
+        <RegionBar table={table.name} regions={regions} open={(start) => show(start, raw)} />
+      )}
       <form
         class="from"
         onSubmit={(event) => {
