@@ -17,7 +17,13 @@ const RECIPES = (await readdir(join(BUILT, 'cookbook'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => `cookbook/${name}/main.js`)
   .sort();
-const PROGRAMS = ['flights/main.js', 'crm/main.js', 'indexes/main.js', 'order-models/main.js 2000', ...RECIPES];
+const PROGRAMS = [
+  'flights/main.js',
+  'crm/main.js',
+  'indexes/main.js',
+  'order-models/main.js 2000',
+  ...RECIPES,
+];
 
 let folder: string;
 let browser: StudioBrowser;

@@ -81,9 +81,13 @@ export function Grid({ id, columns, fetchPage, open, limit }: GridProps) {
   const shown = Math.min(length, Math.floor(MAX_HEIGHT / ROW_HEIGHT));
   const rows = useRowsInView(shown, scroller);
   const { startIndex: first = 0, endIndex: last = 40 } = rows.range ?? {};
-  useEffect(() => feed?.want(Math.max(0, first - MARGIN), last + MARGIN), [feed, first, last]);
+  // Behind every page that came, too: what is wanted may be behind it.
+  useEffect(() => feed?.want(Math.max(0, first - MARGIN), last + MARGIN));
 
-  const inView = rows.getVirtualItems().map(({ index }) => ({ index, row: feed?.rowAt(index) }));
+  const inView = rows
+    .getVirtualItems()
+    .filter(({ index }) => index < shown)
+    .map(({ index }) => ({ index, row: feed?.rowAt(index) }));
   const table = useTable(columns, inView);
   const width = table.getTotalSize();
   const template = table
@@ -219,14 +223,20 @@ function ColumnChoice({ table }: { readonly table: Table<GridRow> }) {
   );
 }
 
-/** TanStack Virtual over rows of one height. */
+/** At least a count, and the same for many: TanStack Virtual computes all places anew for another one. */
+const roomFor = (count: number): number => {
+  const step = Math.max(1024, 2 ** (31 - Math.clz32(count)) / 8);
+  return Math.ceil(count / step) * step;
+};
+
+/** TanStack Virtual over rows of one height. It may know of more rows than there are. */
 function useRowsInView(
   count: number,
   scroller: RefObject<HTMLDivElement>,
 ): Virtualizer<HTMLDivElement, HTMLDivElement> {
   const [, redraw] = useState(0);
   const options: VirtualizerOptions<HTMLDivElement, HTMLDivElement> = {
-    count,
+    count: roomFor(count),
     overscan: MARGIN,
     estimateSize: () => ROW_HEIGHT,
     // The head stands above the rows, and stays there.
