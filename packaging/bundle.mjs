@@ -95,6 +95,8 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/,
   },
+  // Only the studio's server loads it, and with it Node's modules of HTTP.
+  { name: 'studio-framework', test: /\/node_modules\/@?hono\// },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
   { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
   // What threads of the store and the Bigtable engine need of it.
