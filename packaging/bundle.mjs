@@ -95,8 +95,6 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/,
   },
-  // Only the studio's server loads it, and with it Node's modules of HTTP.
-  { name: 'studio-framework', test: /\/node_modules\/@?hono\// },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
   { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
   // What threads of the store and the Bigtable engine need of it.
@@ -115,8 +113,9 @@ const GROUPS = [
   },
   { name: 'commands-of-stores', test: /\/src\/(cli\/commands\/store\.|store\/repair\/(?!verify))/ },
   {
+    // With Hono, on which the studio's server stands.
     name: 'commands-of-tables',
-    test: /\/src\/(shell\/|studio\/|cli\/(commands\/|job-(?!worker\.))|features\/\w+\/command\.)/,
+    test: /\/node_modules\/@?hono\/|\/src\/(shell\/|studio\/|cli\/(commands\/|job-(?!worker\.))|features\/\w+\/command\.)/,
   },
   {
     name: 'command-line',
