@@ -82,7 +82,9 @@ function connecting():
   if (masters !== undefined) return (options) => connect({ masters: masters.split(','), ...options });
   if (instance === undefined) return undefined;
   const [projectId, instanceId] = instance.split('/') as [string, string];
-  return (options) => connectBigtable({ projectId, instanceId, ...options });
+  // A change of keys waits for both of these times.
+  const times = { descriptorLifetime: 500, operationTimeout: 10_000 };
+  return (options) => connectBigtable({ projectId, instanceId, ...times, ...options });
 }
 
 async function dropTables({ admin }: Engine): Promise<void> {

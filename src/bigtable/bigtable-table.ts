@@ -16,13 +16,14 @@ import type {
   ResultScanner,
   Table,
 } from '../table/table.js';
+import { FENCE_FAMILY, FENCE_QUALIFIER, isFenceFamily } from '../table/write-fence.js';
 import { type BatchRunner, mutateRows, type RowEntry, runBatch, sizeOf } from './batches.js';
 import { ChunkReader, compareCells } from './chunks.js';
 import type { BigtableClient } from './client.js';
 import { type Descriptors, type KnownTable, noSuchFamily, tableDisabled } from './descriptors.js';
 import { Gathering } from './gathering.js';
 import { runGets } from './many-gets.js';
-import { checkChange, mutationsOf, partsOf, readsRow } from './mutations.js';
+import { checkChange, mutationsOf, partsOf, readsRow, throughFence } from './mutations.js';
 import { checkRowKey, tableIdOf } from './names.js';
 import { type Predicate, predicateOf } from './predicate.js';
 import { ReadPlan } from './read-plan.js';
@@ -34,14 +35,22 @@ import { toMilliseconds } from './wire.js';
 /** The largest change, in bytes, that shares a request with others. */
 const MAX_SHARED = 64 * 1024;
 const NO_OPTIONS: OperationOptions = {};
+/** How often a change is tried by a descriptor that was just read. */
+const FENCE_ATTEMPTS = 3;
+/** Appends nothing to the fence's cell, which needs its family as any change does. */
+const PASS_FENCE: ReadModifyWriteRule = {
+  familyName: FENCE_FAMILY,
+  columnQualifier: FENCE_QUALIFIER,
+  appendValue: new Uint8Array(0),
+};
 
 /** Whether a call must have requests of its own. */
 function isOwn({ signal, timeout }: OperationOptions): boolean {
   return signal !== undefined || timeout !== undefined;
 }
 
-function entryOf(change: RowMutation | RowMutations): RowEntry {
-  return { row: change.row, mutations: mutationsOf(change) };
+function entryOf(change: RowMutation | RowMutations, known: KnownTable): RowEntry {
+  return { row: change.row, mutations: throughFence(known, mutationsOf(change)) };
 }
 
 interface ModifiedRow {
@@ -132,11 +141,18 @@ export class BigtableTable implements Table {
     options: OperationOptions = NO_OPTIONS,
   ): Promise<CheckAndMutateResult> {
     checkNotEmpty(check.action);
-    const { condition, action } = check;
+    const { condition } = check;
     if (condition.kind === 'column' && condition.operator === 'NO_OP') {
       throw new InvalidArgumentError('NO_OP makes no comparison. Use another operator.');
     }
-    const known = await this.known(options);
+    return this.againstFence(options, (known) => this.checkWith(check, known, options));
+  }
+
+  private async checkWith(
+    { row, condition, action }: CheckAndMutate,
+    known: KnownTable,
+    options: OperationOptions,
+  ): Promise<CheckAndMutateResult> {
     this.learning(() => checkChange(action, known));
     if (condition.kind === 'column' && !known.families.has(condition.family)) {
       this.descriptors.forget(this.id);
@@ -144,11 +160,11 @@ export class BigtableTable implements Table {
     }
     const predicate = readsRow(action) ? undefined : predicateOf(condition, known, this.now());
     if (predicate === undefined) {
-      const result = await this.workOut(action, known, options, (row) => row.meets(condition));
+      const result = await this.workOut(action, known, options, (read) => read.meets(condition));
       return { success: result !== undefined, result };
     }
-    const mutations = mutationsOf(action);
-    const isMet = await this.mutateIf(check.row, predicate, mutations, options);
+    const mutations = throughFence(known, mutationsOf(action));
+    const isMet = await this.mutateIf(row, predicate, mutations, options);
     return isMet ? { success: true, result: Result.EMPTY } : { success: false, result: undefined };
   }
 
@@ -193,24 +209,65 @@ export class BigtableTable implements Table {
             failed.set(at, error);
           }
         }
-        const entries = sent.map((at) => entryOf(changes[at]!));
+        const entries = sent.map((at) => entryOf(changes[at]!, known));
         if (entries.length === 0) return failed;
         for (const [i, error] of await mutateRows(this.client, this.name, this.id, entries, options)) {
           this.learn(error);
-          failed.set(sent[i]!, error);
+          const at = sent[i]!;
+          const left = isShut(error, known) ? await this.errorOf(changes[at]!, options) : error;
+          if (left !== undefined) failed.set(at, left);
         }
         return failed;
       },
     };
   }
 
+  private async errorOf(
+    change: RowMutation | RowMutations,
+    options: OperationOptions,
+  ): Promise<RowanError | undefined> {
+    try {
+      await this.change(change, options);
+      return undefined;
+    } catch (error) {
+      if (error instanceof RowanError) return error;
+      throw error;
+    }
+  }
+
+  /**
+   * Does work by the table's descriptor, and again by the present one if the table's fence was shut: it may have been removed, and
+   * nothing was changed.
+   */
+  private async againstFence<T>(
+    options: OperationOptions,
+    work: (known: KnownTable) => Promise<T>,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const known = await this.known(options);
+      try {
+        return await work(known);
+      } catch (error) {
+        if (!isShut(error, known) || attempt === FENCE_ATTEMPTS) throw error;
+        this.descriptors.forget(this.id);
+      }
+    }
+  }
+
   /** Makes any change of one row. */
   private async change(change: RowMutation | RowMutations, options: OperationOptions): Promise<Result> {
     checkNotEmpty(change);
-    const known = await this.known(options);
+    return this.againstFence(options, (known) => this.changeWith(change, known, options));
+  }
+
+  private async changeWith(
+    change: RowMutation | RowMutations,
+    known: KnownTable,
+    options: OperationOptions,
+  ): Promise<Result> {
     this.learning(() => checkChange(change, known));
     if (!readsRow(change)) {
-      const entry = entryOf(change);
+      const entry = entryOf(change, known);
       const isAlone = isOwn(options) || sizeOf(entry) > MAX_SHARED;
       return isAlone ? this.changeRow(entry, options) : this.changes.add(entry);
     }
@@ -270,11 +327,12 @@ export class BigtableTable implements Table {
         timestamp === LATEST_TIMESTAMP && known.families.get(family)!.ttl === FOREVER,
     );
     if (!isPlain || !change.timeRange.isAll) return undefined;
-    return change.columns.map((each) => ({
+    const rules = change.columns.map((each) => ({
       familyName: each.family,
       columnQualifier: each.qualifier,
       ...('amount' in each ? { incrementAmount: String(each.amount) } : { appendValue: each.value }),
     }));
+    return known.isFenced ? [PASS_FENCE, ...rules] : rules;
   }
 
   /** Reads the row, computes the change, and makes it if the row has not changed; undefined if `meets` refuses it. */
@@ -291,7 +349,8 @@ export class BigtableTable implements Table {
       if (!meets(row)) return undefined;
       const { mutations, result } = row.work(change);
       if (mutations.length === 0) return result;
-      if (await this.mutateIf(change.row, row.unchanged(), mutations, options)) return result;
+      const all = throughFence(known, mutations);
+      if (await this.mutateIf(change.row, row.unchanged(), all, options)) return result;
     }
     throw overtaken(this.name, change.row);
   }
@@ -397,10 +456,16 @@ function checkNotEmpty(change: RowMutation | RowMutations): void {
   }
 }
 
+/** Whether a change was refused because the family of the table's fence is missing, or another one. */
+function isShut(error: unknown, { isFenced }: KnownTable): boolean {
+  return isFenced && error instanceof RowanError && error.code === 'ERR_NO_SUCH_FAMILY';
+}
+
 /** The result of an increment or append. */
 function modifiedRow(row: Uint8Array, modified: ModifiedRow['row']): Result {
   const cells: Cell[] = [];
   for (const family of modified?.families ?? []) {
+    if (isFenceFamily(family.name!)) continue;
     for (const column of family.columns ?? []) {
       for (const cell of column.cells ?? []) {
         const time = toMilliseconds(cell.timestampMicros);

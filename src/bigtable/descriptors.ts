@@ -1,6 +1,7 @@
 import { RowanError } from '../errors.js';
 import { FOREVER, type TableDescriptor, tableDescriptor } from '../table/descriptor.js';
 import type { OperationOptions } from '../table/table.js';
+import { isFenced } from '../table/write-fence.js';
 import type { BigtableClient } from './client.js';
 import { type GcRule, type Keeping, keepingOf } from './gc-rules.js';
 import { tableNameOf } from './names.js';
@@ -20,6 +21,8 @@ export interface KnownTable {
   readonly descriptor: TableDescriptor;
   readonly isDisabled: boolean;
   readonly families: ReadonlyMap<string, Keeping>;
+  /** Whether each change passes a write fence (table/write-fence.ts). */
+  readonly isFenced: boolean;
   /** Whether cells of any family expire. */
   readonly expires: boolean;
 }
@@ -44,6 +47,7 @@ function describeTable(id: string, table: ServiceTable, stored: StoredOptions | 
   return {
     descriptor,
     isDisabled: disabled,
+    isFenced: isFenced(descriptor),
     families: new Map(descriptor.families.map((family) => [family.name, family])),
     expires: descriptor.families.some(({ ttl }) => ttl !== FOREVER),
   };

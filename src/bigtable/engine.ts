@@ -56,6 +56,12 @@ export class BigtableEngine implements Engine {
     return this.observers.add(table, observer);
   }
 
+  /** A descriptor that was cached before, and the calls that began with it. */
+  get fenceDelay(): number {
+    const { descriptorLifetime, operationTimeout } = this.client.settings;
+    return descriptorLifetime + operationTimeout;
+  }
+
   /** This machine's clock. The service uses its own for timestamps. */
   now(): number {
     return Date.now();

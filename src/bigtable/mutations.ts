@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { RowanError, UnsupportedError } from '../errors.js';
 import { CellType, LATEST_TIMESTAMP } from '../table/checks.js';
 import type { Delete, MutationCell, Put, RowMutation } from '../table/mutation.js';
 import type { RowMutations } from '../table/row-mutations.js';
+import { FENCE_FAMILY, FENCE_QUALIFIER, TOUCHED_FAMILY } from '../table/write-fence.js';
 import { type KnownTable, noSuchFamily } from './descriptors.js';
 import { checkCell, checkRowKey, MAX_MUTATIONS, tooLarge } from './names.js';
 import { type CellMutation, SERVER_TIME, type TimestampRange, toMicros } from './wire.js';
@@ -43,7 +45,7 @@ export function checkChange(change: RowMutation | RowMutations, known: KnownTabl
     });
   }
   checkRowKey(change.row);
-  let count = 0;
+  let count = known.isFenced ? FENCE_MUTATIONS : 0;
   for (const part of partsOf(change)) {
     refuse(part);
     const columns = part.kind === 'put' || part.kind === 'delete' ? part.cells : part.columns;
@@ -79,6 +81,29 @@ export function mutationsOf(change: RowMutation | RowMutations): CellMutation[] 
   }
   return out;
 }
+
+/** The most mutations by which a change passes a fence. */
+const FENCE_MUTATIONS = 3;
+
+/**
+ * The mutations of a change, with those by which it passes the fence of its table. The first one is what is refused without the
+ * family; the last ones stay when the change deletes the row.
+ */
+export function throughFence(
+  { isFenced }: KnownTable,
+  mutations: readonly CellMutation[],
+): readonly CellMutation[] {
+  if (!isFenced) return mutations;
+  const value = randomBytes(FENCE_BYTES);
+  const [fence, touched] = [FENCE_FAMILY, TOUCHED_FAMILY].map((family) =>
+    setCell(family, FENCE_QUALIFIER, value),
+  );
+  const isStamped = mutations.some(({ setCell: set }) => set?.familyName === FENCE_FAMILY);
+  return isStamped ? [...mutations, touched!] : [fence!, ...mutations, fence!, touched!];
+}
+
+/** Random bytes of a fence's cell: no two changes write the same. */
+const FENCE_BYTES = 12;
 
 export function addPut({ cells }: Put, out: CellMutation[]): void {
   for (const { family, qualifier, timestamp, value } of cells) {

@@ -8,6 +8,7 @@ import type { Cell } from '../table/checks.js';
 import { type FamilyDescriptor, FOREVER } from '../table/descriptor.js';
 import { ALL_VERSIONS, type Get, isGet, type Scan } from '../table/get-and-scan.js';
 import { Result } from '../table/result.js';
+import { isFenceFamily } from '../table/write-fence.js';
 import { ListCursor } from './cell-cursor.js';
 import { type KnownTable, noSuchFamily } from './descriptors.js';
 import { MAX_FILTER } from './names.js';
@@ -45,7 +46,7 @@ export class ReadPlan {
       if (!known.families.has(family)) throw noSuchFamily(descriptor.name, family, known);
     }
     this.families = query.asksForAll
-      ? descriptor.families
+      ? descriptor.families.filter(({ name }) => !isFenceFamily(name))
       : descriptor.families.filter(({ name }) => query.families.has(name));
     const isRaw = !isGet(query) && query.raw;
     this.isPlain = !isRaw && isPlain(query, this.families);

@@ -107,7 +107,8 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      rekey: "Changes an entity's key layout online, on HBase or on a store that no other process has open.",
+      rekey:
+        "Changes an entity's key layout online, on HBase, on Bigtable or on a store that no other process has open.",
     },
     load: async () => (await import('../features/rekey/command.js')).addRekeyCommand,
   },

@@ -107,5 +107,10 @@ export interface Engine {
    * @throws RowanError `ERR_READONLY` when it takes no writes, `ERR_CLOSED` when it was closed.
    */
   checkWritable?(): void;
+  /**
+   * Of an engine without delete markers whose tables can have a write fence: milliseconds until programs with the same options
+   * write through a new one. Undefined for other engines.
+   */
+  readonly fenceDelay?: number;
   close(): Promise<void>;
 }

@@ -7,7 +7,6 @@ import { filledPage, RECIPES, readPage, runRecipes, shownSections } from '../doc
 const REFUSED: Readonly<Record<string, string>> = {
   '04-time-to-live': 'Bigtable has no time to live of single cells',
   '28-job-outputs': 'The engine "bigtable" has no bulk load',
-  '30-rekeying': 'keeps no delete markers',
   '36-quotas': 'Bigtable has no time to live of single cells',
 };
 

@@ -23,7 +23,7 @@ export function addRekeyCommand(program: Command, context: CliContext): void {
   const commands = program
     .command('rekey')
     .description(
-      "Changes an entity's key layout online, on HBase or on a store that no other process has open.",
+      "Changes an entity's key layout online, on HBase, on Bigtable or on a store that no other process has open.",
     );
   named(commands, 'plan', 'Says whether the change is possible, and its state. Changes nothing.').action(
     (module: string, store: string, from: string, to: string, flags: RekeyFlags) =>
@@ -54,7 +54,7 @@ function named(commands: Command, name: string, description: string): Command {
     .command(name)
     .description(description)
     .argument('<module>', 'a module that exports the entities')
-    .argument('<store>', 'the folder of a store, or hbase:host:port')
+    .argument('<store>', 'the folder of a store, hbase:host:port, or bigtable:project/instance')
     .argument('<from>', 'the entity with the old key')
     .argument('<to>', 'the entity with the new key')
     .option('--json', 'as JSON');

@@ -85,7 +85,7 @@ export class Rekey {
         const { strategy: way, keeper } = this;
         if (record.state === 'planned') {
           // Before it is recorded: whoever reads that it has begun may rely on it.
-          await way.begin(this.runOf(record));
+          await way.begin(this.runOf(record), run);
           record = await keeper.advance(record, { state: way.first });
         }
         if (record.state === 'dual-write') record = await keeper.advance(record, { state: 'backfill' });
@@ -114,7 +114,7 @@ export class Rekey {
 
   /**
    * Makes the new layout the one that counts. On the embedded engine the old one is kept up, so that there is a way back until
-   * `cleanup`. On HBase the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written before is copied, and, unless
+   * `cleanup`. On HBase and Bigtable the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written before is copied, and, unless
    * `compare` is false, every row held against its copy, while writes go on; then they rest, no longer than `restMs`, until what was written
    * last is copied too.
    * @throws ConflictError unless both hold the same (`ready`); RowanError `ERR_BUSY` when more is written than can be copied while writes
@@ -155,7 +155,7 @@ export class Rekey {
       await this.keeper.set({ differences });
       throw this.differs(differences);
     }
-    // On HBase the old table takes no writes by now, and the new one takes none yet.
+    // On HBase and Bigtable the old table takes no writes by now, and the new one takes none yet.
     const feeds = this.strategy.leadsBack ? {} : await this.feeds('feedsFrom', 'feedsUntil');
     return this.keeper.advance(record, {
       state: 'cut-over',

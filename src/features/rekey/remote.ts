@@ -1,15 +1,15 @@
 /**
- * The strategy of engines whose atomic step is one row (HBase). Cells are copied with their timestamps while writers
- * continue; later passes copy what was written meanwhile, by timestamp. For the last pass the servers refuse all
- * writes to the old table, so that none is lost, whichever programs have it open. Until the cut-over the old table
- * keeps deleted cells (KEEP_DELETED_CELLS), so that deletes are copied like other cells.
+ * The strategy of engines whose atomic step is one row (HBase, Bigtable). Cells are copied with their timestamps while
+ * writers continue; later passes copy what was written meanwhile, by timestamp. For the last pass the servers refuse all
+ * writes to the old table, so that none is lost, whichever programs have it open. How the old table shows its deletes until the
+ * cut-over differs by engine (tables.ts).
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, RowanError, throwIfAborted } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { EntitySchema } from '../../schema/types.js';
-import type { Engine, FamilyDescriptor } from '../../table/index.js';
+import type { Engine } from '../../table/index.js';
 import type { RowFollower } from '../feature.js';
 import type { CatchUp } from './jobs/catch-up.js';
 import type { RekeyDifferences, RowDifferences } from './jobs/compare.js';
@@ -18,13 +18,13 @@ import { RowMapping } from './jobs/row-mapping.js';
 import {
   type CutOverOptions,
   isWrong,
-  type KeptDeletes,
   type NoteCut,
   type RekeyRecord,
   type RekeyRun,
   type RekeyStrategy,
   SUCCESSION,
 } from './strategy.js';
+import { FencedTables, KeptDeletesTables, type RekeyTables } from './tables.js';
 
 /** Default limit, ms, for which writes may be refused at a cut-over. */
 const REST_MS = 5000;
@@ -45,6 +45,9 @@ const LOOK_MS = 50;
 /** Rows compared in one batch while writes are refused. */
 const COMPARED_TOGETHER = 500;
 
+/** Names of engines in messages. */
+const PLACES: Readonly<Record<string, string>> = { hbase: 'HBase', bigtable: 'Bigtable' };
+
 /** A cut-over in progress. */
 interface Cut extends Required<Pick<CutOverOptions, 'compare' | 'restMs'>> {
   readonly run: RekeyRun;
@@ -59,6 +62,8 @@ export class RekeyByCopies implements RekeyStrategy {
   readonly leadsBack = false;
   readonly runsAgain = true;
 
+  private readonly tables: RekeyTables;
+
   constructor(
     private readonly engine: Engine,
     private readonly from: EntitySchema,
@@ -70,79 +75,45 @@ export class RekeyByCopies implements RekeyStrategy {
     /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
     private readonly guard: () => void,
     private readonly unguard: () => void,
-  ) {}
+  ) {
+    const Tables = engine.capabilities.deleteMarkers ? KeptDeletesTables : FencedTables;
+    this.tables = new Tables(engine, from, to);
+  }
 
   problems(): string[] {
     const { from, to } = this;
-    const problems: string[] = [];
-    if (!this.engine.capabilities.deleteMarkers)
-      problems.push(
-        `This engine (${this.engine.name}) keeps no delete markers, so deletes cannot be copied, and its tables cannot refuse writes. Stop the writers, and copy the rows by a job (docs/bigtable.md).`,
-      );
+    const problems = this.tables.problems();
+    const place = PLACES[this.engine.name] ?? this.engine.name;
     for (const { name, table, indexes, timeToLive } of [from, to]) {
       if (table.entities.length > 1)
         problems.push(
-          `On HBase the table of ${name} takes no writes for a moment, or is emptied: it must hold no other entity. Declare ${name} in a table of its own.`,
+          `On ${place} the table of ${name} takes no writes for a moment, or is emptied: it must hold no other entity. Declare ${name} in a table of its own.`,
         );
       if (indexes.length > 0)
         problems.push(
-          `${name} has indexes, which on HBase do not follow what is copied. Leave them out until the keys are changed, then build them.`,
+          `${name} has indexes, which on ${place} do not follow what is copied. Leave them out until the keys are changed, then build them.`,
         );
       if (timeToLive.lifelong)
         problems.push(
-          `Rows of ${name} end by themselves, and HBase does not tell what is left of a cell's life. Let them end by the ttl of a family.`,
+          `Rows of ${name} end by themselves, and ${place} does not tell what is left of a cell's life. Let them end by the ttl of a family.`,
         );
     }
     if (from.table.descriptor.name === to.table.descriptor.name)
-      problems.push(`${from.name} and ${to.name} share a table. On HBase each has its own.`);
+      problems.push(`${from.name} and ${to.name} share a table. On ${place} each has its own.`);
     if ([new RowMapping(from, to), new RowMapping(to, from)].some(({ needed }) => needed.length > 0))
       problems.push(
-        'A part of one key is a column of the other, and on HBase cells are copied without the rest of their rows. Declare the part in both keys.',
+        `A part of one key is a column of the other, and on ${place} cells are copied without the rest of their rows. Declare the part in both keys.`,
       );
     return problems;
   }
 
   async prepare(): Promise<void> {}
 
-  /** Deletes are kept: those of the old table to be copied, those of the new one so that they hide late copies. */
-  async begin({ record, set, time }: RekeyRun): Promise<void> {
+  async begin({ record, set, time }: RekeyRun, { signal }: JobRunOptions): Promise<void> {
     this.guard();
     const { MARGIN } = await import('./jobs/catch-up.js');
-    await this.keepDeletes(this.from, record.kept, (kept) => set({ kept }));
-    await this.keepDeletes(this.to, record.keptNew, (keptNew) => set({ keptNew }));
+    await this.tables.begin({ record, set }, signal);
     await set({ since: (await time()) - MARGIN });
-  }
-
-  private async keepDeletes(
-    { table }: EntitySchema,
-    known: KeptDeletes | undefined,
-    note: (kept: KeptDeletes) => Promise<unknown>,
-  ): Promise<void> {
-    const { admin } = this.engine;
-    const live = await admin.getDescriptor(table.descriptor.name);
-    const isAltered = live.families.every(({ keepDeletedCells }) => keepDeletedCells === 'TRUE');
-    // Recorded before the tables are altered, also if a process was killed in between.
-    if (known === undefined || !isAltered)
-      await note(
-        Object.fromEntries(live.families.map(({ name, keepDeletedCells }) => [name, keepDeletedCells])),
-      );
-    const families = live.families.map(
-      (family): FamilyDescriptor => ({ ...family, keepDeletedCells: 'TRUE' }),
-    );
-    await admin.modifyTable({ ...live, families });
-  }
-
-  /** Restores the families' setting for deleted cells. */
-  private async restore({ table }: EntitySchema, kept: KeptDeletes = {}): Promise<void> {
-    const { admin } = this.engine;
-    const live = await admin.getDescriptor(table.descriptor.name);
-    const families = live.families.map(
-      (family): FamilyDescriptor => ({
-        ...family,
-        keepDeletedCells: kept[family.name] ?? family.keepDeletedCells,
-      }),
-    );
-    await admin.modifyTable({ ...live, families, readOnly: false });
   }
 
   async copy({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
@@ -211,7 +182,7 @@ export class RekeyByCopies implements RekeyStrategy {
     const began = performance.now();
     const timer = Number.isFinite(restMs) && setTimeout(() => limit.abort(), restMs);
     try {
-      await this.setReadOnly(true);
+      await this.tables.setReadOnly(true);
       // An abort may have emptied the new table in between.
       await run.checkCutting();
       const ends = signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]);
@@ -271,8 +242,8 @@ export class RekeyByCopies implements RekeyStrategy {
   private async giveUp({ record, now }: RekeyRun): Promise<void> {
     const { state, cutting = record.cutting } = await now();
     if (SUCCESSION.indexOf(state) >= SUCCESSION.indexOf('cut-over') || cutting !== record.cutting) return;
-    await this.setReadOnly(false);
-    if ((await now()).state === 'cut-over') await this.setReadOnly(true);
+    await this.tables.setReadOnly(false);
+    if ((await now()).state === 'cut-over') await this.tables.setReadOnly(true);
   }
 
   /** Nothing can be lost: the old table has refused writes since the cut-over. */
@@ -288,25 +259,15 @@ export class RekeyByCopies implements RekeyStrategy {
     await this.retireOld();
     await this.empty(this.from);
     await this.clear(this.from);
-    await this.restore(this.to, record.keptNew);
+    await this.tables.restoreNew(record);
   }
 
   async removeNew({ record }: RekeyRun): Promise<void> {
     await this.empty(this.to);
     await this.clear(this.to);
-    await this.restore(this.to, record.keptNew);
-    await this.restore(this.from, record.kept);
+    await this.tables.restoreNew(record);
+    await this.tables.restoreOld(record);
     this.unguard();
-  }
-
-  /**
-   * Requested even if the table is in that state: an earlier request of a dead process may still be queued, and is
-   * executed first.
-   */
-  private async setReadOnly(readOnly: boolean): Promise<void> {
-    const { admin } = this.engine;
-    const live = await admin.getDescriptor(this.from.table.descriptor.name);
-    await admin.modifyTable({ ...live, readOnly });
   }
 
   /** Truncates a table and keeps its regions. A read-only table stays read-only. */

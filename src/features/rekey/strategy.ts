@@ -46,15 +46,15 @@ export interface RekeyRecord {
   readonly feedsFrom?: string;
   /** The position of change feeds from which on changes are those of one entity alone: the old one's if it was aborted. */
   readonly feedsUntil?: string;
-  /** HBase: cells with earlier timestamps than this (ms) are copied. */
+  /** HBase, Bigtable: cells with earlier timestamps than this (ms) are copied. */
   readonly since?: number;
   /** HBase: the old table's former setting for deleted cells. */
   readonly kept?: KeptDeletes;
   /** HBase: the new table's former setting for deleted cells. */
   readonly keptNew?: KeptDeletes;
-  /** HBase: milliseconds for which writes were refused at the cut-over. */
+  /** HBase, Bigtable: milliseconds for which writes were refused at the cut-over. */
   readonly rested?: number;
-  /** HBase: the call of `cutOver` that made the old table read-only last. No other call makes it writable again. */
+  /** HBase, Bigtable: the call of `cutOver` that made the old table read-only last. No other call makes it writable again. */
   readonly cutting?: string;
 }
 
@@ -98,13 +98,13 @@ export interface RekeyRun {
 /** Options of `cutOver`. */
 export interface CutOverOptions {
   /**
-   * HBase: whether every row is held against its copy, and what differs is copied once more. Default true: while writes go on, and
+   * HBase, Bigtable: whether every row is held against its copy, and what differs is copied once more. Default true: while writes go on, and
    * again, while they rest, the rows that were written last. A row that was written behind that with a time of its own, two minutes in
    * the past or more, is not found then; `'resting'` holds every row against its copy while writes rest, for which `restMs` has to suffice.
    */
   readonly compare?: boolean | 'resting';
   /**
-   * HBase: milliseconds for which writes may rest, default 5,000. When they are over the old table takes writes again, what is written is
+   * HBase, Bigtable: milliseconds for which writes may rest, default 5,000. When they are over the old table takes writes again, what is written is
    * copied, and the cut-over is tried once more, three times in all (`ERR_BUSY`). The servers' own work is not cut off: regions that open anew.
    */
   readonly restMs?: number;
@@ -131,7 +131,7 @@ export interface RekeyStrategy {
   /** Called before it is known whether the new layout is empty. */
   prepare(): Promise<void>;
   /** Called before the first state is recorded. */
-  begin(run: RekeyRun): Promise<void>;
+  begin(run: RekeyRun, options: JobRunOptions): Promise<void>;
   copy(run: RekeyRun, options: JobRunOptions): Promise<void>;
   /**
    * Compares the layouts after copying, and again when `run` is repeated. Undefined where the result is not known

@@ -11,6 +11,7 @@ import {
   Scan,
   type TableChange,
 } from '../../../table/index.js';
+import { FENCE_FAMILY } from '../../../table/write-fence.js';
 import {
   everyCell,
   inShortSteps,
@@ -22,6 +23,7 @@ import {
   type StepTable,
   tableOf,
 } from './passes.js';
+import { copyRows } from './row-copies.js';
 import type { RowEffects } from './row-mapping.js';
 
 /**
@@ -41,7 +43,7 @@ export interface CopyOptions {
  * Copies every cell of the old layout with a timestamp from `since` on. Resumes an unfinished pass of the same name.
  * Counter: `copied`.
  */
-export function copyCells(
+export async function copyCells(
   target: RekeyTarget,
   name: string,
   since: number,
@@ -49,7 +51,12 @@ export function copyCells(
   { isCopied = () => false, whenCopied }: CopyOptions = {},
 ): Promise<JobOutcome> {
   const { from, to } = target;
-  const scan = (): Scan => (since > 0 ? everyCell().setTimeRange(since, LATEST_TIMESTAMP) : everyCell());
+  const traced = await tracedFamilies(target);
+  const scan = (): Scan => {
+    const all = everyCell();
+    for (const family of traced) all.addFamily(family);
+    return since > 0 ? all.setTimeRange(since, LATEST_TIMESTAMP) : all;
+  };
   const copying = pass(from, scan, (context) => ({
     async rows(rows) {
       const left: Result[] = [];
@@ -65,6 +72,13 @@ export function copyCells(
   return runPasses(target, name, signature, [copying], run);
 }
 
+/** The families by which scans find changed rows. Empty: all of them, as a scan finds them without being told. */
+async function tracedFamilies({ engine, from }: RekeyTarget): Promise<readonly string[]> {
+  if (engine.capabilities.deleteMarkers) return [];
+  const { families } = await engine.admin.getDescriptor(from.table.descriptor.name);
+  return families.map(({ name }) => name).filter((name) => name !== FENCE_FAMILY);
+}
+
 /** The rows of the old layout, deletes included, under keys of the new one. */
 export async function writeCopies(
   target: RekeyTarget,
@@ -73,6 +87,14 @@ export async function writeCopies(
 ): Promise<void> {
   const { engine, to, mirror } = target;
   const { forth, own } = mirror;
+  if (!engine.capabilities.deleteMarkers) {
+    await copyRows(
+      target,
+      rows.map(({ row }) => row),
+      signal,
+    );
+    return;
+  }
   const into = engine.table(to.table.descriptor.name);
   const puts: Put[] = [];
   const others: Exclude<TableChange['change'], Put>[] = [];
@@ -92,12 +114,14 @@ export async function writeCopies(
   for (const follower of mirror.followersOf(to)) await follower.settle(copies, signal);
 }
 
-/** Every cell of one row, deletes included. Empty when none is left. */
+/** Every cell of one row, deletes and traces of them included. Empty when none is left. */
 export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Result> {
   const table = target.engine.table(target.from.table.descriptor.name);
-  const scanner = table.scan(everyCell().withStartRow(row).withStopRow(row, true));
+  const scan = everyCell().withStartRow(row).withStopRow(row, true);
+  for (const family of await tracedFamilies(target)) scan.addFamily(family);
+  const scanner = table.scan(scan);
   try {
-    return (await scanner.next()) ?? Result.EMPTY;
+    return (await scanner.next()) ?? new Result(row, []);
   } finally {
     await scanner.close();
   }
