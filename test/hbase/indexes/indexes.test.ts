@@ -15,7 +15,8 @@ import { scaled } from '../../proof/scale.js';
 import { Random } from '../../query/model/random.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 import { connectShared } from '../connect.js';
-import { expectTrueAnswers, faults, NAMES, STATUS, WELL } from './answers.js';
+import { expectTrueAnswers, NAMES, STATUS, WELL } from './answers.js';
+import { endWrites, old } from './dying-writes.js';
 
 let db: TestDatabase;
 let people: Repository<typeof Person>;
@@ -52,75 +53,11 @@ async function entries(): Promise<number> {
   return count;
 }
 
-const old = (id: string): Person => ({
-  id,
-  email: `${id}@x`,
-  status: 'open',
-  placedAt: new Date(5),
-  total: 5,
-  tags: ['x', 'y'],
-  members: new Map([['u1', 'm']]),
-});
-
-type People = Repository<typeof Person>;
-const WRITES: Readonly<Record<string, (repo: People, id: string) => Promise<unknown>>> = {
-  insert: (repo, id) => repo.insert({ ...old(`new-${id}`) }),
-  put: (repo, id) =>
-    repo.put({ id, email: `${id}@y`, status: 'sent', placedAt: new Date(9), total: 6, tags: ['y', 'z'] }),
-  update: (repo, id) => repo.update({ id }, { status: 'gone', total: 7 }),
-  replace: (repo, id) => repo.replace({ id, status: 'sent', placedAt: new Date(5) }),
-  mutate: (repo, id) =>
-    repo.mutate({ id }, (row) =>
-      row.set({
-        members: new Map([
-          ['u2', 'm'],
-          ['u1', null],
-        ]),
-      }),
-    ),
-  append: (repo, id) => repo.append({ id }, { email: 'z' }),
-  delete: (repo, id) => repo.delete({ id }),
-  check: (repo, id) => repo.check({ id }, { status: 'open' }).update({ placedAt: new Date(1), email: null }),
-  past: (repo, id) => repo.delete({ id }, { timestamp: Date.now() }),
-  batch: (repo, id) =>
-    repo.batch((batch) =>
-      batch
-        .update({ id }, { status: 'sent' })
-        .put(old(`more-${id}`))
-        .delete({ id: `gone-${id}` }),
-    ),
-};
-
 test('a program may end behind any read or change: queries say what the rows say, repair leaves nothing, a second repair changes nothing', async () => {
   await clear();
   const { database, mortal } = await program();
-  const repo = database.repository(Person);
-  let deaths = 0;
-  const stride = scaled(6, 1, 1);
-  for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
-    for (let after = place % stride; ; after += stride) {
-      const id = `${name}${after}`;
-      await people.putMany([old(id), old(`gone-${id}`)]);
-      mortal.dieAfter(after);
-      await write(repo, id).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
-      const died = mortal.isDead;
-      mortal.live();
-      await expectTrueAnswers(db, `${name}, ended behind ${after}`);
-      if (!died) break;
-      deaths++;
-      expect(after).toBeLessThan(100);
-    }
-  }
+  const deaths = await endWrites(db, { db: database, mortal }, scaled(6, 1, 1));
   expect(deaths).toBeGreaterThan(scaled(12, 100, 100));
-  expect(await faults(db)).toBeGreaterThan(0);
-  for (const name of NAMES) await db.index(Person, name).repair({ settledAfter: 0 });
-  for (const name of NAMES) {
-    expect(await db.index(Person, name).repair({ settledAfter: 0 }), name).toMatchObject({
-      ...WELL,
-      repaired: 0,
-    });
-  }
-  await expectTrueAnswers(db, 'repaired');
 });
 
 test('programs that change the same rows at once: no query is wrong about what stays, nothing is off in the end', async () => {
@@ -128,7 +65,7 @@ test('programs that change the same rows at once: no query is wrong about what s
   await people.put({ ...old('stable'), placedAt: new Date(7), total: 7 });
   const programs = await Promise.all([program(), program(), program()]);
   let writing = true;
-  const write = async (repo: People, seed: number): Promise<void> => {
+  const write = async (repo: Repository<typeof Person>, seed: number): Promise<void> => {
     const random = new Random(seed + 1);
     for (let i = 0; i < scaled(12, 100, 2000); i++) {
       const id = `p${random.below(scaled(12, 100, 100))}`;
