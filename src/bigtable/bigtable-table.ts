@@ -24,7 +24,7 @@ import { type Descriptors, type KnownTable, noSuchFamily, tableDisabled } from '
 import { Gathering } from './gathering.js';
 import { runGets } from './many-gets.js';
 import { checkChange, mutationsOf, partsOf, readsRow, throughFence } from './mutations.js';
-import { checkRowKey, tableIdOf } from './names.js';
+import { checkRowKey, MAX_MUTATIONS, tableIdOf, tooLarge } from './names.js';
 import { type Predicate, predicateOf } from './predicate.js';
 import { ReadPlan } from './read-plan.js';
 import { ATTEMPTS, overtaken, ReadRow } from './row-change.js';
@@ -362,6 +362,9 @@ export class BigtableTable implements Table {
     mutations: readonly CellMutation[],
     options: OperationOptions,
   ): Promise<boolean> {
+    // A delete that reads its row has a mutation for each column that is there.
+    if (mutations.length > MAX_MUTATIONS)
+      throw tooLarge('The change of a row has', mutations.length, 'mutations', MAX_MUTATIONS);
     const bySomething = isMetBy === 'something';
     const sides = bySomething ? { trueMutations: mutations } : { falseMutations: mutations };
     const answer = await this.call<{ readonly predicateMatched?: boolean }>(

@@ -5,7 +5,7 @@ import type { Delete, MutationCell, Put, RowMutation } from '../table/mutation.j
 import type { RowMutations } from '../table/row-mutations.js';
 import { FENCE_FAMILY, FENCE_QUALIFIER, TOUCHED_FAMILY } from '../table/write-fence.js';
 import { type KnownTable, noSuchFamily } from './descriptors.js';
-import { checkCell, checkRowKey, MAX_MUTATIONS, tooLarge } from './names.js';
+import { checkCell, checkRowKey, MAX_MUTATIONS, MAX_ROW, tooLarge } from './names.js';
 import { type CellMutation, SERVER_TIME, type TimestampRange, toMicros } from './wire.js';
 
 /** Converts changes of a row to Bigtable's mutations, if the row does not have to be read for it. */
@@ -46,15 +46,19 @@ export function checkChange(change: RowMutation | RowMutations, known: KnownTabl
   }
   checkRowKey(change.row);
   let count = known.isFenced ? FENCE_MUTATIONS : 0;
+  let bytes = change.row.length;
   for (const part of partsOf(change)) {
     refuse(part);
     const columns = part.kind === 'put' || part.kind === 'delete' ? part.cells : part.columns;
     count += Math.max(1, columns.length);
     for (const each of columns) {
       if (!known.families.has(each.family)) throw noSuchFamily(known.descriptor.name, each.family, known);
-      checkCell(each.family, each.qualifier, 'value' in each ? each.value : NO_VALUE);
+      const value = 'value' in each ? each.value : NO_VALUE;
+      checkCell(each.family, each.qualifier, value);
+      bytes += each.qualifier.length + value.length;
     }
   }
+  if (bytes > MAX_ROW) throw tooLarge('The change of a row has', bytes, 'bytes', MAX_ROW);
   if (count > MAX_MUTATIONS) throw tooLarge('The change of a row has', count, 'cells', MAX_MUTATIONS);
 }
 

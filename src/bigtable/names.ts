@@ -50,6 +50,8 @@ const MAX_QUALIFIER = 16 * 1024;
 export const MAX_CELL = 100 * 1024 * 1024;
 /** The most mutations in one request. */
 export const MAX_MUTATIONS = 100_000;
+/** Bytes of the largest row that can be read, and of the largest change of a row. */
+export const MAX_ROW = 256 * 1024 * 1024;
 /** Bytes of the largest filter. */
 export const MAX_FILTER = 20 * 1024;
 

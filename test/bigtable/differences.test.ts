@@ -1,7 +1,9 @@
 /** Lines of the table in docs/bigtable.md that no rule of the conformance suite tells. */
 
+import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { toLatin1 } from '../../src/bytes/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
 import {
   Delete,
   type Engine,
@@ -9,9 +11,12 @@ import {
   Increment,
   Put,
   RowMutations,
+  Scan,
   type Table,
   tableDescriptor,
 } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
 import { connectShared } from './connect.js';
 
 let engine: Engine;
@@ -55,6 +60,43 @@ it('readers apply VERSIONS and TTL, whatever was not collected yet', async () =>
   expect(await ended.exists(new Get('r'))).toBe(false);
 });
 
+const keepings = fc
+  .record({
+    versions: fc.integer({ min: 1, max: 4 }),
+    minVersions: fc.integer({ min: 0, max: 4 }),
+    ttl: fc.constantFrom<number | 'FOREVER'>('FOREVER', 60),
+    ages: fc.uniqueArray(fc.constantFrom(1, 20, 40, 80, 100, 200), { minLength: 1 }),
+  })
+  .filter(({ versions, minVersions }) => minVersions <= versions);
+
+it('readers apply VERSIONS, MIN_VERSIONS and TTL as the embedded engine does, whatever was collected', async () => {
+  const stored = await openEmbedded('/memory', {
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+    durability: 'ASYNC_WAL',
+  });
+  const now = Date.now();
+  const families = fc.sample(keepings, scaled(12, 40, 200));
+  // Whether versions beyond the ttl are read, and whether some are not.
+  const seen = new Set<boolean>();
+  for (const [i, { ages, ...family }] of families.entries()) {
+    const name = `kept${i}`;
+    const found: string[][] = [];
+    for (const each of [engine, stored]) {
+      await each.admin.createTable(tableDescriptor(name, { f: family }));
+      for (const age of ages) await each.table(name).put(put('r', `${age}`, now - age * 1000));
+      const row = await each.table(name).get(new Get('r').readAllVersions());
+      const scanned = await each.table(name).scan(new Scan().readAllVersions()).next();
+      expect(scanned?.cells.length ?? 0).toBe(row.cells.length);
+      found.push(row.cells.map(({ value }) => toLatin1(value)));
+    }
+    expect([family, ages, found[0]]).toEqual([family, ages, found[1]]);
+    if (family.ttl === 60) for (const age of ages) if (age > 60) seen.add(found[0]!.includes(`${age}`));
+  }
+  expect(seen.size).toBe(2);
+  await stored.close();
+});
+
 it('a delete without a timestamp removes versions with a future timestamp too', async () => {
   const future = Date.now() + 1e9;
   await table.put(put('e', 'ahead', future));
@@ -91,6 +133,18 @@ it('changes that read their row are refused when the row does not fit a filter',
 it('a value of more than 100 MB is refused before it is sent', async () => {
   const value = new Uint8Array(100 * 2 ** 20 + 1);
   await expect(table.put(put('h', value))).rejects.toMatchObject(refused('ERR_TOO_LARGE'));
+});
+
+it('a change of a row of more than 256 MiB is refused before it is sent', async () => {
+  const value = new Uint8Array(90 * 2 ** 20);
+  const change = new Put('h');
+  for (const name of ['p', 'q', 'r']) change.addColumn('f', name, value);
+  const error = { code: 'ERR_TOO_LARGE', message: expect.stringContaining('268435456') };
+  await expect(table.put(change)).rejects.toMatchObject(error);
+  await expect(table.mutateRow(new RowMutations('h').add(change))).rejects.toMatchObject(error);
+  const [outcome] = await table.batch([change]);
+  expect(outcome).toMatchObject({ ok: false, error });
+  expect((await table.get(new Get('h'))).isEmpty).toBe(true);
 });
 
 it('visibility labels are refused', async () => {

@@ -8,7 +8,15 @@ import { connectBigtable } from '../../src/database/bigtable.js';
 import { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
-import { type Engine, Get, Put, Scan } from '../../src/table/index.js';
+import {
+  type BatchAction,
+  type BatchOptions,
+  type Engine,
+  Get,
+  isCheckAndMutate,
+  Put,
+  Scan,
+} from '../../src/table/index.js';
 import { type Delivery, LateRequests } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
 import { changeUnderWriters, declareLayouts } from '../rekey/copied-keys.js';
@@ -153,6 +161,69 @@ test.each([
   expect((await db.rekey(from, to).plan()).problems.join()).toMatch(/summaries or keeps its changes/);
 });
 
+test('copies that arrive late find another stamp, whatever was copied or written since', async () => {
+  const { from, to } = declareLayouts(104);
+  const name = compileSchema([to]).entity(to).table.descriptor.name;
+  const engine = await connectBigtableEngine(instance);
+  const sent: BatchAction[] = [];
+  const watched = overriding(engine, 'table', (table: string) =>
+    table !== name
+      ? engine.table(table)
+      : overriding(
+          engine.table(table),
+          'batch',
+          (actions: readonly BatchAction[], options?: BatchOptions) => {
+            sent.push(...actions.filter(isCheckAndMutate));
+            return engine.table(table).batch(actions, options);
+          },
+        ),
+  );
+  const db = new Database(compileSchema([from, to]), watched, 'create');
+  await db.ready();
+  opened.push(db);
+  const [olds, news] = [db.repository(from), db.repository(to)];
+  const arriveLate = async (): Promise<void> => {
+    for (const outcome of await engine.table(name).batch([...sent]))
+      expect(outcome).toMatchObject({ ok: true, success: false });
+  };
+  const keyOf = (b: number) => ({ a: 'k', b }) as never;
+  await olds.putMany([1, 2, 3, 4].map((b) => ({ a: 'k', b, x: 'old' })) as never);
+  const rekey = db.rekey(from, to);
+  await rekey.run();
+  await olds.delete(keyOf(1));
+  await olds.update(keyOf(2), { x: 'new' } as never);
+  await rekey.run();
+  await olds.put({ a: 'k', b: 1, x: 'again' } as never);
+  await olds.delete(keyOf(2));
+  await rekey.run();
+  await arriveLate();
+  await rekey.cutOver();
+  await arriveLate();
+  await news.put({ a: 'k', b: 2, x: 'behind' } as never);
+  await news.delete(keyOf(3));
+  expect(sent.length).toBeGreaterThan(6);
+  await arriveLate();
+  const found = await news.find({} as never, { fullScan: true }).all();
+  expect((found as unknown as { b: number; x: string }[]).map(({ b, x }) => `${b} ${x}`).sort()).toEqual([
+    '1 again',
+    '2 behind',
+    '4 old',
+  ]);
+  await rekey.cleanup();
+  for (const outcome of await engine.table(name).batch([...sent])) expect(outcome.ok).toBe(false);
+});
+
+/** An object with another property in place of one of its own. */
+function overriding<T extends object>(target: T, property: keyof T, by: unknown): T {
+  return new Proxy(target, {
+    get: (of, name) => {
+      if (name === property) return by;
+      const value: unknown = Reflect.get(of, name);
+      return typeof value === 'function' ? value.bind(of) : value;
+    },
+  });
+}
+
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 const CASES = DELIVERIES.flatMap((mode) => [false, true].map((isBegunAnew) => ({ mode, isBegunAnew })));
 const STRIDE = scaled(67, 19, 1);
@@ -165,13 +236,7 @@ async function deliver(n: number, mode: Delivery, isBegunAnew: boolean): Promise
   const program = async (wrap: (engine: Engine) => Engine): Promise<Database> => {
     const engine = await connectBigtableEngine(shared);
     engines.push(engine);
-    const quick = new Proxy(engine, {
-      get: (target, name) => {
-        if (name === 'fenceDelay') return DELAY;
-        const value: unknown = Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    const quick = overriding<Engine>(engine, 'fenceDelay', DELAY);
     const db = new Database(compileSchema([layouts.From, layouts.To]), wrap(quick), 'create');
     await db.ready();
     return db;
