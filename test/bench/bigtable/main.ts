@@ -16,7 +16,7 @@ const VALUE = Buffer.alloc(100, 'the quick brown fox ');
 const BATCH = 100;
 const CLIENTS = [1, 16] as const;
 
-const rounds = Number(optionOf('--rounds') ?? 3);
+const rounds = Number(optionOf('--rounds') ?? 15);
 const scanned = Number(optionOf('--rows') ?? 10_000);
 
 function optionOf(name: string): string | undefined {
@@ -114,15 +114,16 @@ function drawn(at: number): string {
 
 const keysAt = (at: number): string[] => Array.from({ length: BATCH }, (_, i) => drawn(at * BATCH + i));
 
+/** The steps of a round are few and the rounds many, so that a busy moment of the machine meets both contestants. */
 const OPERATIONS: Readonly<
   Record<string, { steps: number; step: (contestant: Contestant, at: number) => Promise<number> }>
 > = {
-  get: { steps: 2000, step: (contestant, at) => contestant.get(drawn(at)) },
-  'getMany of 100': { steps: 60, step: (contestant, at) => contestant.getMany(keysAt(at)) },
-  put: { steps: 2000, step: (contestant, at) => contestant.put(drawn(at)) },
-  'putMany of 100': { steps: 60, step: (contestant, at) => contestant.putMany(keysAt(at)) },
-  increment: { steps: 2000, step: (contestant, at) => contestant.increment(drawn(at)) },
-  scan: { steps: 4, step: (contestant) => contestant.scan() },
+  get: { steps: 400, step: (contestant, at) => contestant.get(drawn(at)) },
+  'getMany of 100': { steps: 12, step: (contestant, at) => contestant.getMany(keysAt(at)) },
+  put: { steps: 400, step: (contestant, at) => contestant.put(drawn(at)) },
+  'putMany of 100': { steps: 12, step: (contestant, at) => contestant.putMany(keysAt(at)) },
+  increment: { steps: 400, step: (contestant, at) => contestant.increment(drawn(at)) },
+  scan: { steps: 1, step: (contestant) => contestant.scan() },
 };
 
 const emulator = await Emulator.start();
