@@ -30,7 +30,8 @@ async function deliver(n: number, mode: Delivery, isBegunAnew: boolean): Promise
       ahead += LATER;
     },
   };
-  return deliverLate(programs, layouts, n, mode, isBegunAnew);
+  // The store is closed behind it.
+  return await deliverLate(programs, layouts, n, mode, isBegunAnew);
 }
 
 const CASES = DELIVERIES.flatMap((mode) => [false, true].map((isBegunAnew) => ({ mode, isBegunAnew })));
@@ -45,7 +46,7 @@ test.each(CASES)('any change arrives $mode; begun anew: $isBegunAnew', async ({ 
     } catch (error) {
       failed.push(`change ${n}: ${(error as Error).message}`);
     }
-    if (n > 500) throw new Error('It does not end.');
+    if (n > 500) throw new Error(`It does not end: ${failed[0]}`);
   }
   expect(failed).toEqual([]);
   record('late-rekey', { [`requests that arrived ${mode === 'twice' ? 'twice' : 'late'}`]: tried });
