@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { boolean, date, defineEntity, defineTable, float64, int32, open, part, text } from 'rowan-orm';
 
-const Reading = defineEntity({
+export const Reading = defineEntity({
   name: 'Reading',
   table: defineTable({ name: 'readings', families: { d: {} } }),
   key: [part('sensor', text), part('seq', int32)],
