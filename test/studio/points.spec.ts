@@ -1,4 +1,4 @@
-/** The points of the studio that every engine has, on the embedded engine; test/hbase/studio-page.test.ts has them on HBase. */
+/** The points of the studio that every engine has, on the embedded engine; test/hbase/studio-page.spec.ts has them on HBase. */
 
 import { afterAll } from 'vitest';
 import type { Database } from '../../src/database.js';
