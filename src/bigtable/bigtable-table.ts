@@ -164,8 +164,8 @@ export class BigtableTable implements Table {
       return { success: result !== undefined, result };
     }
     const mutations = throughFence(known, mutationsOf(action));
-    const isMet = await this.mutateIf(row, predicate, mutations, options);
-    return isMet ? { success: true, result: Result.EMPTY } : { success: false, result: undefined };
+    const holds = await this.mutateIf(row, predicate, mutations, options);
+    return holds ? { success: true, result: Result.EMPTY } : { success: false, result: undefined };
   }
 
   async batch(actions: readonly BatchAction[], options: BatchOptions = NO_OPTIONS): Promise<BatchOutcome[]> {
@@ -287,7 +287,7 @@ export class BigtableTable implements Table {
     return Result.EMPTY;
   }
 
-  /** Makes the changes of different rows that clients of this process asked for at the same time. */
+  /** Combines concurrent changes of different rows into shared requests. */
   private async changeTogether(entries: readonly RowEntry[]): Promise<PromiseSettledResult<Result>[]> {
     const each = (): Promise<PromiseSettledResult<Result>[]> =>
       Promise.allSettled(entries.map((entry) => this.changeRow(entry, NO_OPTIONS)));
@@ -305,7 +305,7 @@ export class BigtableTable implements Table {
     });
   }
 
-  /** The results of gets that clients of this process asked for at the same time. */
+  /** Combines concurrent gets into shared requests. */
   private async getTogether(gets: readonly Get[]): Promise<PromiseSettledResult<Result>[]> {
     try {
       const results = await this.getAll(gets);
@@ -358,14 +358,14 @@ export class BigtableTable implements Table {
   /** Changes the row if the condition holds; returns whether it does. */
   private async mutateIf(
     rowKey: Uint8Array,
-    { filter, isMetBy }: Predicate,
+    { filter, satisfiedBy }: Predicate,
     mutations: readonly CellMutation[],
     options: OperationOptions,
   ): Promise<boolean> {
     // A delete that reads its row has a mutation for each column that is there.
     if (mutations.length > MAX_MUTATIONS)
       throw tooLarge('The change of a row has', mutations.length, 'mutations', MAX_MUTATIONS);
-    const bySomething = isMetBy === 'something';
+    const bySomething = satisfiedBy === 'something';
     const sides = bySomething ? { trueMutations: mutations } : { falseMutations: mutations };
     const answer = await this.call<{ readonly predicateMatched?: boolean }>(
       'checkAndMutateRow',

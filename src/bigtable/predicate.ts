@@ -12,7 +12,7 @@ import { chain, column, interleave, type RowFilter, timesOf } from './wire.js';
 export interface Predicate {
   readonly filter: RowFilter;
   /** Whether the condition is met if the filter returns a cell, or if it returns none. */
-  readonly isMetBy: 'something' | 'nothing';
+  readonly satisfiedBy: 'something' | 'nothing';
 }
 
 /** The operator with its sides swapped: conditions read "value operator stored", filters "stored operator value". */
@@ -35,17 +35,17 @@ export function predicateOf(
   if (condition.kind === 'filter') {
     if (!condition.timeRange.isAll || known.expires) return undefined;
     const filter = rowCondition(condition.filter, false);
-    return filter && { filter, isMetBy: 'something' };
+    return filter && { filter, satisfiedBy: 'something' };
   }
   const { family, qualifier, operator, value, timeRange } = condition;
   const newest = newestOf(known, family, qualifier, timeRange, now);
   if (newest === undefined || (value?.length ?? 0) > MAX_FILTER / 4) return undefined;
   if (value === null || value.length === 0) {
     const filter = chain(...newest, { valueRangeFilter: { startValueOpen: new Uint8Array(0) } });
-    return { filter, isMetBy: operator === 'NOT_EQUAL' ? 'something' : 'nothing' };
+    return { filter, satisfiedBy: operator === 'NOT_EQUAL' ? 'something' : 'nothing' };
   }
   const ranges = valuesThat(OF_THE_STORED[operator], comparators.binary(value));
-  return ranges && { filter: chain(...newest, interleave(ranges)), isMetBy: 'something' };
+  return ranges && { filter: chain(...newest, interleave(ranges)), satisfiedBy: 'something' };
 }
 
 /** Filters that pass the newest version of a column that has not expired; undefined if Bigtable cannot tell it. */

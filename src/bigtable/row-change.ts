@@ -113,7 +113,7 @@ export class ReadRow implements RowReader {
   unchanged(): Predicate {
     const newest = this.cells.filter((cell, i) => i === 0 || !isOfOneColumn(this.cells[i - 1]!, cell));
     // A missing row matches no filter.
-    if (newest.length === 0) return { filter: PASS, isMetBy: 'nothing' };
+    if (newest.length === 0) return { filter: PASS, satisfiedBy: 'nothing' };
     const size = newest.reduce((sum, { qualifier, value, family }) => {
       return sum + 3 * qualifier.length + 2 * value.length + 3 * family.length + 64;
     }, 0);
@@ -128,7 +128,7 @@ export class ReadRow implements RowReader {
     const others: RowFilter[] = [];
     for (const family of this.families) others.push(...this.others(family, newest));
     const none = { condition: { predicateFilter: interleave(others), trueFilter: BLOCK, falseFilter: PASS } };
-    return { filter: chain(...newest.map(isStill), none), isMetBy: 'something' };
+    return { filter: chain(...newest.map(isStill), none), satisfiedBy: 'something' };
   }
 
   /** All columns of a family except those that were read. */

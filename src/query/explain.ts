@@ -52,7 +52,7 @@ export function explainPath(plan: PathPlan, table: string): Explanation {
   const { index } = use.index;
   const local = plan.local.map((one) => describeCondition(one));
   const points = keyPlan.kind === 'point' || keyPlan.kind === 'points';
-  const most = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
+  const bound = points ? keyPlan.ranges.length : local.length === 0 ? (spec.limit ?? null) : null;
   return new Explanation({
     kind: keyPlan.kind,
     entities: [schema.name],
@@ -64,14 +64,14 @@ export function explainPath(plan: PathPlan, table: string): Explanation {
     reads: covered ? {} : explainReads(plan.read),
     limit: spec.limit ?? null,
     limitPushed: false,
-    maxRows: most,
+    maxRows: bound,
     timeRange: null,
     warnings: pathWarnings(plan, local),
     index: {
       name: index.name,
       table,
       covered,
-      lookups: covered ? 0 : most,
+      lookups: covered ? 0 : bound,
       why: use.why,
       others: use.others,
     },

@@ -69,7 +69,7 @@ export type Expectation =
   | { readonly kind: 'filter'; readonly filter: Filter };
 
 /** Whether a column with this value, or none, satisfies the expectation. */
-export function isMetBy(
+export function isSatisfiedBy(
   expectation: Exclude<Expectation, { readonly kind: 'filter' }>,
   value: Uint8Array | undefined,
 ): boolean {
@@ -163,7 +163,7 @@ export function resolvedFor(change: Change, image: RowImage): ResolvedChange {
   const { markerApart } = change;
   if (markerApart === undefined) return resolved;
   const same: Expectation = { kind: 'equal', ...markerApart };
-  if (!isMetBy(same, image.value(markerApart.family, markerApart.qualifier))) return resolved;
+  if (!isSatisfiedBy(same, image.value(markerApart.family, markerApart.qualifier))) return resolved;
   const { mutations, seen, ...rest } = resolved;
   return { mutations: withoutMarker(mutations, markerApart), seen: [...seen, same], ...rest };
 }

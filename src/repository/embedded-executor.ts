@@ -27,7 +27,7 @@ import {
   deleteOutlived,
   type Expectation,
   getIf,
-  isMetBy,
+  isSatisfiedBy,
   resolvedFor,
 } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
@@ -374,5 +374,8 @@ function changeOf(put: Put): Change {
 function holds(row: Uint8Array, expectation: Expectation, read: RowRead): boolean {
   if (expectation.kind === 'filter') return !read(getIf(row, [expectation])).isEmpty;
   const { family, qualifier } = expectation;
-  return isMetBy(expectation, read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier));
+  return isSatisfiedBy(
+    expectation,
+    read(new Get(row).addColumn(family, qualifier)).getValue(family, qualifier),
+  );
 }

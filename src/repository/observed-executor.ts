@@ -12,7 +12,7 @@ import {
   type RowMutation,
   type Table,
 } from '../table/index.js';
-import { type Change, deleteOutlived, getIf, isMetBy, resolvedFor } from './change.js';
+import { type Change, deleteOutlived, getIf, isSatisfiedBy, resolvedFor } from './change.js';
 import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { RowImage } from './row-image.js';
 
@@ -158,11 +158,11 @@ export class RecordingExecutor implements ChangeExecutor {
     const { row, expects } = change;
     const image = RowImage.of(row, await this.table.get(new Get(row)));
     for (const expectation of expects) {
-      const isMet =
+      const holds =
         expectation.kind === 'filter'
           ? !(await this.table.get(getIf(row, [expectation]))).isEmpty
-          : isMetBy(expectation, image.value(expectation.family, expectation.qualifier));
-      if (!isMet) throw change.mismatch!();
+          : isSatisfiedBy(expectation, image.value(expectation.family, expectation.qualifier));
+      if (!holds) throw change.mismatch!();
     }
     const { mutations, outlived } = resolvedFor(change, image);
     if (outlived !== undefined && outlived.length > 0) this.mutations.push(deleteOutlived(row, outlived));

@@ -1,7 +1,13 @@
 /**
+<<<<<<< HEAD
  * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter; with `ROWAN_SCALE=middle`
  * those of `.ci/run`'s size; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...` those of HBase's programs on
  * `rowan serve`. What they counted goes to results.json and docs/reliability.md, suite by suite, for each that passed.
+=======
+ * `npm run test:deep [-- FILTER...]`: runs every suite in full, or those whose path contains a filter; with
+ * `ROWAN_SCALE=middle` at the size of `.ci/run`; with `--hbase FILTER...` those on a real HBase. It writes the counts
+ * of each suite that passed to results.json and docs/reliability.md.
+>>>>>>> fc37e301 (Key changes: names, comments and messages in plain words; conditions hold or fail)
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -46,7 +52,7 @@ function passedFiles(): Set<string> {
   return new Set(passed.map(({ name }) => name.slice(ROOT.length)));
 }
 
-/** The counts of a suite, of all processes that took part. */
+/** Sums the counts of a suite over all processes that took part. */
 function countsOf(id: string): Record<string, number> {
   const sums: Record<string, number> = {};
   for (const name of readdirSync(evidence).filter((each) => each.startsWith(`${id}.`))) {

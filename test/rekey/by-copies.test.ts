@@ -85,7 +85,7 @@ const salted = { key: [salt(4), part('id')] };
 describe('what is refused', () => {
   it.each<[string, Given, Given, RegExp]>([
     ['indexes', {}, { ...salted, more: { indexes: { byX: { on: [part('x')] } } } }, /has indexes/],
-    ['rows that end', { more: { ttl: 1000 } }, { ...salted, more: { ttl: 1000 } }, /end by themselves/],
+    ['rows that end', { more: { ttl: 1000 } }, { ...salted, more: { ttl: 1000 } }, /Rows of From expire/],
     [
       'a column that becomes a part',
       {},

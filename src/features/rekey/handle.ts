@@ -1,4 +1,4 @@
-/** The handle of a key change (`db.rekey(…)`), from plan to cleanup (docs/rekey.md). */
+/** The handle of a key change (`db.rekey(…)`): `plan` to `cleanup` (docs/rekey.md). */
 
 import { randomUUID } from 'node:crypto';
 import { ConflictError, InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
@@ -82,25 +82,25 @@ export class Rekey {
       let record = await this.begun();
       if (record.paused) record = await this.keeper.set({ paused: false });
       return this.heeding(record, isStopped, async () => {
-        const { strategy: way, keeper } = this;
+        const { strategy, keeper } = this;
         if (record.state === 'planned') {
-          // Before it is recorded: whoever reads that it has begun may rely on it.
-          await way.begin(this.runOf(record), run);
-          record = await keeper.advance(record, { state: way.first });
+          // Before it is recorded: processes that read that it has begun rely on it.
+          await strategy.begin(this.runOf(record), run);
+          record = await keeper.advance(record, { state: strategy.first });
         }
         if (record.state === 'dual-write') record = await keeper.advance(record, { state: 'backfill' });
         if (record.state === 'backfill') {
-          await way.copy(this.runOf(record), run);
+          await strategy.copy(this.runOf(record), run);
           record = await keeper.advance(record, { state: 'verify' });
         }
-        if (record.state !== 'verify' && !(record.state === 'ready' && way.runsAgain)) return record;
-        const differences = await way.verify(this.runOf(record), run);
+        if (record.state !== 'verify' && !(record.state === 'ready' && strategy.runsAgain)) return record;
+        const differences = await strategy.verify(this.runOf(record), run);
         if (differences === undefined) return keeper.advance(record, { state: 'ready' });
         if (isWrong(differences)) {
           await keeper.set({ differences });
           throw this.differs(differences);
         }
-        await way.settled();
+        await strategy.settled();
         return keeper.advance(record, { state: 'ready', differences, ...(await this.feeds('feedsFrom')) });
       });
     });
@@ -113,12 +113,12 @@ export class Rekey {
   }
 
   /**
-   * Makes the new layout the one that counts. On the embedded engine the old one is kept up, so that there is a way back until
-   * `cleanup`. On HBase and Bigtable the old table takes no writes from here on, from nobody (`ERR_READONLY`): what was written before is copied, and, unless
-   * `compare` is false, every row held against its copy, while writes go on; then they rest, no longer than `restMs`, until what was written
-   * last is copied too.
-   * @throws ConflictError unless both hold the same (`ready`); RowanError `ERR_BUSY` when more is written than can be copied while writes
-   * rest. Then writes of the old layout go on.
+   * Switches to the new layout. On the embedded engine the old layout is still updated, so that `abort` can return to
+   * it until `cleanup`. On HBase and Bigtable the remaining writes are copied and, unless `compare` is false, every row is
+   * compared with its copy, while writes continue. Then the old table refuses all writes (`ERR_READONLY`), and
+   * writers wait, at most `restMs`, until the last writes are copied.
+   * @throws ConflictError unless both hold the same (`ready`); RowanError `ERR_BUSY` when more is written than can be
+   *   copied while writes rest. Then writes of the old layout go on.
    */
   cutOver(options: CutOverOptions = {}): Promise<RekeyRecord> {
     checkOptions('cutOver', options, { compare: true, restMs: true, signal: true });
@@ -126,21 +126,21 @@ export class Rekey {
     if (restMs !== undefined && !(restMs > 0))
       throw new InvalidArgumentError(`restMs is a positive number of milliseconds, not ${restMs}.`);
     return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
-      const { keeper, strategy: way } = this;
+      const { keeper, strategy } = this;
       let record = await keeper.required();
       if (record.state === 'cut-over') return record;
       if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
-      // Where several processes may try at once the last of them counts.
+      // If several processes try at once, the last one counts.
       const claim = this.engine.capabilities.sync ? undefined : randomUUID();
       if (claim !== undefined) record = await keeper.advance(record, { cutting: claim });
       if (record.state !== 'ready') return record;
       return this.heeding(record, isAborted, async () => {
-        const cut = await way.cutOver(
+        const cut = await strategy.cutOver(
           this.runOf(record),
           { ...options, ...(signal && { signal }) },
           (differences, rested) => this.noteCut(record, differences, rested),
         );
-        way.cutOverRecorded();
+        strategy.cutOverRecorded();
         return cut;
       });
     });
@@ -155,7 +155,7 @@ export class Rekey {
       await this.keeper.set({ differences });
       throw this.differs(differences);
     }
-    // On HBase and Bigtable the old table takes no writes by now, and the new one takes none yet.
+    // On HBase and Bigtable the old table refuses writes by now, and the new one still refuses them.
     const feeds = this.strategy.leadsBack ? {} : await this.feeds('feedsFrom', 'feedsUntil');
     return this.keeper.advance(record, {
       state: 'cut-over',
@@ -178,7 +178,7 @@ export class Rekey {
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
       if (record.state === 'cut-over') {
-        const lost = compare ? await this.strategy.lost(this.runOf(record), run) : undefined;
+        const lost = compare ? await this.strategy.lostAtCleanup(this.runOf(record), run) : undefined;
         if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
         // Both entities have every change up to here: writes go to both until the record says otherwise.
         const feeds = record.feedsUntil === undefined ? await this.feeds('feedsUntil') : {};
@@ -198,12 +198,12 @@ export class Rekey {
       let record = await keeper.required();
       if (record.state === 'aborted') return record;
       if (record.state === 'cleanup' || record.state === 'done')
-        throw this.notNow('aborted', record.state, 'Change the keys of the new one back.');
+        throw this.notNow('aborted', record.state, 'Declare and run a key change in the opposite direction.');
       if (record.state === 'cut-over' && !this.strategy.leadsBack)
         throw this.notNow(
           'aborted',
           record.state,
-          'The new table may have been written since. Change its keys back.',
+          'The new table may have been written since. Declare and run a key change in the opposite direction.',
         );
       if (record.state !== 'aborting') {
         const feeds = record.feedsFrom === undefined ? {} : await this.feeds('feedsUntil');
@@ -287,7 +287,7 @@ export class Rekey {
     const { keeper } = this;
     for (;;) {
       const known = await keeper.read();
-      if (known !== undefined && isUnderWay(known.value)) return known.value;
+      if (known !== undefined && isRunning(known.value)) return known.value;
       if (known !== undefined && known.value.state !== 'aborted')
         throw this.notNow(
           'begun',
@@ -322,8 +322,8 @@ export class Rekey {
   private occupied(there: 'rows' | 'deletes'): ConflictError {
     return new ConflictError(
       there === 'deletes'
-        ? `Rows of ${this.to.name} were deleted, and its table keeps the deletes: they would hide what is copied with its times. Give it another table or record type.`
-        : `${this.to.name} has rows already, which would be taken for copies of those of ${this.from.name}. Give it a table or a record type of its own, or remove them.`,
+        ? `Rows of ${this.to.name} were deleted, and its table keeps the delete markers, which would hide copied cells. Use another table or record type for it.`
+        : `${this.to.name} already has rows, which could not be told from copies of rows of ${this.from.name}. Use a table or record type of its own, or remove these rows.`,
       { details: { entity: this.to.name } },
     );
   }
@@ -338,9 +338,9 @@ export class Rekey {
   private wouldLose({ missing, different, unkeyed }: RekeyDifferences): ConflictError {
     const { from, to } = this;
     return new ConflictError(
-      `${from.name} has rows that ${to.name} has not, and that would be lost: ${missing} are missing, ${different} have cells that are not there, ` +
-        `${unkeyed} have no value that the new key is made of. They were written past the database (bulk loads, a shell). Write them anew through a ` +
-        'repository, which copies them, or remove them; `cleanup({ compare: false })` does not look.',
+      `${from.name} has rows that ${to.name} lacks and that would be lost: ${missing} are missing, ${different} lack cells, ` +
+        `${unkeyed} lack a value for the new key. They were written without this database (bulk load, shell). Write them again through a ` +
+        'repository, which copies them, or remove them. `cleanup({ compare: false })` skips this check.',
       { details: { entity: from.name, missing, different, unkeyed } },
     );
   }
@@ -348,15 +348,15 @@ export class Rekey {
   private differs({ rows: _, ...found }: RekeyDifferences): ConflictError {
     const { missing, extra, different, unkeyed, entries } = found;
     return new ConflictError(
-      `The rows of ${this.from.name} and ${this.to.name} are not alike: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} without a value ` +
-        `that the new key is made of, ${entries} entries of indexes that are not what the rows say. Give those without a value one; repair the indexes; what else differs was ` +
-        'written past the database (bulk loads, a shell): abort, and begin anew.',
+      `The rows of ${this.from.name} and ${this.to.name} differ: ${missing} missing, ${extra} extra, ${different} different, ${unkeyed} without a value ` +
+        `for the new key, ${entries} wrong index entries. Set the missing values, and repair the indexes. Other differences were ` +
+        'written without this database (bulk load, shell): abort the change, and start it again.',
       { details: { entity: this.from.name, ...found } },
     );
   }
 }
 
-function isUnderWay({ state }: RekeyRecord): boolean {
+function isRunning({ state }: RekeyRecord): boolean {
   return state === 'planned' || isMirrored(state);
 }
 

@@ -123,14 +123,14 @@ export class RekeyKeeper {
 
   private overtaken(state: RekeyState): ConflictError {
     return new ConflictError(
-      `Another process goes on with the change of the keys of ${this.from.name} to those of ${this.to.name}, which is at "${state}" by now. Ask status(), then decide anew.`,
+      `Another process has continued the change of the keys of ${this.from.name} to those of ${this.to.name}; its state is "${state}" now. Call status(), then decide again.`,
       { details: { entity: this.from.name, state } },
     );
   }
 
   private neverBegun(): ConflictError {
     return new ConflictError(
-      `The keys of ${this.from.name} are not being changed to those of ${this.to.name}. Begin with run().`,
+      `No change of the keys of ${this.from.name} to those of ${this.to.name} is in progress. Start it with run().`,
       { details: { entity: this.from.name } },
     );
   }

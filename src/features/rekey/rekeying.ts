@@ -49,7 +49,7 @@ class RekeyInSteps implements RekeyStrategy {
     private readonly refuseWrites: () => void,
     /** The indexes of the new layout. */
     private readonly indexes: () => readonly RekeyedIndex[],
-    /** What features store about rows of the new layout. */
+    /** Maintains the data that features store about rows of the new layout. */
     private readonly followers: () => readonly RowFollower[],
   ) {}
 
@@ -100,7 +100,7 @@ class RekeyInSteps implements RekeyStrategy {
   }
 
   /** Bulk loads and tools bypass the mirror. */
-  async lost({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
+  async lostAtCleanup({ target }: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences> {
     const { lostRows } = await import('./jobs/compare.js');
     return { ...(await lostRows(target, options)), entries: 0 };
   }
@@ -219,8 +219,8 @@ export class RekeyFeature implements Feature {
     const problems = mappingProblems(from, to, this.declared().entities);
     if (problems.length > 0)
       throw new SchemaError(
-        `The keys of ${from.name} are being changed to those of ${to.name} (${state}), which does not go with what is declared now:\n${problems.join('\n')}\n` +
-          'Open the database with the declarations of before until the change is cleaned up or aborted.',
+        `The keys of ${from.name} are being changed to those of ${to.name} (${state}), which contradicts the present declarations:\n${problems.join('\n')}\n` +
+          'Open the database with the earlier declarations until the change is cleaned up or aborted.',
         problems,
       );
     this.mirror(from, to).begin();
@@ -255,7 +255,7 @@ export class RekeyFeature implements Feature {
   private make(source: EntitySchema, target: EntitySchema): Rekey {
     const { engine } = this;
     const mirror = this.mirror(source, target);
-    const way = engine.capabilities.sync
+    const strategy = engine.capabilities.sync
       ? new RekeyInSteps(
           engine,
           target,
@@ -278,7 +278,7 @@ export class RekeyFeature implements Feature {
       source,
       target,
       mirror,
-      way,
+      strategy,
       () => this.declared().entities,
       () => this.context.feedPosition(this.context.schemaOf(source.target)),
     );
@@ -294,7 +294,7 @@ export class RekeyFeature implements Feature {
       before: ({ change }) => {
         if (own.has(change)) return undefined;
         throw new UnsupportedError(
-          `The rows of ${from} are being copied to ${name}, which does not count yet: what is written now would be taken for a copy. Write ${from} until cutOver().`,
+          `The rows of ${from} are being copied to ${name}, which is not in use yet: a write now could not be told from a copy. Write ${from} until cutOver().`,
           { details: { entity: name } },
         );
       },
@@ -318,7 +318,7 @@ export class RekeyFeature implements Feature {
   }
 
   private effectsOf(schema: EntitySchema): RowEffects | undefined {
-    // Bound anew when entities are added.
+    // Bound again when entities are added.
     const bound = this.context.schemaOf(schema.target);
     let effects = this.effects.get(bound);
     if (effects === undefined) {
@@ -340,7 +340,7 @@ export class RekeyFeature implements Feature {
       before: ({ change }) => {
         if (!key.matches(change.row) || ('cells' in change && change.kind === 'delete')) return undefined;
         throw new UnsupportedError(
-          `The keys of ${name} were changed to those of ${to}, and its rows are gone. Write ${to}, and leave ${name} out of the declarations.`,
+          `The keys of ${name} were changed to those of ${to}, and its rows were removed. Write ${to}, and remove ${name} from the declarations.`,
           { details: { entity: name } },
         );
       },
@@ -358,7 +358,7 @@ export class RekeyFeature implements Feature {
     const problem =
       `The keys of ${record.from} are being changed to those of ${record.to} (${record.state}), and ` +
       `${entity === undefined ? 'one of them is not declared' : `${entity.name} is declared with the key [${entity.key.signature}] in place of [${key}]`}: ` +
-      'what is written now would be missing there. Open the database with both as they were until the change is cleaned up or aborted.';
+      'writes now would be missing in the new layout. Open the database with the earlier declarations of both until the change is cleaned up or aborted.';
     throw new SchemaError(problem, [problem]);
   }
 }

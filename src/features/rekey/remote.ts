@@ -68,9 +68,9 @@ export class RekeyByCopies implements RekeyStrategy {
     private readonly engine: Engine,
     private readonly from: EntitySchema,
     private readonly to: EntitySchema,
-    /** What features store about an entity's rows. */
+    /** Maintains the data that features store about an entity's rows. */
     private readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
-    /** Has features finish what depends on the rows of the old layout, before they are removed. */
+    /** Makes features finish their work on rows of the old layout, before these are removed. */
     private readonly retireOld: () => Promise<void>,
     /** Refuses writes of this program to the new layout before the cut-over: copies would overwrite them. */
     private readonly guard: () => void,
@@ -87,19 +87,19 @@ export class RekeyByCopies implements RekeyStrategy {
     for (const { name, table, indexes, timeToLive } of [from, to]) {
       if (table.entities.length > 1)
         problems.push(
-          `On ${place} the table of ${name} takes no writes for a moment, or is emptied: it must hold no other entity. Declare ${name} in a table of its own.`,
+          `On ${place} the table of ${name} refuses writes for a time, or is truncated, so it must hold no other entity. Declare ${name} in a table of its own.`,
         );
       if (indexes.length > 0)
         problems.push(
-          `${name} has indexes, which on ${place} do not follow what is copied. Leave them out until the keys are changed, then build them.`,
+          `${name} has indexes, which on ${place} are not updated for copied rows. Remove them until the keys are changed, then build them.`,
         );
       if (timeToLive.lifelong)
         problems.push(
-          `Rows of ${name} end by themselves, and ${place} does not tell what is left of a cell's life. Let them end by the ttl of a family.`,
+          `Rows of ${name} expire, and ${place} does not return the remaining time to live of a cell. Use the ttl of a family instead.`,
         );
     }
     if (from.table.descriptor.name === to.table.descriptor.name)
-      problems.push(`${from.name} and ${to.name} share a table. On ${place} each has its own.`);
+      problems.push(`${from.name} and ${to.name} share a table. On ${place} each needs a table of its own.`);
     if ([new RowMapping(from, to), new RowMapping(to, from)].some(({ needed }) => needed.length > 0))
       problems.push(
         `A part of one key is a column of the other, and on ${place} cells are copied without the rest of their rows. Declare the part in both keys.`,
@@ -169,8 +169,8 @@ export class RekeyByCopies implements RekeyStrategy {
   }
 
   /**
-   * Runs the last pass while the old table refuses writes. Undefined: it took too long, and the table accepts writes
-   * again.
+   * Runs the last pass while the old table refuses writes. Undefined: it exceeded the limit, and the table accepts
+   * writes again.
    */
   private async rest(
     cut: Cut,
@@ -223,7 +223,7 @@ export class RekeyByCopies implements RekeyStrategy {
     const { name } = this.from.table.descriptor;
     return new RowanError(
       'ERR_BUSY',
-      `What is written to table "${name}" meanwhile could not be copied within ${restMs} ms, for which its writes may rest. It takes writes as before. Cut over again when less is written, or let them rest for longer (restMs).`,
+      `The latest writes to table "${name}" could not be copied within ${restMs} ms, for which writers may wait. The table accepts writes again. Cut over again when there are fewer writes, or allow more time (restMs).`,
       { retryable: true, details: { table: name, restMs } },
     );
   }
@@ -233,12 +233,12 @@ export class RekeyByCopies implements RekeyStrategy {
     const { name } = this.from.table.descriptor;
     if ((await this.engine.admin.getDescriptor(name)).readOnly) return;
     throw new ConflictError(
-      `Table "${name}" was made to take writes while it was cut over: another process aborts the change of its keys, or alters the table. Cut over again when that is done.`,
+      `Table "${name}" accepted writes again during the cut-over: another process aborts the key change, or alters the table. Cut over again when that is done.`,
       { details: { table: name } },
     );
   }
 
-  /** Lets the old table accept writes again, unless it refuses them for the cut-over of another process. */
+  /** Makes the old table accept writes again, unless another process's cut-over made it refuse them. */
   private async giveUp({ record, now }: RekeyRun): Promise<void> {
     const { state, cutting = record.cutting } = await now();
     if (SUCCESSION.indexOf(state) >= SUCCESSION.indexOf('cut-over') || cutting !== record.cutting) return;
@@ -247,7 +247,7 @@ export class RekeyByCopies implements RekeyStrategy {
   }
 
   /** Nothing can be lost: the old table has refused writes since the cut-over. */
-  async lost(): Promise<undefined> {}
+  async lostAtCleanup(): Promise<undefined> {}
 
   async settled(): Promise<void> {}
 
@@ -277,7 +277,7 @@ export class RekeyByCopies implements RekeyStrategy {
     for (let overtaken: number | undefined; ; await delay(LOOK_MS)) {
       if (!(await this.comesBack(name)))
         throw new ConflictError(
-          `Table "${name}" of ${entity} is not there any more: nothing is left to be removed.`,
+          `Table "${name}" of ${entity} no longer exists, so there is nothing to remove.`,
           { details: { table: name } },
         );
       try {

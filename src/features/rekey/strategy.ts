@@ -79,7 +79,7 @@ export function isAborted({ state }: RekeyRecord): boolean {
   return state === 'aborting' || state === 'aborted';
 }
 
-/** What an engine does for a key change. `Rekey` keeps the record. */
+/** The steps of a key change on one kind of engine. `Rekey` keeps the record. */
 
 /** A key change in progress. */
 export interface RekeyRun {
@@ -98,14 +98,16 @@ export interface RekeyRun {
 /** Options of `cutOver`. */
 export interface CutOverOptions {
   /**
-   * HBase, Bigtable: whether every row is held against its copy, and what differs is copied once more. Default true: while writes go on, and
-   * again, while they rest, the rows that were written last. A row that was written behind that with a time of its own, two minutes in
-   * the past or more, is not found then; `'resting'` holds every row against its copy while writes rest, for which `restMs` has to suffice.
+   * HBase, Bigtable: whether every row is compared with its copy, and differing rows are copied again. Default true: all rows
+   * while writes continue, then the rows of the last writes while writers wait. This misses a row that is written
+   * after its comparison with a timestamp of two or more minutes ago; `'resting'` compares every row while writers
+   * wait, so `restMs` must be long enough.
    */
   readonly compare?: boolean | 'resting';
   /**
-   * HBase, Bigtable: milliseconds for which writes may rest, default 5,000. When they are over the old table takes writes again, what is written is
-   * copied, and the cut-over is tried once more, three times in all (`ERR_BUSY`). The servers' own work is not cut off: regions that open anew.
+   * HBase, Bigtable: milliseconds for which writers may wait, default 5,000. After that the old table accepts writes again,
+   * these are copied, and the cut-over is retried, three times in all (`ERR_BUSY`). The time in which servers reopen
+   * regions is not limited.
    */
   readonly restMs?: number;
   readonly signal?: AbortSignal;
@@ -126,7 +128,7 @@ export type NoteCut = (differences: RekeyDifferences | undefined, rested?: numbe
 export interface RekeyStrategy {
   /** The state after `planned`. */
   readonly first: RekeyState;
-  /** Why the change is impossible on this engine, each a sentence. */
+  /** Returns the reasons why the change is impossible on this engine, each a sentence. */
   problems(): string[];
   /** Called before it is known whether the new layout is empty. */
   prepare(): Promise<void>;
@@ -141,7 +143,7 @@ export interface RekeyStrategy {
   /** Cuts over, and records it by `note`, which throws if the layouts differ. @throws what `note` throws. */
   cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord>;
   /** The rows that only the old layout has, before it is removed. Undefined where there can be none. */
-  lost(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
+  lostAtCleanup(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** Called when the cut-over has been recorded. */
   cutOverRecorded(): void;
   /** Resolves when all readers see what was copied. */

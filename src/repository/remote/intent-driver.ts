@@ -24,7 +24,7 @@ import {
   deleteOutlived,
   type Expectation,
   getIf,
-  isMetBy,
+  isSatisfiedBy,
   type Remains,
   resolvedFor,
 } from '../change.js';
@@ -224,8 +224,8 @@ export class IntentDriver {
     ]);
     for (const [i, work] of works.entries()) {
       work.begin(RowImage.of(work.row, loaded[i]!.stored), loaded[i]!);
-      const unmet = work.change?.expects.some((expectation) => !isMet(work.image, expectation));
-      if (unmet) work.fail(work.change!.mismatch!());
+      const hasFailed = work.change?.expects.some((expectation) => !isSatisfied(work.image, expectation));
+      if (hasFailed) work.fail(work.change!.mismatch!());
     }
     for (const [i, work] of filtered.entries()) if (held[i]!.isEmpty) work.fail(work.change!.mismatch!());
   }
@@ -297,7 +297,7 @@ export class IntentDriver {
     work.image = work.image.after([del]);
   }
 
-  /** Plans a repair: the row keeps its cells and gets a new shadow, so that pending writes begin anew. */
+  /** Plans a repair: the row keeps its cells and gets a new shadow, so that pending writes start again. */
   private planMending(work: RowWork): void {
     const { image, row } = work;
     const entries = this.all(image, false);
@@ -409,9 +409,9 @@ function loadedOf({ image, shadow }: RowWork): {
 }
 
 /** Whether the row meets an expectation. Filters are evaluated by the engine, and are of rows that exist. */
-function isMet(image: RowImage, expectation: Expectation): boolean {
+function isSatisfied(image: RowImage, expectation: Expectation): boolean {
   if (expectation.kind === 'filter') return !image.isEmpty;
-  return isMetBy(expectation, image.value(expectation.family, expectation.qualifier));
+  return isSatisfiedBy(expectation, image.value(expectation.family, expectation.qualifier));
 }
 
 /** The removal of an entry of which only the row key is known. */

@@ -1,10 +1,10 @@
 /**
- * Keeps the new layout up with the old one by passes over what was written last, while anybody writes (HBase).
+ * Keeps the new layout up to date with the old one, by passes over recent writes while writers continue (HBase).
  *
- * 1. A pass reads the cells with times from `since` on: the time at which the pass before began, less what clocks may be apart and
- *    writes may take. So each pass reads anew what was written in the last two minutes.
- * 2. It copies only the rows among them that have changed since the pass before, whose cells are remembered by a digest. So the last
- *    pass, for which writes rest, copies what was written since the one before it.
+ * 1. A pass reads the cells with timestamps from `since` on: the time at which the previous pass began, less a margin
+ *   for clock differences and slow writes. So each pass reads the writes of the last two minutes again.
+ * 2. It copies only the rows among them that have changed since the pass before, whose cells are remembered by a
+ *   digest. So the last pass, for which writes rest, copies what was written since the one before it.
  */
 
 import { createHash } from 'node:crypto';
@@ -21,7 +21,7 @@ import { type CopyOptions, copyCells } from './remote-copy.js';
 export const MARGIN = 120_000;
 
 /** The most rows remembered, about 150 bytes each. Others are copied again. */
-const MOST_ROWS = 500_000;
+const MAX_ROWS = 500_000;
 const DIGEST_BYTES = 16;
 
 /** The rows whose cells from a timestamp on have all been copied. */
@@ -37,7 +37,7 @@ class CopiedRows {
 
   add({ row, cells }: Result): void {
     const newest = this.newest(cells);
-    if (newest.length === 0 || this.digests.size >= MOST_ROWS) return;
+    if (newest.length === 0 || this.digests.size >= MAX_ROWS) return;
     this.digests.set(toLatin1(row), digestOf(newest));
   }
 

@@ -171,7 +171,7 @@ export function areSame(a: readonly Cell[], b: readonly Cell[]): boolean {
   return areAlike(a, b) || areAlike([...a].sort(compareCells), b);
 }
 
-/** Whether every cell exists, or as many newer ones of its column as the family keeps. */
+/** Whether every cell exists, or the family's number of versions of its column are newer. */
 function hasAll(cells: readonly Cell[], there: readonly Cell[], versionsOf: VersionsOf): boolean {
   if (areSame(cells, there)) return true;
   const others = [...there].sort(compareCells);

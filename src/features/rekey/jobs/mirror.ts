@@ -40,9 +40,9 @@ export class Mirror {
     private readonly engine: Engine,
     from: EntitySchema,
     to: EntitySchema,
-    /** What is stored about an entity's rows beside them. Undefined: nothing. */
+    /** Maintains the data that features store about an entity's rows. Undefined: there is none. */
     readonly effectsOf: (schema: EntitySchema) => RowEffects | undefined,
-    /** What features store about an entity's rows. */
+    /** Maintains the data that features store about an entity's rows. */
     readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
   ) {
     this.forth = new RowMapping(from, to);
@@ -61,7 +61,7 @@ export class Mirror {
     for (const ending of this.endings.splice(0)) ending();
   }
 
-  /** Collects the rows of the source that are written from now on, in Latin-1. */
+  /** Collects the rows of the source that are written from now on, as Latin-1 strings. */
   watch(): { readonly touched: ReadonlySet<string>; end(): void } {
     const touched = new Set<string>();
     this.watchers.add(touched);
@@ -161,8 +161,8 @@ const nothing: ValueOf = () => undefined;
 function keyChanged({ needed, source, target }: RowMapping): UnsupportedError {
   const names = needed.map(({ property }) => property).join(', ');
   return new UnsupportedError(
-    `The keys of ${source.name} are being changed to those of ${target.name}, which are made of ${names}: it cannot be changed or removed any more, ` +
-      'as no part of a key can. Delete the entity, and insert it anew.',
+    `The keys of ${source.name} are being changed to those of ${target.name}, which contain ${names}. So it can no longer be changed or removed, ` +
+      'like any part of a key. Delete the entity, and insert it again.',
     { details: { entity: source.name } },
   );
 }

@@ -12,7 +12,7 @@ import { rawRow, writeCopies } from './remote-copy.js';
 import { RowMapping } from './row-mapping.js';
 
 /** The most attempts to read a row that is being written. Its latest cells are left to the next pass. */
-const LOOKS = 8;
+const MAX_ATTEMPTS = 8;
 /** Rows that are copied or read again in one batch. */
 const TOGETHER = 32;
 
@@ -61,10 +61,10 @@ export class RemoteComparison {
   }
 
   private async off(rows: readonly OldRow[]): Promise<readonly Difference[]> {
-    return this.looksAgain((await this.differences(rows)).map(({ row }) => row));
+    return this.recheck((await this.differences(rows)).map(({ row }) => row));
   }
 
-  private async looksAgain(suspects: readonly Uint8Array[]): Promise<readonly Difference[]> {
+  private async recheck(suspects: readonly Uint8Array[]): Promise<readonly Difference[]> {
     const found: Difference[] = [];
     for (let at = 0; at < suspects.length; at += TOGETHER) {
       const looking = suspects.slice(at, at + TOGETHER).map((row) => this.copyAndCompare(row));
@@ -74,11 +74,11 @@ export class RemoteComparison {
   }
 
   /**
-   * Copies the row once more. It counts as different if it still differs although nobody has written it meanwhile.
-   * That is decided by its stored cells: nothing else shows that a row was written and deleted again.
+   * Copies the row once more. It counts as different if it still differs and has not been written meanwhile. That is
+   * decided by its stored cells: nothing else shows that a row was written and deleted again.
    */
   private async copyAndCompare(row: Uint8Array): Promise<Difference | undefined> {
-    for (let look = 0; look < LOOKS; look++) {
+    for (let look = 0; look < MAX_ATTEMPTS; look++) {
       const copied = await rawRow(this.target, row);
       await writeCopies(this.target, [copied], undefined);
       const [difference] = await this.differences(await this.read([row]));
@@ -107,7 +107,7 @@ export class RemoteComparison {
   private async strays(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
     const theirs = rows.map((row) => this.back.rowOf(row, nothing)!);
     const found = await this.olds.getAll(theirs.map((row) => new Get(row).setCheckExistenceOnly(true)));
-    return this.looksAgain(theirs.filter((_, i) => found[i]!.row.length === 0));
+    return this.recheck(theirs.filter((_, i) => found[i]!.row.length === 0));
   }
 
   private async read(rows: readonly Uint8Array[]): Promise<readonly OldRow[]> {

@@ -82,7 +82,7 @@ export class RowMapping {
     const out: Cell[] = [];
     for (const cell of cells) {
       if (dropped.some((column) => isAt(column, cell))) continue;
-      // A copy has been written by nobody yet.
+      // No writer has written the copy yet.
       if (this.hasMarks && isMark(this.source, cell)) continue;
       const marker = from !== undefined && to !== undefined && isAt(from, cell);
       out.push(marker ? cellAt(cell, target, to.family, to.qualifier, cell.value) : moved(cell, target));
@@ -123,7 +123,9 @@ function recoverableParts({ key }: EntitySchema): string[] {
   return key.parts.filter(({ recoverable }) => recoverable).map(({ name }) => name);
 }
 
-/** Why rows of one entity cannot be translated to the other, each a sentence. Empty when they can. */
+/**
+ * Returns the reasons why rows of one entity cannot be translated to the other, each a sentence. Empty when they can.
+ */
 export function mappingProblems(
   source: EntitySchema,
   target: EntitySchema,
@@ -145,29 +147,29 @@ export function mappingProblems(
     for (const name of names(one.key.parts)) {
       if (!stored(other).has(name))
         problems.push(
-          `The key of ${one.name} is made of "${name}", which ${other.name} neither gives back nor stores: two rows could become one. Declare it as a column or part of ${other.name}.`,
+          `The key of ${one.name} contains "${name}", which ${other.name} does not store, so two rows could become one. Declare it as a column or key part of ${other.name}.`,
         );
     }
     for (const column of one.columns) {
       const same = other.columnsByProperty.get(column.property);
       if (same !== undefined && !isSameColumn(column, same))
         problems.push(
-          `"${column.property}" stands in other columns, or with another codec, in ${source.name} and ${target.name}. Keep it as it is, and move it when the keys are changed.`,
+          `"${column.property}" has different columns or codecs in ${source.name} and ${target.name}. Keep the declaration, and move the column after the key change.`,
         );
       if (same === undefined && !names(other.key.parts).has(column.property))
         problems.push(
-          `"${column.property}" is a property of ${one.name} and not of ${other.name}. Declare it in both; leave it out when the keys are changed.`,
+          `"${column.property}" is a property of ${one.name} and not of ${other.name}. Declare it in both, and remove it after the key change.`,
         );
     }
   }
   if ((source.changesKept === undefined) !== (target.changesKept === undefined)) {
     const [one, other] = source.changesKept === undefined ? [target, source] : [source, target];
     problems.push(
-      `${one.name} keeps its changes for feeds, and ${other.name} does not: readers could not go on from one to the other. Declare "changes" alike.`,
+      `${one.name} records its changes, and ${other.name} does not, so feeds could not continue. Declare the same "changes" for both.`,
     );
   }
   if ((source.marker === undefined) !== (target.marker === undefined))
-    problems.push('One of them has a marker and the other has none. Declare `marker` alike.');
+    problems.push('Only one of them has a row marker. Declare the same `marker` for both.');
   const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
   if (
     source.marker === undefined &&
@@ -176,7 +178,7 @@ export function mappingProblems(
     )
   )
     problems.push(
-      'A part becomes a column or a column a part, and there is no marker whose times such a column could have. Declare `marker`.',
+      'A key part becomes a column or a column a key part, which requires the timestamps of a row marker. Declare `marker`.',
     );
   const ends =
     source.timeToLive.lifelong ||
@@ -184,7 +186,7 @@ export function mappingProblems(
     source.timeToLive.property !== undefined;
   if (ends && mapping.some(({ needed }) => needed.length > 0))
     problems.push(
-      'Its rows end, and a key made of columns would move what is left of a life to another row. Declare the part in both keys.',
+      'Its rows expire, and with a key of columns the remaining time to live would have to move to another row. Declare the part in both keys.',
     );
   return [...new Set(problems)];
 }
@@ -195,7 +197,7 @@ function followers({ name, target }: EntitySchema, declared: readonly EntitySche
     .filter(({ copies, references }) => [...copies, ...references].some((link) => link.target() === target))
     .map(
       (other) =>
-        `${other.name} copies ${name}, or has referential rules about it, which follow its own writes only. Leave them out until the keys are changed.`,
+        `${other.name} copies ${name}, or has referential rules about it, which are applied to its own writes only. Remove them until the keys are changed.`,
     );
 }
 
@@ -204,29 +206,29 @@ function generalProblems(schema: EntitySchema): string[] {
   const problems: string[] = [];
   if (!key.deterministic)
     problems.push(
-      `The salt of ${name} is drawn at random, so that nothing says which row an entity has. Declare salt(n).`,
+      `The salt of ${name} is random, so the row of an entity cannot be computed. Declare salt(n).`,
     );
   if (key.substitutions.length > 0)
     problems.push(
-      `${name} has parts that are ids of a dictionary, which cannot be looked up in the step of a write.`,
+      `${name} has key parts that are dictionary ids, which cannot be looked up in the step of a write. Declare the parts without substitute.`,
     );
   if (columns.some(({ window }) => window !== undefined))
     problems.push(
-      `${name} packs rows of a span of time, which would have to be cut. Write such a table anew with a job.`,
+      `${name} packs a time span into each row, and rows would have to be split. Write a new table with a job.`,
     );
   if (columns.some(({ was }) => was.length > 0))
-    problems.push(`Columns of ${name} are moving. Finish that first: rowan schema apply.`);
+    problems.push(`Columns of ${name} are being moved. Finish that first: rowan schema apply.`);
   if (schema.upgrades.length > 0)
     problems.push(
-      `Rows of ${name} are being upgraded. Finish that first: rowan schema apply, and leave out @Upgrade.`,
+      `Rows of ${name} are being upgraded. Finish that first: rowan schema apply, then remove @Upgrade.`,
     );
   if (schema.copies.length + schema.references.length > 0)
     problems.push(
-      `${name} declares copies of others or referential rules, which follow its own writes only. Leave them out until the keys are changed.`,
+      `${name} declares copies or referential rules, which are applied to its own writes only. Remove them until the keys are changed.`,
     );
   if (table.descriptor.families.some(({ newVersionBehavior }) => newVersionBehavior))
     problems.push(
-      `Table "${table.descriptor.name}" has NEW_VERSION_BEHAVIOR, where what hides what is decided by an order that copies do not have.`,
+      `Table "${table.descriptor.name}" has NEW_VERSION_BEHAVIOR, where the order of writes decides which cells are visible, and copies have another order. Use a table without it.`,
     );
   return problems;
 }
@@ -241,7 +243,10 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
   );
 }
 
-/** What is stored about rows that are written below their repository: copies from another layout. */
+/**
+ * Maintains the data that features store about rows that are written below their repository, as copies from another
+ * layout are.
+ */
 
 /** Computes the changes of index entries and summaries that belong into the step of a row's change. */
 export class RowEffects {
@@ -272,8 +277,8 @@ export class RowEffects {
   }
 
   /**
-   * The effects of a change of a row about which everything stored was correct. @throws ConflictError on a unique
-   * value that another row has.
+   * The effects of a change of a row, assuming that the stored data about it was correct. @throws ConflictError on a
+   * unique value that another row has.
    */
   changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
     return this.follow(row, before, this.imageOf(row, read), durability, read);
