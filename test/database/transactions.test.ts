@@ -231,7 +231,7 @@ describe('db.transaction', () => {
     let kept: Transaction | undefined;
     await db.transaction(async (tx) => {
       kept = tx;
-      expect(() => tx.transaction()).toThrow(/inside of another/);
+      expect(() => tx.transaction()).toThrow(/inside another/);
     });
     await expect(all(kept!)).rejects.toMatchObject({ code: 'ERR_TRANSACTION_ENDED' });
     expect(() => kept!.repository(Visit)).toThrow(/has ended/);
