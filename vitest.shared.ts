@@ -2,8 +2,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import type { Plugin } from 'vite';
 
 const ROOT = import.meta.dirname;
-/** What `npm run build` compiles, fixtures that commands import included. */
-const BUILT = /^(src|decorators|test\/cli\/fixtures|test\/fixtures\/stores\/entities)\b/;
+/** What `npm run build` compiles, fixtures that commands import included; Vite bundles the studio's page. */
+const BUILT = /^(src(?!\/studio\/page\/)|decorators|test\/cli\/fixtures|test\/fixtures\/stores\/entities)\b/;
 /** They load modules of the package more than once, or others in place of packages. */
 const OF_SOURCES = /\/codecs\.test\.ts$/;
 

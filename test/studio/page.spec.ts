@@ -59,8 +59,9 @@ describe.each(SIGHTS)('$width wide, $scheme', (sight) => {
 test('the key form shows bytes as one types, greys what cannot be asked, and its question is the address', async () => {
   await open('#/entity/Order');
   await page.locator('.grid-row').first().waitFor();
-  expect(await page.getByLabel('at is', { exact: true }).isDisabled()).toBe(true);
+  await page.locator('.why').first().waitFor();
   expect(await page.locator('.why').first().textContent()).toContain('id before it is not given');
+  expect(await page.getByLabel('at is', { exact: true }).isDisabled()).toBe(true);
   // From anywhere to the first field.
   await page.keyboard.press('/');
   await page.keyboard.type('c000007');

@@ -78,7 +78,8 @@ export class RowFeed {
   }
 
   private load(): void {
-    const [at] = this.wanted;
+    // Pages that came while they were wanted again are not read twice.
+    const at = [...this.wanted].find((one) => this.isMissing(one));
     if (at === undefined) return;
     this.wanted.delete(at);
     this.asked = this.loadPage(at).finally(() => {
@@ -87,6 +88,10 @@ export class RowFeed {
       if (this.failure === undefined) this.load();
       this.changed();
     });
+  }
+
+  private isMissing(at: number): boolean {
+    return at < this.pages.length ? this.pages[at]!.rows === undefined : !this.complete;
   }
 
   private async loadPage(at: number): Promise<void> {
