@@ -101,7 +101,7 @@ function Heat({ entity }: { readonly entity: string }) {
       </div>
       <small>
         Columns: {part}
-        {groups.some((group) => group.includes(' … ')) && ', neighbors together'}. The darkest cell has{' '}
+        {groups.some((group) => group.includes(' … ')) && ', neighbors together'}. The fullest cell has{' '}
         {greatest.toLocaleString('en')} rows.
       </small>
     </section>
@@ -324,8 +324,10 @@ function Plot({ plot, samples }: { readonly plot: PlotOf; readonly samples: read
         legend: { show: false },
         cursor: { show: false },
         scales: {
-          // Before two samples are there, the last seconds.
-          x: { range: (_, least, most) => (least < most ? [least, most] : lastSeconds()) },
+          // Of a single sample uPlot makes years: before two are there, the last seconds.
+          x: {
+            range: (_, least, most) => (least < most && most - least < HOUR ? [least, most] : lastSeconds()),
+          },
           y: { range: (_, __, most) => [0, Math.max(LEAST[plot.unit], (most ?? 0) * 1.1)] },
         },
         axes: [
@@ -357,6 +359,9 @@ function Plot({ plot, samples }: { readonly plot: PlotOf; readonly samples: read
     </figure>
   );
 }
+
+/** Seconds; the samples that are kept are of less. */
+const HOUR = 3600;
 
 const lastSeconds = (): [number, number] => [Date.now() / 1000 - 10, Date.now() / 1000];
 
