@@ -298,7 +298,8 @@ describe('a client of a server that misbehaves', () => {
           if (outcome.status === 'rejected') expect(outcome.reason).toHaveProperty('code');
         }
       }),
-      { numRuns: scaled(3, 40, 1000) },
+      // Behind a damaged frame some calls are not sent. Whole frames of nothing meet every method.
+      { numRuns: scaled(3, 40, 1000), examples: [[new Uint8Array(), true]] },
     );
     expect([...damaged].sort()).toEqual(ASKED);
   });
