@@ -37,7 +37,7 @@ const MAX_SHARED = 64 * 1024;
 const NO_OPTIONS: OperationOptions = {};
 /** How often a change is tried by a descriptor that was just read. */
 const FENCE_ATTEMPTS = 3;
-/** Appends nothing to the fence's cell, which needs its family as any change does. */
+/** An append of zero bytes to the fence's cell: it leaves the cell as it is, and the service refuses it once the fence's family is dropped. */
 const PASS_FENCE: ReadModifyWriteRule = {
   familyName: FENCE_FAMILY,
   columnQualifier: FENCE_QUALIFIER,

@@ -93,7 +93,7 @@ describe('a served store that is killed', () => {
       ended.catch(() => undefined);
       const everybody = [...names, ...names.map((_, n) => `j${n}`)];
       for (let kill = 0; kill < KILLS; kill++) {
-        // On a busy machine the server would else be gone again before some had found it.
+        // Otherwise a busy machine kills the server again before some clients have found it.
         await allWrote(table, everybody, ended);
         await delay(200 * Math.random());
         await store.crash();

@@ -233,8 +233,8 @@ describe('entries end with a life that was shortened', () => {
     @Ttl() lives?: number;
   }
   /**
-   * Resolves when what follows earlier calls is done. It goes on behind a call's answer; where time jumps meanwhile, entries of the call
-   * before would be stamped with the millisecond of the next.
+   * Resolves when the follow-ups of earlier calls are done. Follow-ups run after a call has returned. If time jumped meanwhile, they would
+   * write entries with the timestamp of the next call.
    */
   const rest = (db: Database): Promise<unknown> => db.index(Visit, 'byToken').verify();
   const entriesOf = async (db: Database): Promise<number> =>
