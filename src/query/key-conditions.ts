@@ -67,10 +67,14 @@ export function equalTo(codec: object, values: readonly unknown[]): readonly unk
 
 /** Equality with all encodings of equal values. */
 export function withAlike(codec: object, condition: PartCondition): PartCondition {
-  if (condition.kind !== 'eq' && condition.kind !== 'in') return condition;
-  const given = condition.kind === 'eq' ? [condition.value] : condition.values;
-  const values = equalTo(codec, given);
-  return values.length === given.length ? condition : { kind: 'in', values };
+  if (!(codec instanceof BaseCodec)) return condition;
+  if (condition.kind === 'eq') {
+    const values = codec.alike(condition.value);
+    return values.length === 1 ? condition : { kind: 'in', values };
+  }
+  if (condition.kind !== 'in') return condition;
+  const values = equalTo(codec, condition.values);
+  return values.length === condition.values.length ? condition : { kind: 'in', values };
 }
 
 function parsePart(entity: string, name: string, value: unknown): PartCondition {
