@@ -93,7 +93,7 @@ const GROUPS = [
   // What of these an opened database or the command needs at once is left to those.
   {
     name: 'work',
-    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|introspect\/(?!source|guess)))/,
+    test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
   },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
   { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },

@@ -214,8 +214,13 @@ export {
   type Contradiction,
   createScript,
   createTableStatement,
+  type DeployedMigrations,
+  type DeployOptions,
   describePlan,
   type EnsuredTables,
+  type Migration,
+  type MigrationState,
+  type MigrationStatus,
   type PlanOptions,
   type PlanRecord,
   planScript,
@@ -228,6 +233,8 @@ export {
   type StepClass,
   type StepKind,
   schemaScript,
+  type UndoneMigration,
+  type UndoOptions,
   type UnmanagedSetting,
 } from './ddl/index.js';
 export {

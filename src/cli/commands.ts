@@ -95,6 +95,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      migrate:
+        'Make migrations from declarations, and deploy them: plans as reviewed files in the repository.',
+    },
+    load: async () => (await import('./commands/migrate.js')).addMigrateCommand,
+  },
+  {
+    commands: {
       'mcp <place> [module]': 'let an assistant read a store or cluster through its entities',
     },
     load: async () => (await import('./commands/mcp.js')).addMcpCommand,

@@ -11,10 +11,20 @@ import {
   planSchema,
   readSchemaState,
   type SchemaPlan,
+  type SchemaState,
   type SnapshotPlan,
   snapshotOf,
   subjectStates,
 } from '../ddl/index.js';
+import type {
+  DeployedMigrations,
+  DeployOptions,
+  MigrationStatus,
+  MigrationTarget,
+  UndoneMigration,
+  UndoOptions,
+} from '../ddl/migrate/deploy.js';
+import type { Migration, MigrationRequest } from '../ddl/migrate/migration-files.js';
 import type { Evolution } from '../features/evolution/handle.js';
 import { systemTables } from '../features/tables.js';
 import type { JobOutcome, JobRunOptions } from '../job/index.js';
@@ -44,7 +54,7 @@ export class SchemaTools {
   async plan(options: PlanOptions = {}): Promise<SchemaPlan> {
     checkOptions('plan', options, { prune: true });
     const declared = this.declared();
-    const state = await readSchemaState(this.engine.admin, [...declared.tables, ...systemTables(declared)]);
+    const state = await this.state();
     const descriptors = new Map([...state.tables].map(([name, { descriptor }]) => [name, descriptor]));
     const schema = adoptMarkers(declared, descriptors);
     const stored = state.tables.has(schemaTableDescriptor().name);
@@ -98,6 +108,69 @@ export class SchemaTools {
   }
 
   /**
+   * Makes the migration from the last one of a folder to the declarations, and writes its files (docs/migrations.md).
+   * Reads and changes no table. Undefined: the declarations are those of the last migration.
+   * @throws SchemaError on contradictions, or when the folder's migrations do not follow each other;
+   * InvalidArgumentError on an allowance that no step needs.
+   */
+  async makeMigration(
+    folder: string,
+    { title, allow }: Pick<MigrationRequest, 'title' | 'allow'> = {},
+  ): Promise<Migration | undefined> {
+    const { makeMigration } = await import('../ddl/migrate/migration-files.js');
+    return makeMigration(folder, {
+      declared: this.declared(),
+      own: systemTables,
+      now: Date.now(),
+      ...(title !== undefined && { title }),
+      ...(allow !== undefined && { allow }),
+    });
+  }
+
+  /**
+   * Which migrations of a folder the database has, and which tables differ from the declarations. Changes nothing.
+   * @throws SchemaError when the folder's migrations do not follow each other.
+   */
+  async migrationStatus(folder: string): Promise<MigrationStatus> {
+    const { migrationStatus } = await import('../ddl/migrate/deploy.js');
+    return migrationStatus(this.migrated(), await migrationsOf(folder));
+  }
+
+  /**
+   * Deploys the pending migrations of a folder, in order, under the schema lock. Doing it again, or at once in several
+   * processes, does nothing more; after a crash it continues.
+   * @throws SchemaError when a deployed migration was changed or is missing, when the declarations are not those of the
+   * last migration, or on contradictions; RowanError `ERR_LOCKED` while another process deploys.
+   */
+  async deploy(folder: string, options: DeployOptions = {}): Promise<DeployedMigrations> {
+    checkOptions('deploy', options, {
+      compact: true,
+      leaseMs: true,
+      lockWaitMs: true,
+      by: true,
+      onStep: true,
+    });
+    const { deployMigrations } = await import('../ddl/migrate/deploy.js');
+    return deployMigrations(this.migrated(), await migrationsOf(folder), options);
+  }
+
+  /**
+   * Undoes the migration that was deployed last, as far as its steps have back-outs. Undefined: none is deployed.
+   * @throws SchemaError when its files were changed or are missing; RowanError `ERR_LOCKED`.
+   */
+  async undoMigration(folder: string, options: UndoOptions = {}): Promise<UndoneMigration | undefined> {
+    checkOptions('undoMigration', options, {
+      allow: true,
+      leaseMs: true,
+      lockWaitMs: true,
+      by: true,
+      onStep: true,
+    });
+    const { undoMigration } = await import('../ddl/migrate/deploy.js');
+    return undoMigration(this.migrated(), await migrationsOf(folder), options);
+  }
+
+  /**
    * Moves the values of an entity's columns from their former places (`was`), each version with its timestamp, while
    * readers and writers continue. Then checks every row again, and records that the former places are empty. Resumes
    * an unfinished run. `apply` does this as a step of its plan; called directly it can be throttled, observed and
@@ -130,6 +203,19 @@ export class SchemaTools {
     return this.features.named.evolution.upgradeRows(target, run);
   }
 
+  private state(): Promise<SchemaState> {
+    const declared = this.declared();
+    return readSchemaState(this.engine.admin, [...declared.tables, ...systemTables(declared)]);
+  }
+
+  private migrated(): MigrationTarget {
+    return {
+      ...this.applicable({}),
+      state: () => this.state(),
+      isDeclared: async (snapshot) => (await this.check(snapshot)).same,
+    };
+  }
+
   private applicable(options: PlanOptions): Applicable {
     return {
       engine: this.engine,
@@ -146,6 +232,11 @@ export class SchemaTools {
   private registry(): AvroRegistry {
     return new AvroRegistry(new TableSchemaStore(this.engine.table(schemaTableDescriptor().name)));
   }
+}
+
+async function migrationsOf(folder: string): Promise<readonly Migration[]> {
+  const { readMigrations } = await import('../ddl/migrate/migration-files.js');
+  return readMigrations(folder);
 }
 
 /** The schema of an open database (`database.schema`): the compiled schema with {@link SchemaTools}. */

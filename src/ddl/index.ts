@@ -14,6 +14,15 @@ export * from './ensure-tables.js';
 export { dropTable, ensureTable } from './ensure-tables.js';
 export { introspectForeign } from './introspect/foreign.js';
 export { type IntrospectedTable, introspect } from './introspect/introspect.js';
+export type {
+  DeployedMigrations,
+  DeployOptions,
+  MigrationState,
+  MigrationStatus,
+  UndoneMigration,
+  UndoOptions,
+} from './migrate/deploy.js';
+export { type Migration, readMigrations } from './migrate/migration-files.js';
 export {
   checkSnapshot,
   readSchemaState,

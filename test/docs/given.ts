@@ -141,6 +141,7 @@ export const GIVEN: Readonly<Record<string, string>> = {
 declare function handle(commit: object): Promise<void>;
 `,
   'rekey-on-hbase': NEW_KEY,
+  migrations: OPENED,
   schema: OPENED,
   'schema#2': DB,
   'schema-columns#3': `${SHOP}abstract class InvoiceColumns {

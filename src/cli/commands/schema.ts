@@ -1,6 +1,6 @@
 /** `rowan schema diff|plan|apply|check|history`: manages the schema of tables (docs/schema.md). */
 
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { SchemaTools } from '../../database/schema-tools.js';
 import { Database } from '../../database.js';
@@ -12,6 +12,7 @@ import {
   describeSnapshotDifferences,
   planScript,
   type ReadPlanRecord,
+  readMigrations,
   type SchemaPlan,
   schemaHistory,
   snapshotOf,
@@ -81,7 +82,7 @@ export function addSchemaCommand(program: Command, context: CliContext): void {
   planning(schema.command('check'))
     .description('Compares the declarations with a snapshot in the repository; exit code 1 if they differ.')
     .argument('<module>', MODULE)
-    .argument('<file>', 'the snapshot')
+    .argument('<file>', 'the snapshot, or the folder of migrations')
     .option('--snapshot', 'write a new snapshot')
     .action((module: string, file: string, flags: PlanFlags & { snapshot?: boolean }) =>
       check(module, file, flags, context),
@@ -176,14 +177,20 @@ async function check(
   context: CliContext,
 ): Promise<void> {
   const declared = await loadSchema(module);
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  const isFolder = existsSync(file) && statSync(file).isDirectory();
+  if (isFolder && flags.snapshot === true) {
+    throw new InvalidArgumentError(`${file} is a folder of migrations. rowan migrate dev adds one to it.`);
+  }
+  const before = isFolder ? readMigrations(file).at(-1)?.snapshot : textOf(file);
   if (flags.snapshot === true) {
     writeFileSync(file, snapshotOf(declared, systemTables, before));
     return;
   }
   if (before === undefined) {
     throw new InvalidArgumentError(
-      `The snapshot ${file} does not exist. Write it with --snapshot and commit it.`,
+      isFolder
+        ? `The folder ${file} has no migration. Make one with rowan migrate dev.`
+        : `The snapshot ${file} does not exist. Write it with --snapshot and commit it.`,
     );
   }
   const found = await checkSnapshot(declared, systemTables, before, pruning(flags));
@@ -201,10 +208,13 @@ async function check(
   if (!same) {
     refuse(
       context,
-      `The declarations differ from ${file}. If the change is intended, write a new snapshot with --snapshot and commit it.`,
+      `The declarations differ from ${file}. If the change is intended, ${isFolder ? 'make a migration with rowan migrate dev' : 'write a new snapshot with --snapshot'} and commit it.`,
     );
   }
 }
+
+const textOf = (file: string): string | undefined =>
+  existsSync(file) ? readFileSync(file, 'utf8') : undefined;
 
 /** A difference is a result of the command, not an error: prints it and ends with exit code 1. */
 function refuse(context: CliContext, message: string): never {
@@ -214,11 +224,13 @@ function refuse(context: CliContext, message: string): never {
 
 function asText(entries: readonly ReadPlanRecord[]): string {
   if (entries.length === 0) return 'No plan has been applied.\n';
-  const lines = entries.flatMap(({ number, plan, state, begun, by, steps, held, error, intact }) => [
-    `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
-    ...steps.map(({ id, class: kind }) => `    ${id}  [${kind}]`),
-    ...held.map((id) => `    held ${id}`),
-    ...(error === undefined ? [] : [`    ${error}`]),
-  ]);
+  const lines = entries.flatMap(
+    ({ number, plan, migration, state, begun, by, steps, held, error, intact }) => [
+      `${number}  ${new Date(begun).toISOString()}  ${state}  plan ${plan}  ${migration === undefined ? '' : `of ${migration}  `}by ${by}${intact ? '' : '  CHECKSUM IS WRONG: this entry or the one before it was changed'}`,
+      ...steps.map(({ id, class: kind }) => `    ${id}  [${kind}]`),
+      ...held.map((id) => `    held ${id}`),
+      ...(error === undefined ? [] : [`    ${error}`]),
+    ],
+  );
   return `${lines.join('\n')}\n`;
 }

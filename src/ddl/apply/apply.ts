@@ -175,6 +175,43 @@ const SHORTEST_LEASE_MS = 100;
  */
 export async function applySchema(target: Applicable, options: ApplyOptions = {}): Promise<AppliedPlan> {
   checkOptions('apply', options, APPLY_OPTIONS);
+  return underSchemaLock(target, options, async (session) => {
+    const plan = await target.plan();
+    refuse(plan, options.expect);
+    const { admitted, held } = admit(plan, options.allow ?? []);
+    const steps = options.compact === false ? admitted.filter(({ kind }) => kind !== 'compact') : admitted;
+    return { plan, done: steps, held, entry: await session.run({ plan: plan.checksum, steps, held }) };
+  });
+}
+
+/** How the lock is taken, and what is told while steps are carried out. */
+export type SessionOptions = Pick<ApplyOptions, 'leaseMs' | 'lockWaitMs' | 'by' | 'onStep'>;
+
+/** What one process does while it holds the schema lock. */
+export interface SchemaSession {
+  readonly control: ControlTable;
+  /** Who does it: `user@host`. */
+  readonly by: string;
+  /** Carries out steps, and records them in the history. Undefined when there are none. */
+  run(work: RecordedWork): Promise<PlanRecord | undefined>;
+  /** @throws RowanError `ERR_LOCKED` when another process has taken the lock. */
+  check(): Promise<void>;
+}
+
+interface RecordedWork {
+  /** The checksum of the plan, or of the migration. */
+  readonly plan: string;
+  readonly migration?: string;
+  readonly steps: readonly SchemaStep[];
+  readonly held: readonly SchemaStep[];
+}
+
+/** Runs `use` under the schema lock. @throws RowanError `ERR_LOCKED` while another process holds it. */
+export async function underSchemaLock<T>(
+  target: Applicable,
+  options: SessionOptions,
+  use: (session: SchemaSession) => Promise<T>,
+): Promise<T> {
   const leaseMs = milliseconds('leaseMs', options.leaseMs ?? 30_000, SHORTEST_LEASE_MS);
   const waitMs = milliseconds('lockWaitMs', options.lockWaitMs ?? 60_000, 0);
   const { engine } = target;
@@ -182,13 +219,9 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
   const control = new ControlTable(engine.table(controlTableDescriptor().name));
   const by = options.by ?? whoami();
   const lock = await SchemaLock.acquire(control, `${by} (process ${process.pid})`, { leaseMs, waitMs });
-  try {
-    const plan = await target.plan();
-    refuse(plan, options.expect);
-    const { admitted, held } = admit(plan, options.allow ?? []);
-    const steps = options.compact === false ? admitted.filter(({ kind }) => kind !== 'compact') : admitted;
-    if (steps.length === 0) return { plan, done: [], held, entry: undefined };
-    const writer = await HistoryWriter.begin(control, plan, held, by, Date.now());
+  const run = async ({ steps, ...work }: RecordedWork): Promise<PlanRecord | undefined> => {
+    if (steps.length === 0) return undefined;
+    const writer = await HistoryWriter.begin(control, work, by, Date.now());
     try {
       await applySteps(steps, {
         admin: engine.admin,
@@ -206,7 +239,10 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
       await writer.end('failed', Date.now(), error).catch(() => undefined);
       throw error;
     }
-    return { plan, done: steps, held, entry: await writer.end('done', Date.now()) };
+    return writer.end('done', Date.now());
+  };
+  try {
+    return await use({ control, by, run, check: () => lock.check() });
   } finally {
     await lock.release();
   }
@@ -219,7 +255,7 @@ export async function schemaHistory(engine: Engine): Promise<ReadPlanRecord[]> {
   return readHistory(new ControlTable(engine.table(name)));
 }
 
-function refuse({ contradictions, checksum }: SchemaPlan, expected: string | undefined): void {
+export function refuse({ contradictions, checksum }: SchemaPlan, expected: string | undefined): void {
   if (contradictions.length > 0) {
     const lines = contradictions.map(({ table, message }) => `Table "${table}": ${message}`);
     throw new SchemaError(`Nothing was applied:\n${lines.join('\n')}`, lines);

@@ -8,7 +8,8 @@ import { compareAndSet } from '../../table/table.js';
  * The table `rowan_schema`: the lock for schema changes, and the plans that were applied (docs/formats.md).
  *
  * Row `l`: the lock. Row `p` + four bytes, big-endian: an applied plan, numbered from 1. Row `r` + the names of two
- * entities with a zero byte between: a change of a key layout (docs/rekey.md). Each row is one cell of JSON, `c:v`, and each change
+ * entities with a zero byte between: a change of a key layout (docs/rekey.md). Row `m` + the name of a migration: that it
+ * was deployed (docs/migrations.md). Each row is one cell of JSON, `c:v`, and each change
  * of it is a checkAndMutate on the bytes before.
  */
 
@@ -16,6 +17,7 @@ const FAMILY = 'c';
 const VALUE = Buffer.from('v', 'latin1');
 const ENTRY = Buffer.from('p', 'latin1');
 const REKEY = Buffer.from('r', 'latin1');
+const MIGRATION = Buffer.from('m', 'latin1');
 
 export const LOCK_ROW: Uint8Array = Buffer.from('l', 'latin1');
 
@@ -65,6 +67,11 @@ export class ControlTable {
     return this.under(REKEY);
   }
 
+  /** The migrations, in the order of their names. */
+  migrations<T>(): Promise<Kept<T>[]> {
+    return this.under(MIGRATION);
+  }
+
   private async under<T>(prefix: Uint8Array): Promise<Kept<T>[]> {
     const found: Kept<T>[] = [];
     const scan = new Scan().setStartStopRowForPrefix(prefix).addColumn(FAMILY, VALUE);
@@ -84,6 +91,11 @@ export function entryRow(number: number): Uint8Array {
 /** The row of a re-keying: r, the entity's name, a zero byte, the other's name. */
 export function rekeyRow(from: string, to: string): Uint8Array {
   return Buffer.concat([REKEY, Buffer.from(`${from}\0${to}`)]);
+}
+
+/** The row of a migration. */
+export function migrationRow(name: string): Uint8Array {
+  return Buffer.concat([MIGRATION, Buffer.from(name)]);
 }
 
 function keptOf<T>(bytes: Uint8Array): Kept<T> {

@@ -2,7 +2,7 @@
 
 import { RowanError } from '../../errors.js';
 import { canonicalJson, shortHash } from '../plan/plan.js';
-import type { SchemaPlan, SchemaStep, StepClass } from '../plan/types.js';
+import type { SchemaStep, StepClass } from '../plan/types.js';
 import { type ControlTable, entryRow, type Kept } from './control-table.js';
 
 export interface RecordedStep {
@@ -15,8 +15,10 @@ export interface RecordedStep {
 export interface PlanRecord {
   /** From 1. */
   readonly number: number;
-  /** Checksum of the plan. */
+  /** Checksum of the plan; of a migration its own. */
   readonly plan: string;
+  /** The migration whose steps they are; undefined for a plan of `apply`. */
+  readonly migration?: string;
   /** `running` while the plan is applied; `abandoned` if its process ended before it was complete. */
   readonly state: 'running' | 'done' | 'failed' | 'abandoned';
   /** Milliseconds since 1970. */
@@ -68,8 +70,11 @@ export class HistoryWriter {
 
   static async begin(
     control: ControlTable,
-    plan: SchemaPlan,
-    held: readonly SchemaStep[],
+    {
+      plan,
+      migration,
+      held,
+    }: Pick<PlanRecord, 'plan' | 'migration'> & { readonly held: readonly SchemaStep[] },
     by: string,
     now: number,
   ): Promise<HistoryWriter> {
@@ -86,7 +91,8 @@ export class HistoryWriter {
     const number = (last?.value.number ?? 0) + 1;
     const content: Content = {
       number,
-      plan: plan.checksum,
+      plan,
+      ...(migration !== undefined && { migration }),
       state: 'running',
       begun: now,
       by,

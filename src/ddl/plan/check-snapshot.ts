@@ -185,7 +185,7 @@ export interface SnapshotPlan extends SchemaPlan {
 }
 
 /** The tables that a schema needs beside those of its declarations: `systemTables`. */
-type OwnTables = (schema: Schema) => readonly TableSchema[];
+export type OwnTables = (schema: Schema) => readonly TableSchema[];
 
 /**
  * Returns the text of the file. Avro schemas of the replaced snapshot are kept.

@@ -41,7 +41,7 @@ export function allowanceOf(step: SchemaStep): string {
 }
 
 /** Returns e.g. "3 -> 5" for options; empty for steps whose id says it. */
-function describeChange({ kind, from, to }: SchemaStep): string {
+export function describeChange({ kind, from, to }: SchemaStep): string {
   return kind === 'set' ? `${printed(from)} -> ${printed(to)}` : '';
 }
 

@@ -113,6 +113,22 @@ function setStep(
   };
 }
 
+/** The change of an option back to what it was before a step. Undefined: the table has another value than the step gave it. */
+export function revertedSet(
+  live: TableDescriptor,
+  { family, option, from, to }: SchemaStep,
+): SchemaStep | undefined {
+  const place: TableDescriptor | FamilyDescriptor | undefined =
+    family === undefined ? live : familyOf(live, family);
+  if (place === undefined) return undefined;
+  const [kind, ...rest] = option!.split('.');
+  const now =
+    kind === 'configuration' || kind === 'metadata'
+      ? place[kind][rest.join('.')]
+      : (place as unknown as Readonly<Record<string, unknown>>)[option!];
+  return now === to ? setStep(live, live, family, option!, to, from) : undefined;
+}
+
 function familyOf({ families }: TableDescriptor, name: string | undefined): FamilyDescriptor | undefined {
   return families.find((family) => family.name === name);
 }
