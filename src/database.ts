@@ -320,7 +320,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws QueryError when the entity has no such index.
    */
   index<C extends KeyedClass>(target: C, name: IndexName<C>): IndexHandle {
-    return this.wiring.indexing.handle(this.wiring.bound.of(target), name);
+    return this.wiring.features.named.indexes.handle(this.wiring.bound.of(target), name);
   }
 
   /**
@@ -531,7 +531,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     // that.
     await Promise.race([this.wiring.contexts.rest(), sleep(CLOSING_WAIT, undefined, { ref: false })]);
     await this.wiring.features.end();
-    await this.wiring.indexing.end();
     await this.engine.close();
   }
 

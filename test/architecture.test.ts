@@ -19,7 +19,6 @@ const LAYERS: readonly (readonly string[])[] = [
   ['decorators'],
   ['schema'],
   ['mapper'],
-  ['indexes'],
   ['query'],
   ['repository'],
   ['ddl'],
@@ -54,16 +53,15 @@ const TYPES_FROM_ABOVE: ReadonlySet<string> = new Set([
  */
 const LAYERS_OF_FEATURES: readonly (readonly [RegExp, string])[] = [
   [/^[^/]+\/(compile|former-places)\.ts$/, 'schema'],
-  [/^indexes\/(entry|entity-indexes)\.ts$/, 'indexes'],
-  [/^indexes\/query\//, 'query'],
-  [/^indexes\/(plan|embedded|remote|eventual)\.ts$/, 'repository'],
-  [/^indexes\/states\.ts$/, 'ddl'],
+  [/^indexes\/(entry|entity-indexes|query\/.+)\.ts$/, 'query'],
+  [/^indexes\/(plan|embedded|marks|remote|eventual)\.ts$/, 'repository'],
+  [/^indexes\/(states|ddl)\.ts$/, 'ddl'],
   [/^[^/]+\/command\.ts$/, 'cli'],
 ];
 
 /** The files that name features. */
 const NAME_FEATURES =
-  /^src\/(schema\/feature-compilers|query\/path-planners|features\/[^/]+|database|database\/.+|index|public\/.+|cli\/.+|studio\/.+|tools\/.+|testing\/.+)\.ts$/;
+  /^src\/(schema\/feature-compilers|query\/path-planners|ddl\/index-ddl|features\/[^/]+|database|database\/(batch|schema-tools)|index|cli\/commands)\.ts$/;
 
 /** Which features are built on which. Adding an edge is a decision: every feature can be taken away with those above it. */
 const FEATURES_BUILT_ON: readonly string[] = [
@@ -74,9 +72,6 @@ const FEATURES_BUILT_ON: readonly string[] = [
   'relations -> indexes',
   'summaries -> indexes',
 ];
-
-/** The files that write index entries and keep their states in metadata: they name indexes. */
-const NAME_INDEXES = /^src\/(repository|ddl)\//;
 
 interface Import {
   readonly file: string;
@@ -179,16 +174,11 @@ describe('the layers', () => {
     expect(wrong.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });
 
-  test('features are named in their lists only; how rows and tables are written with their indexes, in repository and ddl', () => {
+  test('features are named in their lists only', () => {
     const featureOf = (file: string): string | undefined => /^src\/features\/([^/]+)\//.exec(file)?.[1];
     const named = imports.filter(({ file, target }) => {
       const feature = featureOf(target);
-      return (
-        feature !== undefined &&
-        !(feature === 'indexes' && NAME_INDEXES.test(file)) &&
-        featureOf(file) === undefined &&
-        !NAME_FEATURES.test(file)
-      );
+      return feature !== undefined && featureOf(file) === undefined && !NAME_FEATURES.test(file);
     });
     expect(named.map(({ file, target }) => `${file} imports ${target}`)).toEqual([]);
   });

@@ -3,16 +3,20 @@ import { SchemaError, UnsupportedError } from '../errors.js';
 import type { Feature, FeatureContext, KeyChange } from '../features/feature.js';
 import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
 import { type Features, openFeatures } from '../features/registry.js';
+import type { PathAccess } from '../query/index.js';
 import {
   applyingWith,
   type ChangeExecutor,
   type CommittingTable,
   FollowUps,
   fenceRows,
+  type IntentDriver,
   OUTBOX_TABLE,
+  type RowEntries,
   type RowIntent,
   type RowMaintainer,
   readingFrom,
+  type StepMaintainer,
 } from '../repository/index.js';
 import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
@@ -121,6 +125,24 @@ export class OpenFeatures {
     });
   }
 
+  /** The maintainers that the step driver runs. */
+  stepMaintainers(entity: EntitySchema): readonly StepMaintainer[] {
+    return [
+      ...this.all.flatMap((feature) => feature.stepMaintainers?.(entity) ?? []),
+      ...this.maintainers(entity),
+    ];
+  }
+
+  /** The access paths to rows of an entity. */
+  paths(entity: EntitySchema): PathAccess | undefined {
+    return first(this.all, (feature) => feature.paths?.(entity));
+  }
+
+  /** HBase: the entries that lead to rows of an entity. */
+  entries(entity: EntitySchema, driver: IntentDriver): RowEntries | undefined {
+    return first(this.all, (feature) => feature.entries?.(entity, driver));
+  }
+
   maintainers(entity: EntitySchema): readonly RowMaintainer[] {
     return this.all.flatMap((feature) => feature.maintainers?.(entity) ?? []);
   }
@@ -174,13 +196,16 @@ export class OpenFeatures {
 
   /** The steps of schema plans that features carry out. */
   get schemaSteps(): FeatureSteps {
-    const { indexing, stored, declared, schemaOf } = this.context;
-    const ofIndexes = indexing.schemaSteps(
-      stored,
-      () => declared().tables,
-      ({ target }) => schemaOf(target),
-    );
-    return Object.assign({}, ofIndexes, ...this.all.map(({ schemaSteps }) => schemaSteps));
+    return Object.assign({}, ...this.all.map(({ schemaSteps }) => schemaSteps));
+  }
+
+  /** @throws SchemaError on entities that the engine cannot support. */
+  check(entities: readonly EntitySchema[]): void {
+    for (const feature of this.all) feature.check?.(entities);
+  }
+
+  async tablesReady(...ready: Parameters<NonNullable<Feature['tablesReady']>>): Promise<void> {
+    for (const feature of this.all) await feature.tablesReady?.(...ready);
   }
 
   async tablesOpened(...opened: Parameters<NonNullable<Feature['tablesOpened']>>): Promise<void> {
@@ -196,8 +221,18 @@ export class OpenFeatures {
 
   async end(): Promise<void> {
     await this.outbox.end();
-    for (const feature of this.all) await feature.end?.();
+    // Those that are built on others first.
+    for (const feature of [...this.all].reverse()) await feature.end?.();
   }
 }
 
 const NO_SOURCES = { what: '', entities: [] };
+
+/** What the first of the features has that has it. */
+function first<T>(features: readonly Feature[], of: (feature: Feature) => T | undefined): T | undefined {
+  for (const feature of features) {
+    const found = of(feature);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

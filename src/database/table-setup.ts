@@ -8,12 +8,12 @@ import {
   readLiveTables,
   registerSchemas,
 } from '../ddl/index.js';
-import type { IndexRegistry } from '../features/indexes/indexing.js';
 import { systemTables } from '../features/tables.js';
 import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import { type Admin, type Engine, tableDescriptor } from '../table/index.js';
+import type { OpenFeatures } from './open-features.js';
 import {
   CONNECT_ADMIN_OPTIONS,
   type ConnectAdminOptions,
@@ -47,7 +47,7 @@ export class TableSetup {
     private readonly engine: Engine,
     readonly handling: TableHandling,
     private readonly listener: Listener,
-    private readonly indexing: IndexRegistry,
+    private readonly features: OpenFeatures,
     private readonly avro: AvroRegistry,
   ) {}
 
@@ -55,14 +55,14 @@ export class TableSetup {
   async adopt(declared: Schema): Promise<AdoptedSchema> {
     if (this.handling === 'ignore') return this.adoptUnseen(declared);
     const tables = [...declared.tables, ...systemTables(declared)];
-    this.indexing.check(declared.entities);
+    this.features.check(declared.entities);
     const live = await readLiveTables(this.engine.admin, tables);
     this.before = live;
     const schema = adoptMarkers(declared, live);
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
     this.listener.opened(this.found, lintTables(schema.tables));
     await registerSchemas(this.avro, schema);
-    await this.indexing.adopt(schema, live, this.handling === 'verify');
+    await this.features.tablesReady(schema.tables, live, this.handling === 'verify');
     return schema;
   }
 

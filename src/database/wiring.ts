@@ -1,6 +1,5 @@
 import { AvroRegistry, schemaTableDescriptor, TableSchemaStore } from '../codec/index.js';
 import type { RowanError } from '../errors.js';
-import { IndexRegistry } from '../features/indexes/indexing.js';
 import { openViews } from '../features/registry.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
@@ -75,7 +74,6 @@ export class Wiring {
   /** The parts that its repositories share with those of transactions. */
   readonly source: SharedSource;
   readonly contexts: Contexts;
-  readonly indexing: IndexRegistry;
   readonly features: OpenFeatures;
   /** The engine, which shows tables as their entities are declared. For jobs. */
   readonly viewed: Engine;
@@ -97,11 +95,10 @@ export class Wiring {
     const listener = new Listener(onEvent);
     this.bound = new BoundSchemas(engine, () => this.declared);
     const onFailure = (error: RowanError): void => listener.emit({ kind: 'outbox', error });
-    this.indexing = new IndexRegistry(this.viewed, onFailure, () => this.contexts.rest());
     this.features = new OpenFeatures({
       engine: this.viewed,
       stored: engine,
-      indexing: this.indexing,
+      rest: () => this.contexts.rest(),
       declared: () => this.declared,
       schemaOf: (target) => this.bound.of(target),
       access: (schemas) => this.contexts.access(schemas),
@@ -118,9 +115,10 @@ export class Wiring {
       formerNames: (schema) => this.features.formerNames(schema),
       schemaOf: (target) => this.bound.of(target),
       declared: (target) => this.declared.entity(target),
-      indexesOf: (schema) => this.indexing.of(schema),
-      maintainers: (schema) => this.features.maintainers(schema),
+      paths: (schema) => this.features.paths(schema),
+      maintainers: (schema) => this.features.stepMaintainers(schema),
       intents: (schema) => this.features.intents(schema),
+      entries: (schema, driver) => this.features.entries(schema, driver),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
@@ -130,7 +128,7 @@ export class Wiring {
       sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
     });
-    this.setup = new TableSetup(engine, this.handling, listener, this.indexing, this.source.avro);
+    this.setup = new TableSetup(engine, this.handling, listener, this.features, this.source.avro);
     // Until `ready` the tables are unknown. It adapts the schema before anything is read.
     this.schema = AdoptedSchema.of(declared);
     this.use(this.schema);
@@ -188,7 +186,6 @@ export class Wiring {
   async repositoryIn<C extends KeyedClass>(target: C, name: string): Promise<Repository<C>> {
     const declared = this.declared.entity(target);
     this.features.refuseElsewhere(declared);
-    this.indexing.refuseElsewhere(declared);
     const adopted = (await this.setup.adoptNamed(this.declared, target, name)).entity(target);
     const table = renamedTable(adopted.table, name);
     this.declareTable(table.descriptor.name, table.entities);

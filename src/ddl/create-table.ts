@@ -1,6 +1,4 @@
 import { toStringBinary } from '../bytes/index.js';
-import { indexTableName } from '../features/indexes/entry.js';
-import { createdIndexes } from '../features/indexes/states.js';
 import type { TableSchema } from '../schema/types.js';
 import {
   DEFAULT_NAMESPACE,
@@ -9,6 +7,7 @@ import {
   parseTableName,
   type TableDescriptor,
 } from '../table/index.js';
+import { INDEX_DDL } from './index-ddl.js';
 import { stampedDescriptor } from './table-stamp.js';
 
 /** Ruby literals for the HBase shell (JRuby). */
@@ -95,9 +94,7 @@ export function creatableTables(
   tables: readonly TableSchema[],
   declared: readonly TableSchema[],
 ): CreatableTable[] {
-  const stamps = new Map(
-    declared.map((table) => [indexTableName(table.descriptor.name), createdIndexes(table)]),
-  );
+  const stamps = new Map(INDEX_DDL === undefined ? [] : declared.map(INDEX_DDL.created));
   return tables.map((table) => {
     const descriptor = stampedDescriptor(table);
     const metadata = { ...descriptor.metadata, ...stamps.get(descriptor.name) };

@@ -6,20 +6,22 @@
 import type { FeatureSteps, LiveTables } from '../ddl/index.js';
 import type { RowanError } from '../errors.js';
 import type { JobRunOptions } from '../job/types.js';
-import type { TableAccess } from '../query/index.js';
+import type { PathAccess, TableAccess } from '../query/index.js';
 import type {
   ChangeStep,
+  IntentDriver,
   MaintainerContext,
   RowEffect,
+  RowEntries,
   RowImage,
   RowIntent,
   RowMaintainer,
   StepDriver,
+  StepMaintainer,
 } from '../repository/index.js';
 import type { AdoptedSchema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import type { Engine, Result, Table } from '../table/index.js';
-import type { IndexRegistry } from './indexes/indexing.js';
 import type { Outbox } from './outbox.js';
 
 /** A feature of an open database. `openFeatures` creates them all. */
@@ -29,6 +31,17 @@ export interface Feature {
    * @throws SchemaError on wrong declarations; UnsupportedError on declarations that the engine cannot support.
    */
   adopt?(schema: AdoptedSchema): void;
+  /**
+   * Rejects entities that the engine cannot support, before their tables are created.
+   * @throws SchemaError.
+   */
+  check?(entities: readonly EntitySchema[]): void;
+  /** The access paths to an entity's rows, for queries. Undefined: there are none. */
+  paths?(entity: EntitySchema): PathAccess | undefined;
+  /** The maintainers of an entity's rows that only the step driver runs, before all others. On HBase `entries` has their part. */
+  stepMaintainers?(entity: EntitySchema): readonly StepMaintainer[];
+  /** HBase: the entries that lead to an entity's rows, which the driver writes around each row. Undefined: there are none. */
+  entries?(entity: EntitySchema, driver: IntentDriver): RowEntries | undefined;
   /** The maintainers of an entity's rows. Both drivers run them. */
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
   /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */
@@ -63,7 +76,15 @@ export interface Feature {
   /** Called after the last possible write of the entity's rows, before they are removed. */
   retire?(entity: EntitySchema): Promise<void>;
   /**
-   * Updates stored state to match the declarations. Called once the tables exist.
+   * Reads stored state that queries or writes need, and updates it to match the declarations. Called once the tables exist, before the
+   * entities are adopted: if it throws, the database keeps those it had.
+   * @param before the tables as they were before this program opened them.
+   * @param readOnly nothing may be written.
+   * @throws SchemaError when this program cannot write the tables.
+   */
+  tablesReady?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
+  /**
+   * Updates stored state to match the declarations. Called once the tables exist and the entities are adopted.
    * @param before the tables as they were before this program opened them.
    * @param readOnly nothing may be written.
    */
@@ -141,7 +162,6 @@ export interface FeatureContext extends MaintainerContext {
   readonly isRemote: boolean;
   /** Applies changes of several rows in one atomic step. Only for engines that have such steps. */
   readonly driver: StepDriver;
-  readonly indexing: IndexRegistry;
   /** Maintains the data that the features store about an entity's rows, for writes below its repository. */
   followers(entity: EntitySchema): readonly RowFollower[];
   /** The changes of an entity's keys. */
@@ -152,6 +172,8 @@ export interface FeatureContext extends MaintainerContext {
   retire(entity: EntitySchema): Promise<void>;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;
+  /** Resolves when the background work of answered writes has ended. */
+  rest(): Promise<void>;
   declared(): AdoptedSchema;
   schemaOf(target: EntityClass): EntitySchema;
   /** The table of these entities, with a loader for Avro schemas that their rows may need. */

@@ -5,22 +5,25 @@ import { CopiesFeature } from './copies/handle.js';
 import { EvolutionFeature } from './evolution/handle.js';
 import { MovedTables } from './evolution/moves.js';
 import type { FeatureContext, RowMigrator, TableViews } from './feature.js';
+import { IndexesFeature } from './indexes/handle.js';
 import { RekeyFeature } from './rekey/rekeying.js';
 import { RelationsFeature } from './relations/handle.js';
 import { SummariesFeature } from './summaries/handle.js';
 
 /**
- * Creates the features of an open database, in the order in which their maintainers run: first those that refuse
+ * Creates the features of an open database, in the order in which their maintainers run: first indexes, then those that refuse
  * changes, then those that set columns of the row, then those that write other rows. To add or remove a feature, edit
  * this list.
  */
 export function openFeatures(context: FeatureContext) {
+  const indexes = new IndexesFeature(context);
   return {
-    references: new RelationsFeature(context),
-    copies: new CopiesFeature(context),
-    summaries: new SummariesFeature(context),
+    indexes,
+    references: new RelationsFeature(context, indexes),
+    copies: new CopiesFeature(context, indexes),
+    summaries: new SummariesFeature(context, indexes),
     changes: new ChangesFeature(context),
-    rekey: new RekeyFeature(context),
+    rekey: new RekeyFeature(context, indexes),
     evolution: new EvolutionFeature(context),
   };
 }

@@ -3,9 +3,9 @@ import { dictionaryTableDescriptor } from '../key/index.js';
 import { outboxDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
-import { type TableDescriptor, tableDescriptor } from '../table/index.js';
+import type { TableDescriptor } from '../table/index.js';
 import { changesDescriptor } from './changes/table.js';
-import { INDEX_FAMILY, indexTableName } from './indexes/entry.js';
+import { indexTableDescriptor } from './indexes/entry.js';
 import { summaryTableDescriptor } from './summaries/rows.js';
 
 /** Rowan's own tables, which are created beside the declared ones. */
@@ -57,9 +57,4 @@ export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchem
     signature: '',
     declaration: undefined,
   }));
-}
-
-/** The table that holds the index entries of a table. */
-function indexTableDescriptor(table: string): TableDescriptor {
-  return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }

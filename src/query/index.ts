@@ -1,5 +1,6 @@
 export {
   checkReadSettings,
+  type PathAccess,
   type Reading,
   type ReadSettings,
   type TableAccess,

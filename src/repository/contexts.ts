@@ -4,13 +4,12 @@
 
 import type { AvroRegistry } from '../codec/index.js';
 import { QueryError } from '../errors.js';
-import { IndexMaintainer } from '../features/indexes/embedded.js';
-import { entityIndexes, type IndexAccess } from '../features/indexes/query/access.js';
 import type { KeyDictionary } from '../key/index.js';
 import {
   CollectionQuery,
   type FindOptions,
   type Operations,
+  type PathAccess,
   type Reading,
   type RelatedReaders,
   type TableAccess,
@@ -21,7 +20,6 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { isList } from '../table/checks.js';
 import type { SyncTable, Table } from '../table/index.js';
 import {
-  ABANDONED_AFTER,
   type ChangeExecutor,
   type CommittingTable,
   type Deferred,
@@ -30,10 +28,10 @@ import {
   IntentDriver,
   IntentExecutor,
   ObservedExecutor,
-  ReadRepair,
   RemoteExecutor,
   Repository,
   type RepositoryContext,
+  type RowEntries,
   type RowIntent,
   RowLock,
   StepDriver,
@@ -55,11 +53,14 @@ interface ContextSource {
   /** Former names of an entity whose keys were changed in the same order. */
   formerNames(schema: EntitySchema): readonly string[];
   schemaOf(target: EntityClass): EntitySchema;
-  indexesOf(schema: EntitySchema): IndexAccess | undefined;
-  /** The maintainers of an entity's rows, without that of its indexes. */
+  /** The access paths to an entity's rows beside their key. Undefined: there are none. */
+  paths(schema: EntitySchema): PathAccess | undefined;
+  /** The maintainers of an entity's rows, on engines whose step may write several rows. */
   maintainers(schema: EntitySchema): readonly StepMaintainer[];
   /** The intents that are written before its rows, on engines whose atomic step is one row. */
   intents(schema: EntitySchema): readonly RowIntent[];
+  /** The entries that lead to its rows, on such engines. Undefined: there are none. */
+  entries(schema: EntitySchema, driver: IntentDriver): RowEntries | undefined;
   /** Set in a transaction: delays hooks until its end. */
   readonly deferred?: Deferred;
 }
@@ -116,20 +117,20 @@ export class Contexts {
     const { deferred } = source;
     const access = this.access([schema]);
     const shared = { now: () => source.now(), ...(deferred !== undefined && { deferred }) };
-    const indexes = source.indexesOf(schema);
-    const indexing = indexes && { access: indexes, entries: this.tableAccess(indexes.indexes.tableName) };
+    const paths = source.paths(schema);
+    const indexing = paths && { access: paths, entries: this.tableAccess(paths.indexes.tableName) };
     const isRemote = !('atomic' in access.table);
     const intents = isRemote ? source.intents(schema) : [];
     if (isRemote && (indexing !== undefined || intents.length > 0)) {
-      const own = indexes?.indexes ?? entityIndexes(schema);
-      const entries = this.tableAccess(own.tableName).table;
-      const rows = new IntentDriver(access.table, entries, own, shared.now, ABANDONED_AFTER, intents);
+      const entriesOf = (driver: IntentDriver) => source.entries(schema, driver);
+      const rows = new IntentDriver(access.table, schema, shared.now, intents, entriesOf);
+      const { entries } = rows;
       const gate = this.lockOf(access.table.name);
       return {
         access:
-          indexing === undefined
+          indexing === undefined || entries === undefined
             ? access
-            : { ...access, indexing: { ...indexing, repair: new ReadRepair(rows) } },
+            : { ...access, indexing: { ...indexing, repair: entries.readRepair } },
         executor: new IntentExecutor(rows, gate, new RemoteExecutor(access.table, gate)),
         putsAlone: false,
         ...shared,
@@ -179,13 +180,11 @@ export class Contexts {
     return gate;
   }
 
-  /** The maintainers of an entity's rows, that of its indexes first. */
+  /** The maintainers of an entity's rows, the same at each call. */
   private maintainersOf(schema: EntitySchema): readonly StepMaintainer[] {
     let found = this.maintainers.get(schema.target);
     if (found === undefined) {
-      const indexes = this.source.indexesOf(schema);
-      const own = indexes && new IndexMaintainer(indexes.indexes, () => this.source.now());
-      found = [...(own === undefined ? [] : [own]), ...this.source.maintainers(schema)];
+      found = this.source.maintainers(schema);
       this.maintainers.set(schema.target, found);
     }
     return found;

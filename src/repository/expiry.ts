@@ -1,5 +1,4 @@
 import { equalBytes, toLatin1 } from '../bytes/index.js';
-import type { EntityIndex } from '../features/indexes/entity-indexes.js';
 import { endOf, markerUntil } from '../schema/marker.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
@@ -260,9 +259,9 @@ export class EntryExpiry {
    * The TTL of an entry, ms. Undefined: without end. An entry may outlive its row, but never expire before it, so
    * only columns that it needs count.
    */
-  remaining(index: EntityIndex, cell: CellOf, now: number): number | undefined {
+  remaining(needed: readonly ColumnSchema[], cell: CellOf, now: number): number | undefined {
     if (!this.ends) return undefined;
-    const ends = index.needed.map((column) => this.endOfColumn(column, cell, now));
+    const ends = needed.map((column) => this.endOfColumn(column, cell, now));
     const end = Math.min(this.endOfRow(cell, now), ...ends);
     return Number.isFinite(end) ? Math.max(1, end - now) + ENTRY_GRACE : undefined;
   }

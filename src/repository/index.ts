@@ -47,13 +47,14 @@ export { EntityReader, type ShapedReadOptions } from './reader.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver } from './remote/intent-driver.js';
-export { IntentExecutor, ReadRepair } from './remote/intent-executor.js';
+export { IntentExecutor } from './remote/intent-executor.js';
 export {
   ABANDONED_AFTER,
   FENCED,
   fenceRows,
   isMark,
   newToken,
+  type RowEntries,
   type RowIntent,
   WINDOW,
   withoutMarks,

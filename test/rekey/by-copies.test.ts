@@ -12,6 +12,7 @@ import { RekeyFeature } from '../../src/features/rekey/rekeying.js';
 import { type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
+import type { EntityClass } from '../../src/schema/types.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { type Engine, type Get, Put, type Scan } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
@@ -20,7 +21,7 @@ import { changeUnderWriters, declareLayouts } from './copied-keys.js';
 
 const SEEDS = scaled(1, 8, 100);
 const NO_INDEXES = {
-  of: () => undefined,
+  paths: () => undefined,
   handle: () => {
     throw new Error('there are none');
   },
@@ -41,15 +42,15 @@ function withoutSteps(
     },
   }) as Engine;
   const schema = compileSchema(entities);
-  return new RekeyFeature({
+  const context = {
     stored: remote,
     declared: () => schema,
-    schemaOf: (target) => schema.entity(target),
-    indexing: NO_INDEXES,
+    schemaOf: (target: EntityClass) => schema.entity(target),
     followers: () => [],
     feedPosition: async () => undefined,
     retire: async () => undefined,
-  });
+  };
+  return new RekeyFeature(context, NO_INDEXES);
 }
 
 test('keys are changed by copies under writers, pauses and aborts, and nothing is lost', async () => {

@@ -24,6 +24,7 @@ const FEATURES: Readonly<Record<string, readonly string[]>> = {
   rekey: [],
   transactions: [],
   evolution: [],
+  indexes: ['copies', 'relations', 'summaries', 'rekey', 'evolution'],
 };
 
 /** Tests of the core. */
@@ -32,7 +33,9 @@ const CORE = [
   'test/repository/writes.test.ts',
   'test/repository/maintainers.test.ts',
   'test/query/entity-query.test.ts',
-  'test/indexes/indexes.test.ts',
+  'test/ddl/plan.test.ts',
+  'test/database/declarations.test.ts',
+  'test/cli/schema.test.ts',
 ];
 
 /** A test of each feature, which passes without the others. */
@@ -43,6 +46,7 @@ const TESTS: Readonly<Record<string, string>> = {
   changes: 'test/watch/watch.test.ts',
   rekey: 'test/rekey/rekey.test.ts',
   evolution: 'test/moves/bulk-load.test.ts',
+  indexes: 'test/indexes/indexes.test.ts',
 };
 
 /** Tests in the files above that use a feature through `db`, by a part of their names: they are left out without it. */

@@ -7,6 +7,8 @@ import ts from 'typescript-js';
 /** Where features are named (docs/extending.md). Elsewhere nothing may know them. */
 const PLACES = [
   'src/schema/feature-compilers.ts',
+  'src/query/path-planners.ts',
+  'src/ddl/index-ddl.ts',
   'src/features/registry.ts',
   'src/features/tables.ts',
   'src/database/batch.ts',
@@ -103,7 +105,10 @@ function withoutNames(
     }
     if (isGone(node)) {
       const member = removable(node);
-      if (ts.isPropertyAssignment(member) && file.endsWith('registry.ts')) handles.add(member.name.getText());
+      if (isProperty(member) && file.endsWith('registry.ts')) handles.add(member.name.getText());
+      // What needs a variable that is gone is gone as well.
+      if (ts.isVariableStatement(member))
+        for (const { name } of member.declarationList.declarations) names.add(name.getText());
       removed.add(member);
       return;
     }
@@ -118,12 +123,16 @@ function bindsFeatures({ parent }: ts.BindingElement): boolean {
   return ts.isParameter(parent.parent) && parent.parent.type?.getText() === 'Features';
 }
 
+function isProperty(node: ts.Node): node is ts.PropertyAssignment | ts.ShorthandPropertyAssignment {
+  return ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node);
+}
+
 function removable(node: ts.Node): ts.Node {
   for (let at = node; ; at = at.parent) {
     if (
       ts.isClassElement(at) ||
       ts.isTypeElement(at) ||
-      ts.isPropertyAssignment(at) ||
+      isProperty(at) ||
       ts.isSpreadAssignment(at) ||
       ts.isExpressionWithTypeArguments(at)
     ) {

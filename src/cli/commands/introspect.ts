@@ -3,10 +3,8 @@
 import type { Command } from 'commander';
 import { toLatin1 } from '../../bytes/index.js';
 import { schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
-import { introspect, introspectForeign, readStamp, stampTexts } from '../../ddl/index.js';
+import { INDEX_DDL, introspect, introspectForeign, readStamp, stampTexts } from '../../ddl/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { indexTableName } from '../../features/indexes/entry.js';
-import { type StoredIndex, storedIndexes } from '../../features/indexes/states.js';
 import { avroSubject } from '../../schema/index.js';
 import { type Engine, type Result, Scan, type TableDescriptor } from '../../table/index.js';
 import type { CliContext } from '../context.js';
@@ -34,7 +32,9 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
         const state = { descriptor, splitKeys };
         const { source, inexact } =
           stampTexts(descriptor.metadata).length > 0
-            ? introspect(state, await schemasOf(engine!, descriptor), await indexesOf(engine!, name))
+            ? introspect(state, await schemasOf(engine!, descriptor), [
+                ...((await INDEX_DDL?.stored(admin, [name]))?.get(name)?.values() ?? []),
+              ])
             : introspectForeign(
                 state,
                 await sampleOf(engine!, name, wholeNumber('--sample', sample), splitKeys.length + 1),
@@ -60,13 +60,6 @@ async function sampleOf(engine: Engine, name: string, wanted: number, regions: n
     }
   }
   return [...found.values()];
-}
-
-/** The indexes in the metadata of the table's index table. */
-async function indexesOf({ admin }: Engine, name: string): Promise<StoredIndex[]> {
-  const table = indexTableName(name);
-  if (!(await admin.tableExists(table))) return [];
-  return [...storedIndexes((await admin.getDescriptor(table)).metadata).values()];
 }
 
 /** The latest schema of each Avro column of a table. */

@@ -2,7 +2,6 @@
 
 import { fromHex, toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
-import type { StoredIndex } from '../../features/indexes/states.js';
 import { avroSubject } from '../../schema/index.js';
 import {
   type FamilyDescriptor,
@@ -11,9 +10,9 @@ import {
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
-import type { TableState } from '../plan/types.js';
+import { INDEX_DDL } from '../index-ddl.js';
+import type { NamedColumn, StoredIndex, TableState } from '../plan/types.js';
 import { type RecordStamp, readStamp, type StampedColumn, stampTexts } from '../stamp-format.js';
-import { indexSource, type NamedColumn } from './index-source.js';
 import { codecSource, elementSource, elementsOf, quoted, type Source } from './source.js';
 
 /** A generated module that declares a table and its entities. */
@@ -161,7 +160,7 @@ function entityText(
     ),
   );
   const declared = indexes.flatMap((index) => {
-    const source = indexSource(index, named);
+    const source = INDEX_DDL?.source(index, named);
     if (source === undefined) {
       module.inexact.push(
         `${name}: the metadata of the index "${index.index}" does not suffice to declare it`,

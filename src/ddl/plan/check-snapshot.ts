@@ -1,7 +1,6 @@
 import { fromHex, toHex } from '../../bytes/index.js';
 import { AvroRegistry, type AvroSchema, MemorySchemaStore } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
-import { readIndexes } from '../../features/indexes/states.js';
 import { avroColumns, type Schema } from '../../schema/index.js';
 import type { TableSchema } from '../../schema/types.js';
 import {
@@ -13,6 +12,7 @@ import {
   tableDescriptor,
 } from '../../table/index.js';
 import { readLiveTables } from '../ensure-tables.js';
+import { INDEX_DDL } from '../index-ddl.js';
 import { placeOf, type RecordStamp, readStamp, shownPlace, stampTexts, writeStamp } from '../stamp-format.js';
 import { adoptMarkers, stampedDescriptor } from '../table-stamp.js';
 import { canonicalJson, planSchema, subjectStates } from './plan.js';
@@ -262,9 +262,9 @@ export async function readSchemaState(admin: Admin, declared: readonly TableSche
   return {
     namespaces: new Set(await admin.listNamespaces()),
     tables,
-    indexes: await readIndexes(
+    indexes: await INDEX_DDL?.stored(
       admin,
-      declared.filter(({ entities }) => entities.length > 0),
+      declared.filter(({ entities }) => entities.length > 0).map(({ descriptor }) => descriptor.name),
     ),
   };
 }

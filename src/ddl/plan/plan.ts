@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { toHex } from '../../bytes/index.js';
 import type { AvroRegistry } from '../../codec/index.js';
-import { type StoredIndex, undeclaredIndexes } from '../../features/indexes/states.js';
 import { avroColumns } from '../../schema/index.js';
 import type { EntitySchema, TableSchema } from '../../schema/types.js';
 import {
@@ -13,6 +11,7 @@ import {
   type TableOptions,
   tableDescriptor,
 } from '../../table/index.js';
+import { INDEX_DDL } from '../index-ddl.js';
 import { stampProblems } from '../table-stamp.js';
 import { alterSteps, createStep, undeclaredRecords, undeclaredSettings } from './table-steps.js';
 import type {
@@ -23,45 +22,6 @@ import type {
   SchemaStep,
   UnmanagedSetting,
 } from './types.js';
-
-/** Steps for indexes that are declared but not built, and for stored ones that are not declared. */
-
-/** Plans the index steps. `stored`: the indexes in the metadata of the table's index table, by id in hex. */
-function indexSteps(
-  { descriptor, entities }: TableSchema,
-  stored: ReadonlyMap<string, StoredIndex>,
-): SchemaStep[] {
-  const table = descriptor.name;
-  const builds = entities.flatMap((entity) =>
-    entity.indexes
-      .filter(({ id }) => stored.get(toHex(id))?.state !== 'active')
-      .map((index): SchemaStep => {
-        const option = `${entity.name}.${index.name}`;
-        return {
-          id: `build-index:${table}/${option}`,
-          kind: 'build-index',
-          class: 'online',
-          why: 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.',
-          table,
-          option,
-          from: stored.get(toHex(index.id))?.state,
-          to: 'active',
-        };
-      }),
-  );
-  const drops = undeclaredIndexes(entities, stored).map(
-    ([id, { entity, index, state }]): SchemaStep => ({
-      id: `drop-index:${table}/${entity}.${index}/${id}`,
-      kind: 'drop-index',
-      class: 'online',
-      why: `The index "${index}" of ${entity} is no longer declared, or not as it was built, so its entries are removed. No other data is lost: if it is declared again, it is rebuilt.`,
-      table,
-      option: id,
-      from: state,
-    }),
-  );
-  return [...builds, ...drops];
-}
 
 /** Compares declared tables with the existing ones and plans the steps between them. */
 
@@ -80,8 +40,8 @@ export function planSchema(
   before.push(...namespaceSteps(declared, state));
   for (const table of declared) {
     const live = state.tables.get(table.descriptor.name);
-    if (state.indexes !== undefined)
-      indexes.push(...indexSteps(table, state.indexes.get(table.descriptor.name) ?? new Map()));
+    if (state.indexes !== undefined && INDEX_DDL !== undefined)
+      indexes.push(...INDEX_DDL.steps(table, state.indexes.get(table.descriptor.name) ?? new Map()));
     if (live === undefined) {
       before.push(createStep(table));
       continue;

@@ -5,7 +5,6 @@
 
 import { toHex, toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
-import type { StoredIndex } from '../../features/indexes/states.js';
 import { digestOf } from '../../schema/derived.js';
 import type {
   ColumnSchema,
@@ -18,6 +17,7 @@ import type {
   RelationSchema,
   TableSchema,
 } from '../../schema/types.js';
+import type { StoredIndex } from './types.js';
 
 /**
  * An entity as JSON: its declaration without what its stamp holds and without functions (hooks, checks, upgrades).

@@ -1,6 +1,9 @@
 import { InvalidArgumentError } from '../../errors.js';
-import type { StoredIndex } from '../../features/indexes/states.js';
-import type { TableDescriptor } from '../../table/index.js';
+import type { IndexState } from '../../query/access.js';
+import type { TableSchema } from '../../schema/types.js';
+import type { Admin, TableDescriptor } from '../../table/index.js';
+import type { Source } from '../introspect/source.js';
+import type { StampedColumn } from '../stamp-format.js';
 
 /** The types of a schema plan: plain values, so that it can be printed, stored and compared. */
 
@@ -90,12 +93,47 @@ export interface TableState {
   readonly splitsItself?: boolean;
 }
 
+/** An index in the metadata of its table. */
+export interface StoredIndex {
+  readonly entity: string;
+  readonly index: string;
+  /** The signature of its entries; see `IndexSchema.signature`. */
+  readonly signature: string;
+  /** `created`: by DDL statements, so rows may have existed before. */
+  readonly state: IndexState | 'created';
+  /** The number of builds begun after the index was disabled. Progress of an earlier build no longer counts. */
+  readonly build: number;
+}
+
+/** The indexes in the metadata of one table, by id in hex. */
+export type StoredIndexes = ReadonlyMap<string, StoredIndex>;
+
+/** A column with its property's name in a generated module. */
+export interface NamedColumn extends StampedColumn {
+  readonly declared: string;
+}
+
+/**
+ * What the DDL knows of indexes: the metadata of their tables, and the steps from the stored indexes to the declared ones. A feature
+ * implements it, and is listed in `index-ddl.ts`.
+ */
+export interface IndexDdl {
+  /** The name of the table with the entries of a table's indexes, and the metadata with which the DDL creates it. */
+  created(table: TableSchema): readonly [table: string, metadata: Readonly<Record<string, string>>];
+  /** The stored indexes of tables, by table name. */
+  stored(admin: Admin, tables: readonly string[]): Promise<ReadonlyMap<string, StoredIndexes>>;
+  /** The steps from the stored indexes of a table to the declared ones. */
+  steps(table: TableSchema, stored: StoredIndexes): SchemaStep[];
+  /** TypeScript that declares an index: `name: { on: [...], ... }`. Undefined if the metadata does not suffice. */
+  source(stored: StoredIndex, columns: readonly NamedColumn[]): Source | undefined;
+}
+
 /** The existing tables, with which declarations are compared. */
 export interface SchemaState {
   readonly namespaces: ReadonlySet<string>;
   readonly tables: ReadonlyMap<string, TableState>;
   /** The stored indexes of each declared table, by id in hex; undefined if they were not read. */
-  readonly indexes?: ReadonlyMap<string, ReadonlyMap<string, StoredIndex>>;
+  readonly indexes?: ReadonlyMap<string, StoredIndexes> | undefined;
 }
 
 export interface PlanOptions {

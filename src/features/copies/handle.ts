@@ -14,7 +14,7 @@ import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { Get, Scan } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
-import type { IndexHandle } from '../indexes/handle.js';
+import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { CopyReport, CopyTarget } from './jobs.js';
 import { CopyHolder, CopySource } from './maintain.js';
@@ -118,7 +118,10 @@ export class CopiesFeature implements Feature, Outbox {
   private again = false;
   private ended = false;
 
-  constructor(private readonly context: FeatureContext) {}
+  constructor(
+    private readonly context: FeatureContext,
+    private readonly indexes: IndexesFeature,
+  ) {}
 
   /** Undefined on HBase: there every effect has an intent of its own. */
   get outbox(): Outbox | undefined {
@@ -169,13 +172,13 @@ export class CopiesFeature implements Feature, Outbox {
       });
     }
     const names = new Set(schema.copies.flatMap(({ index }) => index ?? []));
-    const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
+    const { engine, driver, isRemote, outbox, reading } = this.context;
     const repair = (row: Uint8Array) => this.repair(schema, row);
     const rows = isRemote ? { remote: { reading, repair } } : { driver };
     return new CopyHandle(
       outbox,
       { engine, schema, plans, ...rows },
-      [...names].map((name) => indexing.handle(schema, name)),
+      [...names].map((name) => this.indexes.handle(schema, name)),
     );
   }
 

@@ -78,7 +78,7 @@ export class EvolutionFeature implements Feature, Evolution {
     await removeRows(this.context.stored, entity);
     const { admin } = this.context.stored;
     const table = entity.table.descriptor.name;
-    const stored = (await readIndexes(admin, [entity.table])).get(table) ?? new Map();
+    const stored = (await readIndexes(admin, [table])).get(table) ?? new Map();
     for (const [id, index] of stored) {
       if (index.entity === entity.name) await removeIndex(this.context.stored, indexTableName(table), id);
     }

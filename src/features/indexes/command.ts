@@ -7,6 +7,7 @@ import { type CliContext, CliExit, withProgress } from '../../cli/context.js';
 import { withDatabase, withEngines } from '../../cli/databases.js';
 import { entityNamed, loadSchema } from '../../cli/load-entities.js';
 import type { Database, OpenOptions } from '../../database.js';
+import type { StoredIndexes } from '../../ddl/plan/types.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
@@ -18,7 +19,7 @@ import { indexTableName } from './entry.js';
 import type { IndexHandle } from './handle.js';
 import { removeIndex } from './jobs/index-jobs.js';
 import type { IndexReport, SharedValue } from './jobs/target.js';
-import { type StoredIndex, storedIndexes } from './states.js';
+import { readIndexes, undeclaredIndexes } from './states.js';
 
 interface IndexFlags {
   readonly rate?: string;
@@ -266,7 +267,7 @@ async function listEntity(engine: Engine, entity: EntitySchema): Promise<Listed[
       include: index.included.map(({ property }) => property),
     }),
   );
-  const others = undeclaredOf(entity, stored).map(
+  const others = undeclaredIndexes([entity], stored).map(
     ([id, { index, state }]): Listed => ({ entity: entity.name, index, id, declared: false, state }),
   );
   return [...declared, ...others];
@@ -279,20 +280,10 @@ function describeIndex({ entity, index, state, declared, unique, parts, include 
   return `${entity}.${index}\t${state}\t${what}`;
 }
 
-/** The indexes in the metadata of the entity's index table, by id in hex. */
-async function storedOf(engine: Engine, entity: EntitySchema): Promise<Map<string, StoredIndex>> {
-  const table = indexTableName(entity.table.descriptor.name);
-  if (!(await engine.admin.tableExists(table))) return new Map();
-  const stored = storedIndexes((await engine.admin.getDescriptor(table)).metadata);
-  return new Map([...stored].filter(([, one]) => one.entity === entity.name));
-}
-
-function undeclaredOf(
-  entity: EntitySchema,
-  stored: ReadonlyMap<string, StoredIndex>,
-): [id: string, StoredIndex][] {
-  const declared = new Set(entity.indexes.map(({ id }) => toHex(id)));
-  return [...stored].filter(([id]) => !declared.has(id));
+/** The indexes of the entity in the metadata of its index table, by id in hex. */
+async function storedOf({ admin }: Engine, { name, table }: EntitySchema): Promise<StoredIndexes> {
+  const stored = await readIndexes(admin, [table.descriptor.name]);
+  return new Map([...stored.get(table.descriptor.name)!].filter(([, { entity }]) => entity === name));
 }
 
 /** Removes the entries of indexes that are no longer declared, and their metadata. */
@@ -307,7 +298,7 @@ async function dropUndeclared(
   const entity = entityNamed(await loadSchema(module), entityName);
   const run = runFlags(flags);
   await withEngines([{ place }], async ([engine]) => {
-    const old = undeclaredOf(entity, await storedOf(engine!, entity)).filter(
+    const old = undeclaredIndexes([entity], await storedOf(engine!, entity)).filter(
       ([, { index }]) => index === name,
     );
     if (old.length === 0) {

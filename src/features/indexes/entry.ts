@@ -24,6 +24,7 @@ import {
 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { type IndexSchema, TOKEN_LENGTH } from '../../schema/types.js';
+import { type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
 /** The only family of tables of indexes. FROZEN. */
 export const INDEX_FAMILY = 'i';
@@ -58,6 +59,11 @@ export interface EntryContent {
 /** The name of the table that holds the entries of a table's indexes. */
 export function indexTableName(table: string): string {
   return `${table}_idx`;
+}
+
+/** The table that holds the index entries of a table. */
+export function indexTableDescriptor(table: string): TableDescriptor {
+  return tableDescriptor(indexTableName(table), { [INDEX_FAMILY]: {} });
 }
 
 /** The prefix of the notes of an eventual index. */

@@ -4,16 +4,17 @@
  * repetitions or concurrent writers.
  */
 
-import { equalBytes, startsWithBytes } from '../../bytes/index.js';
+import { equalBytes, startsWithBytes, toLatin1 } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../query/projection.js';
-import { EntryExpiry } from '../../repository/expiry.js';
-import { type AtomicStep, Get, Scan } from '../../table/index.js';
+import { type CommittingTable, EntryExpiry } from '../../repository/index.js';
+import { type AtomicStep, type Engine, Get, Scan } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
 import { dataRowOf, notePrefix, noteRow } from './entry.js';
 import { deleteOf, putOf } from './plan.js';
 
 /** The notes of one entity's eventual indexes. */
-export class EventualIndexQueue {
+class EventualIndexQueue {
   /** The prefix of each index's notes, by index position. Undefined where entries are written with the rows. */
   private readonly prefixes: readonly (Uint8Array | undefined)[];
   private readonly life: EntryExpiry;
@@ -65,7 +66,7 @@ export class EventualIndexQueue {
     const is = this.indexes.entriesOf(stored)[place]!.find(({ row }) => equalBytes(row, entry));
     const cellOf = (family: string, qualifier: Uint8Array) => stored.getLatest(family, qualifier);
     const change =
-      is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index, cellOf, this.now()));
+      is === undefined ? deleteOf(entry) : putOf(is, this.life.remaining(index.needed, cellOf, this.now()));
     // A stored entry with a longer TTL would reappear.
     if (is !== undefined && this.life.ends) {
       step.apply({ table, change: deleteOf(entry).setDurability('ASYNC_WAL') });
@@ -78,5 +79,147 @@ export class EventualIndexQueue {
 
   private placeOf(row: Uint8Array): number {
     return this.prefixes.findIndex((prefix) => prefix !== undefined && startsWithBytes(row, prefix));
+  }
+}
+
+/** Notes processed in one step. */
+const STEP = 256;
+/** Notes held in memory. Those beyond are found by a scan. */
+const MOST = 65_536;
+
+/**
+ * The notes of eventual indexes of an open embedded database: processed in the background after each write, or on demand by `drain`.
+ */
+export class EventualEntries {
+  private readonly byEntity = new Map<string, EntityNotes>();
+  private ended = false;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly onFailure: (error: RowanError) => void,
+  ) {}
+
+  /** Starts processing the notes of an entity. Undefined where it has no eventual index. */
+  of(indexes: EntityIndexes): EntityNotes | undefined {
+    const { schema } = indexes;
+    if (!indexes.all.some(({ index }) => index.eventual)) return undefined;
+    const table = this.engine.table(schema.table.descriptor.name);
+    if (!('atomic' in table)) return undefined;
+    const known = this.byEntity.get(schema.name);
+    if (known?.notes.indexes === indexes) return known;
+    known?.end();
+    const notes = new EventualIndexQueue(indexes, () => this.engine.now());
+    const own = new EntityNotes(notes, table as CommittingTable, this.onFailure);
+    if (!this.ended) own.listen(this.engine);
+    this.byEntity.set(schema.name, own);
+    return own;
+  }
+
+  /** Stops after the current step. The rest is resumed when the database is opened next. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await Promise.all([...this.byEntity.values()].map((notes) => notes.end()));
+  }
+}
+
+/** The notes of one entity. */
+export class EntityNotes {
+  /** Rows of notes that were written and are pending, some perhaps by writes that failed. */
+  private readonly noted = new Map<string, Uint8Array>();
+  /** Whether there may be notes that are not in `noted`. */
+  private unknown = false;
+  private running: Promise<void> | undefined;
+  private stopListening: (() => void) | undefined;
+  private ended = false;
+
+  constructor(
+    readonly notes: EventualIndexQueue,
+    private readonly table: CommittingTable,
+    private readonly onFailure: (error: RowanError) => void,
+  ) {}
+
+  /** Remembers the notes of every write from now on; those of transactions once they are committed. */
+  listen(engine: Engine): void {
+    this.stopListening = engine.observe(this.notes.indexes.tableName, {
+      after: ({ change }) => {
+        if (change.kind === 'put' && this.notes.has(change.row)) this.note(change.row);
+        return undefined;
+      },
+    });
+  }
+
+  private note(row: Uint8Array): void {
+    if (this.noted.size < MOST) this.noted.set(toLatin1(row), row);
+    else this.unknown = true;
+    this.kick();
+  }
+
+  /** Starts processing all pending notes in the background, including those of earlier programs. */
+  kickAll(): void {
+    this.unknown = true;
+    this.kick();
+  }
+
+  private kick(): void {
+    if (this.running !== undefined || this.ended) return;
+    // After the step that writes the note.
+    this.running = new Promise((resolve) => setImmediate(resolve))
+      .then(() => this.work())
+      .catch((error: unknown) => {
+        this.unknown = true;
+        if (!(error instanceof RowanError)) throw error;
+        if (!this.ended) this.onFailure(error);
+      })
+      .finally(() => {
+        this.running = undefined;
+      });
+  }
+
+  private async work(): Promise<void> {
+    while (!this.ended && (this.unknown || this.noted.size > 0)) {
+      if (this.unknown) {
+        this.unknown = false;
+        for (const place of this.notes.places) await this.drain(place);
+      } else {
+        await this.step(this.take());
+      }
+    }
+  }
+
+  private take(): Uint8Array[] {
+    const taken: Uint8Array[] = [];
+    for (const [name, row] of this.noted) {
+      if (taken.length === STEP) break;
+      this.noted.delete(name);
+      taken.push(row);
+    }
+    return taken;
+  }
+
+  private step(notes: readonly Uint8Array[]): Promise<number> {
+    return this.table.atomic((step) => this.notes.process(step, notes));
+  }
+
+  /**
+   * Processes every note of an index that is pending at the call. @returns the number of notes. @throws RowanError of
+   * the engine.
+   */
+  async drain(place: number): Promise<number> {
+    let settled = 0;
+    let last: Uint8Array | undefined;
+    do {
+      const from = last;
+      [settled, last] = await this.table.atomic((step): [number, Uint8Array | undefined] => {
+        const found = this.notes.waiting(step, place, from, STEP);
+        return [settled + this.notes.process(step, found), found.length < STEP ? undefined : found.at(-1)];
+      });
+    } while (last !== undefined && !this.ended);
+    return settled;
+  }
+
+  async end(): Promise<void> {
+    this.ended = true;
+    this.stopListening?.();
+    await this.running;
   }
 }

@@ -1,34 +1,39 @@
-/** The handle of an index (`db.index(…)`): its state and jobs. */
-
-import { toHex } from '../../bytes/index.js';
-import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
+import { equalBytes, startsWithBytes, toHex } from '../../bytes/index.js';
+import type { FeatureSteps, LiveTables } from '../../ddl/index.js';
+import {
+  ConflictError,
+  InvalidArgumentError,
+  QueryError,
+  SchemaError,
+  UnsupportedError,
+} from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
 import type { IndexState } from '../../query/access.js';
-import type { IndexSchema } from '../../schema/types.js';
+import type { IntentDriver, StepMaintainer } from '../../repository/index.js';
+import {
+  type EntitySchema,
+  type IndexSchema,
+  SHADOW_QUALIFIER,
+  type TableSchema,
+} from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
+import type { Feature, FeatureContext } from '../feature.js';
+import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
+import { indexTableName } from './entry.js';
+import { type EntityNotes, EventualEntries } from './eventual.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
-import type { IndexAccess } from './query/access.js';
-import { type IndexStanding, indexStanding, setIndexStanding } from './states.js';
-
-/** The states of a database's indexes, and the queue of jobs that change them. */
-export interface IndexKeeper {
-  /** Resolves when the entries of answered writes are verified. */
-  rest(): Promise<void>;
-  stateOf(index: IndexSchema): IndexState | undefined;
-  setState(index: IndexSchema, state: IndexState): void;
-  /** Runs jobs with the same name one after another. */
-  alone<T>(what: string, run: () => Promise<T>): Promise<T>;
-  /** The notes of an eventual index. Undefined where entries are written with the rows. */
-  notesOf(access: IndexAccess): WaitingNotes | undefined;
-}
-
-/** The notes of one entity's eventual indexes. */
-export interface WaitingNotes {
-  /** Processes the notes of the index at this position. @returns the number of notes. */
-  drain(place: number): Promise<number>;
-}
+import { entityIndexes, type IndexAccess } from './query/access.js';
+import { RemoteEntries } from './remote.js';
+import {
+  checkIndexes,
+  ensureIndexes,
+  type IndexStanding,
+  type IndexStates,
+  indexStanding,
+  setIndexStanding,
+} from './states.js';
 
 /** One index of an open database: its state, and jobs that build, verify, repair and drop it while writes continue. */
 export class IndexHandle {
@@ -36,7 +41,7 @@ export class IndexHandle {
 
   constructor(
     private readonly engine: Engine,
-    private readonly indexing: IndexKeeper,
+    private readonly indexing: IndexesFeature,
     private readonly access: IndexAccess,
     name: string,
   ) {
@@ -180,4 +185,189 @@ function checked(doing: string, options: VerifyOptions): VerifyOptions {
   }
   if (sample === undefined || (typeof sample === 'number' && sample > 0 && sample <= 1)) return options;
   throw new InvalidArgumentError(`${doing}: sample is a share above 0 and up to 1, not ${describe(sample)}.`);
+}
+
+/** The indexes feature of an open database: the states of its indexes, their entries, and the queue of jobs that change them. */
+export class IndexesFeature implements Feature {
+  private readonly byEntity = new Map<EntitySchema, IndexAccess>();
+  private states: IndexStates = new Map();
+  /** The keys of `states`, cached because each query looks them up. */
+  private readonly names = new WeakMap<IndexSchema, string>();
+  /** The last job that runs alone, by the name of what it changes. */
+  private readonly last = new Map<string, Promise<unknown>>();
+
+  private readonly eventual: EventualEntries;
+
+  private readonly engine: Engine;
+
+  constructor(private readonly context: FeatureContext) {
+    this.engine = context.engine;
+    this.eventual = new EventualEntries(context.engine, context.onFailure);
+  }
+
+  /** @throws SchemaError naming every invalid condition, and indexes that the engine cannot support. */
+  check(entities: readonly EntitySchema[]): void {
+    const problems: string[] = [];
+    for (const schema of entities) {
+      if (schema.indexes.length === 0 && !isFollowed(schema, entities)) continue;
+      const problem = this.shadowProblem(schema);
+      if (problem !== undefined) problems.push(problem);
+      try {
+        entityIndexes(schema);
+      } catch (error) {
+        if (!(error instanceof QueryError)) throw error;
+        problems.push(`${schema.name}: the condition of an index is wrong. ${error.message}`);
+      }
+    }
+    if (problems.length > 0) throw new SchemaError(problems.join('\n'), problems);
+  }
+
+  /** Reads the states of the tables' indexes. Unless `readOnly`, updates the metadata to match the declarations. */
+  async tablesReady(tables: readonly TableSchema[], live: LiveTables, readOnly: boolean): Promise<void> {
+    this.states = readOnly
+      ? await checkIndexes(this.engine, tables, live)
+      : await ensureIndexes(this.engine, tables, live);
+    this.byEntity.clear();
+    for (const schema of tables.flatMap(({ entities }) => entities)) {
+      const access = this.paths(schema);
+      if (access !== undefined) this.eventual.of(access.indexes)?.kickAll();
+    }
+  }
+
+  /** The pending notes of an eventual index. Undefined where entries are written with the rows. */
+  notesOf({ indexes }: IndexAccess): EntityNotes | undefined {
+    return this.eventual.of(indexes);
+  }
+
+  /** Resolves when the entries of answered writes are verified. */
+  rest(): Promise<void> {
+    return this.context.rest();
+  }
+
+  end(): Promise<void> {
+    return this.eventual.end();
+  }
+
+  setState(index: IndexSchema, state: IndexState): void {
+    this.states.set(toHex(index.id), state);
+  }
+
+  /** Runs jobs with the same name one after another. */
+  async alone<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const before = this.last.get(what);
+    const own = (async () => {
+      await before?.catch(() => undefined);
+      return run();
+    })();
+    this.last.set(what, own);
+    try {
+      return await own;
+    } finally {
+      if (this.last.get(what) === own) this.last.delete(what);
+    }
+  }
+
+  stateOf(index: IndexSchema): IndexState | undefined {
+    let name = this.names.get(index);
+    if (name === undefined) {
+      name = toHex(index.id);
+      this.names.set(index, name);
+    }
+    return this.states.get(name);
+  }
+
+  /** Undefined for an entity without indexes. */
+  paths(schema: EntitySchema): IndexAccess | undefined {
+    if (schema.indexes.length === 0) return undefined;
+    let access = this.byEntity.get(schema);
+    if (access === undefined) {
+      const indexes: EntityIndexes = entityIndexes(schema);
+      access = { indexes, stateOf: (index) => this.stateOf(index) };
+      this.byEntity.set(schema, access);
+      this.eventual.of(indexes);
+    }
+    return access;
+  }
+
+  stepMaintainers(schema: EntitySchema): readonly StepMaintainer[] {
+    const access = this.paths(schema);
+    return access === undefined ? [] : [new IndexMaintainer(access.indexes, this.context.now)];
+  }
+
+  entries(schema: EntitySchema, driver: IntentDriver): RemoteEntries | undefined {
+    const indexes = this.paths(schema)?.indexes;
+    if (indexes === undefined) return undefined;
+    return new RemoteEntries(indexes, this.engine.table(indexes.tableName), driver, this.context.now);
+  }
+
+  /** @throws QueryError when the entity has no such index. */
+  handle(schema: EntitySchema, name: string): IndexHandle {
+    const access = this.paths(schema);
+    if (access !== undefined) return new IndexHandle(this.engine, this, access, name);
+    throw new QueryError(
+      `${schema.name} has no index ${describe(name)}. It has none: declare one with @Index.`,
+      {
+        details: { entity: schema.name, index: name },
+      },
+    );
+  }
+
+  get schemaSteps(): FeatureSteps {
+    const { stored, declared, schemaOf } = this.context;
+    return {
+      'build-index': async ({ table, option }) => {
+        const { entities } = declared().tables.find(({ descriptor }) => descriptor.name === table)!;
+        for (const entity of entities) {
+          const index = entity.indexes.find(({ name }) => `${entity.name}.${name}` === option);
+          if (index !== undefined) await this.handle(schemaOf(entity.target), index.name).build();
+        }
+      },
+      'drop-index': async ({ table, option }) => {
+        const { removeIndex } = await import('./jobs/index-jobs.js');
+        await removeIndex(stored, indexTableName(table), option!);
+      },
+    };
+  }
+
+  /** @throws UnsupportedError on an entity in another table than the declared one. */
+  refuseElsewhere({ name, indexes }: EntitySchema): void {
+    if (indexes.length === 0) return;
+    throw new UnsupportedError(
+      `${name} has indexes (${indexes.map((index) => index.name).join(', ')}), which are kept for its declared table only. Declare a class without them for repositoryIn().`,
+    );
+  }
+
+  /**
+   * Where entries are written around the row, the row needs a marker, and a shadow cell beside it that names the last
+   * change.
+   */
+  private shadowProblem(schema: EntitySchema): string | undefined {
+    const { name, marker, columns } = schema;
+    if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
+    if (marker === undefined)
+      return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries, changes), has a marker. Leave out marker: false.`;
+    const taken = columns.find(
+      ({ family, qualifier, kind }) =>
+        family === marker.family &&
+        (kind === 'columns'
+          ? startsWithBytes(SHADOW_QUALIFIER, qualifier)
+          : equalBytes(qualifier, SHADOW_QUALIFIER)),
+    );
+    if (taken === undefined) return undefined;
+    return (
+      `${name}.${taken.property}: on HBase an entity with indexes, or whose rows are followed, has a cell "${marker.family}:_x" of its own beside the marker. ` +
+      'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
+    );
+  }
+}
+
+/** Whether other features keep something in step with the entity's rows. */
+function isFollowed(
+  { copies, references, summaries, target, changesKept }: EntitySchema,
+  entities: readonly EntitySchema[],
+): boolean {
+  if (copies.length + references.length + summaries.length > 0 || changesKept !== undefined) return true;
+  return entities.some((other) =>
+    [...other.copies, ...other.references].some((link) => link.target() === target),
+  );
 }

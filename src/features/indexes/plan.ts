@@ -32,7 +32,7 @@ export class EntryPlanner {
   /** Whether an index is over a Map. Then every cell of the family may matter. */
   readonly isWide: boolean;
   /** The names of the indexes, for messages. */
-  private readonly names: string;
+  readonly names: string;
 
   constructor(
     readonly indexes: EntityIndexes,
@@ -107,7 +107,7 @@ export class EntryPlanner {
   }
 
   remaining(index: EntityIndex, row: RowImage): number | undefined {
-    return this.life.remaining(index, (family, qualifier) => row.cell(family, qualifier), this.now());
+    return this.life.remaining(index.needed, (family, qualifier) => row.cell(family, qualifier), this.now());
   }
 
   private left(index: EntityIndex, row: RowImage): number {

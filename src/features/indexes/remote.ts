@@ -1,303 +1,317 @@
 /**
- * Writes entries on HBase around the write of their row: before it marks every entry that the change touches as
- * unverified, after it verifies or removes them. A later change writes a mark of its own, so an earlier one cannot
- * undo it.
+ * The entries of an entity on HBase. {@link IntentDriver} has them marked as unverified before a row is written, and verified or removed
+ * behind it. Whoever finds an unverified entry later settles it by its row.
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
+import type { EntryRepair } from '../../query/access.js';
+import type { Change } from '../../repository/change.js';
+import { WholeCall } from '../../repository/options.js';
+import { BackgroundBatches } from '../../repository/remote/background-batches.js';
+import type { IntentDriver } from '../../repository/remote/intent-driver.js';
 import {
   ABANDONED_AFTER,
   type DataRows,
-  type Mark,
-  type RowWork,
-  type Suspect,
+  type RowEntries,
+  RowWork,
 } from '../../repository/remote/row-work.js';
-import {
-  type BatchAction,
-  type BatchOutcome,
-  type Cell,
-  CheckAndMutate,
-  Get,
-  type OperationOptions,
-  type RowMutation,
-  RowMutations,
-  type Table,
-} from '../../table/index.js';
-import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, unverifiedValue } from './entry.js';
-import { deleteOf, type EntryPlanner, putOf } from './plan.js';
+import { RowImage } from '../../repository/row-image.js';
+import type { Cell, OperationOptions, RowMutation, RowMutations, Table } from '../../table/index.js';
+import type { EntityIndexes } from './entity-indexes.js';
+import { encodeEntryValue } from './entry.js';
+import { EntryMarks, EntryWork, type Mark, type StoredEntry, type Suspect, verified } from './marks.js';
+import { type EntryChange, EntryPlanner } from './plan.js';
 
-/** An entry as it is stored. */
-export interface StoredEntry {
-  readonly cell: Cell;
-  readonly holder: Uint8Array;
-  readonly token: Uint8Array | undefined;
+/** The outcome of mending the entries of a row. */
+interface RepairedRow {
+  readonly error: RowanError | undefined;
+  /** The number of its unique values that another entity holds. */
+  readonly taken: number;
+  /** Entries written or removed. */
+  readonly entries: number;
 }
 
-export class EntryMarks {
+export class RemoteEntries implements RowEntries {
+  readonly name: string;
+  readonly planner: EntryPlanner;
+  readonly marks: EntryMarks;
+  readonly readRepair: ReadRepair;
+  readonly rows: DataRows;
+  private readonly works = new WeakMap<RowWork, EntryWork>();
+  private readonly settling = new BackgroundBatches<EntryWork>((works) => this.settleAll(works));
+
+  /** @param settledAfter milliseconds after which the writer of an unverified entry is taken to have given up. */
   constructor(
-    private readonly table: Table,
-    private readonly planner: EntryPlanner,
-    private readonly rows: DataRows,
-    private readonly now: () => number,
-    private readonly settledAfter: number,
-  ) {}
-
-  /** Marks every entry that the works touch. A work that cannot continue fails or is deferred. */
-  async mark(works: readonly RowWork[], options: OperationOptions | undefined): Promise<void> {
-    const marks = works.flatMap((work) => work.changes.map((change) => this.markOf(work, change)));
-    for (const [work, mark] of marks) work.note(mark);
-    const actions = marks.map(([work, mark]) => this.firstStep(work, mark));
-    const answers = await this.batch(actions, options);
-    const contested = marks.filter(([work], i) => !this.isMarked(work, answers[i]!));
-    if (contested.length === 0) return;
-    await this.contest(works, contested, options);
-    await this.release(works.filter((work) => work.isPutOff));
+    readonly indexes: EntityIndexes,
+    entries: Table,
+    private readonly driver: IntentDriver,
+    now: () => number,
+    settledAfter: number = ABANDONED_AFTER,
+  ) {
+    this.rows = driver.rows;
+    this.planner = new EntryPlanner(indexes, now);
+    this.name = this.planner.names;
+    this.marks = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
+    this.readRepair = new ReadRepair(this);
   }
 
-  private markOf(work: RowWork, change: RowWork['changes'][number]): readonly [RowWork, Mark] {
-    const { index, row, was, is } = change;
-    return [work, { index, row, change, value: unverifiedValue((is ?? was)!.value, work.token) }];
-  }
-
-  /** The first attempt at a mark. Entries of unique indexes are claimed only if they are as expected. */
-  private firstStep(work: RowWork, mark: Mark): BatchAction {
-    const { index, change } = mark;
-    const put = this.putOf(work, mark);
-    if (!index.index.unique) return put;
-    return change.was === undefined
-      ? CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put)
-      : ifStill(change.was.value, put);
-  }
-
-  private putOf(work: RowWork, { index, row, value, change }: Mark): RowMutation {
-    const ttl = change.is === undefined ? this.planner.remaining(index, work.image) : change.ttl;
-    return putOf({ row, value }, ttl);
-  }
-
-  /** Whether the mark is written, or the work has failed because of it. */
-  private isMarked(work: RowWork, answer: BatchOutcome): boolean {
-    if (!answer.ok) work.fail(answer.error);
-    return !answer.ok || answer.success !== false;
-  }
-
-  /**
-   * Resolves claims of unique values that were not as expected: held by another row, by an earlier attempt, or by an
-   * abandoned change.
-   */
-  private async contest(
-    works: readonly RowWork[],
-    contested: readonly (readonly [RowWork, Mark])[],
-    options: OperationOptions | undefined,
-  ): Promise<void> {
-    const open = contested.filter(([work]) => !work.isDone);
-    const found = await this.storedEntries(
-      open.map(([, mark]) => mark),
-      options,
-    );
-    const here = new Set(works.filter((work) => !work.isDone).map(({ row }) => toLatin1(row)));
-    const steps: [RowWork, BatchAction][] = [];
-    for (const [i, [work, mark]] of open.entries()) {
-      const step = await this.nextStep(work, mark, found[i], here, options);
-      if (step !== undefined) steps.push([work, step]);
+  private of(work: RowWork): EntryWork {
+    let own = this.works.get(work);
+    if (own === undefined) {
+      own = new EntryWork(work);
+      this.works.set(work, own);
     }
-    const answers = await this.batch(
-      steps.map(([, step]) => step),
-      options,
+    return own;
+  }
+
+  /** True for an update of columns outside all indexes, of a row that must exist. */
+  isUntouchedBy(change: Change): boolean {
+    if (change.operation !== 'update' || change.reads !== undefined || this.planner.isWide) return false;
+    const { mutations } = change.resolve(undefined);
+    this.planner.refuse(mutations);
+    return mutations.every((mutation) =>
+      cellsOf(mutation).every(
+        ({ family, qualifier }) =>
+          !this.indexes.columns.some(
+            (column) => column.family === family && equalBytes(column.qualifier, qualifier),
+          ),
+      ),
     );
-    for (const [i, [work]] of steps.entries()) if (!this.isMarked(work, answers[i]!)) work.isPutOff = true;
   }
 
-  private async nextStep(
-    work: RowWork,
-    mark: Mark,
-    found: StoredEntry | undefined,
-    here: ReadonlySet<string>,
-    options: OperationOptions | undefined,
-  ): Promise<BatchAction | undefined> {
-    const { index, row, change } = mark;
-    const put = this.putOf(work, mark);
-    if (found === undefined) {
-      if (change.is !== undefined) return CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put);
-      work.drop(change);
-      return undefined;
-    }
-    const { holder, token, cell } = found;
-    if (equalBytes(holder, work.row)) return ifStill(cell.value, put);
-    if (change.is === undefined) {
-      work.drop(change);
-      return undefined;
-    }
-    const loaded = await this.rows.load(holder, options);
-    const { stored, shadow } = loaded;
-    if (this.planner.hasEntry(index, stored, row)) {
-      if (here.has(toLatin1(holder))) work.isPutOff = true;
-      else if (work.change === undefined) {
-        work.taken++;
-        work.drop(change);
-      } else work.fail(this.planner.duplicateError(index, row, holder));
-      return undefined;
-    }
-    // Its row has been written since, or its writer can no longer write the row.
-    const isSeen = token === undefined || (shadow !== undefined && equalBytes(token, shadow));
-    if (isSeen || (this.isAbandoned(cell) && (await this.rows.fence(holder, loaded, this.now()))))
-      return ifStill(cell.value, put);
-    work.isPutOff = true;
-    return undefined;
+  plan(of: RowWork, after: RowImage): boolean {
+    const { image, isOpenEnded } = of;
+    const work = this.of(of);
+    const changes = isOpenEnded
+      ? [...this.all(image, true), ...this.all(after, true)]
+      : this.planner.changes(image, after);
+    work.changes = this.withEarlier(work, changes, after);
+    return work.changes.length > 0 || !this.planner.leavesEntries(image, after);
   }
 
-  /** The timestamp from which on marks may belong to changes in progress, whatever `settledAfter` is. */
-  since(): number {
-    return Math.max(0, this.now() - ABANDONED_AFTER);
+  planRepair(of: RowWork): boolean {
+    const { image, row } = of;
+    const work = this.of(of);
+    const entries = this.all(image, false);
+    const strange = work.suspects
+      .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
+      .map((suspect) => blank(suspect, row));
+    work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
+    // Entries of others are removed only behind a fence. Own marks need none.
+    return image.isEmpty ? work.isFencing && work.suspects.length > 0 : work.changes.length > 0;
   }
 
-  /** Whether an unverified entry is abandoned. */
-  isAbandoned(cell: Cell): boolean {
-    return this.remaining(cell) <= 0;
-  }
-
-  /** Milliseconds until an unverified entry counts as abandoned. */
-  remaining(cell: Cell): number {
-    return cell.timestamp + this.settledAfter - this.now();
-  }
-
-  /** Releases claimed values, so that two changes that wait for each other do not deadlock. */
-  private async release(works: readonly RowWork[]): Promise<void> {
-    const claims = works.flatMap(({ marks }) =>
-      [...marks.values()].filter(({ index, change }) => index.index.unique && change.was === undefined),
-    );
-    await this.remove(claims);
-  }
-
-  /** Removes entries that are still as they were marked. @returns their number. */
-  async remove(marks: readonly Mark[]): Promise<number> {
-    const found = await this.storedEntries(marks, undefined);
-    const actions: BatchAction[] = [];
-    for (const [i, { row, value }] of marks.entries()) {
-      const cell = found[i]?.cell;
-      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(removal(row, cell));
-    }
-    await this.batch(actions, undefined);
-    return actions.length;
-  }
-
-  /**
-   * Verifies the new entries of the rows and removes the old ones.
-   * @returns the works that lack one of their new entries.
-   */
-  async settle(works: readonly RowWork[]): Promise<RowWork[]> {
-    const marks = works.flatMap((work) =>
-      [...work.marks.values()]
-        .filter(({ change }) => work.changes.includes(change))
-        .map((mark): [RowWork, Mark] => [work, mark]),
-    );
-    const kept = marks.filter(([, { change }]) => change.is !== undefined);
-    const gone = marks.filter(([, { change }]) => change.is === undefined);
-    const shortened = kept.map(([, mark]) => mark).filter(({ change }) => change.isShortened);
-    const marked = await this.storedEntries(shortened, undefined);
-    // In parallel: an unverified new entry already leads readers to the row.
-    const removed = this.remove(gone.map(([, mark]) => mark));
-    const verifying = this.batch(
-      kept.map(([, mark]) => {
-        const { value, change } = mark;
-        const is = change.is!;
-        const cell = change.isShortened ? marked[shortened.indexOf(mark)]?.cell : undefined;
-        return ifStill(value, cell === undefined ? putOf(is, change.ttl) : verified(is, change.ttl, cell));
-      }),
-      undefined,
-    );
-    const [answers] = await Promise.all([verifying, removed]);
-    const lost = kept.filter((_, i) => {
-      const answer = answers[i]!;
-      return answer.ok && answer.success === false;
+  /** All entries of a row, as new ones, or with `had` as existing ones. */
+  private all(image: RowImage, had: boolean): EntryChange[] {
+    const { all } = this.indexes;
+    return this.indexes.entriesOf(image.toResult()).flatMap((entries, i) => {
+      const index = all[i]!;
+      const ttl = this.planner.remaining(index, image);
+      const isShortened = ttl !== undefined;
+      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl, isShortened }));
     });
-    return [...new Set(lost.map(([work]) => work))];
   }
 
-  /**
-   * Removes entries of a row that does not exist: abandoned ones from before the row was fenced, and those with one
-   * of the tokens `mine`.
-   */
-  async removeOrphans(
-    of: Uint8Array,
-    suspects: readonly Suspect[],
+  /** Adds the entries that an earlier attempt has marked. */
+  private withEarlier(work: EntryWork, changes: readonly EntryChange[], after: RowImage): EntryChange[] {
+    const rows = new Set(changes.map(({ row }) => toLatin1(row)));
+    const unique = changes.length === rows.size ? [...changes] : uniqueByRow(changes);
+    const earlier = [...work.marks].filter(([name]) => !rows.has(name));
+    if (earlier.length === 0) return unique;
+    const kept = this.all(after, true);
+    for (const [, mark] of earlier) {
+      const still = kept.find(({ row }) => equalBytes(row, mark.row));
+      unique.push(still ?? blank(mark, work.of.row));
+    }
+    return unique;
+  }
+
+  mark(works: readonly RowWork[], call: WholeCall): Promise<void> {
+    return this.marks.mark(
+      works.map((work) => this.of(work)),
+      call,
+    );
+  }
+
+  /** Settles entries in batches with those of other writes. Repairs settle at once, because a batch may await them. */
+  async settle(written: readonly RowWork[]): Promise<void> {
+    const touching = written.map((work) => this.of(work)).filter(({ changes }) => changes.length > 0);
+    const isRepair = touching.some(({ of }) => of.change === undefined);
+    await (isRepair ? this.settleAll(touching) : this.settling.add(touching));
+  }
+
+  private async settleAll(works: readonly EntryWork[]): Promise<void> {
+    try {
+      const settled = works.filter(({ of }) => !of.isOpenEnded);
+      const lost = await this.marks.settle(settled);
+      const open = works.filter(({ of }) => of.isOpenEnded);
+      // The mark of an inserted row may be gone because a concurrent insert and delete of the row removed it.
+      const torn = [...open, ...lost.filter(({ of }) => of.image.isEmpty && of.change !== undefined)];
+      for (const work of torn) await this.repairMarked(work);
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+    }
+  }
+
+  async withdraw(works: readonly RowWork[]): Promise<void> {
+    for (const of of works) {
+      const work = this.works.get(of);
+      if (work === undefined || work.marks.size === 0) continue;
+      try {
+        await this.repairMarked(work);
+      } catch (error) {
+        if (!(error instanceof RowanError)) throw error;
+      }
+    }
+  }
+
+  private async repairMarked({ of, marks }: EntryWork): Promise<void> {
+    await this.repair([{ row: of.row, suspects: [...marks.values()] }], marks);
+  }
+
+  /** Brings the entries of rows in line with the rows. `suspects`: entries that may wrongly lead to the row. */
+  async repair(
+    rows: readonly { readonly row: Uint8Array; readonly suspects?: readonly Suspect[] }[],
+    mine: ReadonlyMap<string, Mark> = NO_MARKS,
+    options?: OperationOptions,
+  ): Promise<RepairedRow[]> {
+    const works = rows.map(({ row, suspects }) => {
+      const work = new EntryWork(new RowWork(row, undefined), suspects, mine === NO_MARKS);
+      this.works.set(work.of, work);
+      return work;
+    });
+    const suspects = works.flatMap((work) => (work.isFencing ? work.suspects : []));
+    // Read before the rows are fenced: entries that change after that belong to writers who have seen the fence.
+    const before = await this.marks.storedEntries(suspects, options);
+    await this.driver.drive(
+      works.map(({ of }) => of),
+      WholeCall.of(options, this.rows.table),
+    );
+    const repaired: RepairedRow[] = [];
+    let at = 0;
+    for (const work of works) {
+      const from = at;
+      if (work.isFencing) at += work.suspects.length;
+      const { image, outcome } = work.of;
+      const error = outcome!.ok ? undefined : outcome!.error;
+      const isStray = image.isEmpty && error === undefined;
+      const removed = isStray ? await this.removeOrphans(work, before.slice(from, at), mine) : 0;
+      repaired.push({ error, taken: work.taken, entries: isStray ? removed : work.changes.length });
+    }
+    return repaired;
+  }
+
+  private removeOrphans(
+    { of, suspects, marks }: EntryWork,
     before: readonly (StoredEntry | undefined)[],
     mine: ReadonlyMap<string, Mark>,
   ): Promise<number> {
-    const actions: BatchAction[] = [];
-    for (const [i, { row }] of suspects.entries()) {
-      const storedEntries = before[i];
-      if (storedEntries === undefined || !equalBytes(storedEntries.holder, of)) continue;
-      const { cell, token } = storedEntries;
-      if (token === undefined || this.isAbandoned(cell)) actions.push(removal(row, cell));
-    }
-    await this.batch(actions, undefined);
-    return actions.length + (await this.remove([...mine.values()]));
+    return this.marks.removeOrphans(of.row, suspects, before, new Map([...mine, ...marks]));
   }
+}
 
-  async storedEntries(
-    entries: readonly Suspect[],
-    options: OperationOptions | undefined,
-  ): Promise<(StoredEntry | undefined)[]> {
-    if (entries.length === 0) return [];
-    const found = await this.table.getAll(
-      entries.map(({ row }) => new Get(row)),
-      options,
-    );
-    return found.map((result, i) => {
-      const cell = result.getLatest(INDEX_FAMILY, ENTRY_QUALIFIER);
-      if (cell === undefined) return undefined;
-      const { index, row } = entries[i]!;
-      const { dataRow: holder, token } = decodeEntry(index.index, row, cell.value);
-      return { cell, holder, token };
+const NO_MARKS: ReadonlyMap<string, Mark> = new Map();
+
+function cellsOf(
+  mutation: RowMutation,
+): readonly { readonly family: string; readonly qualifier: Uint8Array }[] {
+  return 'cells' in mutation ? mutation.cells : mutation.columns;
+}
+
+/** The removal of an entry of which only the row key is known. */
+function blank({ index, row }: Suspect, dataRow: Uint8Array): EntryChange {
+  const cells = index.index.included.map(() => undefined);
+  return {
+    index,
+    row,
+    was: { row, value: encodeEntryValue(index.index, dataRow, cells) },
+    is: undefined,
+    ttl: undefined,
+    isShortened: false,
+  };
+}
+
+function uniqueByRow(changes: readonly EntryChange[]): EntryChange[] {
+  return [...new Map(changes.map((change) => [toLatin1(change.row), change])).values()];
+}
+
+/** The most waiting entries. Further ones are dropped, and noted again by the next query. */
+const MAX_WAITING = 1024;
+
+/** An unverified entry whose writer may still write its row. */
+interface OpenSuspect {
+  readonly suspect: Suspect;
+  /** Milliseconds until the writer is taken to have given up. */
+  readonly remaining: number;
+}
+
+/** Settles unverified entries that queries meet, in the background. */
+class ReadRepair implements EntryRepair {
+  private readonly waiting = new Map<string, Suspect>();
+  private running: Promise<void> | undefined;
+
+  constructor(private readonly entries: RemoteEntries) {}
+
+  note(suspect: Suspect): void {
+    if (this.waiting.size >= MAX_WAITING) return;
+    this.waiting.set(toLatin1(suspect.row), suspect);
+    this.running ??= this.run().finally(() => {
+      this.running = undefined;
     });
   }
 
-  /** Verifies or removes unverified entries, if they are still as they were read. */
-  async decide(
-    decisions: readonly {
-      readonly row: Uint8Array;
-      readonly cell: Cell;
-      readonly put: RowMutation | RowMutations | undefined;
-    }[],
-  ): Promise<void> {
-    await this.batch(
-      decisions.map(({ row, cell, put }) =>
-        put === undefined ? removal(row, cell) : ifStill(cell.value, put),
-      ),
+  since(): number {
+    return this.entries.marks.since();
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.size > 0) {
+      const suspects = [...this.waiting.values()];
+      this.waiting.clear();
+      try {
+        await this.settle(suspects);
+      } catch (error) {
+        // The next query that meets the entries tries again.
+        if (!(error instanceof RowanError)) throw error;
+      }
+    }
+  }
+
+  /**
+   * Settles unverified entries. An entry with the token of the row's shadow is verified or removed, as the row's
+   * columns require; a later change of the row marks it as unverified again. An entry with another token may belong
+   * to a pending write: if it is old, its row is fenced and its entries are repaired.
+   * @returns the entries that are too young to decide on.
+   */
+  async settle(suspects: readonly Suspect[]): Promise<readonly OpenSuspect[]> {
+    const { marks, rows, planner, indexes } = this.entries;
+    const stored = await marks.storedEntries(suspects, undefined);
+    const open = suspects.flatMap((suspect, i) => {
+      const found = stored[i];
+      return found?.token === undefined ? [] : [{ suspect, ...found, token: found.token }];
+    });
+    if (open.length === 0) return [];
+    const left: OpenSuspect[] = [];
+    const loaded = await rows.loadAll(
+      open.map(({ holder }) => holder),
       undefined,
     );
+    const decisions: { row: Uint8Array; cell: Cell; put: RowMutation | RowMutations | undefined }[] = [];
+    for (const [i, { suspect, token, cell, holder }] of open.entries()) {
+      const { stored, shadow } = loaded[i]!;
+      const { index, row } = suspect;
+      if (shadow !== undefined && equalBytes(token, shadow)) {
+        const entry = indexes
+          .entriesOf(stored)
+          [indexes.all.indexOf(index)]!.find((one) => equalBytes(one.row, row));
+        const ttl = planner.remaining(index, RowImage.of(holder, stored));
+        decisions.push({ row, cell, put: entry && verified(entry, ttl, cell) });
+      } else if (marks.isAbandoned(cell)) {
+        await this.entries.repair([{ row: holder, suspects: [suspect] }]);
+      } else left.push({ suspect, remaining: marks.remaining(cell) });
+    }
+    await marks.decide(decisions);
+    return left;
   }
-
-  private async batch(
-    actions: readonly BatchAction[],
-    options: OperationOptions | undefined,
-  ): Promise<BatchOutcome[]> {
-    return actions.length === 0 ? [] : this.table.batch(actions, options);
-  }
-}
-
-/**
- * Verifies an entry that was marked by this cell. Where rows have a TTL, also deletes the entry stored before the
- * mark, which may have a longer one and would reappear. The mark expires with the row.
- */
-export function verified(
-  entry: IndexEntry,
-  ttl: number | undefined,
-  { timestamp }: Cell,
-): RowMutation | RowMutations {
-  const put = putOf(entry, ttl);
-  return ttl === undefined ? put : new RowMutations(entry.row).add(put, deleteOf(entry.row, timestamp - 1));
-}
-
-/** A change of an entry on condition that it still has the value. */
-function ifStill(value: Uint8Array, action: RowMutation | RowMutations): CheckAndMutate {
-  return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
-}
-
-/**
- * A delete up to the cell's own timestamp: a later entry written in the same millisecond as the delete would be
- * hidden.
- */
-function removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
-  return ifStill(value, deleteOf(row, timestamp));
 }

@@ -4,6 +4,7 @@
  */
 
 import { toHex } from '../../bytes/index.js';
+import type { StoredIndex, StoredIndexes } from '../../ddl/plan/types.js';
 import { liveStamp } from '../../ddl/table-stamp.js';
 import { RowanError, SchemaError } from '../../errors.js';
 import type { IndexState } from '../../query/access.js';
@@ -32,17 +33,6 @@ const CREATED = 'created';
  * short a row, and no scan of entries reads it. FROZEN.
  */
 const CONFIRMED_ROW = Uint8Array.of(0);
-
-/** An index in the metadata of its table. */
-export interface StoredIndex {
-  readonly entity: string;
-  readonly index: string;
-  /** The signature of its entries; see `IndexSchema.signature`. */
-  readonly signature: string;
-  readonly state: IndexState | typeof CREATED;
-  /** The number of builds begun after the index was disabled. Progress of an earlier build no longer counts. */
-  readonly build: number;
-}
 
 /** The state of an index, with the number of its build. */
 export interface IndexStanding extends Pick<StoredIndex, 'build'> {
@@ -110,9 +100,12 @@ export async function ensureIndexes(
   before: ReadonlyMap<string, TableDescriptor>,
 ): Promise<IndexStates> {
   const states: IndexStates = new Map();
-  const liveTables = await liveIndexes(engine.admin, tables);
+  const liveTables = await liveIndexes(
+    engine.admin,
+    tables.map(({ descriptor }) => descriptor.name),
+  );
   for (const table of tables) {
-    const live = liveTables.get(table);
+    const live = liveTables.get(table.descriptor.name);
     if (live === undefined) continue;
     const stored = storedIndexes(live.metadata);
     const changes: Record<string, string> = {};
@@ -149,9 +142,12 @@ export async function checkIndexes(
   before: ReadonlyMap<string, TableDescriptor>,
 ): Promise<IndexStates> {
   const states: IndexStates = new Map();
-  const liveTables = await liveIndexes(engine.admin, tables);
+  const liveTables = await liveIndexes(
+    engine.admin,
+    tables.map(({ descriptor }) => descriptor.name),
+  );
   for (const table of tables) {
-    const live = liveTables.get(table);
+    const live = liveTables.get(table.descriptor.name);
     if (live === undefined) continue;
     const stored = storedIndexes(live.metadata);
     for (const [entity, index] of indexesOf(table)) {
@@ -175,7 +171,7 @@ export async function checkIndexes(
 /** Indexes of these entities that are stored and not declared, by id in hex. */
 export function undeclaredIndexes(
   entities: readonly EntitySchema[],
-  stored: ReadonlyMap<string, StoredIndex>,
+  stored: StoredIndexes,
 ): [id: string, StoredIndex][] {
   const names = new Set(entities.map(({ name }) => name));
   const declared = new Set(entities.flatMap(({ indexes }) => indexes.map(({ id }) => toHex(id))));
@@ -183,23 +179,17 @@ export function undeclaredIndexes(
 }
 
 /** Those of them that are in use. */
-function inUse(
-  { entities }: TableSchema,
-  stored: ReadonlyMap<string, StoredIndex>,
-): [id: string, StoredIndex][] {
+function inUse({ entities }: TableSchema, stored: StoredIndexes): [id: string, StoredIndex][] {
   return undeclaredIndexes(entities, stored).filter(([, { state }]) => state !== 'disabled');
 }
 
-/** The stored indexes of tables, by table name. Tables without any are left out. */
+/** The stored indexes of tables, by table name. */
 export async function readIndexes(
   admin: Admin,
-  tables: readonly TableSchema[],
-): Promise<Map<string, ReadonlyMap<string, StoredIndex>>> {
-  const found = new Map<string, ReadonlyMap<string, StoredIndex>>();
-  const liveTables = await liveIndexes(admin, tables);
-  for (const table of tables)
-    found.set(table.descriptor.name, storedIndexes(liveTables.get(table)?.metadata ?? {}));
-  return found;
+  tables: readonly string[],
+): Promise<Map<string, StoredIndexes>> {
+  const live = await liveIndexes(admin, tables);
+  return new Map(tables.map((table) => [table, storedIndexes(live.get(table)?.metadata ?? {})]));
 }
 
 function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
@@ -208,20 +198,20 @@ function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
   );
 }
 
-/** The index tables that exist. */
+/** The index tables that exist, by the names of the tables that they are beside. */
 async function liveIndexes(
   admin: Admin,
-  tables: readonly TableSchema[],
-): Promise<ReadonlyMap<TableSchema, TableDescriptor>> {
-  const nameOf = ({ descriptor }: TableSchema): string => canonicalTableName(indexTableName(descriptor.name));
+  tables: readonly string[],
+): Promise<ReadonlyMap<string, TableDescriptor>> {
+  const nameOf = (table: string): string => canonicalTableName(indexTableName(table));
   const found = await admin.getDescriptors(tables.map(nameOf));
   const byName = new Map(found.map((descriptor) => [descriptor.name, descriptor]));
-  const live = new Map<TableSchema, TableDescriptor>();
-  for (const table of tables) {
-    const known = byName.get(nameOf(table));
-    if (known !== undefined) live.set(table, known);
-  }
-  return live;
+  return new Map(
+    tables.flatMap((table) => {
+      const known = byName.get(nameOf(table));
+      return known === undefined ? [] : [[table, known] as const];
+    }),
+  );
 }
 
 /**

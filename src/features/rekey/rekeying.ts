@@ -7,7 +7,7 @@ import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
 import type { Feature, FeatureContext, KeyChange, RowFollower } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
-import type { IndexRegistry } from '../indexes/indexing.js';
+import type { IndexesFeature } from '../indexes/handle.js';
 import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
@@ -140,7 +140,6 @@ interface RekeyedIndexes {
 interface RekeyingContext
   extends Pick<FeatureContext, 'stored' | 'schemaOf' | 'followers' | 'feedPosition' | 'retire'> {
   declared(): Schema;
-  readonly indexing: Pick<IndexRegistry, 'of' | 'handle'>;
 }
 
 export class RekeyFeature implements Feature {
@@ -159,14 +158,17 @@ export class RekeyFeature implements Feature {
   private readonly declared: () => Schema;
   private readonly indexes: RekeyedIndexes;
 
-  constructor(private readonly context: RekeyingContext) {
-    const { stored, declared, indexing, schemaOf, followers } = context;
+  constructor(
+    private readonly context: RekeyingContext,
+    indexes: Pick<IndexesFeature, 'paths' | 'handle'>,
+  ) {
+    const { stored, declared, schemaOf, followers } = context;
     this.engine = stored;
     this.declared = declared;
     this.followersOf = ({ target }) => followers(schemaOf(target));
     this.indexes = {
-      of: ({ target }) => indexing.of(schemaOf(target))?.indexes,
-      handle: ({ target }, name) => indexing.handle(schemaOf(target), name),
+      of: ({ target }) => indexes.paths(schemaOf(target))?.indexes,
+      handle: ({ target }, name) => indexes.handle(schemaOf(target), name),
     };
   }
 

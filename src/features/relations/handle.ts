@@ -4,7 +4,7 @@ import { MAX_EFFECTS, type RowMaintainer } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, IndexSchema } from '../../schema/types.js';
 import type { Feature, FeatureContext } from '../feature.js';
-import type { IndexHandle } from '../indexes/handle.js';
+import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { ReferenceRepairReport, ReferenceReport, ReferenceTargetRows } from './jobs.js';
 import { ReferenceHolder, ReferencePlan, ReferenceTarget } from './maintain.js';
@@ -63,7 +63,10 @@ export class RelationsFeature implements Feature {
   private byHolder = new Map<EntityClass, readonly ReferencePlan[]>();
   private byTarget = new Map<EntityClass, readonly ReferencePlan[]>();
 
-  constructor(private readonly context: FeatureContext) {}
+  constructor(
+    private readonly context: FeatureContext,
+    private readonly indexes: IndexesFeature,
+  ) {}
 
   adopt({ entities }: AdoptedSchema): void {
     const { schemaOf } = this.context;
@@ -85,8 +88,8 @@ export class RelationsFeature implements Feature {
   maintainers({ target }: EntitySchema): RowMaintainer[] {
     const holder = this.holderOf(target);
     const named = this.byTarget.get(target);
-    const { context } = this;
-    const stateOf = (index: IndexSchema) => context.indexing.stateOf(index);
+    const { context, indexes } = this;
+    const stateOf = (index: IndexSchema) => indexes.stateOf(index);
     return [
       ...(holder === undefined ? [] : [holder]),
       ...(named === undefined ? [] : [new ReferenceTarget(named[0]!.other, named, context, stateOf)]),
@@ -115,12 +118,12 @@ export class RelationsFeature implements Feature {
       );
     }
     const names = new Set(schema.references.flatMap(({ index }) => index ?? []));
-    const { engine, driver, indexing, isRemote, outbox, reading } = this.context;
+    const { engine, driver, isRemote, outbox, reading } = this.context;
     const repair = (row: Uint8Array) => this.holderOf(schema.target)!.repair(row);
     const rows = isRemote ? { remote: { reading, repair } } : { driver };
     return new ReferenceHandle(
       { engine, schema, plans, ...rows },
-      [...names].map((name) => indexing.handle(schema, name)),
+      [...names].map((name) => this.indexes.handle(schema, name)),
       outbox,
     );
   }

@@ -10,7 +10,7 @@ import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import { canonicalTableName, Scan } from '../../table/index.js';
 import type { Feature, FeatureContext, RowFollower } from '../feature.js';
-import type { IndexHandle } from '../indexes/handle.js';
+import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
@@ -232,7 +232,10 @@ export class SummariesFeature implements Feature {
   /** HBase: the counts of each summary. */
   private readonly counts = new Map<SummaryPlan, RemoteCount>();
 
-  constructor(private readonly context: FeatureContext) {}
+  constructor(
+    private readonly context: FeatureContext,
+    private readonly indexes: IndexesFeature,
+  ) {}
 
   /** @throws SchemaError naming every invalid condition; UnsupportedError on rows that expire, on HBase. */
   adopt({ entities }: AdoptedSchema): void {
@@ -394,7 +397,8 @@ export class SummariesFeature implements Feature {
         { details: { entity: schema.name, summary: name } },
       );
     }
-    const { engine, indexing, reading, isRemote, outbox } = this.context;
+    const { indexes } = this;
+    const { engine, reading, isRemote, outbox } = this.context;
     const names = new Set(plan.summary.figures.flatMap(({ index }) => index ?? []));
     return new SummaryHandle<C, Name>({
       ...this.targetOf(plan),
@@ -402,12 +406,12 @@ export class SummariesFeature implements Feature {
       outbox: isRemote ? outbox : undefined,
       reader: new SummaryReader(
         plan,
-        indexing.of(schema),
+        indexes.paths(schema),
         () => engine.now(),
         isRemote ? AMOUNTS : undefined,
       ),
-      indexes: [...names].map((index) => indexing.handle(schema, index)),
-      alone: (run) => indexing.alone(`summary ${toHex(plan.summary.id)}`, run),
+      indexes: [...names].map((index) => indexes.handle(schema, index)),
+      alone: (run) => indexes.alone(`summary ${toHex(plan.summary.id)}`, run),
     });
   }
 }

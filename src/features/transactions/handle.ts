@@ -41,9 +41,10 @@ export class Transaction implements Deferred {
       now: () => source.now(),
       formerNames: (schema) => source.formerNames(schema),
       schemaOf: (target) => this.schemaOf(target),
-      indexesOf: (schema) => source.indexesOf(source.schemaOf(schema.target)),
-      maintainers: (schema) => source.maintainers(schema),
+      paths: (schema) => source.paths(source.schemaOf(schema.target)),
+      maintainers: (schema) => source.maintainers(source.schemaOf(schema.target)),
       intents: () => [],
+      entries: () => undefined,
       deferred: this,
     });
   }

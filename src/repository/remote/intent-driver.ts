@@ -11,12 +11,8 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
-import type { EntityIndex, EntityIndexes } from '../../features/indexes/entity-indexes.js';
-import { encodeEntryValue } from '../../features/indexes/entry.js';
-import { type EntryChange, EntryPlanner } from '../../features/indexes/plan.js';
-import { EntryMarks, type StoredEntry } from '../../features/indexes/remote.js';
+import type { EntitySchema } from '../../schema/types.js';
 import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
 import {
   type Change,
@@ -29,54 +25,36 @@ import {
   resolvedFor,
 } from '../change.js';
 import type { ChangeOutcome } from '../executor.js';
-import { WholeCall } from '../options.js';
-import { isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
+import { refuseUnfollowed } from '../maintainer.js';
+import type { WholeCall } from '../options.js';
+import { differ, isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
-import { BackgroundBatches } from './background-batches.js';
-import {
-  ABANDONED_AFTER,
-  allEnded,
-  DataRows,
-  type Mark,
-  type RowIntent,
-  RowWork,
-  type Suspect,
-  WINDOW,
-} from './row-work.js';
+import { allEnded, DataRows, type RowEntries, type RowIntent, RowWork, WINDOW } from './row-work.js';
 
 /** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
 const ATTEMPTS = 64;
 /** The longest wait between two attempts, ms. */
 const LONGEST_WAIT = 100;
 
-/** The outcome of mending the entries of a row. */
-interface RepairedRow {
-  readonly error: RowanError | undefined;
-  /** The number of its unique values that another entity holds. */
-  readonly taken: number;
-  /** Entries written or removed. */
-  readonly entries: number;
-}
+/** What an entity without entries has, for messages. */
+const FOLLOWED = 'recorded changes, copies, referential rules or summaries about it';
 
-export class IntentDriver {
-  readonly planner: EntryPlanner;
+/** @template Entries of entities that have entries, as those with indexes. */
+export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | undefined> {
   readonly rows: DataRows;
-  readonly entries: EntryMarks;
-  private readonly finishing = new BackgroundBatches<RowWork>((works) => this.finishEntries(works));
+  readonly entries: Entries;
 
   constructor(
     table: Table,
-    entries: Table,
-    readonly indexes: EntityIndexes,
+    private readonly schema: EntitySchema,
     private readonly now: () => number,
-    /** Milliseconds after which the writer of an unverified entry is taken to have given up. */
-    settledAfter: number = ABANDONED_AFTER,
     /** The intents of changes, in the order in which they plan. */
-    readonly intents: readonly RowIntent[] = [],
+    readonly intents: readonly RowIntent[],
+    /** Makes the entries of the entity's rows, for this driver. */
+    entriesOf: (driver: IntentDriver) => Entries,
   ) {
-    this.planner = new EntryPlanner(indexes, now);
-    this.rows = new DataRows(table, indexes.schema);
-    this.entries = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
+    this.rows = new DataRows(table, schema);
+    this.entries = entriesOf(this);
   }
 
   /** Applies changes of distinct rows. Call {@link finish} afterwards, without the row locks, to settle their effects. */
@@ -101,39 +79,11 @@ export class IntentDriver {
     await allEnded([...new Set(works.map(({ followUp }) => followUp))]);
   }
 
-  /** Brings the entries of rows in line with the rows. `suspects`: entries that may wrongly lead to the row. */
-  async repair(
-    rows: readonly { readonly row: Uint8Array; readonly suspects?: readonly Suspect[] }[],
-    mine: ReadonlyMap<string, Mark> = NO_MARKS,
-    options?: OperationOptions,
-  ): Promise<RepairedRow[]> {
-    const works = rows.map(({ row, suspects }) => new RowWork(row, undefined, suspects, mine === NO_MARKS));
-    const suspects = works.flatMap((work) => (work.isFencing ? work.suspects : []));
-    // Read before the rows are fenced: entries that change after that belong to writers who have seen the fence.
-    const before = await this.entries.storedEntries(suspects, options);
-    await this.drive(works, WholeCall.of(options, this.rows.table));
-    const repaired: RepairedRow[] = [];
-    let at = 0;
-    for (const work of works) {
-      const from = at;
-      if (work.isFencing) at += work.suspects.length;
-      const error = work.outcome!.ok ? undefined : work.outcome!.error;
-      const stray = work.image.isEmpty && error === undefined;
-      const removed = stray ? await this.removeOrphans(work, before.slice(from, at), mine) : 0;
-      repaired.push({ error, taken: work.taken, entries: stray ? removed : work.changes.length });
-    }
-    return repaired;
-  }
-
-  private removeOrphans(
-    work: RowWork,
-    before: readonly (StoredEntry | undefined)[],
-    mine: ReadonlyMap<string, Mark>,
-  ): Promise<number> {
-    return this.entries.removeOrphans(work.row, work.suspects, before, new Map([...mine, ...work.marks]));
-  }
-
-  private async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
+  /**
+   * Takes works of distinct rows through rounds until each has an outcome. One without a change keeps its row, renews the shadow, and has
+   * its entries brought in line.
+   */
+  async drive(works: readonly RowWork[], call: WholeCall): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const open = works.filter(({ isDone }) => !isDone);
       if (open.length === 0) return;
@@ -148,7 +98,7 @@ export class IntentDriver {
     for (const work of works) {
       work.fail(
         new ConflictError(
-          `A row of ${this.indexes.schema.name} was changed by others, or a value of a unique index was being claimed, at each of ` +
+          `A row of ${this.schema.name} was changed by others, or a value of a unique index was being claimed, at each of ` +
             `${ATTEMPTS} attempts. Try again later.`,
           { retryable: true },
         ),
@@ -166,7 +116,7 @@ export class IntentDriver {
     // Concurrently: if one of them refuses a row, what the others wrote is withdrawn.
     await allEnded([
       ...this.intents.map((intent) => intent.note(planned, this.rows, call)),
-      this.entries.mark(planned, call),
+      this.entries?.mark(planned, call),
     ]);
     const marked = performance.now();
     await seen;
@@ -194,7 +144,7 @@ export class IntentDriver {
     await allEnded([
       ...this.intents.map((intent) => intent.close?.(planned)),
       // A removal in the millisecond of a mark would hide the mark (R32).
-      nextMillisecond(marked).then(() => this.endEntries(written)),
+      nextMillisecond(marked).then(() => this.entries?.settle(written)),
     ]);
   }
 
@@ -234,7 +184,7 @@ export class IntentDriver {
     if (work.isDone) return;
     const { change } = work;
     if (change === undefined) {
-      this.planMending(work);
+      this.planRepair(work);
       return;
     }
     const { mutations: said, seen, outlived, remains } = resolvedFor(change, work.image);
@@ -242,7 +192,7 @@ export class IntentDriver {
       work.outcome = NOTHING_DONE;
       return;
     }
-    this.planner.refuse(said);
+    refuseUnfollowed(this.schema, this.entries?.name ?? FOLLOWED, said, this.now);
     if (remains !== undefined) await this.remove(work, remains, options);
     const { image } = work;
     let mutations = said;
@@ -260,21 +210,18 @@ export class IntentDriver {
         : [...mutations, deleteOutlived(work.row, outlived)];
     work.mutations = written;
     work.isOpenEnded = !isPlain(image, mutations, this.now());
-    const changes = work.isOpenEnded
-      ? [...this.all(image, true), ...this.all(after, true)]
-      : this.planner.changes(image, after);
-    work.changes = this.withEarlier(work, changes, after);
-    // A change that overwrites another's mark must renew the shadow, so that the other's row write fails.
+    const altersEntries = this.entries?.plan(work, after) ?? false;
     work.renews =
+      altersEntries ||
       this.intents.some(({ renewsShadow }) => renewsShadow) ||
       image.isEmpty ||
-      work.changes.length > 0 ||
+      after.isEmpty ||
       work.isOpenEnded ||
       mutations.length === 0 ||
-      !this.planner.leavesEntries(image, after);
+      differ(image, after, [this.schema.marker!]);
     work.expects = this.rows.unchanged(loadedOf(work), [...change.expects, ...seen]);
     if (!work.renews || (after.isEmpty && !work.isOpenEnded)) return;
-    const ttl = this.planner.life.remainingOfMarker(
+    const ttl = this.rows.life.remainingOfMarker(
       (family, qualifier) => after.cell(family, qualifier),
       this.now(),
     );
@@ -298,45 +245,13 @@ export class IntentDriver {
   }
 
   /** Plans a repair: the row keeps its cells and gets a new shadow, so that pending writes start again. */
-  private planMending(work: RowWork): void {
+  private planRepair(work: RowWork): void {
     const { image, row } = work;
-    const entries = this.all(image, false);
-    const strange = work.suspects
-      .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
-      .map((suspect) => blank(suspect, row));
-    work.changes = image.isEmpty ? [] : this.withEarlier(work, [...entries, ...strange], image);
+    if (this.entries?.planRepair(work) !== true) work.outcome = NOTHING_DONE;
     work.renews = true;
     work.expects = this.rows.unchanged(loadedOf(work), []);
-    // Entries of others are removed only behind a fence. Own marks need none.
-    if (image.isEmpty ? !work.isFencing || work.suspects.length === 0 : work.changes.length === 0)
-      work.outcome = NOTHING_DONE;
     const life = this.rows.shadowLife(image.toResult(), this.now());
     work.mutations = [this.rows.shadowPut(row, work.token, life)];
-  }
-
-  /** All entries of a row, as new ones, or with `had` as existing ones. */
-  private all(image: RowImage, had: boolean): EntryChange[] {
-    const { all } = this.indexes;
-    return this.indexes.entriesOf(image.toResult()).flatMap((entries, i) => {
-      const index = all[i]!;
-      const ttl = this.planner.remaining(index, image);
-      const isShortened = ttl !== undefined;
-      return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl, isShortened }));
-    });
-  }
-
-  /** Adds the entries that an earlier attempt has marked. */
-  private withEarlier(work: RowWork, changes: readonly EntryChange[], after: RowImage): EntryChange[] {
-    const rows = new Set(changes.map(({ row }) => toLatin1(row)));
-    const unique = changes.length === rows.size ? [...changes] : uniqueByRow(changes);
-    const earlier = [...work.marks].filter(([name]) => !rows.has(name));
-    if (earlier.length === 0) return unique;
-    const kept = this.all(after, true);
-    for (const [, mark] of earlier) {
-      const still = kept.find(({ row }) => equalBytes(row, mark.row));
-      unique.push(still ?? blank(mark, work.row));
-    }
-    return unique;
   }
 
   private async write(works: readonly RowWork[], call: WholeCall): Promise<RowWork[]> {
@@ -360,46 +275,14 @@ export class IntentDriver {
     });
   }
 
-  /** Settles entries in batches with those of other writes. Repairs settle at once, because a batch may await them. */
-  private async endEntries(written: readonly RowWork[]): Promise<void> {
-    const touching = written.filter(({ changes }) => changes.length > 0);
-    const isMending = touching.some(({ change }) => change === undefined);
-    await (isMending ? this.finishEntries(touching) : this.finishing.add(touching));
-  }
-
-  /** Settles entries. Where it fails they stay unverified, and a reader settles them. */
-  private async finishEntries(works: readonly RowWork[]): Promise<void> {
-    try {
-      const settled = works.filter(({ isOpenEnded }) => !isOpenEnded);
-      const lost = await this.entries.settle(settled);
-      const open = works.filter(({ isOpenEnded }) => isOpenEnded);
-      // The mark of an inserted row may be gone because a concurrent insert and delete of the row removed it.
-      const torn = [...open, ...lost.filter(({ image, change }) => image.isEmpty && change !== undefined)];
-      for (const work of torn) {
-        const suspects = [...work.marks.values()];
-        await this.repair([{ row: work.row, suspects }], work.marks);
-      }
-    } catch (error) {
-      if (!(error instanceof RowanError)) throw error;
-    }
-  }
-
-  /** Repairs the entries marked by refused changes, unless their row may still be written. */
+  /** Takes back the entries of refused changes, unless their row may still be written. */
   private async withdraw(works: readonly RowWork[]): Promise<void> {
-    for (const work of works) {
-      const isRefused = !work.outcome!.ok && !work.isSent;
-      if (work.marks.size === 0 || !(isRefused || work.outcome === NOTHING_DONE)) continue;
-      try {
-        await this.repair([{ row: work.row, suspects: [...work.marks.values()] }], work.marks);
-      } catch (error) {
-        if (!(error instanceof RowanError)) throw error;
-      }
-    }
+    const idle = works.filter(({ outcome, isSent }) => (!outcome!.ok && !isSent) || outcome === NOTHING_DONE);
+    await this.entries?.withdraw(idle);
   }
 }
 
 const NOTHING_DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
-const NO_MARKS: ReadonlyMap<string, Mark> = new Map();
 
 function loadedOf({ image, shadow }: RowWork): {
   readonly stored: Result;
@@ -412,26 +295,6 @@ function loadedOf({ image, shadow }: RowWork): {
 function isSatisfied(image: RowImage, expectation: Expectation): boolean {
   if (expectation.kind === 'filter') return !image.isEmpty;
   return isSatisfiedBy(expectation, image.value(expectation.family, expectation.qualifier));
-}
-
-/** The removal of an entry of which only the row key is known. */
-function blank(
-  { index, row }: { readonly index: EntityIndex; readonly row: Uint8Array },
-  dataRow: Uint8Array,
-): EntryChange {
-  const cells = index.index.included.map(() => undefined);
-  return {
-    index,
-    row,
-    was: { row, value: encodeEntryValue(index.index, dataRow, cells) },
-    is: undefined,
-    ttl: undefined,
-    isShortened: false,
-  };
-}
-
-function uniqueByRow(changes: readonly EntryChange[]): EntryChange[] {
-  return [...new Map(changes.map((change) => [toLatin1(change.row), change])).values()];
 }
 
 function written(answer: BatchOutcome & { readonly ok: true }): ChangeOutcome {

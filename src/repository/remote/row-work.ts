@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
+import { equalBytes, toBytes } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
-import type { EntityIndex } from '../../features/indexes/entity-indexes.js';
-import type { EntryChange } from '../../features/indexes/plan.js';
+import type { EntryRepair } from '../../query/access.js';
 import { type EntitySchema, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
 import {
   type Cell,
@@ -74,7 +73,8 @@ export class DataRows {
   readonly family: string;
   /** The family of change marks. */
   private readonly marks: string | undefined;
-  private readonly life: EntryExpiry;
+  /** How long what is stored beside the rows lives. */
+  readonly life: EntryExpiry;
 
   constructor(
     readonly table: Table,
@@ -168,19 +168,6 @@ export async function fenceRows(
   return fenced.every((one) => one);
 }
 
-/** An entry that leads to a row, perhaps wrongly. */
-export interface Suspect {
-  readonly index: EntityIndex;
-  readonly row: Uint8Array;
-}
-
-/** An entry that was marked unverified before its row is written. */
-export interface Mark extends Suspect {
-  readonly change: EntryChange;
-  /** The unverified value. */
-  readonly value: Uint8Array;
-}
-
 /** The state of one row's change: what was read, what is planned and what has been done. */
 export class RowWork {
   readonly row: Uint8Array;
@@ -190,7 +177,6 @@ export class RowWork {
   token: Uint8Array = newToken();
   mutations: readonly RowMutation[] = [];
   expects: readonly Expectation[] = [];
-  changes: readonly EntryChange[] = [];
   /** Whether the change sets the row's shadow to its token. */
   renews = false;
   /** Whether its entries are known only after the row was written, as with explicit timestamps. */
@@ -199,8 +185,6 @@ export class RowWork {
   isPutOff = false;
   /** Whether its data row may have been written. */
   isSent = false;
-  /** In a repair: the number of unique values that other rows hold. */
-  taken = 0;
   outcome: ChangeOutcome | undefined;
   /** The row's change mark as last read, where changes are recorded. */
   changeMark: Uint8Array | undefined;
@@ -208,16 +192,11 @@ export class RowWork {
   closing: Promise<void> | undefined;
   /** Settles its effects; undefined: not begun. */
   followUp: Promise<unknown> | undefined;
-  /** Every marked entry, by its row key (latin1). */
-  readonly marks = new Map<string, Mark>();
 
   constructor(
     row: Uint8Array,
     /** Undefined: a repair, which keeps the row and brings its entries in line. */
     readonly change: Change | undefined,
-    readonly suspects: readonly Suspect[] = [],
-    /** Whether the suspects may belong to other writers, which must be fenced off. */
-    readonly isFencing: boolean = false,
   ) {
     this.row = row;
     this.image = RowImage.of(row, Result.EMPTY);
@@ -235,14 +214,6 @@ export class RowWork {
     this.token = newToken();
     this.mutations = [];
     this.isPutOff = false;
-  }
-
-  note(mark: Mark): void {
-    this.marks.set(toLatin1(mark.row), mark);
-  }
-
-  drop(change: EntryChange): void {
-    this.changes = this.changes.filter((one) => one !== change);
   }
 
   fail(error: RowanError): void {
@@ -272,6 +243,33 @@ export interface RowIntent {
   close?(works: readonly RowWork[]): Promise<void>;
   /** Settles the effects of written rows and ends their intents. Effects may wait for the row locks. */
   finish?(works: readonly RowWork[]): Promise<void>;
+}
+
+/**
+ * Entries that lead to the rows of an entity, on an engine whose step is one row: marked as unverified before a row is written, verified
+ * or removed behind it. A feature has them (docs/extending.md).
+ */
+export interface RowEntries {
+  /** Receives unverified entries that queries have read. */
+  readonly readRepair: EntryRepair;
+  /** What the entity has, for messages: "indexes (byName)". */
+  readonly name: string;
+  /** Whether a change alters no entry, whatever its row holds. Such a change needs no driver. */
+  isUntouchedBy(change: Change): boolean;
+  /**
+   * Plans the entries of a change that leaves the row as `after`.
+   * @returns whether the change may alter entries. Then it renews the row's shadow, so that a change whose marks it overwrites fails.
+   * @throws RowanError to refuse the change.
+   */
+  plan(work: RowWork, after: RowImage): boolean;
+  /** Plans the entries of a row that keeps its cells. @returns whether there is anything to write. */
+  planRepair(work: RowWork): boolean;
+  /** Marks the entries that the works touch. Works that cannot continue are failed or put off. */
+  mark(works: readonly RowWork[], call: WholeCall): Promise<void>;
+  /** Verifies or removes the marked entries of written rows. Where it fails, readers do it. */
+  settle(works: readonly RowWork[]): Promise<void>;
+  /** Takes back the marks of works that have changed nothing. */
+  withdraw(works: readonly RowWork[]): Promise<void>;
 }
 
 /** Resolves when all have ended. @throws the first error in the order of the list. */

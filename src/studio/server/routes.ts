@@ -185,7 +185,7 @@ function indexHealth(
   { target, name: entity }: EntitySchema,
   { name, unique, eventual }: EntitySchema['indexes'][number],
 ): HealthInfo {
-  const { state } = db.index(target as KeyedClass, name as never);
+  const state = db.index?.(target as KeyedClass, name as never).state;
   const kinds = [unique ? 'unique' : '', eventual ? 'eventual' : ''].filter((each) => each !== '');
   return { entity, kind: 'index', name, state: state ?? 'unknown', note: kinds.join(', ') };
 }

@@ -58,7 +58,7 @@ export interface StudioDatabase {
   readonly admin: Admin;
   readonly schema: StudioSchema;
   repository(target: KeyedClass): Repository<KeyedClass>;
-  index(
+  index?(
     target: KeyedClass,
     name: never,
   ): {

@@ -71,7 +71,7 @@ abstract class IndexWork extends OverlappedWork {
   /** A put of an entry, which expires with the row. */
   protected write(entry: IndexEntry, row: Result): TableChange {
     const cellOf = (family: string, qualifier: Uint8Array) => row.getLatest(family, qualifier);
-    const ttl = this.life.remaining(this.target.indexes.all[0]!, cellOf, this.target.engine.now());
+    const ttl = this.life.remaining(this.target.indexes.all[0]!.needed, cellOf, this.target.engine.now());
     return { table: this.target.indexes.tableName, change: putOf(entry, ttl) };
   }
 

@@ -8,6 +8,7 @@ import { type CommittingTable, IntentDriver } from '../../../repository/index.js
 import { type Engine, Scan, type Table } from '../../../table/index.js';
 import { notePrefix } from '../entry.js';
 import { deleteOf } from '../plan.js';
+import { RemoteEntries } from '../remote.js';
 import { retireIndex } from '../states.js';
 import { type AtomicTable, BuildWork, EntryWork, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
@@ -47,19 +48,21 @@ function worksOf(
       entries: (context) => new EntryWork(target, local, context, sample, repair),
     };
   }
-  const { engine, indexes } = target;
-  const rows = new IntentDriver(
-    table,
-    engine.table(indexes.tableName),
-    indexes,
-    () => engine.now(),
-    settledAfter,
-  );
+  const entries = remoteEntries(target, settledAfter);
   return {
-    build: () => (context) => new RemoteBuildWork(target, rows, context),
-    rows: (context) => new RemoteRowWork(target, rows, context, sample, repair),
-    entries: (context) => new RemoteEntryWork(target, rows, context, sample, repair),
+    build: () => (context) => new RemoteBuildWork(target, entries, context),
+    rows: (context) => new RemoteRowWork(target, entries, context, sample, repair),
+    entries: (context) => new RemoteEntryWork(target, entries, context, sample, repair),
   };
+}
+
+/** The target's entries, with a driver of their own. */
+function remoteEntries(target: IndexTarget, settledAfter?: number): RemoteEntries {
+  const { engine, indexes } = target;
+  const now = () => engine.now();
+  const table = engine.table(indexes.tableName);
+  const entriesOf = (driver: IntentDriver) => new RemoteEntries(indexes, table, driver, now, settledAfter);
+  return new IntentDriver(tableOf(target), indexes.schema, now, [], entriesOf).entries;
 }
 
 /**
@@ -137,9 +140,8 @@ export async function verifyIndex(
 export function drainIndex(target: IndexTarget): Promise<JobOutcome> {
   const { engine, indexes } = target;
   const { index } = indexes.all[0]!;
-  const entries = engine.table(indexes.tableName);
-  const rows = new IntentDriver(tableOf(target), entries, indexes, () => engine.now());
-  const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, rows, context))];
+  const entries = remoteEntries(target);
+  const phases = [entriesPhase(target, (context) => new RemoteDrainWork(target, entries, context))];
   const job = { name: toolJobName('index-drain', toHex(index.id)), signature: index.signature, phases };
   return runJob(engine, job, { restart: true });
 }

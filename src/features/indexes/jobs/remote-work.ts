@@ -6,10 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../../bytes/index.js';
 import type { SplitContext, SplitWork } from '../../../job/types.js';
-import { type IntentDriver, ReadRepair } from '../../../repository/index.js';
 import type { Result } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../entry.js';
+import type { RemoteEntries } from '../remote.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** Counts by their names. */
@@ -29,7 +29,7 @@ class Counts {
 export class RemoteBuildWork implements SplitWork {
   constructor(
     private readonly target: IndexTarget,
-    private readonly indexed: IntentDriver,
+    private readonly indexed: RemoteEntries,
     private readonly context: SplitContext,
   ) {}
 
@@ -51,7 +51,7 @@ export class RemoteBuildWork implements SplitWork {
 abstract class RemoteComparingWork implements SplitWork {
   constructor(
     protected readonly target: IndexTarget,
-    protected readonly indexed: IntentDriver,
+    protected readonly indexed: RemoteEntries,
     protected readonly context: SplitContext,
     protected readonly sample: number,
     protected readonly repair: boolean,
@@ -130,7 +130,7 @@ export class RemoteRowWork extends RemoteComparingWork {
         .entriesOf(stored)
         .flatMap((entries, i) => entries.map((entry) => ({ index: all[i]!, ...entry }))),
     );
-    const standing = await indexed.entries.storedEntries(wanted.flat(), undefined);
+    const standing = await indexed.marks.storedEntries(wanted.flat(), undefined);
     let at = 0;
     return rows.map((row, i) => {
       const faults: string[] = [];
@@ -165,7 +165,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     const { indexed, target } = this;
     const index = indexed.indexes.all[0]!;
     const suspects = rows.map((row) => ({ index, row }));
-    const standing = await indexed.entries.storedEntries(suspects, undefined);
+    const standing = await indexed.marks.storedEntries(suspects, undefined);
     const there = suspects.flatMap((suspect, i) => {
       const found = standing[i];
       return found === undefined ? [] : [{ ...suspect, ...found }];
@@ -190,7 +190,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     let repaired = 0;
     for (const { holder, index, row, cell, token } of off) {
       const suspects = [{ index, row }];
-      const before = indexed.entries.remaining(cell);
+      const before = indexed.marks.remaining(cell);
       // The row does not exist, but a writer may be about to write it.
       if (token !== undefined && before > 0 && (await indexed.rows.load(holder, undefined)).stored.isEmpty)
         await sleep(before, undefined, { signal: context.signal });
@@ -204,15 +204,11 @@ export class RemoteEntryWork extends RemoteComparingWork {
 
 /** Processes unverified entries: by their rows where the change took effect, otherwise once the change is abandoned. */
 export class RemoteDrainWork implements SplitWork {
-  private readonly repair: ReadRepair;
-
   constructor(
     private readonly target: IndexTarget,
-    indexed: IntentDriver,
+    private readonly indexed: RemoteEntries,
     private readonly context: SplitContext,
-  ) {
-    this.repair = new ReadRepair(indexed);
-  }
+  ) {}
 
   async rows(found: readonly Result[]): Promise<void> {
     const index = this.target.indexes.all[0]!;
@@ -222,7 +218,7 @@ export class RemoteDrainWork implements SplitWork {
     });
     let suspects = waiting.map(({ row }) => ({ index, row }));
     for (;;) {
-      const left = await this.repair.settle(suspects);
+      const left = await this.indexed.readRepair.settle(suspects);
       if (left.length === 0) break;
       suspects = left.map(({ suspect }) => suspect);
       const wait = Math.min(...left.map(({ remaining }) => remaining));

@@ -1,12 +1,52 @@
-/** Generates TypeScript that declares the indexes of an entity, from the metadata of its index table. */
+/** What the DDL knows of indexes: their steps in schema plans, and the TypeScript that declares them. */
 
-import type { StoredIndex } from '../../features/indexes/states.js';
-import { placeOf, type StampedColumn } from '../stamp-format.js';
-import { elementSource, elementsOf, quoted, type Source } from './source.js';
+import { toHex } from '../../bytes/index.js';
+import { elementSource, elementsOf, quoted, type Source } from '../../ddl/introspect/source.js';
+import type { IndexDdl, NamedColumn, SchemaStep, StoredIndex, StoredIndexes } from '../../ddl/plan/types.js';
+import { placeOf } from '../../ddl/stamp-format.js';
+import type { TableSchema } from '../../schema/types.js';
+import { indexTableName } from './entry.js';
+import { createdIndexes, readIndexes, undeclaredIndexes } from './states.js';
 
-/** A column with its property's name in the generated module. */
-export interface NamedColumn extends StampedColumn {
-  readonly declared: string;
+export const indexDdl: IndexDdl = {
+  created: (table) => [indexTableName(table.descriptor.name), createdIndexes(table)],
+  stored: readIndexes,
+  steps: indexSteps,
+  source: indexSource,
+};
+
+/** Plans builds of indexes that are declared but not built, and drops of stored ones that are not declared. */
+function indexSteps({ descriptor, entities }: TableSchema, stored: StoredIndexes): SchemaStep[] {
+  const table = descriptor.name;
+  const builds = entities.flatMap((entity) =>
+    entity.indexes
+      .filter(({ id }) => stored.get(toHex(id))?.state !== 'active')
+      .map((index): SchemaStep => {
+        const option = `${entity.name}.${index.name}`;
+        return {
+          id: `build-index:${table}/${option}`,
+          kind: 'build-index',
+          class: 'online',
+          why: 'The index is declared but not built, so queries do not use it yet. From then on every program that writes must declare it, or its rows would be missing in the index.',
+          table,
+          option,
+          from: stored.get(toHex(index.id))?.state,
+          to: 'active',
+        };
+      }),
+  );
+  const drops = undeclaredIndexes(entities, stored).map(
+    ([id, { entity, index, state }]): SchemaStep => ({
+      id: `drop-index:${table}/${entity}.${index}/${id}`,
+      kind: 'drop-index',
+      class: 'online',
+      why: `The index "${index}" of ${entity} is no longer declared, or not as it was built, so its entries are removed. No other data is lost: if it is declared again, it is rebuilt.`,
+      table,
+      option: id,
+      from: state,
+    }),
+  );
+  return [...builds, ...drops];
 }
 
 /** The row key at the end of a non-unique index. */
@@ -25,7 +65,7 @@ interface IndexSignature {
 }
 
 /** Returns `name: { on: […], … }`; undefined if the metadata does not suffice. */
-export function indexSource(stored: StoredIndex, columns: readonly NamedColumn[]): Source | undefined {
+function indexSource(stored: StoredIndex, columns: readonly NamedColumn[]): Source | undefined {
   const signature = signatureOf(stored);
   if (signature === undefined) return undefined;
   const { parts, unique, included, where, each, eventual } = signature;
