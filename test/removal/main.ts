@@ -35,7 +35,7 @@ const CORE = [
   'test/query/entity-query.test.ts',
   'test/ddl/plan.test.ts',
   'test/database/declarations.test.ts',
-  'test/cli/schema.test.ts',
+  'test/cli/store.test.ts',
 ];
 
 /** A test of each feature, which passes without the others. */
@@ -59,6 +59,7 @@ const USES: Readonly<Record<string, readonly string[]>> = {
     'keys are changed under writers, pauses, aborts',
     'a batch and a transaction are one commit',
   ],
+  indexes: ['programs that start at once make their tables together'],
 };
 
 const COPIED = [
