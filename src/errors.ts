@@ -29,6 +29,7 @@ export type ErrorCode =
   | 'ERR_WRONG_REGION'
   | 'ERR_CORRUPTION'
   | 'ERR_FORMAT_VERSION'
+  | 'ERR_ENCRYPTION'
   | 'ERR_NOT_A_STORE'
   | 'ERR_LOCKED'
   | 'ERR_READONLY'

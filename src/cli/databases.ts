@@ -4,6 +4,7 @@ import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
 import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
+import { encryptionFromEnvironment } from './encryption.js';
 
 /** Opens engines by place, as the command line names them. */
 
@@ -28,15 +29,15 @@ export async function openEngine(
   if (!mayMake) requireStore(place);
   const { openEmbedded } = await import('../store/engine.js');
   try {
-    return await openEmbedded(place);
+    return await openEmbedded(place, encryptionFromEnvironment());
   } catch (error) {
     if (readOnly === undefined || !(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
   }
   const { openReadOnly } = await import('../store/follow/read-only-store.js');
-  const store = await openReadOnly(
-    place,
-    readOnly.refreshEvery === undefined ? {} : { refreshEvery: readOnly.refreshEvery },
-  );
+  const store = await openReadOnly(place, {
+    ...encryptionFromEnvironment(),
+    ...(readOnly.refreshEvery !== undefined && { refreshEvery: readOnly.refreshEvery }),
+  });
   readOnly.tell(describeMoment(store.moment, readOnly.refreshEvery !== undefined));
   return store;
 }
@@ -169,5 +170,5 @@ export async function databaseAt(
     return connectBigtable({ ...instance, ...options });
   }
   if (!mayMake) requireStore(place);
-  return open({ path: place, tables: 'create', ...options });
+  return open({ path: place, tables: 'create', ...encryptionFromEnvironment(), ...options });
 }

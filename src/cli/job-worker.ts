@@ -6,6 +6,7 @@ import { RowanError } from '../errors.js';
 import { serveMapper } from '../job/workers/mapper.js';
 import { type MapperReply, toThread } from '../job/workers/pool.js';
 import type { Engine } from '../table/index.js';
+import { encryptionFromEnvironment } from './encryption.js';
 import { jobOf } from './job-module.js';
 import { importModule, schemaOf } from './load-entities.js';
 
@@ -27,6 +28,7 @@ async function main(): Promise<void> {
   const store = await folderMessage;
   const db = await open({
     path: store,
+    ...encryptionFromEnvironment(),
     entities: schemaOf(module, exports).entities.map(({ target }) => target),
     tables: 'ignore',
     automatic: false,

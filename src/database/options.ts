@@ -118,6 +118,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   compaction: true,
   timeToPurgeDeletes: true,
   scannerIdleTimeout: true,
+  encryption: true,
   automatic: true,
   createIfMissing: true,
   flushOnClose: true,

@@ -11,6 +11,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import { checkpoint } from './checkpoint.js';
+import { diskOf } from './encryption/sealed-files.js';
 import { type DirectoryLock, errnoOf, ioError, NodeFileSystem, parseStoreFileName } from './fs/index.js';
 import type { StoreCore } from './store-core.js';
 
@@ -73,7 +74,7 @@ export async function backupStore(
 ): Promise<StoreBackup> {
   checkOptions('backup', options, { signal: true, onProgress: true });
   checkFolder('backup', folder);
-  if (!(core.environment.fileSystem instanceof NodeFileSystem)) {
+  if (!(diskOf(core.environment.fileSystem) instanceof NodeFileSystem)) {
     throw new UnsupportedError(
       'A store on a file system of its own (`fileSystem`) has no backups. Copy its checkpoint.',
     );

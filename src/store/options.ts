@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
 import type { Durability } from '../table/index.js';
 import { type CompactionSettings, DEFAULT_COMPACTION } from './background/compaction-policy.js';
+import { type EncryptionOptions, isKeyId } from './encryption/keys.js';
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 
@@ -73,6 +74,8 @@ export interface EmbeddedOptions {
    * released; default 300,000.
    */
   readonly scannerIdleTimeout?: number;
+  /** Encrypts the files of the store (docs/encryption.md). Default: they are plain. */
+  readonly encryption?: EncryptionOptions;
   /** False: flushes and compactions run only when requested; default true. */
   readonly automatic?: boolean;
   /** Whether and how far `close` flushes memstores; default true if `automatic` is. */
@@ -83,7 +86,9 @@ export interface EmbeddedOptions {
 
 /** The options with all defaults applied, except the file system. */
 export interface StoreSettings
-  extends Required<Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath'>> {
+  extends Required<
+    Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath' | 'encryption'>
+  > {
   readonly compaction: CompactionSettings;
   /** Undefined: `close` does not flush. */
   readonly flushOnClose: Required<FlushOnClose> | undefined;
@@ -177,6 +182,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
   scannerIdleTimeout: integer(1, MANY),
+  encryption: kind('object'),
   automatic: kind('boolean'),
   flushOnClose: (value) =>
     typeof value === 'boolean' || (typeof value === 'object' && value !== null)
@@ -200,8 +206,28 @@ const FLUSH_ON_CLOSE_CHECKS: { readonly [Option in keyof Required<FlushOnClose>]
   maxMilliseconds: integer(0, MANY),
 };
 
+const ENCRYPTION_CHECKS: { readonly [Option in keyof Required<EncryptionOptions>]: Check } = {
+  keyId: (value) =>
+    value === null || isKeyId(value)
+      ? undefined
+      : 'null, or the id of a key: 1 to 64 printable ASCII characters without spaces',
+  key: kind('function'),
+  acceptPlain: kind('boolean'),
+};
+
+function checkEncryption(encryption: EncryptionOptions): void {
+  check('encryption.', encryption, ENCRYPTION_CHECKS);
+  for (const name of ['keyId', 'key'] as const) {
+    if (encryption[name] === undefined)
+      throw new InvalidArgumentError(
+        `Option "encryption" needs "${name}": the id of the key of new files, and a function that gives the key of an id.`,
+      );
+  }
+}
+
 function checkOptions(options: EmbeddedOptions): void {
   check('', options, CHECKS);
+  if (options.encryption) checkEncryption(options.encryption);
   if (options.compaction) check('compaction.', options.compaction, COMPACTION_CHECKS);
   if (typeof options.flushOnClose === 'object')
     check('flushOnClose.', options.flushOnClose, FLUSH_ON_CLOSE_CHECKS);

@@ -4,9 +4,10 @@ import { RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
 import { threadFile } from '../threads.js';
 import { InlineExecutor, WorkerExecutor } from './background/executors.js';
-import type { JobExecutor } from './background/job.js';
+import type { JobExecutor, WorkerSetup } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache.js';
 import { RowClock } from './commit/row-clock.js';
+import { diskOf, hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
 import { StoreEnvironment } from './environment.js';
 import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
@@ -95,7 +96,7 @@ function loadRegion(
 /**
  * Opens the store in `directory`, or creates one in a new or empty folder.
  * @throws RowanError `ERR_LOCKED` when another opener has it, `ERR_NOT_A_STORE`, `ERR_FORMAT_VERSION`, `ERR_UNSUPPORTED`
- * when a codec's package is missing; CorruptionError naming file and offset. On an error the store is unchanged.
+ * when a codec's package is missing, `ERR_ENCRYPTION` when a key is missing or wrong; CorruptionError naming file and offset. On an error the store is unchanged.
  */
 export async function openStore(directory: string, options: EmbeddedOptions = {}): Promise<StoreCore> {
   const settings = storeSettings(options);
@@ -104,12 +105,13 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   // Before the lock, which writes a file: a folder that is not a store is left as it is.
   if (inspectDirectory(named, path) === 'new' && !settings.createIfMissing) throw noStore(path);
   makeDirectory(named, path);
-  const fileSystem = named.hold?.(path) ?? named;
+  const fileSystem = withEncryption(named.hold?.(path) ?? named, options.encryption);
   const environment = new StoreEnvironment(path, fileSystem, settings);
   const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   let lock: DirectoryLock | undefined;
   try {
     lock = await fileSystem.lock(path);
+    await loadKeys(fileSystem, path);
     const core = openForWriting(environment, lock, await readStore(environment, files));
     await core.readers.open();
     return core;
@@ -188,7 +190,7 @@ function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read
   const { log, ...parts } = read;
   const { found, ledger, rowClock, lastSeq } = parts;
   const counters: Edit = { type: 'counters', lastSeq, clock: rowClock.highest };
-  const clean = isClean(found);
+  const clean = isClean(found) && hasCurrentKey(fileSystem, directory, found.manifest);
   const manifest = clean
     ? Manifest.resume(fileSystem, directory, found, counters)
     : beginManifest(environment, found, counters, log);
@@ -242,8 +244,8 @@ function removeCheckpointMark({ fileSystem, directory }: StoreEnvironment): void
 function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
   const { fileSystem, settings } = environment;
   const inline = (): InlineExecutor => new InlineExecutor(fileSystem);
-  if (settings.background !== 'worker' || !(fileSystem instanceof NodeFileSystem))
-    return [inline(), inline()];
+  const disk = diskOf(fileSystem);
+  if (settings.background !== 'worker' || !(disk instanceof NodeFileSystem)) return [inline(), inline()];
   const reported = { already: false };
   const report = (error: RowanError): void => {
     if (!reported.already) environment.emit({ kind: 'inlineWork', error });
@@ -261,6 +263,7 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
     );
     return [inline(), inline()];
   }
-  const executor = (): WorkerExecutor => new WorkerExecutor(file, fileSystem.held, inline(), report);
+  const setup: WorkerSetup = { folder: disk.held, keys: fileSystem.encryption?.share() };
+  const executor = (): WorkerExecutor => new WorkerExecutor(file, setup, inline(), report);
   return [executor(), executor()];
 }

@@ -1,10 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { loadKeys, withEncryption } from '../../src/store/encryption/sealed-files.js';
 import { parseStoreFileName } from '../../src/store/fs/index.js';
 import { findStore } from '../../src/store/manifest/index.js';
+import type { EmbeddedOptions } from '../../src/store/options.js';
 import { replayWal } from '../../src/store/wal/index.js';
 import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { mayGoOn, scaled } from '../proof/scale.js';
+import { encryptedBy } from '../store/encryption/keys.js';
 import { makeStore, open, outcome, readAll } from './sample-store.js';
 import { seededRandom } from './seeded-random.js';
 import { STORE } from './workload.js';
@@ -13,16 +16,18 @@ import { STORE } from './workload.js';
 const STRIDE = scaled(131, 11, 1);
 
 describe.each([
-  ['a store that was closed', true],
-  ['a store whose process died', false],
-] as const)('one changed bit in any file of %s', (_, closed) => {
+  ['a store that was closed', true, {}],
+  ['a store whose process died', false, {}],
+  ['an encrypted store that was closed', true, encryptedBy('k1')],
+  ['an encrypted store whose process died', false, encryptedBy('k1')],
+] as const)('one changed bit in any file of %s', (_, closed, options) => {
   it('is reported as damage, or changes nothing that is read', async () => {
-    const store = await makeStore(closed);
+    const store = await makeStore(closed, options);
     const original = store.crash({ keepUnsynced: 1, random: () => 0 });
-    const engine = await open(original);
+    const engine = await open(original, options);
     const expected = await readAll(engine);
     await engine.close();
-    const isSpare = spareOf(store.crash({ keepUnsynced: 1, random: () => 0 }));
+    const isSpare = await spareOf(store.crash({ keepUnsynced: 1, random: () => 0 }), options);
     const random = seededRandom(5);
     /** How often each place is tried, with another bit. */
     const turns = scaled(1, 1, 4);
@@ -37,7 +42,7 @@ describe.each([
         const files = store.crash({ keepUnsynced: 1, random: () => 0 });
         files.contents(`${STORE}/${name}`)[at]! ^= 1 << Math.floor(random() * 8);
         flips++;
-        const damaged = await outcome(files, expected);
+        const damaged = await outcome(files, expected, options);
         if (!damaged && !isSpare(name, at)) quiet.push({ name, at });
       }
     }
@@ -47,11 +52,14 @@ describe.each([
   });
 });
 
-describe('a sector of a file', () => {
+describe.each([
+  ['a file', {}],
+  ['an encrypted file', encryptedBy('k1')],
+] as const)('a sector of %s', (_, options) => {
   it('is reported as damage when it is zeros, or that of another file', async () => {
-    const store = await makeStore(true);
+    const store = await makeStore(true, options);
     const original = store.crash({ keepUnsynced: 1, random: () => 0 });
-    const engine = await open(original);
+    const engine = await open(original, options);
     const expected = await readAll(engine);
     await engine.close();
     const names = store.readdir(STORE).filter((name) => name !== 'LOCK');
@@ -65,7 +73,7 @@ describe('a sector of a file', () => {
           const files = store.crash({ keepUnsynced: 1, random: () => 0 });
           const bytes = files.contents(path);
           bytes.set(source.subarray(0, Math.min(source.length, bytes.length - at)), at);
-          if (!(await outcome(files, expected))) throw new Error(`${name} at ${at}`);
+          if (!(await outcome(files, expected, options))) throw new Error(`${name} at ${at}`);
         }
       }
     }
@@ -73,7 +81,12 @@ describe('a sector of a file', () => {
 });
 
 /** Whether nobody reads a byte: it is of a log that no MANIFEST names any more, or of room that was prepared and not used. */
-function spareOf(files: MemoryFileSystem): (name: string, at: number) => boolean {
+async function spareOf(
+  disk: MemoryFileSystem,
+  { encryption }: Partial<EmbeddedOptions>,
+): Promise<(name: string, at: number) => boolean> {
+  const files = withEncryption(disk, encryption);
+  await loadKeys(files, STORE);
   const { state } = findStore(files, STORE);
   const segments = [...state.walSegments.values()];
   const { closed } = replayWal(files, STORE, segments, () => {}, { repair: false });

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import type { EmbeddedOptions } from '../../src/store/options.js';
 import { MemoryFileSystem, type MemoryOperation } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
+import { encryptedBy } from '../store/encryption/keys.js';
 import { imageOf } from './image.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, smallStore, Workload } from './workload.js';
 
 const STEPS = scaled(15, 50, 400);
+/** An encrypted store differs in the bytes of its files alone. */
+const ENCRYPTED_STEPS = scaled(8, 25, 200);
 const LIVES = scaled(8, 24, 120);
 const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
 
@@ -26,7 +30,7 @@ class CrashingDisk {
   private readonly seen = new Set<string>();
   private pending: Crash[] = [];
 
-  constructor() {
+  constructor(private readonly options: Partial<EmbeddedOptions> = {}) {
     this.files = new MemoryFileSystem({ onOperation: (operation) => this.crash(operation) });
   }
 
@@ -56,7 +60,7 @@ class CrashingDisk {
     for (const { files, promised, where } of crashes) {
       this.recoveries++;
       try {
-        await checkRecovered(files, promised);
+        await checkRecovered(files, promised, this.options);
       } catch (error) {
         throw new Error(`after a crash at ${where}: ${(error as Error).message}`, { cause: error });
       }
@@ -66,23 +70,25 @@ class CrashingDisk {
 
 describe('a store after a crash at every operation on its files', () => {
   it.each([
-    ['FSYNC_WAL', 7],
-    ['FSYNC_WAL', 8],
-    ['ASYNC_WAL', 9],
+    ['FSYNC_WAL', 7, {}],
+    ['FSYNC_WAL', 8, {}],
+    ['ASYNC_WAL', 9, {}],
+    ['FSYNC_WAL', 7, encryptedBy('k1')],
+    ['ASYNC_WAL', 11, encryptedBy('k1')],
   ] as const)(
-    'holds what %s promises, and a prefix of the other changes (script %d)',
-    async (durability, seed) => {
-      const disk = new CrashingDisk();
+    'holds what %s promises, and a prefix of the other changes (script %d, %o)',
+    async (durability, seed, options) => {
+      const disk = new CrashingDisk(options);
       await Workload.run(
-        smallStore(disk.files, { durability }),
+        smallStore(disk.files, { durability, ...options }),
         seededRandom(seed),
-        STEPS,
+        'encryption' in options ? ENCRYPTED_STEPS : STEPS,
         (workload) => {
           disk.workload = workload;
         },
         () => disk.recoverAll(),
       );
-      expect(disk.points).toBeGreaterThan(4 * STEPS);
+      expect(disk.points).toBeGreaterThan(4 * ('encryption' in options ? ENCRYPTED_STEPS : STEPS));
       expect(disk.recoveries).toBeGreaterThan(disk.points);
       expect(disk.files.openHandles).toBe(0);
       record('crash-points', {

@@ -1,12 +1,17 @@
 import { openEmbedded } from '../../src/store/engine.js';
+import type { EmbeddedOptions } from '../../src/store/options.js';
 import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { digestOf, type Promised, STORE, smallStore } from './workload.js';
 
 /**
- * Opens what a crash left. Throws unless it is one of the states that may be found; returns which.
+ * Opens what a crash left, with `options`. Throws unless it is one of the states that may be found; returns which.
  */
-export async function checkRecovered(files: MemoryFileSystem, promised: Promised): Promise<number> {
-  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false }));
+export async function checkRecovered(
+  files: MemoryFileSystem,
+  promised: Promised,
+  options: Partial<EmbeddedOptions> = {},
+): Promise<number> {
+  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false, ...options }));
   try {
     const found = await digestOf(engine);
     await engine.verify();

@@ -3,6 +3,7 @@
 import { toLatin1 } from '../../src/bytes/index.js';
 import { CorruptionError } from '../../src/errors.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import type { EmbeddedOptions } from '../../src/store/options.js';
 import {
   BLOOM_FILTERS,
   type Compression,
@@ -19,9 +20,12 @@ const COMPRESSIONS: readonly Compression[] = ['NONE', 'GZ', 'NONE', 'SNAPPY', 'L
 const ROWS = 24;
 
 /** A store with a file of every encoding, some codecs and filters, with two versions of the log, closed or not. */
-export async function makeStore(closed: boolean): Promise<MemoryFileSystem> {
+export async function makeStore(
+  closed: boolean,
+  options: Partial<EmbeddedOptions> = {},
+): Promise<MemoryFileSystem> {
   const files = new MemoryFileSystem();
-  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false }));
+  const engine = await openEmbedded(STORE, smallStore(files, { automatic: false, ...options }));
   const families = Object.fromEntries(
     DATA_BLOCK_ENCODINGS.map((dataBlockEncoding, index) => [
       `f${index}`,
@@ -61,15 +65,22 @@ export async function readAll(engine: EmbeddedEngine): Promise<string> {
   return `${await digestOf(engine)}\n${rows}`;
 }
 
-export async function open(files: MemoryFileSystem): Promise<EmbeddedEngine> {
-  return openEmbedded(STORE, smallStore(files, { automatic: false }));
+export async function open(
+  files: MemoryFileSystem,
+  options: Partial<EmbeddedOptions> = {},
+): Promise<EmbeddedEngine> {
+  return openEmbedded(STORE, smallStore(files, { automatic: false, ...options }));
 }
 
 /** True when the damage was reported. Throws when wrong data was read, or another error than damage. */
-export async function outcome(files: MemoryFileSystem, expected: string): Promise<boolean> {
+export async function outcome(
+  files: MemoryFileSystem,
+  expected: string,
+  options: Partial<EmbeddedOptions> = {},
+): Promise<boolean> {
   let engine: EmbeddedEngine | undefined;
   try {
-    engine = await open(files);
+    engine = await open(files, options);
     if ((await readAll(engine)) !== expected) throw new Error('wrong data was read');
     await engine.verify();
     return false;

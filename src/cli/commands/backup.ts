@@ -16,6 +16,7 @@ import {
 } from '../../tools/index.js';
 import { type CliContext, withProgress } from '../context.js';
 import { withEngines } from '../databases.js';
+import { encryptionFromEnvironment } from '../encryption.js';
 import { PLACE, printOutcome, runOptions, wholeNumber } from './tools.js';
 
 export interface TsvFlags {
@@ -190,7 +191,7 @@ async function atOneMoment<T>(
   const folder = await mkdtemp(`${resolve(place)}-backup-`);
   try {
     await engine.checkpoint(join(folder, 'store'));
-    const source = await openEmbedded(join(folder, 'store'));
+    const source = await openEmbedded(join(folder, 'store'), encryptionFromEnvironment());
     try {
       return await use(source);
     } finally {

@@ -3,6 +3,7 @@ import { Database, open } from '../../database.js';
 import { compileSchema } from '../../mapper/index.js';
 import { type CliContext, packageVersion } from '../context.js';
 import { databaseAt, isServer, openEngine, requireStore } from '../databases.js';
+import { encryptionFromEnvironment } from '../encryption.js';
 import { loadSchema } from '../load-entities.js';
 import { signalled } from '../signals.js';
 
@@ -62,9 +63,16 @@ async function openToRead(place: string, module: string | undefined): Promise<Da
     return readied(new Database(compileSchema([]), await openEngine(place), 'ignore'));
   }
   requireStore(place);
-  if (module !== undefined) return open({ path: place, entities, readOnly: true, refreshEvery: REFRESH });
+  if (module !== undefined)
+    return open({
+      path: place,
+      ...encryptionFromEnvironment(),
+      entities,
+      readOnly: true,
+      refreshEvery: REFRESH,
+    });
   const { openReadOnly } = await import('../../store/follow/read-only-store.js');
-  const store = await openReadOnly(place, { refreshEvery: REFRESH });
+  const store = await openReadOnly(place, { ...encryptionFromEnvironment(), refreshEvery: REFRESH });
   return readied(new Database(compileSchema([]), store, 'ignore'));
 }
 

@@ -5,6 +5,7 @@ import type { ServeOptions } from '../../server/options.js';
 import type { ServedUsers } from '../../server/security/users.js';
 import { type CliContext, packageVersion } from '../context.js';
 import { requireStore } from '../databases.js';
+import { encryptionFromEnvironment } from '../encryption.js';
 import { signalled } from '../signals.js';
 
 interface ServeFlags {
@@ -61,7 +62,10 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
   ]);
   // Registered first, so that a signal during opening is not lost.
   const signal = signalled();
-  const store = await openEmbedded(folder, { createIfMissing: flags.create === true });
+  const store = await openEmbedded(folder, {
+    ...encryptionFromEnvironment(),
+    createIfMissing: flags.create === true,
+  });
   try {
     const server = await serve(store, optionsOf(flags));
     try {

@@ -12,19 +12,27 @@ import {
 } from '../../store/backup.js';
 import { BlockCache, CachedFile, FileHandleCache } from '../../store/cache.js';
 import { readWriteRecord } from '../../store/commit/write-record.js';
+import {
+  keysInUse,
+  loadKeys,
+  refuseSealedFiles,
+  withEncryption,
+} from '../../store/encryption/sealed-files.js';
 import { openEmbedded } from '../../store/engine.js';
 import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
 import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
-import { NodeFileSystem } from '../../store/fs/index.js';
-import { readManifest } from '../../store/manifest/index.js';
+import { type FileSystem, NodeFileSystem } from '../../store/fs/index.js';
+import { inspectDirectory, readManifest } from '../../store/manifest/index.js';
 import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
+import { noStore } from '../../store/recovery.js';
 import { repairStore } from '../../store/repair/repair.js';
 import { repairStoreClock } from '../../store/repair/repair-clock.js';
 import { replayWal } from '../../store/wal/index.js';
 import { CellType } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { describeMoment } from '../databases.js';
+import { encryptionFromEnvironment } from '../encryption.js';
 
 /** The output of `rowan store dump-wal` and `dump-file`. */
 
@@ -34,8 +42,8 @@ type Print = (line: string) => void;
  * Prints each write of the WAL, oldest first.
  * @throws CorruptionError naming file and offset where the WAL is damaged.
  */
-function dumpLog(folder: string, print: Print): void {
-  const files = new NodeFileSystem();
+async function dumpLog(folder: string, print: Print): Promise<void> {
+  const files = await filesOf(folder);
   const { state } = readManifest(files, folder);
   const families = new Map<number, string>();
   for (const table of state.tables.values()) {
@@ -71,7 +79,7 @@ function dumpLog(folder: string, print: Print): void {
 
 /** Prints the properties of a sorted file, and its cells. */
 async function dumpFile(folder: string, name: string, factsOnly: boolean, print: Print): Promise<void> {
-  const files = new FileHandleCache(new NodeFileSystem(), 1);
+  const files = new FileHandleCache(await filesOf(folder), 1);
   const path = join(folder, name);
   const file = new CachedFile(files, path);
   const number = fileNumberOf(file);
@@ -98,6 +106,24 @@ async function dumpFile(folder: string, name: string, factsOnly: boolean, print:
     reader.close();
     files.closeAll();
   }
+}
+
+/** The files of a store, with its keys. */
+async function filesOf(folder: string): Promise<FileSystem> {
+  const files = withEncryption(new NodeFileSystem(), encryptionFromEnvironment().encryption);
+  refuseSealedFiles(files, folder);
+  await loadKeys(files, folder);
+  return files;
+}
+
+function tellKeys(folder: string, json: boolean, context: CliContext): void {
+  const files = new NodeFileSystem();
+  if (inspectDirectory(files, folder) === 'new') throw noStore(folder);
+  const uses = keysInUse(files, folder);
+  if (json) context.write(`${JSON.stringify(uses)}\n`);
+  else
+    for (const { keyId, files: count, bytes } of uses)
+      context.write(`${keyId ?? '(not encrypted)'}\t${count} files\t${bytes} bytes\n`);
 }
 
 function typeName(type: number): string {
@@ -133,9 +159,22 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder of the store')
     .argument('[table]', 'the table; default: all')
     .argument('[family]', 'the family; default: all')
-    .action((folder: string, table: string | undefined, family: string | undefined) =>
-      compact(folder, table, family, context),
+    .option('--encrypt', 'encrypt files that are not encrypted yet (docs/encryption.md)')
+    .option('--decrypt', 'write files without encryption')
+    .action(
+      (
+        folder: string,
+        table: string | undefined,
+        family: string | undefined,
+        options: { encrypt?: boolean; decrypt?: boolean },
+      ) => compact(folder, table, family, options, context),
     );
+  store
+    .command('keys')
+    .description('Counts the files of a store by the keys that encrypt them. Needs no key.')
+    .argument('<folder>', 'the folder of the store')
+    .option('--json', 'as JSON')
+    .action((folder: string, { json }: { json?: boolean }) => tellKeys(folder, json ?? false, context));
   store
     .command('repair')
     .description(
@@ -158,7 +197,11 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder of backups; created if it is missing')
     .option('--json', 'as JSON')
     .action(async (path: string, folder: string, { json }: { json?: boolean }) => {
-      await using engine = await openEmbedded(path, { automatic: false, createIfMissing: false });
+      await using engine = await openEmbedded(path, {
+        ...encryptionFromEnvironment(),
+        automatic: false,
+        createIfMissing: false,
+      });
       tellBackups([await engine.backup(folder)], json, context);
     });
   store
@@ -228,7 +271,7 @@ function tellBackups(backups: readonly StoreBackup[], json: boolean | undefined,
 }
 
 async function stats(folder: string, json: boolean, context: CliContext): Promise<void> {
-  await using store = await openReadOnly(folder);
+  await using store = await openReadOnly(folder, encryptionFromEnvironment());
   const found = store.stats();
   if (json) {
     const text = JSON.stringify(
@@ -286,7 +329,7 @@ function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
 }
 
 async function verify(folder: string, context: CliContext): Promise<void> {
-  await using store = await openReadOnly(folder);
+  await using store = await openReadOnly(folder, encryptionFromEnvironment());
   tellMoment(store, context);
   const { tables, regions, files, cells, bytes } = await store.verify();
   context.write(
@@ -295,7 +338,13 @@ async function verify(folder: string, context: CliContext): Promise<void> {
 }
 
 async function repair(folder: string, context: CliContext): Promise<void> {
-  const { setAside, lost, savedRecords, savedCells, folder: aside } = await repairStore(folder);
+  const {
+    setAside,
+    lost,
+    savedRecords,
+    savedCells,
+    folder: aside,
+  } = await repairStore(folder, undefined, encryptionFromEnvironment().encryption);
   for (const { file, reason } of setAside) context.write(`set aside: ${file}: ${reason}\n`);
   for (const what of lost) context.write(`lost: ${what}\n`);
   if (setAside.length === 0 && lost.length === 0) {
@@ -308,7 +357,12 @@ async function repair(folder: string, context: CliContext): Promise<void> {
 }
 
 async function repairClock(folder: string, context: CliContext): Promise<void> {
-  const { before, after, tables } = await repairStoreClock(folder);
+  const { before, after, tables } = await repairStoreClock(
+    folder,
+    undefined,
+    undefined,
+    encryptionFromEnvironment().encryption,
+  );
   const isoTime = (time: number): string => new Date(time).toISOString();
   context.write(
     after === before
@@ -327,9 +381,14 @@ async function compact(
   folder: string,
   table: string | undefined,
   family: string | undefined,
+  change: { readonly encrypt?: boolean; readonly decrypt?: boolean },
   context: CliContext,
 ): Promise<void> {
-  await using engine = await openEmbedded(folder, { automatic: false, createIfMissing: false });
+  await using engine = await openEmbedded(folder, {
+    ...encryptionFromEnvironment(change),
+    automatic: false,
+    createIfMissing: false,
+  });
   const names = table ? [table] : (await engine.admin.listTables()).map((each) => each.name);
   const size = (): number =>
     engine

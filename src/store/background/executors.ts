@@ -1,8 +1,7 @@
 import type { Worker } from 'node:worker_threads';
 import { ClosedError, fromWire, RowanError } from '../../errors.js';
 import type { FileSystem } from '../fs/file-system.js';
-import type { HeldFolder } from '../fs/node-fs.js';
-import type { Job, JobExecutor, JobResult, WorkerReply, WorkerRequest } from './job.js';
+import type { Job, JobExecutor, JobResult, WorkerReply, WorkerRequest, WorkerSetup } from './job.js';
 import { JobRun } from './job-run.js';
 
 /** Cells merged in one turn of the event loop: about a millisecond of work. */
@@ -68,8 +67,7 @@ export class WorkerExecutor implements JobExecutor {
 
   constructor(
     private readonly file: URL,
-    /** The store's pinned folder, so that the worker finds it even after it is renamed. */
-    private readonly folder: HeldFolder | undefined,
+    private readonly setup: WorkerSetup,
     private readonly inline: JobExecutor,
     /** Called once, when no worker can be started. */
     private readonly onUnusable: (cause: RowanError) => void,
@@ -105,7 +103,7 @@ export class WorkerExecutor implements JobExecutor {
     let worker: Worker;
     try {
       // Without execArgv: loaders, -e or --inspect of this process must not apply to the worker.
-      worker = new threads.Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.folder });
+      worker = new threads.Worker(this.file, { name: 'rowan-store', execArgv: [], workerData: this.setup });
     } catch (cause) {
       this.fallBackToInline(startFailure(cause));
       return;

@@ -1,6 +1,8 @@
 import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor } from '../../table/index.js';
+import type { SharedKeys } from '../encryption/keys.js';
 import type { WrittenFile } from '../file/footer.js';
+import type { HeldFolder } from '../fs/node-fs.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 
 /** The work that runs beside reads and writes: writing a memstore to a file, and merging files into one. */
@@ -57,6 +59,14 @@ export interface JobExecutor {
 }
 
 /** Messages between the store and its workers. */
+
+/** What a worker is started with. */
+export interface WorkerSetup {
+  /** The store's pinned folder, so that the worker finds it even after it is renamed. */
+  readonly folder: HeldFolder | undefined;
+  /** Of an encrypted store. */
+  readonly keys: SharedKeys | undefined;
+}
 
 /** A message to a worker. */
 export interface WorkerRequest {

@@ -2,11 +2,15 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWire } from '../../errors.js';
-import { type HeldFolder, NodeFileSystem } from '../fs/index.js';
-import type { Job, JobResult, WorkerReply, WorkerRequest } from './job.js';
+import { StoreKeys } from '../encryption/keys.js';
+import { EncryptedFileSystem } from '../encryption/sealed-files.js';
+import { NodeFileSystem } from '../fs/index.js';
+import type { Job, JobResult, WorkerReply, WorkerRequest, WorkerSetup } from './job.js';
 import { JobRun } from './job-run.js';
 
-const fileSystem = new NodeFileSystem((workerData as HeldFolder | null) ?? undefined);
+const { folder, keys } = workerData as WorkerSetup;
+const disk = new NodeFileSystem(folder);
+const fileSystem = keys === undefined ? disk : new EncryptedFileSystem(disk, StoreKeys.shared(keys));
 let tail: Promise<void> = Promise.resolve();
 
 parentPort?.on('message', (request: WorkerRequest) => {

@@ -255,6 +255,7 @@ export class SortedFileWriter {
     const footerBytes = writeFooter(footer, output.offset);
     output.bytes(footerBytes);
     output.flush();
+    this.handle.complete?.();
     this.handle.sync();
     this.handle.close();
     return { meta, size: output.offset, footerCrc: footerCrc(footerBytes) };

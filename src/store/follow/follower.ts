@@ -14,6 +14,8 @@ import { prepareCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';
+import { isKeyMissing, type LogCipher } from '../encryption/keys.js';
+import { loadKeys, withEncryption } from '../encryption/sealed-files.js';
 import { closedStore, Lifecycle, SerialQueue, StoreEnvironment } from '../environment.js';
 import {
   errnoOf,
@@ -119,7 +121,7 @@ export class Follower implements ReadCore {
     private readonly refreshEvery: number | undefined,
   ) {
     this.settings = storeSettings({ ...options, background: 'inline', automatic: false });
-    this.fileSystem = files.hold?.(directory) ?? files;
+    this.fileSystem = withEncryption(files.hold?.(directory) ?? files, options.encryption);
     this.environment = new StoreEnvironment(directory, this.fileSystem, this.settings);
     // Every file stays open: the writer process may unlink it, and an open descriptor can still be read.
     this.files = new FileHandleCache(this.fileSystem, Number.MAX_SAFE_INTEGER);
@@ -149,6 +151,7 @@ export class Follower implements ReadCore {
     if (inspectDirectory(files, path) === 'new') throw noStore(path);
     const follower = new Follower(path, files, options, refreshEvery);
     try {
+      await loadKeys(follower.fileSystem, path);
       await follower.refresh();
     } catch (error) {
       await follower.close();
@@ -227,6 +230,11 @@ export class Follower implements ReadCore {
       } catch (error) {
         // A half-read state is worthless: the next try reads everything from the first byte.
         this.known = undefined;
+        // The writer process may have begun to use another key.
+        if (left > 0 && isKeyMissing(error)) {
+          await loadKeys(this.fileSystem, this.directory);
+          continue;
+        }
         if (left === 0 || !isTransient(error)) throw error;
         await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY));
       }
@@ -398,6 +406,8 @@ class LogTail {
   /** The segment that was read last, and the byte up to which it was read. */
   private segment = 0;
   private offset = 0;
+  /** Of the segment that was read last, if it is encrypted. */
+  private cipher: LogCipher | undefined;
 
   constructor(
     private readonly files: FileSystem,
@@ -435,8 +445,9 @@ class LogTail {
     const bytes = this.bytesOf(path, blockOf(from), length);
     const reader =
       from === 0
-        ? new ChunkReader(bytes, WAL_KIND, number, path)
-        : ChunkReader.resumed(bytes, from, WAL_KIND, number, path);
+        ? new ChunkReader(bytes, WAL_KIND, number, path, this.files.encryption)
+        : ChunkReader.resumed(bytes, from, WAL_KIND, number, path, this.cipher);
+    this.cipher = reader.cipher;
     while (reader.next()) {
       walRecordOf(reader, number, this.record);
       apply(this.record);

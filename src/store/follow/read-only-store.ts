@@ -41,7 +41,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
 export interface ReadOnlyOptions
   extends Pick<
     EmbeddedOptions,
-    'fileSystem' | 'clock' | 'random' | 'blockCacheSize' | 'scannerIdleTimeout' | 'onEvent'
+    'fileSystem' | 'clock' | 'random' | 'blockCacheSize' | 'scannerIdleTimeout' | 'encryption' | 'onEvent'
   > {
   /** Milliseconds between automatic refreshes; default: the store is refreshed only when `refresh` is called. */
   readonly refreshEvery?: number;

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { RowanError } from '../../errors.js';
+import type { StoreKeys } from '../encryption/keys.js';
 
 /**
  * The interface to files. All code of the store that touches a disk uses a {@link FileSystem}, so that the same code runs on the
@@ -40,6 +41,8 @@ export interface FileHandle {
    * there. They are not synced.
    */
   prepare(length: number): Promise<void>;
+  /** Says that nothing more is written, before the last `sync`. Omitted where that makes no difference. */
+  complete?(): void;
   /** Returns when all bytes written so far are on the disk (fdatasync). */
   sync(): void;
   /** As `sync`, off the thread; it covers at least the bytes written before the call. */
@@ -57,6 +60,8 @@ export interface DirectoryLock {
 }
 
 export interface FileSystem {
+  /** The keys of the logs of an encrypted store. Omitted where nothing is encrypted. */
+  readonly encryption?: StoreKeys;
   /** Opens a file for reading only. Fails when there is no such file. */
   openRead(path: string): FileHandle;
   /** Creates an empty file for writing and reading. Fails when the name exists: no file is ever overwritten. */

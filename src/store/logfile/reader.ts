@@ -1,5 +1,6 @@
 import { crc32 } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
+import { encrypted, LogCipher, type StoreKeys } from '../encryption/keys.js';
 import type { FileSystem } from '../fs/index.js';
 import {
   BLOCK_SIZE,
@@ -19,6 +20,7 @@ import {
   MIN_CHUNK_ROOM,
   readUint32,
   readUint48,
+  SEALED_HEADER_PAYLOAD,
 } from './writer.js';
 
 /** Logs never grow larger; a larger file is not one, and is not read into memory. */
@@ -83,6 +85,8 @@ export class ChunkReader {
   syncedOffset = 0;
   /** The reader has reached an END: the log continues in another file. */
   ended = false;
+  /** Of an encrypted log. */
+  cipher: LogCipher | undefined;
 
   private readonly bytes: Uint8Array;
   private readonly kind: LogKind;
@@ -103,21 +107,33 @@ export class ChunkReader {
     kind: LogKind,
     fileNumber: number,
     path: string,
+    cipher: LogCipher | undefined,
   ): ChunkReader {
-    return new ChunkReader(bytes, kind, fileNumber, path, position);
+    const reader = new ChunkReader(bytes, kind, fileNumber, path, undefined, position);
+    reader.cipher = cipher;
+    return reader;
   }
 
   /**
+   * `keys`: those of an encrypted store.
    * @throws CorruptionError when the file does not begin like a log of this kind, number and a known version;
-   *   RowanError `ERR_FORMAT_VERSION` when its version is newer.
+   *   RowanError `ERR_FORMAT_VERSION` when its version is newer, `ERR_ENCRYPTION` when its key is missing or wrong, or it is refused
+   *   because it is not encrypted.
    */
-  constructor(bytes: Uint8Array, kind: LogKind, fileNumber: number, path: string, resumedAt?: number) {
+  constructor(
+    bytes: Uint8Array,
+    kind: LogKind,
+    fileNumber: number,
+    path: string,
+    keys?: StoreKeys,
+    resumedAt?: number,
+  ) {
     this.bytes = bytes;
     this.kind = kind;
     this.path = path;
     this.seed = fileSeed(kind, fileNumber);
     if (resumedAt === undefined) {
-      this.readFileHeader();
+      this.readFileHeader(fileNumber, keys);
       return;
     }
     this.base = blockOf(resumedAt);
@@ -147,7 +163,9 @@ export class ChunkReader {
       if (this.addChunk(type, at, length)) {
         this.goodEnd = this.position;
         if (type === CHUNK_END) return this.end();
-        if (type !== CHUNK_MARK) return true;
+        if (type === CHUNK_MARK) continue;
+        if (this.cipher !== undefined) this.decrypt(this.cipher);
+        return true;
       }
     }
     if (this.inRecord) return this.stop('cut record', this.bytes.length);
@@ -159,26 +177,46 @@ export class ChunkReader {
     return logCorruption(this.kind, this.path, what, this.base + offset);
   }
 
-  private readFileHeader(): void {
+  private decrypt(cipher: LogCipher): void {
+    const sealed = this.payload.subarray(this.offset, this.offset + this.length);
+    const text = cipher.open(this.base + this.recordStart, sealed);
+    if (text === undefined) throw this.corruption('a record is not as it was encrypted', this.recordStart);
+    this.payload = text;
+    this.offset = 0;
+    this.length = text.length;
+  }
+
+  private readFileHeader(fileNumber: number, keys: StoreKeys | undefined): void {
     if (this.bytes.length < CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD)
       throw this.corruption(`it has ${this.bytes.length} bytes, less than its header`, 0);
     const reason = this.checkChunk(0);
-    if (reason !== undefined || this.bytes[10] !== CHUNK_FILE_HEADER || this.bytes[8] !== FILE_HEADER_PAYLOAD)
+    const length = this.bytes[8];
+    const known = length === FILE_HEADER_PAYLOAD || length === SEALED_HEADER_PAYLOAD;
+    if (reason !== undefined || this.bytes[10] !== CHUNK_FILE_HEADER || !known)
       throw this.corruption('its header is damaged, or it is a file of another number or kind', 0);
     const magic = String.fromCharCode(...this.bytes.subarray(CHUNK_HEADER_SIZE, CHUNK_HEADER_SIZE + 8));
     if (magic !== this.kind.magic) throw this.corruption('its magic is wrong', CHUNK_HEADER_SIZE);
     const version = this.bytes[CHUNK_HEADER_SIZE + 8]! | (this.bytes[CHUNK_HEADER_SIZE + 9]! << 8);
     this.version = version;
-    if (version < 1 || version > this.kind.version) {
+    const sealed = length === SEALED_HEADER_PAYLOAD;
+    const { kind } = this;
+    if (sealed ? version !== kind.sealedVersion : version < 1 || version > kind.version) {
       throw new RowanError(
         'ERR_FORMAT_VERSION',
         `The ${this.kind.name} "${this.path}" has format version ${version}; this release of Rowan reads versions up to ` +
-          `${this.kind.version}. Open the store with the release that wrote it, or a newer one.`,
+          `${sealed ? kind.sealedVersion : kind.version}. Open the store with the release that wrote it, or a newer one.`,
         { details: { file: this.path, version } },
       );
     }
-    this.position = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
+    this.position = CHUNK_HEADER_SIZE + length;
     this.goodEnd = this.position;
+    if (!sealed) {
+      keys?.checkPlain(this.path);
+      return;
+    }
+    const head = this.bytes.subarray(CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD, this.position);
+    if (keys === undefined) throw encrypted(this.path, head);
+    this.cipher = new LogCipher(keys.forFile(kind.magic, fileNumber, head, this.path));
   }
 
   private end(): false {

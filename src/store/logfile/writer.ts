@@ -20,6 +20,7 @@
 
 import { crc32 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { HEAD_BYTES, LogCipher, type NewCipher, RECORD_OVERHEAD } from '../encryption/keys.js';
 import { type FileHandle, type FileSystem, parentPath } from '../fs/index.js';
 
 export const BLOCK_SIZE = 32768;
@@ -45,6 +46,8 @@ export interface LogKind {
   readonly name: string;
   readonly magic: string;
   readonly version: number;
+  /** The version of encrypted files. */
+  readonly sealedVersion: number;
   /** The first version whose files may end in preallocated zeros, and with an END. */
   readonly preparedSince: number;
   /** Part of the seed of every check. */
@@ -55,6 +58,7 @@ export const WAL_KIND: LogKind = {
   name: 'WAL segment',
   magic: 'ROWANWAL',
   version: 2,
+  sealedVersion: 3,
   preparedSince: 2,
   seed: 0x57414c31,
 };
@@ -62,14 +66,24 @@ export const MANIFEST_KIND: LogKind = {
   name: 'MANIFEST',
   magic: 'ROWANMAN',
   version: 1,
+  sealedVersion: 2,
   preparedSince: Number.POSITIVE_INFINITY,
   seed: 0x4d414e31,
 };
 
 /** The payload of the file header: magic (8), version u16. */
 export const FILE_HEADER_PAYLOAD = 10;
-/** The offset of the first record of a file. */
+/** The payload of the file header of an encrypted log: the same, and the head of its key. */
+export const SEALED_HEADER_PAYLOAD = FILE_HEADER_PAYLOAD + HEAD_BYTES;
+/** The offset of the first record of a file that is not encrypted. */
 export const FILE_HEADER_END = CHUNK_HEADER_SIZE + FILE_HEADER_PAYLOAD;
+/** The offset of the first record of an encrypted file. */
+export const SEALED_HEADER_END = CHUNK_HEADER_SIZE + SEALED_HEADER_PAYLOAD;
+
+/** The offset of the first record of a log, by its first bytes: the header is not checked. */
+export function headerEnd(bytes: Uint8Array): number {
+  return bytes[8] === SEALED_HEADER_PAYLOAD ? SEALED_HEADER_END : FILE_HEADER_END;
+}
 
 /** The seed of the checksums of one file. */
 export function fileSeed(kind: LogKind, fileNumber: number): number {
@@ -149,18 +163,22 @@ export class ChunkWriter {
   private synced = 0;
   private poison: RowanError | undefined;
   private preparedEnd = 0;
+  private readonly cipher: LogCipher | undefined;
 
-  /** `file` must be new and empty. Nothing is written before the first `flush`. */
-  constructor(file: FileHandle, kind: LogKind, fileNumber: number, stagingSize = 65536) {
+  /** `file` must be new and empty. Nothing is written before the first `flush`. `sealed`: the records are encrypted. */
+  constructor(file: FileHandle, kind: LogKind, fileNumber: number, stagingSize = 65536, sealed?: NewCipher) {
+    this.cipher = sealed && new LogCipher(sealed.cipher);
     this.file = file;
     this.seed = fileSeed(kind, fileNumber);
     this.stagingSize = Math.max(stagingSize, 2 * BLOCK_SIZE);
     this.staging = Buffer.allocUnsafeSlow(this.stagingSize);
-    const header = new Uint8Array(FILE_HEADER_PAYLOAD);
+    const header = new Uint8Array(sealed ? SEALED_HEADER_PAYLOAD : FILE_HEADER_PAYLOAD);
     for (let i = 0; i < 8; i++) header[i] = kind.magic.charCodeAt(i);
-    header[8] = kind.version;
-    header[9] = kind.version >>> 8;
-    this.putChunk(CHUNK_FILE_HEADER, EMPTY, header, 0, 0, FILE_HEADER_PAYLOAD);
+    const version = sealed ? kind.sealedVersion : kind.version;
+    header[8] = version;
+    header[9] = version >>> 8;
+    if (sealed) header.set(sealed.head, FILE_HEADER_PAYLOAD);
+    this.putChunk(CHUNK_FILE_HEADER, EMPTY, header, 0, 0, header.length);
     this.recordsEndStaged = this.stagedLength;
   }
 
@@ -201,8 +219,21 @@ export class ChunkWriter {
   /** Stages one record: `prefix`, then `length` bytes of `payload` from `offset`; at least one byte in total. */
   append(prefix: Uint8Array, payload: Uint8Array, offset: number, length: number): void {
     this.checkUsable();
+    const { cipher } = this;
+    if (cipher === undefined) {
+      this.reserve(prefix.length + length);
+      this.putRecord(prefix, payload, offset, length);
+      return;
+    }
+    this.reserve(RECORD_OVERHEAD + prefix.length + length);
+    // A record is encrypted for its place.
+    this.padBlock();
+    const sealed = cipher.seal(this.end, prefix, payload.subarray(offset, offset + length));
+    this.putRecord(EMPTY, sealed, 0, sealed.length);
+  }
+
+  private putRecord(prefix: Uint8Array, payload: Uint8Array, offset: number, length: number): void {
     const total = prefix.length + length;
-    this.reserve(total);
     let done = 0;
     do {
       this.padBlock();
@@ -393,7 +424,8 @@ export function createLog(
 ): ChunkWriter {
   const file = files.create(path);
   try {
-    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize);
+    const sealed = files.encryption?.forNewFile(kind.magic, fileNumber);
+    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize, sealed);
     if (firstRecord !== undefined) writer.append(new Uint8Array(0), firstRecord, 0, firstRecord.length);
     writer.sync();
     files.syncDirectory(parentPath(path));
@@ -414,7 +446,8 @@ export async function createLogAsync(
 ): Promise<ChunkWriter> {
   const file = files.create(path);
   try {
-    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize);
+    const sealed = files.encryption?.forNewFile(kind.magic, fileNumber);
+    const writer = new ChunkWriter(file, kind, fileNumber, stagingSize, sealed);
     await writer.syncAsync();
     await files.syncDirectoryAsync(parentPath(path));
     return writer;

@@ -1,6 +1,8 @@
 /** Decides whether a folder holds a store, can hold a new one, or holds something else; and checks and removes its files. */
 
 import { CorruptionError, RowanError } from '../../errors.js';
+import { RECORD_OVERHEAD } from '../encryption/keys.js';
+import { refuseSealed } from '../encryption/sealed-files.js';
 import {
   CURRENT_FILE,
   type FileSystem,
@@ -11,13 +13,12 @@ import {
   sortedFileName,
   walFileName,
 } from '../fs/index.js';
-import { CHUNK_HEADER_SIZE, FILE_HEADER_END } from '../logfile/index.js';
+import { CHUNK_HEADER_SIZE, FILE_HEADER_END, headerEnd, SEALED_HEADER_END } from '../logfile/index.js';
 import { encodeEdits } from './edit.js';
 import { applyEdits, emptyState, liveFiles, snapshotEdits, type VersionState } from './version-state.js';
 
-/** The length of the MANIFEST of a new store. */
+/** The length of the MANIFEST of a new store, without its header. */
 const FRESH_LENGTH =
-  FILE_HEADER_END +
   CHUNK_HEADER_SIZE +
   encodeEdits(snapshotEdits(applyEdits(emptyState(), [{ type: 'counters', nextFile: 2 }]))).length;
 
@@ -56,7 +57,7 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
   const beyond = names.filter(
     (name) => !['lock', 'temporary', 'checkpoint'].includes(parseStoreFileName(name)!.kind),
   );
-  if (beyond.some((name) => name !== first || files.fileSize(joinPath(directory, name)) > FRESH_LENGTH)) {
+  if (beyond.some((name) => name !== first || !isFresh(files, joinPath(directory, name)))) {
     const path = joinPath(directory, CURRENT_FILE);
     throw new CorruptionError(
       `The file "${path}" is missing from a folder with the files of a store. Put it back, or restore the store ` +
@@ -65,6 +66,24 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
     );
   }
   return 'new';
+}
+
+/** Whether a MANIFEST is no longer than that of a new store. */
+function isFresh(files: FileSystem, path: string): boolean {
+  const overhead = headerEndOf(files, path) === SEALED_HEADER_END ? RECORD_OVERHEAD : 0;
+  return files.fileSize(path) <= headerEndOf(files, path) + FRESH_LENGTH + overhead;
+}
+
+/** Where the header of a log ends. */
+function headerEndOf(files: FileSystem, path: string): number {
+  const file = files.openRead(path);
+  try {
+    const bytes = new Uint8Array(CHUNK_HEADER_SIZE);
+    file.read(bytes, 0, bytes.length, 0);
+    return headerEnd(bytes);
+  } finally {
+    file.close();
+  }
 }
 
 /**
@@ -89,6 +108,7 @@ export function checkNamedFiles(
     if (size === undefined) return;
     const found = files.fileSize(path);
     if (found !== size) {
+      refuseSealed(files, path);
       throw new CorruptionError(
         `The file "${path}" has ${found} bytes and was written with ${size}. Restore it from a copy of the store.`,
         { details: { file: path, offset: Math.min(found, size) } },
@@ -126,10 +146,11 @@ export function checkUnnamedLogs(
 
 /** Whether there is anything but zeros after the header of a log. Zeros after a loss of power were never written. */
 function hasWrites(files: FileSystem, path: string): boolean {
+  const start = headerEndOf(files, path);
   const file = files.openRead(path);
   try {
     const bytes = new Uint8Array(65536);
-    for (let at = FILE_HEADER_END; at < file.size; at += bytes.length) {
+    for (let at = start; at < file.size; at += bytes.length) {
       const count = file.read(bytes, 0, bytes.length, at);
       for (let i = 0; i < count; i++) if (bytes[i] !== 0) return true;
     }

@@ -35,7 +35,7 @@ export function readManifest(files: FileSystem, directory: string): ReadManifest
     const what = `it has ${bytes.length} bytes, and ${knownSynced} were known to be on the disk`;
     throw logCorruption(MANIFEST_KIND, path, what, bytes.length);
   }
-  const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
+  const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path, files.encryption);
   const state = stateOf(reader, path);
   const { broken } = reader;
   const closedLength = bytes.length === knownSynced ? knownSynced : undefined;
@@ -58,7 +58,7 @@ export function readManifestTo(
   const bytes = readLog(files, path);
   if (bytes.length < length)
     throw logCorruption(MANIFEST_KIND, path, `it has ${bytes.length} bytes of ${length}`, bytes.length);
-  const reader = new ChunkReader(bytes.subarray(0, length), MANIFEST_KIND, number, path);
+  const reader = new ChunkReader(bytes.subarray(0, length), MANIFEST_KIND, number, path, files.encryption);
   const state = stateOf(reader, path);
   const { broken } = reader;
   if (broken !== undefined) throw reader.corruption(broken.reason, broken.offset);
@@ -181,7 +181,7 @@ function readPrefix(
   let at = 0;
   try {
     const bytes = readLog(files, path);
-    const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path);
+    const reader = new ChunkReader(bytes, MANIFEST_KIND, number, path, files.encryption);
     while (reader.next()) {
       at = reader.recordStart;
       const record = reader.payload.subarray(reader.offset, reader.offset + reader.length);
@@ -193,7 +193,8 @@ function readPrefix(
     const whole = torn && bytes.length >= knownSynced;
     return state && { state, lost: whole ? undefined : `the changes of ${name} from byte ${at} on` };
   } catch (error) {
-    if (!(error instanceof RowanError) || error.code === 'ERR_IO') throw error;
+    if (!(error instanceof RowanError) || error.code === 'ERR_IO' || error.code === 'ERR_ENCRYPTION')
+      throw error;
     return state && { state, lost: `the changes of ${name} from byte ${at} on` };
   }
 }

@@ -5,6 +5,8 @@
 
 import { CorruptionError } from '../../errors.js';
 import { FileHandleCache } from '../cache.js';
+import type { EncryptionOptions } from '../encryption/keys.js';
+import { loadKeys, withEncryption } from '../encryption/sealed-files.js';
 import { StoreEnvironment } from '../environment.js';
 import { type FileSystem, NodeFileSystem } from '../fs/index.js';
 import { type Edit, Manifest } from '../manifest/index.js';
@@ -31,8 +33,15 @@ export async function repairStoreClock(
   directory: string,
   fileSystem: FileSystem = new NodeFileSystem(),
   now: number = Date.now(),
+  encryption?: EncryptionOptions,
 ): Promise<ClockRepairReport> {
-  const options = { fileSystem, background: 'inline', automatic: false, createIfMissing: false } as const;
+  const options = {
+    fileSystem,
+    background: 'inline',
+    automatic: false,
+    createIfMissing: false,
+    ...(encryption && { encryption }),
+  } as const;
   const core = await openStore(directory, options);
   try {
     // Includes disabled tables.
@@ -46,9 +55,11 @@ export async function repairStoreClock(
   }
   const path = fileSystem.absolute?.(directory) ?? directory;
   const lock = await fileSystem.lock(path);
-  const environment = new StoreEnvironment(path, fileSystem, storeSettings(options));
-  const files = new FileHandleCache(fileSystem, environment.settings.maxOpenFiles);
+  const opened = withEncryption(fileSystem, encryption);
+  const environment = new StoreEnvironment(path, opened, storeSettings(options));
+  const files = new FileHandleCache(opened, environment.settings.maxOpenFiles);
   try {
+    await loadKeys(opened, path);
     const { found, tables, rowClock, lastSeq } = await readStore(environment, files);
     const times = tables.map(({ name, regions }) => {
       const stores = regions.flatMap((region) => region.stores.map(({ version }) => version));
@@ -67,7 +78,7 @@ export async function repairStoreClock(
       const { state } = found;
       const edits: Edit[] = [...state.walSegments.keys()].map((number) => ({ type: 'walRemove', number }));
       const reset = { ...found, state: { ...state, clock: after } };
-      Manifest.begin(fileSystem, path, reset, [{ type: 'counters', lastSeq }, ...edits]).close();
+      Manifest.begin(opened, path, reset, [{ type: 'counters', lastSeq }, ...edits]).close();
     }
     return { before, after, tables: times.filter(({ latest }) => latest > after) };
   } finally {

@@ -8,6 +8,8 @@ import { prepareInstalledCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { readWriteRecord } from '../commit/write-record.js';
+import type { EncryptionOptions } from '../encryption/keys.js';
+import { loadKeys, refuseSealedFiles, withEncryption } from '../encryption/sealed-files.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { verifySortedFile } from '../file/verify-file.js';
 import {
@@ -46,12 +48,14 @@ interface RepairReport {
 
 /**
  * Makes the store in `directory` open again with everything in it that is intact. An intact store is not changed.
- * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`; CorruptionError when no MANIFEST can be read: nothing was changed.
+ * @throws RowanError `ERR_LOCKED`, `ERR_NOT_A_STORE`, `ERR_ENCRYPTION`; CorruptionError when no MANIFEST can be read: nothing was changed.
  */
 export async function repairStore(
   directory: string,
-  fileSystem: FileSystem = new NodeFileSystem(),
+  given: FileSystem = new NodeFileSystem(),
+  encryption?: EncryptionOptions,
 ): Promise<RepairReport> {
+  const fileSystem = withEncryption(given, encryption);
   const path = fileSystem.absolute?.(directory) ?? directory;
   const names = fileSystem.isDirectory(path) ? fileSystem.readdir(path) : [];
   if (!names.some((name) => parseStoreFileName(name)?.kind === 'manifest')) {
@@ -61,6 +65,8 @@ export async function repairStore(
   }
   const lock = await fileSystem.lock(path);
   try {
+    refuseSealedFiles(fileSystem, path);
+    await loadKeys(fileSystem, path);
     await prepareInstalledCodecs();
     return new Repair(fileSystem, path).run();
   } finally {
@@ -167,7 +173,8 @@ class Repair {
       reader.close();
       return undefined;
     } catch (error) {
-      if (error instanceof RowanError && error.code !== 'ERR_IO') return error.message;
+      if (error instanceof RowanError && error.code !== 'ERR_IO' && error.code !== 'ERR_ENCRYPTION')
+        return error.message;
       throw error;
     } finally {
       handles.closeAll();
@@ -197,7 +204,13 @@ class Repair {
     const path = joinPath(this.directory, walFileName(number));
     const record = new WalRecord();
     try {
-      const reader = new ChunkReader(readLog(this.files, path), WAL_KIND, number, path);
+      const reader = new ChunkReader(
+        readLog(this.files, path),
+        WAL_KIND,
+        number,
+        path,
+        this.files.encryption,
+      );
       while (reader.next()) {
         walRecordOf(reader, number, record);
         if (!hasKnownTables(record, state)) return false;
@@ -234,7 +247,7 @@ class Repair {
     const bytes = readLog(this.files, path);
     if (bytes.length !== length) return false;
     try {
-      const reader = new ChunkReader(bytes, WAL_KIND, number, path);
+      const reader = new ChunkReader(bytes, WAL_KIND, number, path, this.files.encryption);
       while (reader.next());
       return reader.broken === undefined;
     } catch (error) {
@@ -270,7 +283,7 @@ class Repair {
       problem = 'it is damaged, or has writes of tables that are not known any more';
     const record = new WalRecord();
     try {
-      const reader = new ChunkReader(bytes, WAL_KIND, number, path);
+      const reader = new ChunkReader(bytes, WAL_KIND, number, path, this.files.encryption);
       while (reader.next()) {
         walRecordOf(reader, number, record);
         this.saveRecord(record, name, state);

@@ -72,7 +72,7 @@ export function salvageSortedFile(
 
 /** Whether an error comes from the damage, not from the disk during the repair. */
 function isDamage(error: unknown): boolean {
-  return error instanceof RowanError && error.code !== 'ERR_IO';
+  return error instanceof RowanError && error.code !== 'ERR_IO' && error.code !== 'ERR_ENCRYPTION';
 }
 
 class Copy {

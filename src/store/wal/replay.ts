@@ -1,4 +1,5 @@
 import { crc32 } from '../../bytes/index.js';
+import type { StoreKeys } from '../encryption/keys.js';
 import { type FileSystem, joinPath, walFileName, walTemporaryName } from '../fs/index.js';
 import {
   ChunkReader,
@@ -86,7 +87,7 @@ export function replayWal(
   for (const segment of segments) {
     const path = joinPath(directory, walFileName(segment.number));
     const bytes = readLog(files, path);
-    const read = new SegmentReader(bytes, segment, path, record);
+    const read = new SegmentReader(bytes, segment, path, record, files.encryption);
     while (read.next()) {
       if (last !== undefined) throw neverEnded(last, path);
       records++;
@@ -162,7 +163,13 @@ class SegmentReader {
   private lastSeq = -1;
   torn: TornTail | undefined;
 
-  constructor(bytes: Uint8Array, segment: SegmentToRead, path: string, record: WalRecord) {
+  constructor(
+    bytes: Uint8Array,
+    segment: SegmentToRead,
+    path: string,
+    record: WalRecord,
+    keys: StoreKeys | undefined,
+  ) {
     this.bytes = bytes;
     this.segment = segment;
     this.path = path;
@@ -172,7 +179,7 @@ class SegmentReader {
       const at = Math.min(closed.length, bytes.length);
       throw logCorruption(WAL_KIND, path, `it has ${bytes.length} bytes and was ${closed.length} long`, at);
     }
-    this.reader = new ChunkReader(bytes, WAL_KIND, segment.number, path);
+    this.reader = new ChunkReader(bytes, WAL_KIND, segment.number, path, keys);
   }
 
   /** Where the last record or mark ends; of a closed segment, the end of the file. */

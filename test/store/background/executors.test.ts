@@ -29,8 +29,11 @@ async function withWorker(
     writeFileSync(path, code);
     const inline = new Recorder();
     const causes: RowanError[] = [];
-    const executor = new WorkerExecutor(pathToFileURL(path), undefined, inline, (cause) =>
-      causes.push(cause),
+    const executor = new WorkerExecutor(
+      pathToFileURL(path),
+      { folder: undefined, keys: undefined },
+      inline,
+      (cause) => causes.push(cause),
     );
     await body(executor, inline, causes);
     await executor.close();
