@@ -411,6 +411,7 @@ export {
   type Selected,
   type TableSchema,
 } from './schema/index.js';
+export type { EncryptionOptions } from './store/encryption/keys.js';
 export type { EmbeddedEngine } from './store/engine.js';
 export type { StoreMoment } from './store/follow/follower.js';
 export type { ReadOnlyStore } from './store/follow/read-only-store.js';

@@ -15,6 +15,7 @@ export {
 } from '../bytes/index.js';
 export type { CompactionSettings } from '../store/background/compaction-policy.js';
 export type { EmbeddedAdmin } from '../store/embedded-admin.js';
+export type { EncryptionOptions } from '../store/encryption/keys.js';
 export { type EmbeddedEngine, openEmbedded } from '../store/engine.js';
 export type { StoreEvent, StoreLocation } from '../store/events.js';
 export type { StoreMoment } from '../store/follow/follower.js';

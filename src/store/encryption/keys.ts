@@ -328,7 +328,7 @@ export class LogCipher {
       sealed.subarray(COUNTER_BYTES, end),
       sealed.subarray(end),
     );
-    // Not a Buffer: its subarrays take several times as long to create, and replay creates millions.
+    // Not a Buffer: a subarray of one takes several times as long to create, and replay creates millions.
     return text && new Uint8Array(text.buffer, text.byteOffset, text.length);
   }
 
