@@ -276,7 +276,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * });
    * ```
    * @throws what the function throws; SerializationError when every attempt had a conflict; UnsupportedError on
-   *   HBase; RowanError `ERR_TIMEOUT` (default 60 s for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`, `ERR_HOOK`
+   *   HBase and Bigtable (a connection to `rowan serve` has transactions); RowanError `ERR_TIMEOUT` (default 60 s for the whole call), `ERR_ABORTED`, `ERR_TOO_LARGE`, `ERR_HOOK`
    *   when everything has taken effect and a hook after the write threw.
    */
   transaction<T>(run: (tx: Transaction) => Promise<T>, options?: TransactionOptions): Promise<T> {

@@ -145,6 +145,7 @@ async function allOrNone(
         const value = await loadEntity(schema, access, await access.table.get(item.get, options));
         outcomes[index] = { ok: true, value };
       }
+      await contexts.rest();
     }, transaction);
   } catch (error) {
     for (const { item } of items) if (!('get' in item)) item.onFailed?.();

@@ -4,7 +4,7 @@ import { openViews } from '../features/registry.js';
 import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '../key/index.js';
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
-import { Contexts, type SharedSource } from '../repository/contexts.js';
+import { Contexts, intentsInTransaction, type SharedSource } from '../repository/contexts.js';
 import { Repository } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
@@ -108,6 +108,7 @@ export class Wiring {
       onFailure,
     });
     this.source = {
+      sync: engine.capabilities.sync,
       viewOf: (table, writesBack = true) => this.view(table, writesBack),
       reading,
       operations: this.operations,
@@ -125,7 +126,6 @@ export class Wiring {
     };
     this.contexts = new Contexts({
       ...this.source,
-      sync: engine.capabilities.sync,
       table: (name) => engine.table(name),
     });
     this.setup = new TableSetup(engine, this.handling, listener, this.features, this.source.avro);
@@ -199,7 +199,8 @@ export class Wiring {
     return new Contexts({
       ...this.source,
       viewOf: (table) => this.view(table, false),
-      sync: true,
+      intents: intentsInTransaction(this.source),
+      transaction: tables,
       table: (name) => tables.table(name),
     });
   }

@@ -12,7 +12,7 @@ import type {
   Result,
   RowMutation,
   RowMutations,
-  SyncTable,
+  Table,
   TableChange,
 } from '../table/index.js';
 import type { BatchSource } from './batch.js';
@@ -63,7 +63,7 @@ export async function previewWrite<C extends KeyedClass>(
       { details: { entity: schema.name } },
     );
   }
-  return source.engine.transaction === undefined
+  return source.engine.transaction === undefined || !source.engine.capabilities.sync
     ? rowsOnly(source, schema, write)
     : inTransaction(source, source.engine.transaction.bind(source.engine), target, write);
 }
@@ -104,7 +104,7 @@ async function rowsOnly<C extends KeyedClass>(
 const CHANGES: ReadonlySet<PropertyKey> = new Set(['put', 'delete', 'increment', 'append', 'mutateRow']);
 
 /** A table of a transaction that records its changes. */
-function recording(table: SyncTable, into: PreviewedMutation[]): SyncTable {
+function recording(table: Table, into: PreviewedMutation[]): Table {
   const note = (change: RowMutation | RowMutations): void => {
     into.push({ table: table.name, change });
   };

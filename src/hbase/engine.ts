@@ -16,6 +16,7 @@ import {
 import { pauseBetweenStarts, sleep } from './client/retry.js';
 import type { HBaseMetrics } from './observe/observer.js';
 import { type HBaseOptions, type HBaseSettings, resolveSettings } from './options.js';
+import type { ClusterIdentity } from './region/registry.js';
 import { addressKey } from './rpc/connection-settings.js';
 import { withSite } from './site.js';
 
@@ -37,13 +38,24 @@ export class HBaseEngine implements Engine {
   private readonly observers = new WriteObservers();
   private closed = false;
 
+  /** The cluster's id, which HBase assigns when the cluster is set up. */
+  readonly clusterId: string;
+  /** Set when the server is `rowan serve`: transactions of its store. HBase has none. */
+  readonly transaction?: NonNullable<Engine['transaction']>;
+
   /** Made by {@link connectHBase}. */
   constructor(
     private readonly cluster: Cluster,
-    /** The cluster's id, which HBase assigns when the cluster is set up. */
-    readonly clusterId: string,
+    { id, hasTransactions }: ClusterIdentity,
   ) {
+    this.clusterId = id;
     this.admin = new HBaseAdmin(cluster);
+    if (hasTransactions) {
+      this.transaction = (run, options) =>
+        cluster.transactions.run(run, options, (table, tables) =>
+          this.observed(table, (name) => tables.table(name)),
+        );
+    }
   }
 
   get place(): string {
@@ -52,9 +64,11 @@ export class HBaseEngine implements Engine {
 
   table(name: string): Table {
     if (this.closed) throw new ClosedError('The connection to HBase was closed.');
-    return new ObservedTable(new HBaseTable(this.cluster, name), this.observers, (other) =>
-      this.table(other),
-    );
+    return this.observed(new HBaseTable(this.cluster, name), (other) => this.table(other));
+  }
+
+  private observed(table: Table, tableOf: (name: string) => Table): Table {
+    return new ObservedTable(table, this.observers, tableOf);
   }
 
   observe(table: string, observer: WriteObserver): () => void {
@@ -127,9 +141,9 @@ export async function connectHBase(options: HBaseOptions): Promise<HBaseEngine> 
   await sleep(pauseBetweenStarts(failures, settings.pause));
   const cluster = new Cluster(settings);
   try {
-    const id = await cluster.registry.clusterId(settings.connectTimeout);
+    const identity = await cluster.registry.identity(settings.connectTimeout);
     failedStarts.delete(place);
-    return new HBaseEngine(cluster, id);
+    return new HBaseEngine(cluster, identity);
   } catch (error) {
     failedStarts.set(place, failures + 1);
     await cluster.close();

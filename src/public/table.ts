@@ -85,6 +85,7 @@ export {
   type SplitAlgorithm,
   type SyncResultScanner,
   type SyncTable,
+  type SyncTableTransaction,
   splitKeys,
   type Table,
   type TableChange,

@@ -3,7 +3,7 @@
  */
 
 import type { AvroRegistry } from '../codec/index.js';
-import { QueryError } from '../errors.js';
+import { QueryError, UnsupportedError } from '../errors.js';
 import type { KeyDictionary } from '../key/index.js';
 import {
   CollectionQuery,
@@ -18,7 +18,7 @@ import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { isList } from '../table/checks.js';
-import type { SyncTable, Table } from '../table/index.js';
+import type { SyncTable, Table, TableTransaction } from '../table/index.js';
 import {
   type ChangeExecutor,
   type CommittingTable,
@@ -61,17 +61,34 @@ interface ContextSource {
   intents(schema: EntitySchema): readonly RowIntent[];
   /** The entries that lead to its rows, on such engines. Undefined: there are none. */
   entries(schema: EntitySchema, driver: IntentDriver): RowEntries | undefined;
+  /** The transaction that the tables are of. */
+  readonly transaction?: TableTransaction;
   /** Set in a transaction: delays hooks until its end. */
   readonly deferred?: Deferred;
 }
 
 /** The parts that the repositories of a database and those of its transactions share. */
-export interface SharedSource extends Omit<ContextSource, 'table' | 'deferred' | 'sync'> {
+export interface SharedSource extends Omit<ContextSource, 'table' | 'transaction' | 'deferred'> {
   /** The table of dictionaries. */
   readonly dictionaryTable: string;
   dictionary(name: string): KeyDictionary;
   /** The schema of an entity without its dictionaries bound. */
   declared(target: EntityClass): EntitySchema;
+}
+
+/**
+ * The intents of a transaction's rows: none.
+ * @throws UnsupportedError for an entity whose changes reach other rows by intents, which are no part of the transaction.
+ */
+export function intentsInTransaction(source: SharedSource): ContextSource['intents'] {
+  return (schema) => {
+    if (source.intents(schema).length === 0) return [];
+    throw new UnsupportedError(
+      `${schema.name} has copies, summaries, relation rules or recorded changes, or its keys are being changed: over a connection these are ` +
+        'kept up behind each write, not in a transaction. Use it outside of the transaction, or open the store in this process.',
+      { details: { entity: schema.name } },
+    );
+  };
 }
 
 export class Contexts {
@@ -123,7 +140,7 @@ export class Contexts {
     const intents = isRemote ? source.intents(schema) : [];
     if (isRemote && (indexing !== undefined || intents.length > 0)) {
       const entriesOf = (driver: IntentDriver) => source.entries(schema, driver);
-      const rows = new IntentDriver(access.table, schema, shared.now, intents, entriesOf);
+      const rows = new IntentDriver(access.table, schema, shared.now, intents, entriesOf, source.transaction);
       const { entries } = rows;
       const gate = this.lockOf(access.table.name);
       return {

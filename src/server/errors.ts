@@ -40,6 +40,11 @@ export const JavaClass = {
   SnapshotExists: `${HBASE}snapshot.SnapshotExistsException`,
   CorruptHFile: `${HBASE}io.hfile.CorruptHFileException`,
   UnsupportedOperation: 'java.lang.UnsupportedOperationException',
+  // Only for clients of this package, in transactions.
+  Serialization: 'rowan.SerializationException',
+  TransactionEnded: 'rowan.TransactionEndedException',
+  TransactionTimeout: 'rowan.TransactionTimeoutException',
+  TransactionTooLarge: 'rowan.TransactionTooLargeException',
   IO: 'java.io.IOException',
 } as const;
 export type JavaClass = (typeof JavaClass)[keyof typeof JavaClass];
@@ -127,6 +132,21 @@ function wordsOf({ code, message, details }: RowanError): string {
     default:
       return message;
   }
+}
+
+const MEANINGS_IN_TRANSACTIONS: Readonly<Partial<Record<ErrorCode, JavaClass>>> = {
+  ERR_SERIALIZATION: JavaClass.Serialization,
+  ERR_TRANSACTION_ENDED: JavaClass.TransactionEnded,
+  ERR_TIMEOUT: JavaClass.TransactionTimeout,
+  ERR_TOO_LARGE: JavaClass.TransactionTooLarge,
+};
+
+/** The exception for an error of a transaction, none of whose calls can be repeated alone. */
+export function exceptionInTransaction(error: unknown): ServerException {
+  const javaClass = error instanceof RowanError ? MEANINGS_IN_TRANSACTIONS[error.code] : undefined;
+  return javaClass === undefined
+    ? exceptionOf(error)
+    : new ServerException(javaClass, (error as RowanError).message);
 }
 
 /** The exception for any error. */

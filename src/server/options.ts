@@ -36,6 +36,12 @@ export interface ServeOptions {
   readonly scannerLease?: number;
   /** The largest number of open scanners; default 10,000. */
   readonly maxScanners?: number;
+  /** The largest number of open transactions; default 1,000. */
+  readonly maxTransactions?: number;
+  /** The largest number of bytes that the writes of all open transactions may have; default 256 MiB. */
+  readonly maxTransactionBytes?: number;
+  /** A transaction without calls for this long is ended, and nothing of it was written; default 60,000. */
+  readonly transactionLease?: number;
   /** Bytes after which a response is cut; default 2 MiB. */
   readonly maxAnswerSize?: number;
   /** The largest request in bytes; default 64 MiB. */
@@ -93,6 +99,9 @@ const KNOWN: Readonly<Record<keyof ServeOptions, true>> = {
   insecure: true,
   scannerLease: true,
   maxScanners: true,
+  maxTransactions: true,
+  maxTransactionBytes: true,
+  transactionLease: true,
   maxAnswerSize: true,
   maxRequestSize: true,
   maxRequestCells: true,
@@ -110,6 +119,9 @@ const MiB = 1 << 20;
 const NUMBERS = {
   scannerLease: 60_000,
   maxScanners: 10_000,
+  maxTransactions: 1000,
+  maxTransactionBytes: 256 * MiB,
+  transactionLease: 60_000,
   maxAnswerSize: 2 * MiB,
   maxRequestSize: 64 * MiB,
   maxRequestCells: 500_000,

@@ -26,7 +26,7 @@ import { ServedRegions } from './regions/served-regions.js';
 import { answerFrame, messageAnswer } from './rpc/answer.js';
 import { Connection, type ConnectionHost } from './rpc/connection.js';
 import { Load } from './rpc/load.js';
-import type { Service } from './rpc/request.js';
+import type { Service, ServiceSession } from './rpc/request.js';
 import { restrictedParts } from './security/restricted.js';
 import type { KnownUser, Users } from './security/users.js';
 import { adminService } from './services/admin-service.js';
@@ -36,6 +36,7 @@ import { Nonces } from './services/nonces.js';
 import type { ServerParts } from './services/parts.js';
 import { RegionService } from './services/region-service.js';
 import { registryService } from './services/registry-service.js';
+import { OpenTransactions, TransactionSession } from './services/transaction-service.js';
 import { ZooKeeperAnswers } from './zookeeper.js';
 
 /** The argument of `serve`: an embedded store, or a database on one. */
@@ -48,6 +49,7 @@ export interface ServerLoad {
   readonly totalCalls: number;
   readonly queuedBytes: number;
   readonly scanners: number;
+  readonly transactions: number;
 }
 
 /** A running server. */
@@ -66,6 +68,7 @@ export interface StoreServer extends AsyncDisposable {
 }
 
 interface ServicesOfUser {
+  readonly parts: ServerParts;
   readonly region: RegionService;
   readonly services: ReadonlyMap<string, Service>;
 }
@@ -78,7 +81,7 @@ function servicesOf(parts: ServerParts): ServicesOfUser {
     ['ClientService', region.methods],
     ['AdminService', adminService(parts)],
   ]);
-  return { region, services };
+  return { parts, region, services };
 }
 
 /**
@@ -112,6 +115,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
   private readonly connections = new Set<Connection>();
   /** Services by user name; without `users` there is one entry for everyone. */
   private readonly served = new Map<string, ServicesOfUser>();
+  private readonly transactions = new OpenTransactions();
   private ending: Promise<void> | undefined;
   stopped: ServerException | undefined;
 
@@ -162,6 +166,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
       calls,
       totalCalls: total,
       queuedBytes: bytes,
+      transactions: this.transactions.count,
       scanners: [...this.served.values()].reduce((sum, { region }) => sum + region.openScanners, 0),
     };
   }
@@ -179,7 +184,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
    * Each user has separate services, restricted by the user's permissions, so that no user can access another's
    * scanners.
    */
-  service(name: string, user: KnownUser | undefined): Service | undefined {
+  service(name: string, user: KnownUser | undefined): ServiceSession | undefined {
     const key = user?.name ?? '';
     let served = this.served.get(key);
     if (served === undefined) {
@@ -187,7 +192,9 @@ class ServingProcess implements StoreServer, ConnectionHost {
       served = servicesOf(user === undefined ? parts : restrictedParts(parts, engine, user.grants));
       this.served.set(key, served);
     }
-    return served.services.get(name);
+    if (name === 'RowanTransactionService') return new TransactionSession(served.parts, this.transactions);
+    const methods = served.services.get(name);
+    return methods && { methods };
   }
 
   registryFrame(): Buffer {

@@ -11,8 +11,7 @@
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { FrameAssembler } from '../hbase/rpc/frames.js';
-import { ClusterIdMessage } from '../hbase/wire/messages-admin.js';
-import { MasterNode, MetaRegionServerNode } from '../hbase/wire/messages-rpc.js';
+import { GetClusterIdResponse, MasterNode, MetaRegionServerNode } from '../hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../hbase/wire/schema.js';
 import { type Address, listening } from './options.js';
 import type { ServerParts } from './services/parts.js';
@@ -67,7 +66,10 @@ export class ZooKeeperAnswers {
   ) {
     this.nodes = new Map([
       [PARENT, Buffer.alloc(0)],
-      [`${PARENT}/hbaseid`, node(encodeMessage(ClusterIdMessage, { clusterId }))],
+      [
+        `${PARENT}/hbaseid`,
+        node(encodeMessage(GetClusterIdResponse, { clusterId, rowanTransactions: true })),
+      ],
       [`${PARENT}/master`, node(encodeMessage(MasterNode, { master: server }))],
       [`${PARENT}/meta-region-server`, node(encodeMessage(MetaRegionServerNode, { server, state: OPEN }))],
       [`${PARENT}/table`, Buffer.alloc(0)],

@@ -7,7 +7,7 @@ import type {
   Commits,
   Engine,
   SyncTable,
-  TableTransaction,
+  SyncTableTransaction,
   TransactionOptions,
   WriteObserver,
 } from '../table/index.js';
@@ -74,7 +74,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   transaction<T>(
-    run: (transaction: TableTransaction) => Promise<T>,
+    run: (transaction: SyncTableTransaction) => Promise<T>,
     options?: TransactionOptions,
   ): Promise<T> {
     return runTransaction(this.core, run, options);

@@ -1,16 +1,24 @@
 /** Access to a store's tables by region, for the server: HBase clients address each region by itself. */
 
-import type { NamespaceProperties, Scan } from '../table/index.js';
+import type { NamespaceProperties, Scan, SyncTable } from '../table/index.js';
 import { coreOf, type EmbeddedEngine } from './engine.js';
 import { TableScanner } from './read/table-scanner.js';
 import type { Region } from './region/region.js';
 import { middleRow } from './region/reshape.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
+import { TrackedScanner } from './transaction/transaction-table.js';
 
 export type { TableScanner } from './read/table-scanner.js';
 export type { Region } from './region/region.js';
 export type { TableState } from './table-state.js';
+
+/** Scans a table of a transaction, so that the caller can pause it (`maxSkipped`) and serve others. */
+export function scanInTransaction(table: SyncTable, scan: Scan): TrackedScanner {
+  const scanner = table.scanSync(scan);
+  if (scanner instanceof TrackedScanner) return scanner;
+  throw new TypeError('Only a table of a transaction is scanned so.');
+}
 
 export class ServedStore {
   private readonly core: StoreCore;

@@ -210,6 +210,11 @@ export interface TransactionOptions extends OperationOptions {
 /** The tables of a store as one transaction sees and changes them. */
 export interface TableTransaction {
   /** @throws RowanError `ERR_TRANSACTION_ENDED` after the transaction's end, as every call of the table does then. */
+  table(name: string): Table;
+}
+
+/** The same on an engine with the capability `sync`. */
+export interface SyncTableTransaction extends TableTransaction {
   table(name: string): SyncTable;
 }
 

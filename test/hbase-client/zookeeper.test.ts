@@ -34,7 +34,7 @@ describe('discovery by ZooKeeper', () => {
         encodeMessage(MetaRegionServerNode, { server: name(16022), state: 3 }),
       ),
     });
-    expect(await registry.clusterId(5000)).toBe('id');
+    expect((await registry.identity(5000)).id).toBe('id');
     expect(await registry.activeMaster(5000)).toEqual({ host: 'h', port: 16000 });
     const locations = await registry.metaLocations(5000);
     expect(locations.map(({ replicaId, address }) => [replicaId, address.port])).toEqual([
@@ -55,6 +55,6 @@ describe('discovery by ZooKeeper', () => {
       retryable: true,
     });
     await expect(registry.metaLocations(5000)).rejects.toMatchObject({ code: 'ERR_CONNECTION' });
-    await expect(registry.clusterId(5000)).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
+    await expect(registry.identity(5000)).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
   });
 });

@@ -9,7 +9,7 @@ import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
 import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
 import { delimited, frame } from '../hbase-client/fake-peer.js';
 
-type Service = 'ClientService' | 'AdminService' | 'MasterService' | 'ClientMetaService';
+type Service = Parameters<typeof connectionHeader>[1];
 
 interface RawAnswer {
   readonly id: number;

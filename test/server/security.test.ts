@@ -165,3 +165,28 @@ test('another address needs TLS and users, or that it be insecure is said', asyn
     await expect(Served.start({ users: each as ServedUsers })).rejects.toMatchObject({ code });
   await expect(Served.start({ tls: { cert: 'x', key: 'y' } })).rejects.toMatchObject({ code });
 });
+
+test('transactions read and write what is granted', async () => {
+  await using served = await secured();
+  const shop = await served.connect(as('shop'));
+  const put = new Put('o1').addColumn('f', 'q', '1');
+  await shop.transaction!(async (tx) => {
+    await tx.table('shop:orders').put(put);
+  });
+  const reports = await served.connect(as('reports'));
+  const read = (table: string) =>
+    reports.transaction!(async (tx) => (await tx.table(table).get(new Get('o1'))).cells.length);
+  expect(await read('shop:orders')).toBe(1);
+  const denied = { code: 'ERR_SECURITY' };
+  await expect(reports.transaction!(async (tx) => tx.table('shop:orders').put(put))).rejects.toMatchObject(
+    denied,
+  );
+  const absent = { code: 'ERR_TABLE_NOT_FOUND' };
+  for (const table of ['pay:cards', 'hbase:rowan_server'])
+    await expect(read(table)).rejects.toMatchObject(absent);
+  await expect(
+    reports.transaction!(async (tx) => {
+      for await (const row of tx.table('pay:cards').scan(new Scan())) throw new Error(String(row));
+    }),
+  ).rejects.toMatchObject(absent);
+});

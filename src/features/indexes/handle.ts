@@ -297,7 +297,8 @@ export class IndexesFeature implements Feature {
   entries(schema: EntitySchema, driver: IntentDriver): RemoteEntries | undefined {
     const indexes = this.paths(schema)?.indexes;
     if (indexes === undefined) return undefined;
-    return new RemoteEntries(indexes, this.engine.table(indexes.tableName), driver, this.context.now);
+    const table = (driver.transaction ?? this.engine).table(indexes.tableName);
+    return new RemoteEntries(indexes, table, driver, this.context.now);
   }
 
   /** @throws QueryError when the entity has no such index. */

@@ -69,6 +69,8 @@ export class EntryMarks {
     private readonly rows: DataRows,
     private readonly now: () => number,
     private readonly settledAfter: number,
+    /** Whether it is in a transaction, so that nobody else writes meanwhile. */
+    private readonly isAlone: boolean,
   ) {}
 
   /** Marks every entry that the works touch. A work that cannot continue fails or is deferred. */
@@ -203,7 +205,7 @@ export class EntryMarks {
     const actions: BatchAction[] = [];
     for (const [i, { row, value }] of marks.entries()) {
       const cell = found[i]?.cell;
-      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(removal(row, cell));
+      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(this.removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length;
@@ -257,7 +259,7 @@ export class EntryMarks {
       const storedEntries = before[i];
       if (storedEntries === undefined || !equalBytes(storedEntries.holder, of)) continue;
       const { cell, token } = storedEntries;
-      if (token === undefined || this.isAbandoned(cell)) actions.push(removal(row, cell));
+      if (token === undefined || this.isAbandoned(cell)) actions.push(this.removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length + (await this.remove([...mine.values()]));
@@ -291,10 +293,18 @@ export class EntryMarks {
   ): Promise<void> {
     await this.batch(
       decisions.map(({ row, cell, put }) =>
-        put === undefined ? removal(row, cell) : ifStill(cell.value, put),
+        put === undefined ? this.removal(row, cell) : ifStill(cell.value, put),
       ),
       undefined,
     );
+  }
+
+  /**
+   * A delete up to the cell's own timestamp: a later entry written in the same millisecond as the delete would be
+   * hidden. In a transaction nobody writes one, and the cell gets another timestamp at the commit.
+   */
+  private removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
+    return ifStill(value, deleteOf(row, this.isAlone ? undefined : timestamp));
   }
 
   private async batch(
@@ -321,12 +331,4 @@ export function verified(
 /** A change of an entry on condition that it still has the value. */
 function ifStill(value: Uint8Array, action: RowMutation | RowMutations): CheckAndMutate {
   return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
-}
-
-/**
- * A delete up to the cell's own timestamp: a later entry written in the same millisecond as the delete would be
- * hidden.
- */
-function removal(row: Uint8Array, { value, timestamp }: Cell): CheckAndMutate {
-  return ifStill(value, deleteOf(row, timestamp));
 }

@@ -52,7 +52,7 @@ export class RemoteEntries implements RowEntries {
     this.rows = driver.rows;
     this.planner = new EntryPlanner(indexes, now);
     this.name = this.planner.names;
-    this.marks = new EntryMarks(entries, this.planner, this.rows, now, settledAfter);
+    this.marks = new EntryMarks(entries, this.planner, this.rows, now, settledAfter, driver.isAlone);
     this.readRepair = new ReadRepair(this);
   }
 

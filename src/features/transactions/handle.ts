@@ -4,7 +4,7 @@ import { InvalidArgumentError, RowanError, UnsupportedError } from '../../errors
 import { type KeyDictionary, TableDictionary } from '../../key/index.js';
 import { bindDictionaries } from '../../mapper/index.js';
 import type { CollectionQuery, FindOptions } from '../../query/index.js';
-import { Contexts, type SharedSource } from '../../repository/contexts.js';
+import { Contexts, intentsInTransaction, type SharedSource } from '../../repository/contexts.js';
 import {
   type Deferred,
   type Ending,
@@ -15,7 +15,7 @@ import {
 import type { CheckedPrefixes, KeyedClass, KeyQuery, ScatteredClass } from '../../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
-import type { Engine, SyncTable, TableTransaction, TransactionOptions } from '../../table/index.js';
+import type { Engine, Table, TableTransaction, TransactionOptions } from '../../table/index.js';
 
 /**
  * The argument of the function given to `db.transaction`: repositories and queries that see one snapshot of the
@@ -34,7 +34,7 @@ export class Transaction implements Deferred {
     this.contexts = new Contexts({
       table: (name) => tables.table(name),
       viewOf: (table) => source.viewOf(table, false),
-      sync: true,
+      sync: source.sync,
       reading: source.reading,
       operations: source.operations,
       avro: source.avro,
@@ -43,8 +43,9 @@ export class Transaction implements Deferred {
       schemaOf: (target) => this.schemaOf(target),
       paths: (schema) => source.paths(source.schemaOf(schema.target)),
       maintainers: (schema) => source.maintainers(source.schemaOf(schema.target)),
-      intents: () => [],
-      entries: () => undefined,
+      intents: intentsInTransaction(source),
+      entries: (schema, driver) => source.entries(source.schemaOf(schema.target), driver),
+      transaction: tables,
       deferred: this,
     });
   }
@@ -72,7 +73,7 @@ export class Transaction implements Deferred {
   }
 
   /** A table below the entities, in this transaction. */
-  table(name: string): SyncTable {
+  table(name: string): Table {
     return this.tables.table(name);
   }
 
@@ -93,6 +94,11 @@ export class Transaction implements Deferred {
   rollback(): void {
     for (const { undo } of this.endings.reverse()) undo?.();
     this.endings.length = 0;
+  }
+
+  /** Resolves when the work behind answered writes has ended: it is part of the transaction. */
+  rest(): Promise<void> {
+    return this.contexts.rest();
   }
 
   /**
@@ -187,7 +193,9 @@ export async function runTransaction<T>(
     answer = await engine.transaction(async (tables) => {
       current?.rollback();
       current = begin(tables);
-      return run(current);
+      const answer = await run(current);
+      await current.rest();
+      return answer;
     }, options);
   } catch (error) {
     current?.rollback();

@@ -241,7 +241,7 @@ export class TokenAdmin {
       throw new RowanError('ERR_SECURITY', 'The cluster gave no delegation token. Connect with Kerberos.');
     }
     const { identifier, password } = token;
-    const service = await this.cluster.registry.clusterId(this.cluster.settings.rpcTimeout);
+    const service = (await this.cluster.registry.identity(this.cluster.settings.rpcTimeout)).id;
     return { identifier, password, service };
   }
 

@@ -76,7 +76,7 @@ export class ClusterAdmin {
     const now = Date.now();
     return {
       version: status.hbaseVersion?.version ?? '',
-      clusterId: await this.cluster.registry.clusterId(this.cluster.settings.rpcTimeout),
+      clusterId: (await this.cluster.registry.identity(this.cluster.settings.rpcTimeout)).id,
       master: status.master === undefined ? '' : addressText(status.master),
       backupMasters: (status.backupMasters ?? []).map(addressText),
       servers: (status.liveServers ?? []).map(serverStatusOf),

@@ -14,6 +14,7 @@ import { Dispatcher } from './dispatcher.js';
 import { OpenScanners } from './open-scanners.js';
 import { sleep } from './retry.js';
 import { HBaseScanner, type ScannerContext } from './scanner.js';
+import { ServedTransactions } from './transactions.js';
 
 /** All operations wait for lookups, so the pauses between lookup attempts stay short. */
 const LONGEST_PAUSE = 1000;
@@ -115,6 +116,7 @@ export class Cluster implements ScannerContext {
   readonly locator: Locator;
   readonly dispatcher: Dispatcher;
   readonly scanners = new OpenScanners();
+  readonly transactions = new ServedTransactions(this);
   readonly observer: Observer;
   private closed = false;
 
@@ -170,6 +172,7 @@ export class Cluster implements ScannerContext {
     await Promise.race([this.scanners.closeAll(), sleep(LONGEST_CLOSE, waited.signal)]);
     waited.abort();
     this.pool.close();
+    this.transactions.close();
     this.observer.telemetry?.close();
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { ClosedError, type RowanError } from '../../errors.js';
 import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
-import { type Locator, tableDisabled } from '../region/locator.js';
+import { type RegionFinder, tableDisabled } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
@@ -48,8 +48,8 @@ export class Dispatcher {
 
   constructor(
     private readonly settings: HBaseSettings,
-    private readonly pool: ConnectionPool,
-    private readonly locator: Locator,
+    private readonly pool: Pick<ConnectionPool, 'get'>,
+    private readonly locator: RegionFinder,
     private readonly observer: Observer,
   ) {}
 

@@ -26,9 +26,9 @@ import {
   readExists,
   readGetResult,
 } from './actions.js';
-import type { Cluster } from './cluster.js';
+import type { Dispatcher } from './dispatcher.js';
 import { offAbort, onAbort, sleep } from './retry.js';
-import { HBaseScanner } from './scanner.js';
+import { HBaseScanner, type ScannerContext } from './scanner.js';
 
 /** Actions on one row that may share a request. The row's next segment begins when all of them have ended. */
 interface Segment {
@@ -188,7 +188,7 @@ function decidesOverRows(filter: Filter): boolean {
  * @throws RowanError the primary's error when no replica answers.
  */
 async function timelineGet<T>(
-  cluster: Cluster,
+  cluster: TableContext,
   make: () => GetAction<T>,
   signal: AbortSignal | undefined,
 ): Promise<T> {
@@ -223,7 +223,7 @@ function nothing(): undefined {
 }
 
 function askReplicas<T>(
-  cluster: Cluster,
+  cluster: TableContext,
   primary: GetAction<T>,
   make: () => GetAction<T>,
   signal: AbortSignal | undefined,
@@ -243,12 +243,17 @@ function askReplicas<T>(
 
 const NO_OPTIONS: OperationOptions = {};
 
+/** The parts of the client that a table uses. */
+export interface TableContext extends ScannerContext {
+  readonly dispatcher: Dispatcher;
+}
+
 /** A table of an HBase cluster. */
 export class HBaseTable implements Table {
   readonly name: string;
 
   constructor(
-    private readonly cluster: Cluster,
+    private readonly cluster: TableContext,
     name: string,
   ) {
     this.name = canonicalTableName(name);

@@ -114,7 +114,7 @@ export class RegionScanner {
   private renewTimer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly pool: ConnectionPool,
+    private readonly pool: Pick<ConnectionPool, 'get'>,
     private readonly settings: Pick<HBaseSettings, 'scannerIdleTimeout' | 'scannerTimeout' | 'pause'>,
     private readonly scan: Scan,
     readonly region: Region,

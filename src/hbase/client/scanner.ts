@@ -6,7 +6,7 @@ import type { Result } from '../../table/result.js';
 import type { OperationOptions, ResultScanner } from '../../table/table.js';
 import type { Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
-import type { Locator } from '../region/locator.js';
+import type { RegionFinder } from '../region/locator.js';
 import type { Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
@@ -26,8 +26,8 @@ const SHORT_SCAN = 100;
 /** The parts of the client that a scanner uses. */
 export interface ScannerContext {
   readonly settings: HBaseSettings;
-  readonly pool: ConnectionPool;
-  readonly locator: Locator;
+  readonly pool: Pick<ConnectionPool, 'get'>;
+  readonly locator: RegionFinder;
   /** Updates the region cache after an error. */
   regionFailed(region: Region, error: RowanError): void;
   readonly isClosed: boolean;

@@ -120,7 +120,7 @@ export class ServerQueue {
 
   constructor(
     private readonly address: ServerAddress,
-    private readonly pool: ConnectionPool,
+    private readonly pool: Pick<ConnectionPool, 'get'>,
     private readonly settings: HBaseSettings,
     private readonly nonceGroup: bigint,
     private readonly failed: (actions: readonly Action<unknown>[], error: RowanError) => void,

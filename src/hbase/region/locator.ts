@@ -201,6 +201,9 @@ interface TableLookups {
   waiters: Waiter[];
 }
 
+/** The part of a locator by which operations find regions. */
+export type RegionFinder = Pick<Locator, 'cache' | 'locate' | 'isDisabled'>;
+
 /** Finds the region of a row: in the cache, else in `hbase:meta`, whose location the registry knows. */
 export class Locator {
   private readonly lookups = new Map<string, TableLookups>();

@@ -23,9 +23,16 @@ interface MetaLocation {
   readonly seqNum: number;
 }
 
+/** A cluster's id, and what it offers beyond HBase. */
+export interface ClusterIdentity {
+  readonly id: string;
+  /** Whether it is `rowan serve`, which has transactions. */
+  readonly hasTransactions: boolean;
+}
+
 /** Locates a cluster's masters and meta. Calls fail with a retryable error when no node answers. */
 export interface Registry {
-  clusterId(timeout: number): Promise<string>;
+  identity(timeout: number): Promise<ClusterIdentity>;
   activeMaster(timeout: number): Promise<ServerAddress>;
   /** At least the primary's. */
   metaLocations(timeout: number): Promise<MetaLocation[]>;
@@ -52,9 +59,8 @@ export class RpcRegistry implements Registry {
     private readonly pool: ConnectionPool,
   ) {}
 
-  async clusterId(timeout: number): Promise<string> {
-    const ask = this.ask('GetClusterId', GetClusterIdResponse, timeout, (answer) => answer.clusterId);
-    return ask;
+  async identity(timeout: number): Promise<ClusterIdentity> {
+    return this.ask('GetClusterId', GetClusterIdResponse, timeout, toIdentity);
   }
 
   async activeMaster(timeout: number): Promise<ServerAddress> {
@@ -151,6 +157,13 @@ function toAddress(server: ServerName): ServerAddress {
   return { host: server.hostName, port: server.port ?? 0 };
 }
 
+function toIdentity({
+  clusterId,
+  rowanTransactions = false,
+}: TypeOf<typeof GetClusterIdResponse>): ClusterIdentity | undefined {
+  return clusterId === undefined ? undefined : { id: clusterId, hasTransactions: rowanTransactions };
+}
+
 function toMetaLocations(answer: TypeOf<typeof GetMetaRegionLocationsResponse>): MetaLocation[] | undefined {
   const locations: MetaLocation[] = [];
   for (const { regionInfo, serverName, seqNum } of answer.metaLocations ?? []) {
@@ -188,11 +201,11 @@ export class ZooKeeperRegistry implements Registry {
     private readonly settings: { readonly resolveAddress: ResolveAddress | undefined },
   ) {}
 
-  async clusterId(timeout: number): Promise<string> {
+  async identity(timeout: number): Promise<ClusterIdentity> {
     const [data] = await this.read(['hbaseid'], timeout);
-    const id = decode(data, GetClusterIdResponse)?.clusterId;
-    if (id === undefined) throw this.absent('hbaseid');
-    return id;
+    const identity = toIdentity(decode(data, GetClusterIdResponse) ?? {});
+    if (identity === undefined) throw this.absent('hbaseid');
+    return identity;
   }
 
   async activeMaster(timeout: number): Promise<ServerAddress> {

@@ -14,8 +14,13 @@ export function addressKey(address: ServerAddress): string {
   return `${address.host}:${address.port}`;
 }
 
-/** The services of HBase's RPC. A connection serves one of them. */
-export type ServiceName = 'ClientService' | 'AdminService' | 'MasterService' | 'ClientMetaService';
+/** The services of HBase's RPC, and that of `rowan serve`. A connection serves one of them. */
+export type ServiceName =
+  | 'ClientService'
+  | 'AdminService'
+  | 'MasterService'
+  | 'ClientMetaService'
+  | 'RowanTransactionService';
 
 /** Maps an address that the cluster names to the one to connect to: for NAT, containers and tunnels. */
 export type ResolveAddress = (host: string, port: number) => ServerAddress | Promise<ServerAddress>;

@@ -177,6 +177,11 @@ add('never', 'ERR_TABLE_ENABLED', 'TableNotDisabledException');
 add('never', 'ERR_NAMESPACE_EXISTS', 'NamespaceExistException');
 add('never', 'ERR_NAMESPACE_NOT_FOUND', 'NamespaceNotFoundException');
 add('never', 'ERR_SECURITY', 'AccessDeniedException', 'AccessControlException');
+// Of `rowan serve`, in transactions.
+add('never', 'ERR_SERIALIZATION', 'SerializationException');
+add('never', 'ERR_TRANSACTION_ENDED', 'TransactionEndedException');
+add('never', 'ERR_TIMEOUT', 'TransactionTimeoutException');
+add('never', 'ERR_TOO_LARGE', 'TransactionTooLargeException');
 add('scanner', 'ERR_REMOTE', 'UnknownScannerException', 'OutOfOrderScannerNextException');
 add('scanner', 'ERR_REMOTE', 'ScannerResetException');
 add('busy', 'ERR_BUSY', 'RegionTooBusyException', 'RegionOpeningException', 'RpcThrottlingException');

@@ -117,7 +117,12 @@ export const RegionLocationMessage = message('RegionLocation', {
   seqNum: required(int64(3)),
 });
 
-export const GetClusterIdResponse = message('GetClusterIdResponse', { clusterId: string(1) });
+/** Also the znode `hbaseid`. */
+export const GetClusterIdResponse = message('GetClusterIdResponse', {
+  clusterId: string(1),
+  /** Not of HBase: whether the server offers `RowanTransactionService`. HBase's clients skip unknown fields. */
+  rowanTransactions: bool(20_230),
+});
 export const GetActiveMasterResponse = message('GetActiveMasterResponse', {
   serverName: nested(1, ServerName),
 });

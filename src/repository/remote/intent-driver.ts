@@ -13,7 +13,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictError, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
-import { type BatchOutcome, type OperationOptions, Result, type Table } from '../../table/index.js';
+import {
+  type BatchOutcome,
+  type OperationOptions,
+  Result,
+  type Table,
+  type TableTransaction,
+} from '../../table/index.js';
 import {
   type Change,
   checked,
@@ -52,9 +58,16 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     readonly intents: readonly RowIntent[],
     /** Makes the entries of the entity's rows, for this driver. */
     entriesOf: (driver: IntentDriver) => Entries,
+    /** The transaction that its table is of. */
+    readonly transaction?: TableTransaction,
   ) {
     this.rows = new DataRows(table, schema);
     this.entries = entriesOf(this);
+  }
+
+  /** Whether nobody else writes meanwhile. */
+  get isAlone(): boolean {
+    return this.transaction !== undefined;
   }
 
   /** Applies changes of distinct rows. Call {@link finish} afterwards, without the row locks, to settle their effects. */
@@ -109,7 +122,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
   private async round(works: readonly RowWork[], call: WholeCall): Promise<void> {
     await this.load(works, call);
     // A delete of this millisecond may precede the read, and would hide a put with the same timestamp (R32).
-    const seen = nextMillisecond(performance.now());
+    const seen = this.isAlone ? undefined : nextMillisecond(performance.now());
     await Promise.all(works.map((work) => this.attempt(work, call)));
     const planned = works.filter(({ isDone }) => !isDone);
     const began = performance.now();
@@ -144,7 +157,9 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     await allEnded([
       ...this.intents.map((intent) => intent.close?.(planned)),
       // A removal in the millisecond of a mark would hide the mark (R32).
-      nextMillisecond(marked).then(() => this.entries?.settle(written)),
+      this.isAlone
+        ? this.entries?.settle(written)
+        : nextMillisecond(marked).then(() => this.entries?.settle(written)),
     ]);
   }
 

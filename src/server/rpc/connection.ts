@@ -16,15 +16,15 @@ import type { KnownUser, Users } from '../security/users.js';
 import { type Answer, answerFrame, exceptionFrame } from './answer.js';
 import type { Load } from './load.js';
 import { type Peer, readPeer } from './peer.js';
-import { type Request, type RequestHead, RequestReader, type Service } from './request.js';
+import { type Request, type RequestHead, RequestReader, type ServiceSession } from './request.js';
 
 /** The server, as a connection sees it. */
 export interface ConnectionHost {
   readonly load: Load;
   /** Undefined while requests are accepted; when the server stops, the error for further requests. */
   readonly stopped: ServerException | undefined;
-  /** The methods of a service; undefined if there is no such service. */
-  service(name: string, user: KnownUser | undefined): Service | undefined;
+  /** The service for one connection; undefined if there is no such service. */
+  service(name: string, user: KnownUser | undefined): ServiceSession | undefined;
   /** The allowed users; undefined if anyone may connect. */
   readonly users: Users | undefined;
   /** The response frame to a preamble that only asks for the cluster id. */
@@ -58,7 +58,7 @@ export class Connection implements FrameHandler {
   private login: DigestLogin | undefined;
   private user: KnownUser | undefined;
   private peer: Peer | undefined;
-  private service: Service | undefined;
+  private service: ServiceSession | undefined;
   /** Complete requests that have not started. */
   private readonly waiting: Frame[] = [];
   private waitingBytes = 0;
@@ -295,7 +295,7 @@ export class Connection implements FrameHandler {
 
   private call(head: RequestHead): Answer | Promise<Answer> {
     const { peer, requests } = this;
-    const handler = this.service![head.method.toLowerCase()];
+    const handler = this.service!.methods[head.method.toLowerCase()];
     if (handler === undefined) {
       throw new ServerException(
         JavaClass.UnsupportedOperation,
@@ -406,6 +406,7 @@ export class Connection implements FrameHandler {
     this.frames.clear();
     this.charge();
     this.host.load.connections--;
+    this.service?.ended?.();
     this.checkQuiet();
     this.host.closed(this);
   }

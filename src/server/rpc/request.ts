@@ -24,6 +24,13 @@ export type Handler = (request: Request) => Answer | Promise<Answer>;
 /** The methods of a service, by lower-case name, since clients differ in the case of the first letter. */
 export type Service = Readonly<Record<string, Handler>>;
 
+/** A service as one connection uses it. */
+export interface ServiceSession {
+  readonly methods: Service;
+  /** Called when the connection has ended. */
+  ended?(): void;
+}
+
 /** The header of a request. */
 export interface RequestHead {
   readonly id: number;

@@ -23,7 +23,11 @@ export function restrictedParts(parts: ServerParts, engine: EmbeddedEngine, gran
     ...parts,
     store,
     regions,
-    engine: { table: (name) => engine.table(name), admin: new GrantedAdmin(engine, store, grants) },
+    engine: {
+      table: (name) => engine.table(name),
+      transaction: (run, options) => engine.transaction(run, options),
+      admin: new GrantedAdmin(engine, store, grants),
+    },
     meta: metaTable(new MetaRows(store, regions, server, startedAt)),
     namespaces: namespaceTable(() => namespaceRows(store.namespaces(), startedAt)),
     grants,

@@ -4,12 +4,17 @@ import { NameBytesPair } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import { type Put, Result, RowMutations } from '../../table/index.js';
 import { exceptionOf, JavaClass, notOffered, refused, ServerException } from '../errors.js';
-import type { ServedRegion } from '../regions/served-regions.js';
 import { type Answer, sizeOfResult, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request } from '../rpc/request.js';
 import { readMulti, type WireAction, type WireMulti, type WireRegionAction } from '../wire/read-multi.js';
 import type { WireMutation } from '../wire/read-mutation.js';
-import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
+import {
+  catalogIsReadOnly,
+  catalogTableOf,
+  checkWritableTable,
+  type RowParts,
+  type RowPlace,
+} from './parts.js';
 import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 
 /** The result of one action. */
@@ -36,7 +41,7 @@ interface Budget {
 }
 
 export class MultiCalls {
-  constructor(private readonly parts: ServerParts) {}
+  constructor(private readonly parts: RowParts) {}
 
   run({ reader, cells, peer }: Request): Answer | Promise<Answer> {
     const multi = readMulti(reader, cells);
@@ -98,7 +103,7 @@ export class MultiCalls {
 
   /** Executes changes of one row atomically, with or without a condition. */
   private async together(
-    served: ServedRegion,
+    served: RowPlace,
     { actions }: WireRegionAction,
     condition: WireRegionAction['condition'],
     nonceGroup: bigint,
@@ -135,7 +140,7 @@ export class MultiCalls {
   }
 
   private async eachForItself(
-    served: ServedRegion,
+    served: RowPlace,
     action: WireRegionAction,
     nonceGroup: bigint,
     budget: Budget,
@@ -159,7 +164,7 @@ export class MultiCalls {
   }
 
   /** Puts share one WAL record. */
-  private async putEach({ state }: ServedRegion, actions: readonly WireAction[]): Promise<Outcome[]> {
+  private async putEach({ state }: RowPlace, actions: readonly WireAction[]): Promise<Outcome[]> {
     const puts = actions.map(({ change }) => change!.mutation as Put);
     const outcomes = await this.parts.engine.table(state.name).batch(puts);
     return outcomes.map((outcome, i) => {
@@ -169,7 +174,7 @@ export class MultiCalls {
   }
 
   private async change(
-    served: ServedRegion,
+    served: RowPlace,
     { index, change }: WireAction,
     nonceGroup: bigint,
   ): Promise<Outcome> {
@@ -182,7 +187,7 @@ export class MultiCalls {
     }
   }
 
-  private applied(served: ServedRegion, change: WireMutation, nonceGroup: bigint): Promise<Result> {
+  private applied(served: RowPlace, change: WireMutation, nonceGroup: bigint): Promise<Result> {
     return applyChange(this.parts, served, change, nonceGroup, change.nonce);
   }
 }

@@ -3,9 +3,10 @@
 import { META_TABLE } from '../../hbase/region/region.js';
 import type { ServerName } from '../../hbase/wire/messages-rpc.js';
 import type { EmbeddedEngine } from '../../store/engine.js';
-import type { ServedStore } from '../../store/serving.js';
+import type { ServedStore, TableState } from '../../store/serving.js';
+import type { Scan, SyncTable } from '../../table/index.js';
 import { JavaClass, refused, ServerException } from '../errors.js';
-import type { CatalogTable } from '../regions/catalog-tables.js';
+import type { CatalogTable, RegionRows } from '../regions/catalog-tables.js';
 import { NAMESPACE_REGION } from '../regions/catalog-tables.js';
 import { isMeta, type ServedRegions } from '../regions/served-regions.js';
 import type { Load } from '../rpc/load.js';
@@ -14,22 +15,42 @@ import type { Specifier } from '../wire/read-multi.js';
 import type { Nonces } from './nonces.js';
 
 /** The part of the engine that services use. */
-type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin'>;
+type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin' | 'transaction'>;
 
-export interface ServerParts {
+/** The rows that a request may address: a region, or in a transaction a whole table. */
+export interface RowPlace {
+  readonly state: TableState;
+  readonly region: { contains(row: Uint8Array): boolean };
+  /** As requests name it. */
+  readonly name: Uint8Array;
+}
+
+/** What reads and changes of rows work on: the store, or the view of one transaction. */
+export interface RowParts {
+  readonly engine: { table(name: string): SyncTable };
+  readonly store: {
+    readonly readPoint: number;
+    table(name: string): TableState | undefined;
+    scanRegion(state: TableState, region: RowPlace['region'], scan: Scan): RegionRows;
+  };
+  readonly regions: { open(specifier: Specifier): RowPlace };
+  readonly meta: CatalogTable;
+  readonly namespaces: CatalogTable;
+  readonly nonces: Pick<Nonces, 'apply'>;
+  readonly settings: ServiceSettings;
+  /** The permissions of the user for whom these parts are; undefined: all. */
+  readonly grants?: Grants;
+}
+
+export interface ServerParts extends RowParts {
   readonly engine: ServedEngine;
   readonly store: ServedStore;
   readonly regions: ServedRegions;
-  readonly meta: CatalogTable;
-  readonly namespaces: CatalogTable;
   readonly nonces: Nonces;
   readonly load: Load;
   readonly clusterId: string;
   readonly server: ServerName;
   readonly startedAt: number;
-  readonly settings: ServiceSettings;
-  /** The permissions of the user for whom these parts are; undefined: all. */
-  readonly grants?: Grants;
 }
 
 export interface ServiceSettings {
@@ -41,10 +62,19 @@ export interface ServiceSettings {
   readonly maxScanners: number;
   /** Bytes after which a response is cut; the client requests the rest. */
   readonly maxAnswerSize: number;
+  /** Transactions that may be open at once. */
+  readonly maxTransactions: number;
+  /** Bytes that the writes of all open transactions may have. */
+  readonly maxTransactionBytes: number;
+  /** Milliseconds without a call after which an open transaction is ended. */
+  readonly transactionLease: number;
 }
 
 /** The catalog table that a region belongs to, if any. */
-export function catalogTableOf(parts: ServerParts, region: Specifier): CatalogTable | undefined {
+export function catalogTableOf(
+  parts: Pick<RowParts, 'meta' | 'namespaces'>,
+  region: Specifier,
+): CatalogTable | undefined {
   if (isMeta(region)) return parts.meta;
   return Buffer.compare(region.value, NAMESPACE_REGION) === 0 ? parts.namespaces : undefined;
 }
@@ -62,12 +92,12 @@ export function checkWritable(parts: ServerParts): void {
  * Checks that cells of a table may be written.
  * @throws ServerException when they may not.
  */
-export function checkWritableTable(parts: ServerParts, table: string): void {
+export function checkWritableTable(parts: Pick<RowParts, 'grants' | 'settings'>, table: string): void {
   if (parts.grants?.mayWrite(table) === false) throw denied();
   checkTakesWrites(parts);
 }
 
-function checkTakesWrites({ settings }: ServerParts): void {
+function checkTakesWrites({ settings }: Pick<RowParts, 'settings'>): void {
   if (settings.readOnly) throw refused('This server is read only (--read-only): it refuses writes.');
 }
 

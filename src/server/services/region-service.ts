@@ -4,14 +4,19 @@ import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import type { Get, Result } from '../../table/index.js';
 import { notOffered, refused } from '../errors.js';
-import type { ServedRegion } from '../regions/served-regions.js';
 import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request, Service } from '../rpc/request.js';
 import type { Specifier } from '../wire/read-multi.js';
 import { readCondition, readMutation, type WireCondition, type WireMutation } from '../wire/read-mutation.js';
 import { readGet, readNested, readNestedBy } from '../wire/read-query.js';
 import { MultiCalls } from './multi-calls.js';
-import { catalogIsReadOnly, catalogTableOf, checkWritableTable, type ServerParts } from './parts.js';
+import {
+  catalogIsReadOnly,
+  catalogTableOf,
+  checkWritableTable,
+  type RowParts,
+  type RowPlace,
+} from './parts.js';
 import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 import { ScanCalls } from './scan-calls.js';
 
@@ -20,7 +25,7 @@ export class RegionService {
   private readonly multi: MultiCalls;
   readonly methods: Service;
 
-  constructor(private readonly parts: ServerParts) {
+  constructor(private readonly parts: RowParts) {
     this.scans = new ScanCalls(parts);
     this.multi = new MultiCalls(parts);
     this.methods = {
@@ -111,7 +116,7 @@ export class RegionService {
     return new MutateAnswer(isAnswered ? result : undefined, true, !peer.takesCellBlocks);
   }
 
-  private tableOf({ state }: ServedRegion) {
+  private tableOf({ state }: RowPlace) {
     return this.parts.engine.table(state.name);
   }
 }

@@ -15,7 +15,7 @@ import type { ServerParts } from './parts.js';
 
 export function registryService({ server, clusterId }: ServerParts): Service {
   return {
-    getclusterid: constant(GetClusterIdResponse, { clusterId }),
+    getclusterid: constant(GetClusterIdResponse, { clusterId, rowanTransactions: true }),
     getactivemaster: constant(GetActiveMasterResponse, { serverName: server }),
     getmasters: constant(GetMastersResponse, { masterServers: [{ serverName: server, isActive: true }] }),
     getmetaregionlocations: constant(GetMetaRegionLocationsResponse, {

@@ -4,15 +4,14 @@ import { toStringBinary } from '../../bytes/index.js';
 import { type Get, Result } from '../../table/index.js';
 import { JavaClass, ServerException } from '../errors.js';
 import { getOfCatalog } from '../regions/catalog-tables.js';
-import type { ServedRegion } from '../regions/served-regions.js';
 import type { Specifier } from '../wire/read-multi.js';
 import type { WireMutation } from '../wire/read-mutation.js';
-import { catalogTableOf, type ServerParts } from './parts.js';
+import { catalogTableOf, type RowParts, type RowPlace } from './parts.js';
 
 /** Executes a change of one row; with a nonce, at most once. */
 export function applyChange(
-  parts: ServerParts,
-  { state }: ServedRegion,
+  parts: RowParts,
+  { state }: RowPlace,
   { mutation }: WireMutation,
   nonceGroup: bigint,
   nonce: bigint,
@@ -30,7 +29,7 @@ export function applyChange(
 }
 
 /** Reads a row of a region, or of a catalog table. */
-export function readRow(parts: ServerParts, specifier: Specifier, get: Get): Result {
+export function readRow(parts: RowParts, specifier: Specifier, get: Get): Result {
   const table = catalogTableOf(parts, specifier);
   if (table !== undefined) return getOfCatalog(table, get);
   const served = parts.regions.open(specifier);
@@ -42,7 +41,7 @@ export function readRow(parts: ServerParts, specifier: Specifier, get: Get): Res
  * Checks that the row belongs to the region.
  * @throws ServerException when it does not; the client then looks up the region again.
  */
-export function checkRowIn({ region, name }: ServedRegion, row: Uint8Array): void {
+export function checkRowIn({ region, name }: RowPlace, row: Uint8Array): void {
   if (region.contains(row)) return;
   const [asked, here] = [toStringBinary(row.subarray(0, 100)), toStringBinary(name)];
   throw new ServerException(

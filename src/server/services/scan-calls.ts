@@ -14,7 +14,7 @@ import { type Answer, sizeOfResult } from '../rpc/answer.js';
 import type { Request } from '../rpc/request.js';
 import type { Specifier } from '../wire/read-multi.js';
 import { readNested, readNestedBy, readScan, type WireScan } from '../wire/read-query.js';
-import { catalogTableOf, type ServerParts } from './parts.js';
+import { catalogTableOf, type RowParts } from './parts.js';
 import { ScanAnswer } from './scan-answer.js';
 
 /** A `ScanRequest`. */
@@ -128,7 +128,7 @@ export class ScanCalls {
   private lastId = 0n;
   private sweeper: NodeJS.Timeout | undefined;
 
-  constructor(private readonly parts: ServerParts) {}
+  constructor(private readonly parts: RowParts) {}
 
   get open(): number {
     return this.scanners.size;

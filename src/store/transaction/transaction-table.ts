@@ -34,8 +34,8 @@ import {
   type Scan,
   type SyncResultScanner,
   type SyncTable,
+  type SyncTableTransaction,
   type TableChange,
-  type TableTransaction,
   type TransactionOptions,
 } from '../../table/index.js';
 import { checkRow } from '../commit/row-operations.js';
@@ -48,7 +48,7 @@ import type { ScannedRange } from './read-set.js';
 import { StoreTransaction } from './transaction.js';
 
 /** The tables of a store as one transaction sees them. */
-class TransactionTables implements TableTransaction {
+class TransactionTables implements SyncTableTransaction {
   private readonly tables = new Map<string, TransactionTable>();
 
   constructor(private readonly transaction: StoreTransaction) {}
@@ -208,7 +208,7 @@ class TransactionTable implements SyncTable {
     return new AsyncScanner(this.scanSync(scan), options?.signal);
   }
 
-  scanSync(scan: Scan): SyncResultScanner {
+  scanSync(scan: Scan): TrackedScanner {
     const { transaction } = this;
     const state = transaction.stateOf(this.name);
     const scanner = new TableScanner(transaction.core.reads, state, scan, transaction.viewOf(state));
@@ -237,7 +237,7 @@ class TransactionTable implements SyncTable {
 }
 
 /** A scan of the snapshot and the transaction's earlier writes, which records how far it has come. */
-class TrackedScanner implements SyncResultScanner {
+export class TrackedScanner implements SyncResultScanner {
   private done = false;
 
   constructor(
@@ -248,11 +248,29 @@ class TrackedScanner implements SyncResultScanner {
     transaction.opened(this);
   }
 
+  /** As {@link TableScanner.maxSkipped}. */
+  get maxSkipped(): number {
+    return this.inner.maxSkipped;
+  }
+
+  set maxSkipped(rows: number) {
+    this.inner.maxSkipped = rows;
+  }
+
+  get pausedAt(): Uint8Array | undefined {
+    return this.inner.pausedAt;
+  }
+
+  get filterDone(): boolean {
+    return this.inner.filterDone;
+  }
+
   next(): Result | undefined {
     this.transaction.checkRunning();
     const result = this.inner.next();
-    if (result === undefined) this.ended();
-    else this.range.reached(result.row);
+    if (result !== undefined) this.range.reached(result.row);
+    else if (this.inner.maxSkipped > 0) this.ended();
+    else if (this.inner.pausedAt !== undefined) this.range.reached(this.inner.pausedAt);
     return result;
   }
 
@@ -325,7 +343,7 @@ const PAUSE_FROM = 3;
  */
 export async function runTransaction<T>(
   core: StoreCore,
-  run: (transaction: TableTransaction) => Promise<T>,
+  run: (transaction: SyncTableTransaction) => Promise<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
   checkOptions('transaction', options, OPTIONS);
@@ -374,7 +392,7 @@ export async function runTransaction<T>(
 /** The result of `run`; does not wait for it when the transaction is ended by a deadline, a signal or the store's close. */
 function untilCut<T>(
   transaction: StoreTransaction,
-  run: (transaction: TableTransaction) => Promise<T>,
+  run: (transaction: SyncTableTransaction) => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     transaction.onCut = reject;

@@ -4,7 +4,7 @@ import type { Repository } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { LintFinding } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
-import type { Admin, Engine, RowMutation, RowMutations, SyncTable } from '../../table/index.js';
+import type { Admin, Engine, RowMutation, RowMutations, Table } from '../../table/index.js';
 
 /** The declarations, and how the tables differ from them. */
 interface StudioSchema {
@@ -49,7 +49,7 @@ interface StudioCommit {
 
 interface StudioTransaction {
   repository(target: KeyedClass): Repository<KeyedClass>;
-  table(name: string): SyncTable;
+  table(name: string): Table;
 }
 
 /** Methods of features are optional: the studio works without any of them. */
