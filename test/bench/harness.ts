@@ -47,6 +47,13 @@ export function secondsOf(kind: Seconds): number {
   return (user + system) / 1e6;
 }
 
+/** Milliseconds of the processor that the ended children of this process took; to 10 ms, and only on Linux. */
+export function childTime(): number {
+  // The fields after the name; those of children that were waited for are in ticks of 10 ms.
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').pop()!.split(' ');
+  return 10 * (Number(fields[13]) + Number(fields[14]));
+}
+
 /** Operations a second of each contestant, by the clock and by CPU time. */
 type Rates = Readonly<Record<Seconds, Readonly<Record<string, number>>>>;
 

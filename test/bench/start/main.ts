@@ -7,11 +7,11 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type BenchRow, median, report } from '../harness.js';
+import { type BenchRow, childTime, median, report } from '../harness.js';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 const HERE = join(ROOT, 'test/bench/start');
@@ -62,13 +62,6 @@ function whole(figure: string, of: string, args: readonly string[], cwd = ROOT):
       return { milliseconds: performance.now() - begun, processor: childTime() - before };
     },
   };
-}
-
-/** Milliseconds of the processor that the ended children of this process took; to 10 ms, and only on Linux. */
-function childTime(): number {
-  // The fields after the name; those of children that were waited for are in ticks of 10 ms.
-  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').pop()!.split(' ');
-  return 10 * (Number(fields[13]) + Number(fields[14]));
 }
 
 /** A folder in which Vitest finds one file, that does this. */
