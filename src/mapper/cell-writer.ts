@@ -3,9 +3,9 @@ import { isLost } from '../codec/index.js';
 import { generated } from '../codegen/generated.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { BaseCodec, KeyWriter } from '../key/codecs/index.js';
-import type { ColumnSchema, ColumnWindow } from '../schema/types.js';
+import type { ColumnSchema, ColumnWindow, EntityPacking } from '../schema/types.js';
 import { describe, isInstance, isList, isPlainObject, isRecord } from '../table/checks.js';
-import { CellType, Delete, Put } from '../table/index.js';
+import { CellType, Delete, type Durability, PackedPuts, Put } from '../table/index.js';
 import {
   type MappedEntity,
   type ObjectShape,
@@ -14,6 +14,10 @@ import {
   shapeOf,
   shapeSource,
 } from './shape.js';
+
+const INITIAL_PACKED_BYTES = 1 << 13;
+/** A longer buffer is not kept, so that one large batch does not occupy memory for ever. */
+const MAX_SPARE_BYTES = 1 << 20;
 
 /** The allowed properties of an embedded object. */
 interface EmbeddedNames {
@@ -34,6 +38,11 @@ export class CellWriter {
   /** The property names of the last plain object, in order. All are known. */
   private readonly lastNames: string[] = [];
   private readonly mayExpire: boolean;
+  private readonly packColumns: ColumnsPacker | undefined;
+  /** The columns of packed puts: the entity's, and the marker's. */
+  private readonly packedColumns: readonly Pick<ColumnSchema, 'family' | 'qualifier'>[];
+  /** The buffer of a packing that was released, for the next one. */
+  private spare: KeyWriter | undefined;
 
   constructor(
     private readonly entity: MappedEntity,
@@ -54,6 +63,36 @@ export class CellWriter {
     this.embedded = embeddedNames(shape);
     const { property, milliseconds } = entity.timeToLive;
     this.mayExpire = property !== undefined || milliseconds !== undefined;
+    this.packColumns = this.mayExpire
+      ? undefined
+      : generateColumnsPacker(entity, shape, (column, cause) =>
+          this.failure(column, (cause as Error).message, cause),
+        );
+    this.packedColumns = entity.marker === undefined ? entity.columns : [...entity.columns, entity.marker];
+  }
+
+  /** As {@link EntityMapper.packing}. */
+  packing(durability: Durability): EntityPacking | undefined {
+    const { packColumns } = this;
+    if (packColumns === undefined) return undefined;
+    const puts = new PackedPuts(this.packedColumns, durability);
+    const out = this.spare ?? new KeyWriter(INITIAL_PACKED_BYTES);
+    this.spare = undefined;
+    out.length = 0;
+    const add = (entity: Readonly<Record<string, unknown>>, row: Uint8Array): boolean => {
+      this.checkProperties(entity);
+      if (this.embedded.length > 0) this.checkEmbedded(entity, this.embedded, '');
+      const { cells, valueEnds, rowEnds } = puts;
+      if (!packColumns(entity, out, cells, valueEnds)) return false;
+      if (cells.length === (rowEnds.at(-1) ?? 0)) return false;
+      puts.endRow(row);
+      puts.bytes = out.buffer;
+      return true;
+    };
+    const release = (): void => {
+      if (out.buffer.length <= MAX_SPARE_BYTES) this.spare = out;
+    };
+    return { puts, add, release };
   }
 
   /** @throws RowanError `ERR_CODEC` with entity and property, `ERR_INVALID_ARGUMENT` on a property that is not declared. */
@@ -289,6 +328,50 @@ type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
 /** A shared buffer: nothing here is re-entrant. */
 const shared = new KeyWriter();
 
+/** Appends the values and the cells of all columns. False where a column needs a delete, or several cells. */
+type ColumnsPacker = (source: object, out: KeyWriter, cells: number[], valueEnds: number[]) => boolean;
+
+/** The generated packer of all columns of a shape. Undefined where code may not be generated. */
+function generateColumnsPacker(
+  entity: MappedEntity,
+  shape: ObjectShape,
+  failure: EncodeFailure,
+): ColumnsPacker | undefined {
+  const { columns, marker } = entity;
+  const locals = columns.map((_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec;`);
+  const variables = ['encoding', ...columns.map((_, i) => `v${i}`)];
+  const body = `${locals.join('\n')}
+return function packColumns(o, out, cells, valueEnds) {
+  let ${variables.join(', ')};
+${shapeSource(shape).reads.join('\n')}
+  try {
+${marker === undefined ? '' : `    out.append(markerValue); ${packedCell(columns.length)}`}
+${columns.map(packingSource).join('\n')}
+  } catch (cause) {
+    throw encoding === undefined ? cause : failure(encoding, cause);
+  }
+  return true;
+};`;
+  const given = { columns, markerValue: marker?.value, refuse: refuseEmbedded, failure };
+  return generated<ColumnsPacker | undefined>(given, body, () => undefined);
+}
+
+function packingSource({ kind, codec }: ColumnSchema, i: number): string {
+  if (kind !== 'column' && kind !== 'counter') return `    if (v${i} !== undefined) return false;`;
+  const value = isBuffered(codec) ? `c${i}.write(v${i}, out)` : `out.append(c${i}.encode(v${i}))`;
+  return `    if (v${i} === null) return false;
+    if (v${i} !== undefined) { encoding = k${i}; ${value}; ${packedCell(i)} }`;
+}
+
+function packedCell(column: number): string {
+  return `cells.push(${column}); valueEnds.push(out.length);`;
+}
+
+/** Codecs with an `encode` of their own are faster than through a buffer. */
+function isBuffered(codec: ColumnSchema['codec']): boolean {
+  return codec instanceof BaseCodec && codec.encode === BaseCodec.prototype.encode;
+}
+
 /** The generated writer of all columns of a shape. */
 function generateColumnsWriter(
   entity: MappedEntity,
@@ -368,8 +451,7 @@ function stepSource({ kind, family, codec }: ColumnSchema, i: number): string {
   if (kind !== 'column' && kind !== 'counter') {
     return `    if (v${i} !== undefined) { encoding = undefined; del = many(k${i}, v${i}, put, del); }`;
   }
-  // Codecs with an `encode` of their own are faster than through a buffer.
-  const buffered = codec instanceof BaseCodec && codec.encode === BaseCodec.prototype.encode;
+  const buffered = isBuffered(codec);
   const value = buffered ? 'out.copy()' : `c${i}.encode(v${i})`;
   return `    if (v${i} === null) del = deleteColumn(del, put, ${JSON.stringify(family)}, q${i});
     else if (v${i} !== undefined) {

@@ -4,9 +4,16 @@ import type { KeyDictionary } from '../key/index.js';
 import { compileDeclarations, type MarkerFamilies, type Schema } from '../schema/compile.js';
 import type { EntitySubscriber } from '../schema/lifecycle.js';
 import { transformer } from '../schema/transformer.js';
-import type { EntityClass, EntityMapper, EntitySchema, PlainOptions, RowReader } from '../schema/types.js';
+import type {
+  EntityClass,
+  EntityMapper,
+  EntityPacking,
+  EntitySchema,
+  PlainOptions,
+  RowReader,
+} from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
-import type { Delete, Put, Result } from '../table/index.js';
+import type { Delete, Durability, Put, Result } from '../table/index.js';
 import { CellReader } from './cell-reader.js';
 import { CellWriter } from './cell-writer.js';
 import { PlainConverter } from './plain.js';
@@ -57,6 +64,10 @@ export class CompiledMapper<E extends object> implements EntityMapper<E> {
     timestamp?: number,
   ): (Put | Delete)[] {
     return this.writer.write(entity, row, timestamp);
+  }
+
+  packing(durability: Durability): EntityPacking | undefined {
+    return this.writer.packing(durability);
   }
 
   fromResult(result: Result): E | null {

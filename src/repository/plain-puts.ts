@@ -1,14 +1,14 @@
 import { ofItem } from '../errors.js';
 import { mapColumn, qualifierOf } from '../query/slice.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
 import { isInstance, isRecord } from '../table/checks.js';
-import type { Put, Result } from '../table/index.js';
+import { type OperationOptions, type Put, type Result, takesPackedPuts } from '../table/index.js';
 import type { ChangeOutcome } from './executor.js';
 import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
-import { valuesLost } from './row-access.js';
+import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';
 
-/** Fast path for puts of many entities that consist of cells only, without a change set each. */
+/** Fast paths for puts of many entities that consist of cells only: without a change set each, and without an object for each cell. */
 
 type Entity = Record<string, unknown>;
 
@@ -18,13 +18,46 @@ export class PlainPuts {
     private readonly required: readonly ColumnSchema[],
   ) {}
 
-  /**
-   * The puts of the entities. Undefined where one of them needs a change set. @throws InvalidArgumentError on values
-   * that are no object, or lack a required column; errors of keys and codecs.
-   */
-  async of(
+  /** Writes the entities. False, and nothing is written: one of them needs a change set. @throws the first failure. */
+  async write(
     entities: readonly unknown[],
     options: BulkWriteOptions<never> | undefined,
+    { putsAlone, access, executor, observed }: RepositoryContext,
+  ): Promise<boolean> {
+    const calls = options as OperationOptions | undefined;
+    if (executor.putAll !== undefined) {
+      const puts = await this.of(entities, options);
+      if (puts !== undefined) checkPut(await executor.putAll(puts, calls));
+      return puts !== undefined;
+    }
+    if (!putsAlone) return false;
+    const { table } = access;
+    const observer = access.operations?.hasListeners ? observed : undefined;
+    if (observer === undefined && takesPackedPuts(table)) {
+      const packing = this.packingOf(options);
+      const puts = await this.of(entities, options, packing);
+      if (puts === undefined) return false;
+      if (packing === undefined || puts.length > 0) await table.putAll(puts, calls);
+      else await table.putPacked(packing.puts, calls);
+      packing?.release();
+      return true;
+    }
+    const puts = await this.of(entities, options);
+    if (puts === undefined) return false;
+    if (observer === undefined) await table.putAll(puts, calls);
+    else await observer.puts(puts, () => table.putAll(puts, calls));
+    return true;
+  }
+
+  /**
+   * The puts of the entities. Undefined where one of them needs a change set. If all of them can be packed into
+   * `packing` they are there, and the list is empty.
+   * @throws InvalidArgumentError on values that are no object, or lack a required column; errors of keys and codecs.
+   */
+  private async of(
+    entities: readonly unknown[],
+    options: BulkWriteOptions<never> | undefined,
+    packing?: EntityPacking,
   ): Promise<Put[] | undefined> {
     const { schema, required } = this;
     eachItem(entities, (entity) => {
@@ -33,9 +66,17 @@ export class PlainPuts {
       return true;
     });
     const checked = entities as readonly Entity[];
-    await schema.key.dictionaries?.giveIds(checked);
+    const { dictionaries } = schema.key;
+    // Without dictionaries, values are encoded in the turn of the call.
+    if (dictionaries !== undefined) await dictionaries.giveIds(checked);
     const puts: Put[] = [];
+    let open = packing;
     const isPut = eachItem(checked, (entity) => {
+      if (open !== undefined) {
+        if (open.add(entity, schema.mapper.rowOf(entity))) return true;
+        puts.push(...open.puts.toPuts());
+        open = undefined;
+      }
       const said = optionsOf(options, entity as never);
       const mutations = schema.mapper.toMutations(entity, schema.mapper.rowOf(entity), said?.timestamp);
       applyWriteOptions(mutations, said);
@@ -46,10 +87,17 @@ export class PlainPuts {
     });
     return isPut ? puts : undefined;
   }
+
+  /** Undefined where options or entity give the puts more than cells. */
+  private packingOf(options: BulkWriteOptions<never> | undefined): EntityPacking | undefined {
+    if (options !== undefined && !isRecord(options as unknown)) return undefined;
+    const { durability = 'USE_DEFAULT', ...others } = options ?? {};
+    return Object.keys(others).length === 0 ? this.schema.mapper.packing(durability) : undefined;
+  }
 }
 
 /** @throws the first failure, with the position of its item. */
-export function checkPut(outcomes: readonly ChangeOutcome[]): void {
+function checkPut(outcomes: readonly ChangeOutcome[]): void {
   for (let i = 0; i < outcomes.length; i++) {
     const outcome = outcomes[i]!;
     if (!outcome.ok) throw ofItem(outcome.error, 'putMany', i);

@@ -41,7 +41,7 @@ import {
   timestampOf,
   type WriteOptions,
 } from './options.js';
-import { checkPut, NewValues } from './plain-puts.js';
+import { NewValues } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
@@ -95,20 +95,9 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    */
   async putMany(entities: readonly Input<C>[], options?: BulkWriteOptions<Input<C>>): Promise<void> {
     checkList('putMany', entities);
-    const { compiler } = this;
-    const calls = options as OperationOptions | undefined;
-    const { putsAlone, access, executor, observed } = this.context;
-    if (compiler.plain !== undefined && (putsAlone || executor.putAll !== undefined)) {
-      const puts = await compiler.plain.of(entities, options as BulkWriteOptions<never> | undefined);
-      if (puts !== undefined && executor.putAll !== undefined)
-        return checkPut(await executor.putAll(puts, calls));
-      if (puts !== undefined) {
-        const write = (): Promise<void> => access.table.putAll(puts, calls);
-        return access.operations?.hasListeners && observed !== undefined
-          ? observed.puts(puts, write)
-          : write();
-      }
-    }
+    const { compiler, context } = this;
+    const said = options as BulkWriteOptions<never> | undefined;
+    if (compiler.plain !== undefined && (await compiler.plain.write(entities, said, context))) return;
     const changes: Change[] = [];
     try {
       for (const entity of entities) {
@@ -120,7 +109,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       for (const change of changes) change.onFailed?.();
       throw ofItem(error, 'putMany', changes.length);
     }
-    const outcomes = await this.context.executor.runAll(changes, calls);
+    const outcomes = await context.executor.runAll(changes, options as OperationOptions | undefined);
     let failure: unknown;
     for (const [index, outcome] of outcomes.entries()) {
       const change = changes[index]!;

@@ -7,7 +7,9 @@ import type { ValueCodec } from '../codec/scalars.js';
 import type { KeyLayout } from '../key/types.js';
 import type {
   Delete,
+  Durability,
   FamilyOptions,
+  PackedPuts,
   Put,
   RawRow,
   Result,
@@ -373,6 +375,8 @@ export interface EntityMapper<E extends object = object> {
     row: Uint8Array,
     timestamp?: number,
   ): (Put | Delete)[];
+  /** Packs entities. Undefined where their cells have times to live, or code may not be generated. */
+  packing(durability: Durability): EntityPacking | undefined;
   /** An instance from a row's cells. The constructor is not called. Null when the result is empty. */
   fromResult(result: Result): E | null;
   /**
@@ -396,6 +400,19 @@ export interface EntityMapper<E extends object = object> {
   fromPlain(plain: Readonly<Record<string, JsonValue>>): E;
   /** A reader of rows that sets only these properties (and the key's parts). Undefined: all. Reused for many rows. */
   readerOf(properties?: ReadonlySet<string>): RowReader<E>;
+}
+
+/** Collects entities as {@link PackedPuts}. */
+export interface EntityPacking {
+  /** The rows that were added. */
+  readonly puts: PackedPuts;
+  /**
+   * Adds an entity. False: it needs a delete, has cells of several versions, or has no cells. It is not added, and no further one may be.
+   * @throws as {@link EntityMapper.toMutations}.
+   */
+  add(entity: Readonly<Record<string, unknown>>, row: Uint8Array): boolean;
+  /** Called when the puts are not used any more: the next packing gets their memory. */
+  release(): void;
 }
 
 /** Builds instances from rows. Constructors are not called. Null when a row has no cells. */

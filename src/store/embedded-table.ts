@@ -14,6 +14,8 @@ import {
   type Delete,
   type Increment,
   type OperationOptions,
+  type PackedPuts,
+  type PackedPutsTable,
   type Put,
   Result,
   type RowMutation,
@@ -28,7 +30,7 @@ import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
-export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
+export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, PackedPutsTable {
   async put(put: Put, options?: OperationOptions): Promise<void> {
     await this.mutate(put, options);
   }
@@ -40,6 +42,15 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable {
     for (; waits; waits = this.admission(options)) await waits;
     const errors = await this.core.writer.putEach(this.core.catalog.writableTable(this.name), own);
     for (let i = 0; i < errors.length; i++) if (errors[i] !== undefined) throw errors[i];
+  }
+
+  /** The puts have bytes of their own, so none are copied when they wait. */
+  async putPacked(puts: PackedPuts, options?: OperationOptions): Promise<void> {
+    for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
+    const { writer, catalog } = this.core;
+    const state = catalog.writableTable(this.name);
+    if (writer.takesPacked(state, puts)) await writer.putPacked(state, puts);
+    else await this.putAll(puts.toPuts(), options);
   }
 
   async delete(del: Delete, options?: OperationOptions): Promise<void> {

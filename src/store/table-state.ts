@@ -100,10 +100,15 @@ export class TableState {
     if (!this.familyNumbers.has(family)) throw this.noSuchFamily(family);
   }
 
+  /** Whether a cell of so many bytes, of row, qualifier and value, is accepted. */
+  takes(bytes: number): boolean {
+    return bytes <= this.maxCellSize;
+  }
+
   /** @throws InvalidArgumentError when a cell is too large. */
   checkSize(row: Uint8Array, family: string, qualifier: Uint8Array, value: Uint8Array): void {
     const bytes = row.length + qualifier.length + value.length;
-    if (bytes <= this.maxCellSize) return;
+    if (this.takes(bytes)) return;
     throw new InvalidArgumentError(
       `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
         `Open the store with a larger maxCellSize, raise the table's ${CELL_LIMIT}, or spread the value over several columns.`,

@@ -8,6 +8,7 @@ export * from './get-and-scan.js';
 export * from './get-and-scan.js';
 export * from './mutation.js';
 export * from './observer.js';
+export * from './packed-puts.js';
 export * from './result.js';
 export * from './row-mutations.js';
 export * from './table.js';

@@ -1,4 +1,4 @@
-import { compareBytes, copyBytes, EMPTY_BYTES, orderOfRows } from '../../bytes/index.js';
+import { copyBytes, EMPTY_BYTES, orderOfRows } from '../../bytes/index.js';
 import { InvalidArgumentError, type RowanError } from '../../errors.js';
 import { checkRow } from '../../table/checks.js';
 import { isGet } from '../../table/get-and-scan.js';
@@ -13,6 +13,7 @@ import {
   Increment,
   LATEST_TIMESTAMP,
   type MutationCell,
+  type PackedPuts,
   Put,
   Result,
   type RowMutation,
@@ -22,9 +23,10 @@ import {
 } from '../../table/index.js';
 import { isCheckAndMutate } from '../../table/row-mutations.js';
 import type { Memstore } from '../memstore/memstore.js';
-import { type FamilyStore, type Region, regionOf } from '../region/region.js';
+import { type Region, regionOf } from '../region/region.js';
 import { noLabels, type TableState } from '../table-state.js';
 import type { SettledDurability, WrittenCells } from './commit-queue.js';
+import { memstoreFor, PackedPutBatch, SortedPutBatch } from './put-batches.js';
 import type { RowClock } from './row-clock.js';
 import {
   nextTimestamp,
@@ -89,35 +91,6 @@ function copyOfMutation(mutation: RowMutation): RowMutation {
 
 function copyOfCell(cell: MutationCell): MutationCell {
   return { ...cell, qualifier: copyBytes(cell.qualifier), value: copyBytes(cell.value) };
-}
-
-/**
- * Puts to one column of many rows, as rows of a step. What they have in common is stored once; each put adds only its
- * row, value and timestamp.
- */
-
-/** The rows of a batch that belong to one region. */
-interface BatchPart {
-  readonly region: Region;
-  rows: number;
-  /** Bytes of their values. */
-  bytes: number;
-}
-
-export class SortedPutBatch {
-  /** Filled when the cells are added to the memstores. */
-  readonly parts: BatchPart[] = [];
-
-  constructor(
-    readonly state: TableState,
-    readonly family: string,
-    readonly qualifier: Uint8Array,
-    readonly durability: SettledDurability,
-    /** Sorted; of equal rows the one that was put later comes later. */
-    readonly rows: readonly Uint8Array[],
-    readonly values: readonly Uint8Array[],
-    readonly times: readonly number[],
-  ) {}
 }
 
 /** Turns changes into cells that can be written. Every reason to refuse a change is found here, before anything is written. */
@@ -250,6 +223,13 @@ export class Preparation {
     const times = rows.map((row) => rowClock.ofPut(state.id, row));
     const durability = this.durabilityOf(state, asked);
     return new SortedPutBatch(state, family, qualifier, durability, rows, values, times);
+  }
+
+  /** Prepares packed puts that the table accepts. */
+  preparePacked(state: TableState, puts: PackedPuts): PackedPutBatch {
+    const { rowClock } = this.core;
+    const times = puts.rows.map((row) => rowClock.ofPut(state.id, row));
+    return new PackedPutBatch(state, puts, this.durabilityOf(state, puts.durability), times);
   }
 
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {
@@ -449,32 +429,4 @@ export function applyToMemstore(
     bytes += value.length;
   }
   prepared.bytes = bytes;
-}
-
-/** `seq`: the sequence number of the first row. */
-export function applyBatchToMemstore(run: SortedPutBatch, seq: number, written: WrittenCells): void {
-  const { state, family, qualifier, rows, values, times, parts } = run;
-  let end: Uint8Array | undefined;
-  let store: FamilyStore | undefined;
-  for (let i = 0; i < rows.length; i++) {
-    const row = rows[i]!;
-    const value = values[i]!;
-    if (end === undefined || (end.length > 0 && compareBytes(row, end) >= 0)) {
-      const region = regionOf(state.regions, row);
-      end = region.endKey;
-      store = region.byFamily.get(family)!;
-      parts.push({ region, rows: 0, bytes: 0 });
-    }
-    const memstore = memstoreFor(store!);
-    written.add(memstore, memstore.add(row, qualifier, times[i]!, CellType.Put, seq + i, 0, value));
-    const part = parts[parts.length - 1]!;
-    part.rows++;
-    part.bytes += value.length;
-  }
-}
-
-function memstoreFor(store: FamilyStore): Memstore {
-  // A memstore addresses its cells by 32-bit numbers; a full one is frozen, and the next begins.
-  if (store.version.active.isFull) store.freeze();
-  return store.version.active;
 }

@@ -6,6 +6,7 @@ import {
   type CheckAndMutateResult,
   type CommitOutcome,
   LATEST_TIMESTAMP,
+  type PackedPuts,
   type Put,
   type Result,
   type RowMutation,
@@ -16,7 +17,8 @@ import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
 import { type BegunWrite, type CommitHealth, type SettledDurability, WrittenCells } from './commit-queue.js';
-import { applyToMemstore, Preparation, type PreparedRow, SortedPutBatch, strictest } from './preparation.js';
+import { applyToMemstore, Preparation, type PreparedRow, strictest } from './preparation.js';
+import { PackedPutBatch, PutBatch } from './put-batches.js';
 import { checkRow } from './row-operations.js';
 import { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
@@ -144,6 +146,19 @@ export class TableWriter {
     }
   }
 
+  /** Whether {@link putPacked} can apply the puts; else `putEach` finds out what is wrong with which of them. */
+  takesPacked(state: TableState, puts: PackedPuts): boolean {
+    return !this.isObserved(state) && PackedPutBatch.isAccepted(state, puts);
+  }
+
+  /** Like `putEach`, for puts that {@link takesPacked} accepts, in the same turn. */
+  async putPacked(state: TableState, puts: PackedPuts): Promise<void> {
+    if (puts.rows.length === 0) return;
+    this.core.rowClock.now();
+    const batch = this.preparation.preparePacked(state, puts);
+    await this.apply([batch], puts.rows.length, undefined, (seq, cells) => batch.apply(seq, cells));
+  }
+
   /**
    * Applies changes of several rows with one log record: all of them, or none.
    * @throws InvalidArgumentError when one reads a row that another one writes, because it would not see that write.
@@ -243,25 +258,37 @@ export class TableWriter {
    * @throws RowanError when the log cannot accept them: nothing was written.
    */
   private write(rows: readonly PreparedRow[]): Promise<void> {
+    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
+    return this.apply(rows, rows.length, upserts, (seq, cells) => {
+      for (let i = 0; i < rows.length; i++) applyToMemstore(rows[i]!, seq + i, cells, upserts);
+    });
+  }
+
+  /** Adds cells to the memstores by `add`, which gets the first sequence number, then logs what was prepared. */
+  private apply(
+    prepared: readonly (PreparedRow | PutBatch)[],
+    rows: number,
+    upserts: WrittenCells | undefined,
+    add: (seq: number, cells: WrittenCells) => void,
+  ): Promise<void> {
     const { commits, journal } = this.core;
     journal.checkWritable();
     this.checkNoStep();
     const cells = new WrittenCells();
-    const upserts = rows.some((row) => row.upserts) ? new WrittenCells() : undefined;
     const begun = commits.begin(cells, upserts);
     try {
-      for (let i = 0; i < rows.length; i++) applyToMemstore(rows[i]!, begun.seq + i, cells, upserts);
+      add(begun.seq, cells);
     } catch (error) {
       commits.abort(begun, error);
       throw error;
     }
-    return this.finish(begun, rows, rows.length);
+    return this.finish(begun, prepared, rows);
   }
 
   /** Logs what is in the memstores already, then updates counters and the write throttle. */
   private finish(
     begun: BegunWrite,
-    prepared: readonly (PreparedRow | SortedPutBatch)[],
+    prepared: readonly (PreparedRow | PutBatch)[],
     rows: number,
   ): Promise<void> {
     const { commits } = this.core;
@@ -274,7 +301,7 @@ export class TableWriter {
     }
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
-      if (each instanceof SortedPutBatch) {
+      if (each instanceof PutBatch) {
         for (const { region, rows, bytes } of each.parts) this.wrote(region, rows, bytes);
       } else this.wrote(each.region, 1, each.bytes);
     }
@@ -287,11 +314,7 @@ export class TableWriter {
   }
 
   /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot accept them. */
-  private log(
-    begun: BegunWrite,
-    prepared: readonly (PreparedRow | SortedPutBatch)[],
-    rows: number,
-  ): Promise<void> {
+  private log(begun: BegunWrite, prepared: readonly (PreparedRow | PutBatch)[], rows: number): Promise<void> {
     const { commits, rowClock } = this.core;
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
@@ -313,7 +336,7 @@ export class TableWriter {
   }
 
   private append(
-    prepared: readonly (PreparedRow | SortedPutBatch)[],
+    prepared: readonly (PreparedRow | PutBatch)[],
     first: number,
     count: number,
     clock: number | undefined,
@@ -322,7 +345,7 @@ export class TableWriter {
     builder.reset();
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
-      if (each instanceof SortedPutBatch) recordBatch(builder, each);
+      if (each instanceof PutBatch) each.record(builder);
       else recordRow(builder, each);
     }
     if (clock !== undefined) builder.clock(clock);
@@ -346,17 +369,6 @@ function recordRow(builder: WriteRecordBuilder, { state, row, cells, now, ttls, 
     }
     const time = timestamp === LATEST_TIMESTAMP ? now : timestamp;
     builder.cell(familyNumber, qualifier, time, type, ttls ? ttls[i]! : ttl, value);
-  }
-}
-
-function recordBatch(
-  builder: WriteRecordBuilder,
-  { state, family, qualifier, rows, values, times }: SortedPutBatch,
-): void {
-  const familyNumber = state.familyNumbers.get(family)!;
-  for (let i = 0; i < rows.length; i++) {
-    builder.beginMutation(state.id, rows[i]!, 1);
-    builder.cell(familyNumber, qualifier, times[i]!, CellType.Put, 0, values[i]!);
   }
 }
 

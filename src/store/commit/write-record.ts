@@ -37,7 +37,7 @@ export class WriteRecordBuilder {
     const { buffer } = this;
     let at = writeVarint(buffer, this.length, table);
     at = writeVarint(buffer, at, row.length);
-    at = writeBytes(buffer, at, row);
+    at = writeBytes(buffer, at, row, 0, row.length);
     this.length = writeVarint(buffer, at, cells);
   }
 
@@ -48,16 +48,18 @@ export class WriteRecordBuilder {
     type: number,
     ttl: number,
     value: Uint8Array,
+    valueOffset = 0,
+    valueLength = value.length,
   ): void {
-    this.reserve(qualifier.length + value.length + 48);
+    this.reserve(qualifier.length + valueLength + 48);
     const { buffer } = this;
     let at = writeVarint(buffer, this.length, family);
     buffer[at++] = ttl === 0 ? type : type | FLAG_TTL;
     at = writeVarint(buffer, at, timestamp);
     at = writeVarint(buffer, at, qualifier.length);
-    at = writeBytes(buffer, at, qualifier);
-    at = writeVarint(buffer, at, value.length);
-    at = writeBytes(buffer, at, value);
+    at = writeBytes(buffer, at, qualifier, 0, qualifier.length);
+    at = writeVarint(buffer, at, valueLength);
+    at = writeBytes(buffer, at, value, valueOffset, valueLength);
     this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
   }
 
@@ -75,11 +77,16 @@ export class WriteRecordBuilder {
   }
 }
 
-/** Writes bytes at `offset` and returns the offset after them. */
-function writeBytes(target: Uint8Array, offset: number, value: Uint8Array): number {
-  const length = value.length;
-  if (length < 24) for (let i = 0; i < length; i++) target[offset + i] = value[i]!;
-  else target.set(value, offset);
+/** Writes `length` bytes of `source` at `offset` and returns the offset after them. */
+function writeBytes(
+  target: Uint8Array,
+  offset: number,
+  source: Uint8Array,
+  from: number,
+  length: number,
+): number {
+  if (length < 24) for (let i = 0; i < length; i++) target[offset + i] = source[from + i]!;
+  else target.set(length === source.length ? source : source.subarray(from, from + length), offset);
   return offset + length;
 }
 

@@ -19,15 +19,14 @@ import {
 import type { TableState } from '../table-state.js';
 import { type BegunWrite, type CommitQueue, type SettledDurability, WrittenCells } from './commit-queue.js';
 import {
-  applyBatchToMemstore,
   applyToMemstore,
   DeferredPuts,
   type Preparation,
   type PreparationCore,
   type PreparedRow,
-  type SortedPutBatch,
   strictest,
 } from './preparation.js';
+import type { PutBatch } from './put-batches.js';
 import type { RowReader } from './row-operations.js';
 
 /** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
@@ -126,7 +125,7 @@ interface Savepoint {
 }
 
 export class WriteStep implements AtomicStep {
-  readonly prepared: (PreparedRow | SortedPutBatch)[] = [];
+  readonly prepared: (PreparedRow | PutBatch)[] = [];
   /** The number of rows in `prepared`. */
   rows = 0;
   private readonly cells = new WrittenCells();
@@ -193,7 +192,7 @@ export class WriteStep implements AtomicStep {
     this.attempt(() => {
       const batch = deferred.prepareRest(this.preparation);
       this.prepared.push(batch);
-      applyBatchToMemstore(batch, this.begun.seq + this.rows, this.cells);
+      batch.apply(this.begun.seq + this.rows, this.cells);
       this.rows += batch.rows.length;
     });
   }

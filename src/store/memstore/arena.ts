@@ -128,20 +128,21 @@ export class CellArena {
     ttl: number,
     value: Uint8Array,
     sameRow: boolean,
+    valueOffset = 0,
+    valueLength = value.length,
   ): CellRef {
     const rowLength = row.length;
     const qualifierLength = qualifier.length;
-    const valueLength = value.length;
     const offset = this.begin(rowLength, qualifierLength, valueLength, timestamp, type, seq, ttl);
     const chunkNumber = this.chunks.length - 1;
     const { bytes, ints } = this.chunks[chunkNumber]!;
     let at = offset + CELL_HEADER_BYTES;
     if (sameRow && this.last >= 0) copyRow(ints, this.last + CELL_HEADER_BYTES, at, rowLength);
-    else put(bytes, at, row, rowLength);
+    else put(bytes, at, row, 0, rowLength);
     this.last = offset;
     at += rowLength;
-    put(bytes, at, qualifier, qualifierLength);
-    put(bytes, at + qualifierLength, value, valueLength);
+    put(bytes, at, qualifier, 0, qualifierLength);
+    put(bytes, at + qualifierLength, value, valueOffset, valueLength);
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
@@ -223,9 +224,9 @@ export class CellArena {
   }
 }
 
-function put(target: Uint8Array, at: number, source: Uint8Array, length: number): void {
-  if (length < 32) for (let i = 0; i < length; i++) target[at + i] = source[i]!;
-  else target.set(source, at);
+function put(target: Uint8Array, at: number, source: Uint8Array, from: number, length: number): void {
+  if (length < 32) for (let i = 0; i < length; i++) target[at + i] = source[from + i]!;
+  else target.set(length === source.length ? source : source.subarray(from, from + length), at);
 }
 
 /** Copies bytes of a cell from another buffer. */

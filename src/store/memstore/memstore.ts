@@ -93,7 +93,7 @@ export class Memstore {
 
   /**
    * Adds a cell and returns its address. `sameRow`: the cell added last is of the same row, which saves the search for the
-   * position.
+   * position. `valueOffset`, `valueLength`: the value's part of `value`; default: all of it.
    */
   add(
     row: Uint8Array,
@@ -104,8 +104,21 @@ export class Memstore {
     ttl: number,
     value: Uint8Array,
     sameRow = false,
+    valueOffset = 0,
+    valueLength = value.length,
   ): CellRef {
-    const ref = this.arena.write(row, qualifier, timestamp, type, seq, ttl, value, sameRow);
+    const ref = this.arena.write(
+      row,
+      qualifier,
+      timestamp,
+      type,
+      seq,
+      ttl,
+      value,
+      sameRow,
+      valueOffset,
+      valueLength,
+    );
     this.list.insert(ref, row, sameRow);
     this.index(ref, row, 0, row.length, sameRow);
     this.note(type, timestamp, seq);

@@ -1,0 +1,193 @@
+import { compareBytes } from '../../bytes/index.js';
+import { CellType, type PackedPuts } from '../../table/index.js';
+import type { Memstore } from '../memstore/memstore.js';
+import { type FamilyStore, type Region, regionOf } from '../region/region.js';
+import type { TableState } from '../table-state.js';
+import type { SettledDurability, WrittenCells } from './commit-queue.js';
+import type { WriteRecordBuilder } from './write-record.js';
+
+/** Puts of many rows that are prepared, applied and logged together, without an object for each. */
+
+/** Rows of a batch, one after the other, that belong to one region. */
+interface BatchPart {
+  readonly region: Region;
+  rows: number;
+  /** Bytes of their values. */
+  bytes: number;
+}
+
+export abstract class PutBatch {
+  /** Filled when the cells are added to the memstores. */
+  readonly parts: BatchPart[] = [];
+
+  constructor(
+    readonly state: TableState,
+    readonly durability: SettledDurability,
+    readonly rows: readonly Uint8Array[],
+    /** The timestamp of each row. */
+    protected readonly times: readonly number[],
+  ) {}
+
+  /** Adds the cells to the memstores. `seq`: the sequence number of the first row. */
+  abstract apply(seq: number, written: WrittenCells): void;
+
+  /** Adds the rows to the log record. */
+  abstract record(builder: WriteRecordBuilder): void;
+
+  /** The part that the next row, of this region, belongs to. */
+  protected partOf(region: Region): BatchPart {
+    const last = this.parts.at(-1);
+    if (last?.region === region) return last;
+    const part = { region, rows: 0, bytes: 0 };
+    this.parts.push(part);
+    return part;
+  }
+}
+
+/** Puts to one column: each row adds only its value. */
+export class SortedPutBatch extends PutBatch {
+  constructor(
+    state: TableState,
+    private readonly family: string,
+    private readonly qualifier: Uint8Array,
+    durability: SettledDurability,
+    /** Sorted; of equal rows the one that was put later comes later. */
+    rows: readonly Uint8Array[],
+    private readonly values: readonly Uint8Array[],
+    times: readonly number[],
+  ) {
+    super(state, durability, rows, times);
+  }
+
+  apply(seq: number, written: WrittenCells): void {
+    const { state, family, qualifier, rows, values, times } = this;
+    let end: Uint8Array | undefined;
+    let store: FamilyStore | undefined;
+    let part: BatchPart | undefined;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!;
+      const value = values[i]!;
+      if (end === undefined || (end.length > 0 && compareBytes(row, end) >= 0)) {
+        const region = regionOf(state.regions, row);
+        end = region.endKey;
+        store = region.byFamily.get(family)!;
+        part = this.partOf(region);
+      }
+      const memstore = memstoreFor(store!);
+      written.add(memstore, memstore.add(row, qualifier, times[i]!, CellType.Put, seq + i, 0, value));
+      part!.rows++;
+      part!.bytes += value.length;
+    }
+  }
+
+  record(builder: WriteRecordBuilder): void {
+    const { state, family, qualifier, rows, values, times } = this;
+    const familyNumber = state.familyNumbers.get(family)!;
+    for (let i = 0; i < rows.length; i++) {
+      builder.beginMutation(state.id, rows[i]!, 1);
+      builder.cell(familyNumber, qualifier, times[i]!, CellType.Put, 0, values[i]!);
+    }
+  }
+}
+
+/** Packed puts, in their order. */
+export class PackedPutBatch extends PutBatch {
+  constructor(
+    state: TableState,
+    private readonly puts: PackedPuts,
+    durability: SettledDurability,
+    times: readonly number[],
+  ) {
+    super(state, durability, puts.rows, times);
+  }
+
+  /** Whether the table takes each of the puts: its families exist, and its cells are not too large. */
+  static isAccepted(state: TableState, { columns, rows, rowEnds, cells, valueEnds }: PackedPuts): boolean {
+    const known = columns.map(({ family }) => state.familyNumbers.has(family));
+    let cell = 0;
+    let from = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const rowLength = rows[i]!.length;
+      for (; cell < rowEnds[i]!; cell++) {
+        const column = cells[cell]!;
+        const end = valueEnds[cell]!;
+        const bytes = rowLength + columns[column]!.qualifier.length + end - from;
+        if (!known[column] || !state.takes(bytes)) return false;
+        from = end;
+      }
+    }
+    return true;
+  }
+
+  apply(seq: number, written: WrittenCells): void {
+    const { state, rows, times } = this;
+    const { columns, rowEnds, cells, valueEnds, bytes } = this.puts;
+    let stores: readonly FamilyStore[] = [];
+    let part: BatchPart | undefined;
+    let cell = 0;
+    let from = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const row = rows[i]!;
+      const region = regionOf(state.regions, row);
+      if (part?.region !== region) {
+        part = this.partOf(region);
+        stores = columns.map(({ family }) => region.byFamily.get(family)!);
+      }
+      const start = from;
+      let store: FamilyStore | undefined;
+      let memstore: Memstore | undefined;
+      for (const end = rowEnds[i]!; cell < end; cell++) {
+        const column = cells[cell]!;
+        const sameFamily = stores[column] === store;
+        if (!sameFamily) {
+          store = stores[column]!;
+          memstore = memstoreFor(store);
+        }
+        const { qualifier } = columns[column]!;
+        const to = valueEnds[cell]!;
+        const ref = memstore!.add(
+          row,
+          qualifier,
+          times[i]!,
+          CellType.Put,
+          seq + i,
+          0,
+          bytes,
+          sameFamily,
+          from,
+          to - from,
+        );
+        written.add(memstore!, ref);
+        from = to;
+      }
+      part.rows++;
+      part.bytes += from - start;
+    }
+  }
+
+  record(builder: WriteRecordBuilder): void {
+    const { state, rows, times } = this;
+    const { columns, rowEnds, cells, valueEnds, bytes } = this.puts;
+    const numbers = columns.map(({ family }) => state.familyNumbers.get(family)!);
+    let cell = 0;
+    let from = 0;
+    for (let i = 0; i < rows.length; i++) {
+      const end = rowEnds[i]!;
+      builder.beginMutation(state.id, rows[i]!, end - cell);
+      for (; cell < end; cell++) {
+        const column = cells[cell]!;
+        const { qualifier } = columns[column]!;
+        const to = valueEnds[cell]!;
+        builder.cell(numbers[column]!, qualifier, times[i]!, CellType.Put, 0, bytes, from, to - from);
+        from = to;
+      }
+    }
+  }
+}
+
+/** The memstore that takes the next cell. */
+export function memstoreFor(store: FamilyStore): Memstore {
+  // A memstore addresses its cells by 32-bit numbers; a full one is frozen, and the next begins.
+  if (store.version.active.isFull) store.freeze();
+  return store.version.active;
+}

@@ -1,0 +1,231 @@
+/** `putMany` packs rows where it can: it stores, logs and refuses what puts of one object each do. */
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Column, Columns, Entity, part, RowKey, Table } from '../../decorators/index.js';
+import { bytes, int32, json, text } from '../../src/codec/index.js';
+import { withoutGenerating } from '../../src/codegen/generated.js';
+import { Database } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { EntityPacking, EntitySchema } from '../../src/schema/types.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
+import { type Engine, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
+
+@Table({ name: 'packed', families: { d: { versions: 3 }, e: {} } })
+class Packed {}
+
+@Entity({ table: Packed })
+@RowKey(part('id'))
+class Note {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:s', text) s?: string | null;
+  @Column('e:b', bytes) b?: Uint8Array | null;
+  @Column('d:i', int32) i?: number | null;
+  @Column('e:j', json<unknown>()) j?: unknown;
+  @Columns('d:m:', { value: int32 }) m?: Map<string, number | null>;
+}
+type Row = Pick<Note, 'id'> & Partial<Omit<Note, 'id'>>;
+
+const NOW = 1_700_000_000_000;
+const MAX_CELL = 200;
+/** A timeout takes no part in what is stored, and such calls do not pack. */
+const UNPACKED = { timeout: 60_000 };
+
+interface Store {
+  readonly db: Database;
+  readonly engine: EmbeddedEngine;
+  readonly files: MemoryFileSystem;
+}
+
+async function openStore(): Promise<Store> {
+  const files = new MemoryFileSystem();
+  const engine = await openEmbedded('/db', {
+    fileSystem: files,
+    automatic: false,
+    clock: () => NOW,
+    maxCellSize: MAX_CELL,
+  });
+  const db = new Database(compileSchema([Note]), engine, 'create');
+  await db.ready();
+  await engine.admin.split('packed', Buffer.from('b'));
+  return { db, engine, files };
+}
+
+/** Every version of every cell, with its timestamp. */
+async function cellsOf(engine: Engine): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { cells } of engine.table('packed').scan(new Scan().readVersions(10)))
+    for (const { row, family, qualifier, timestamp, value } of cells)
+      found.push(
+        `${Buffer.from(row)} ${family}:${Buffer.from(qualifier)} ${timestamp} ${Buffer.from(value).toString('hex')}`,
+      );
+  return found;
+}
+
+async function afterCrash({ db, files }: Store): Promise<string[]> {
+  const crashed = files.crash({ keepUnsynced: 0, random: () => 0 });
+  await db.close();
+  const again = await openEmbedded('/db', { fileSystem: crashed, automatic: false, clock: () => NOW });
+  const cells = await cellsOf(again);
+  await again.close();
+  return cells;
+}
+
+async function outcomeOf(run: Promise<unknown>): Promise<unknown> {
+  try {
+    await run;
+    return 'stored';
+  } catch (error) {
+    const { code, message, details } = error as { code: string; message: string; details: unknown };
+    return { code, message, details };
+  }
+}
+
+const some = <T>(given: fc.Arbitrary<T>, weight: number): fc.Arbitrary<T | null | undefined> =>
+  fc.oneof(
+    { weight: 8, arbitrary: given },
+    { weight: 3, arbitrary: fc.constant(undefined) },
+    { weight, arbitrary: fc.constant(null) },
+  );
+
+/** `rare`: how often values are of the kinds that are not packed, or refused. */
+const rowOf = (rare: number): fc.Arbitrary<Row> =>
+  fc.record({
+    id: fc.oneof(
+      { weight: 40, arbitrary: fc.constantFrom('a', 'a1', 'b', 'c', 'ü', 'd'.repeat(40)) },
+      { weight: rare, arbitrary: fc.constantFrom('x'.repeat(40_000), 7 as unknown as string) },
+    ),
+    s: some(
+      fc.oneof(
+        { weight: 20, arbitrary: fc.constantFrom('', 'a', '\0', 'ü'.repeat(30)) },
+        { weight: rare, arbitrary: fc.constantFrom('y'.repeat(MAX_CELL), 5 as unknown as string) },
+      ),
+      rare,
+    ),
+    b: some(fc.uint8Array({ maxLength: 60 }), rare),
+    i: some(fc.integer({ min: -5, max: 5 }), rare),
+    j: some(fc.constantFrom<unknown>('', 0, [], { a: null }), rare),
+    m: fc.oneof(
+      { weight: 20, arbitrary: fc.constant(undefined) },
+      { weight: rare, arbitrary: fc.constant(new Map([['k', 1]])) },
+    ),
+  }) as fc.Arbitrary<Row>;
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.integer({ min: 0, max: 1 }).chain((rare) => fc.array(rowOf(rare), { maxLength: 8 })),
+  },
+  { weight: 1, arbitrary: fc.constantFrom('a', 'b') },
+);
+
+describe('packed puts', () => {
+  test('store and refuse what other puts do, in memory and behind a crash', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 6 }),
+        fc.constantFrom(undefined, 'SKIP_WAL', 'ASYNC_WAL', 'FSYNC_WAL'),
+        async (steps, durability) => {
+          const packed = await openStore();
+          const other = await openStore();
+          const options = durability === undefined ? undefined : ({ durability } as const);
+          for (const one of steps) {
+            if (typeof one === 'string') {
+              for (const { db } of [packed, other]) await db.repository(Note).delete({ id: one });
+              continue;
+            }
+            const [ours, theirs] = await Promise.all([
+              outcomeOf(packed.db.repository(Note).putMany(one as never, options)),
+              outcomeOf(other.db.repository(Note).putMany(one as never, { ...options, ...UNPACKED })),
+            ]);
+            expect(ours).toEqual(theirs);
+          }
+          expect(await cellsOf(packed.engine)).toEqual(await cellsOf(other.engine));
+          expect(await afterCrash(packed)).toEqual(await afterCrash(other));
+        },
+      ),
+      { numRuns: scaled(60, 400, 4000) },
+    );
+  });
+
+  test('take no bytes of the caller with them, and share their buffer with no other call', async () => {
+    const { db, engine } = await openStore();
+    const notes = db.repository(Note);
+    const blob = Uint8Array.of(1, 2, 3);
+    const calls = [
+      notes.putMany([{ id: 'a', b: blob }, { id: 'a1' }]),
+      notes.putMany([{ id: 'c', s: 'other' }]),
+    ];
+    blob.fill(9);
+    await Promise.all(calls);
+    await notes.putMany([{ id: 'b', s: 'third' }]);
+    expect((await notes.get({ id: 'a' }))?.b).toEqual(Uint8Array.of(1, 2, 3));
+    expect((await cellsOf(engine)).filter((cell) => cell.includes(':s'))).toHaveLength(2);
+    await db.close();
+  });
+
+  test('of one packing are not overwritten by another, unless it was released', () => {
+    const [{ mapper }] = compileSchema([Note]).entities as [EntitySchema];
+    const pack = (s: string) => {
+      const packing = mapper.packing('USE_DEFAULT')!;
+      expect(packing.add({ id: 'a', s }, Uint8Array.of(97))).toBe(true);
+      return packing;
+    };
+    const valuesOf = ({ puts }: EntityPacking) =>
+      puts.toPuts()[0]!.cells.map(({ value }) => Buffer.from(value).toString());
+    const [one, two] = [pack('one'), pack('two')];
+    expect([valuesOf(one)[1], valuesOf(two)[1]]).toEqual(['one', 'two']);
+    const { buffer } = one.puts.bytes;
+    one.release();
+    const three = pack('three');
+    expect(three.puts.bytes.buffer).toBe(buffer);
+    pack('four');
+    expect([valuesOf(two)[1], valuesOf(three)[1]]).toEqual(['two', 'three']);
+  });
+
+  test('of a family that the table does not have are refused as other puts are', async () => {
+    const packed = await openStore();
+    const other = await openStore();
+    for (const { engine } of [packed, other])
+      await engine.admin.modifyTable(tableDescriptor('packed', { d: {} }));
+    const rows = [
+      { id: 'a', s: '1' },
+      { id: 'b', b: Uint8Array.of(1) },
+      { id: 'c', s: '2' },
+    ];
+    const ours = await outcomeOf(packed.db.repository(Note).putMany(rows));
+    expect(ours).toMatchObject({ code: 'ERR_NO_SUCH_FAMILY' });
+    expect(ours).toEqual(await outcomeOf(other.db.repository(Note).putMany(rows, UNPACKED)));
+    expect(await cellsOf(packed.engine)).toEqual(await cellsOf(other.engine));
+    for (const { db } of [packed, other]) await db.close();
+  });
+
+  test('reach observers of the table as single puts', async () => {
+    const { db, engine } = await openStore();
+    const seen: string[] = [];
+    const observer: WriteObserver = {
+      before: ({ change }) => {
+        seen.push(`${change.kind} ${Buffer.from(change.row)}`);
+        return undefined;
+      },
+    };
+    const stop = engine.observe('packed', observer);
+    await db.repository(Note).putMany([
+      { id: 'a', s: '1' },
+      { id: 'b', s: '2' },
+    ]);
+    stop();
+    await db.repository(Note).putMany([{ id: 'c', s: '3' }]);
+    expect(seen).toEqual(['put a', 'put b']);
+    expect((await cellsOf(engine)).filter((cell) => cell.includes(':s'))).toHaveLength(3);
+    await db.close();
+  });
+
+  test('are left out where code may not be generated', async () => {
+    const { mapper } = withoutGenerating(() => compileSchema([Note]).entities[0]!);
+    expect(mapper.packing('USE_DEFAULT')).toBeUndefined();
+  });
+});
