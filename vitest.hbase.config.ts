@@ -1,7 +1,16 @@
 import { defineConfig } from 'vitest/config';
+import { LEFT_OUT, testsLeftOut } from './test/hbase/server/left-out.js';
 import { BUILT_BY_NODE, built, reportersOf } from './vitest.shared.js';
 
-/** The suites that need a real HBase: `npm run test:hbase`. */
+const escaped = testsLeftOut().map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+
+/** The suites without those that cannot run on `rowan serve`. */
+const SERVED = {
+  exclude: LEFT_OUT.filter(({ tests }) => tests === undefined).map(({ file }) => `test/hbase/${file}`),
+  testNamePattern: new RegExp(`^(?!.*(?:${escaped.join('|')})(?: |$))`),
+};
+
+/** The suites that need a real HBase: `npm run test:hbase`. On an embedded store behind `rowan serve`: `npm run test:hbase:served`. */
 export default defineConfig({
   plugins: [built],
   test: {
@@ -18,6 +27,7 @@ export default defineConfig({
       'test/query/related-tests.test.ts',
       'test/repository/*.test.ts',
     ],
+    ...(process.env['ROWAN_HBASE'] === 'served' ? SERVED : {}),
     globalSetup: ['test/proof/fresh-build.ts', 'test/hbase/global-setup.ts'],
     pool: 'forks',
     // The suites share one server; the chaos suites start their own beside it.

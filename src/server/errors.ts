@@ -33,6 +33,7 @@ export const JavaClass = {
   UnsupportedCellCodec: `${HBASE}ipc.UnsupportedCellCodecException`,
   UnsupportedCompression: `${HBASE}ipc.UnsupportedCompressionCodecException`,
   UnknownService: `${HBASE}ipc.UnknownServiceException`,
+  UnknownProtocol: `${HBASE}exceptions.UnknownProtocolException`,
   BadAuth: `${HBASE}ipc.BadAuthException`,
   WrongVersion: `${HBASE}ipc.WrongVersionException`,
   SnapshotDoesNotExist: `${HBASE}snapshot.SnapshotDoesNotExistException`,
@@ -79,8 +80,16 @@ export function refused(message: string): ServerException {
 }
 
 /** The refusal of an HBase feature that this server lacks. */
-export function notOffered(what: string): ServerException {
-  return refused(`${what} is not supported by rowan serve. See docs/server.md for what is.`);
+export function notOffered(what: string, javaClass: JavaClass = JavaClass.DoNotRetry): ServerException {
+  return new ServerException(
+    javaClass,
+    `${what} is not supported by rowan serve. See docs/server.md for what is.`,
+  );
+}
+
+/** The refusal of a call of a coprocessor, as of a server that has not loaded it. */
+export function noCoprocessor(method: string): ServerException {
+  return notOffered(`Coprocessors (${method})`, JavaClass.UnknownProtocol);
 }
 
 interface Meaning {

@@ -3,7 +3,7 @@
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import type { Get, Result } from '../../table/index.js';
-import { notOffered, refused } from '../errors.js';
+import { noCoprocessor, notOffered, refused } from '../errors.js';
 import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request, Service } from '../rpc/request.js';
 import type { Specifier } from '../wire/read-multi.js';
@@ -34,10 +34,10 @@ export class RegionService {
       multi: (request) => this.multi.run(request),
       scan: (request) => this.scans.scan(request),
       execservice: () => {
-        throw notOffered('Coprocessors (ExecService)');
+        throw noCoprocessor('ExecService');
       },
       execregionserverservice: () => {
-        throw notOffered('Coprocessors (ExecRegionServerService)');
+        throw noCoprocessor('ExecRegionServerService');
       },
       bulkloadhfile: () => {
         throw notOffered('Loading files (BulkLoadHFile)');

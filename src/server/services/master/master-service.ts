@@ -2,7 +2,7 @@
 
 import * as messages from '../../../hbase/wire/messages-admin.js';
 import { Empty } from '../../../hbase/wire/schema.js';
-import { JavaClass, notOffered, ServerException } from '../../errors.js';
+import { JavaClass, noCoprocessor, notOffered, ServerException } from '../../errors.js';
 import type { Service } from '../../rpc/request.js';
 import { checkWritable, type ServerParts } from '../parts.js';
 import { Procedures } from '../procedures.js';
@@ -26,7 +26,6 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
   revoke: 'Access control (Revoke)',
   getuserpermissions: 'Access control (GetUserPermissions)',
   haspermissions: 'Access control (HasPermissions)',
-  execmasterservice: 'Coprocessors (ExecMasterService)',
   shutdown: 'Stopping the server over the network (Shutdown)',
   stopmaster: 'Stopping the server over the network (StopMaster)',
   addrsgroup: 'Groups of servers (AddRSGroup)',
@@ -44,6 +43,9 @@ export function masterService(parts: ServerParts): Service {
     ...namespaceCalls(parts, procedures),
     ...snapshotCalls(parts, procedures),
     ...clusterCalls(parts),
+    execmasterservice: () => {
+      throw noCoprocessor('ExecMasterService');
+    },
     getprocedureresult: method(
       messages.GetProcedureResultRequest,
       messages.GetProcedureResultResponse,

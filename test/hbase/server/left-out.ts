@@ -1,0 +1,61 @@
+/** The tests of `test:hbase` that `npm run test:hbase:served` leaves out, and why. docs/server.md has the same list. */
+
+export interface LeftOut {
+  /** Below test/hbase/. */
+  readonly file: string;
+  /** The tests of the file that are left out, or their groups. Default: all. */
+  readonly tests?: readonly string[];
+  readonly why: string;
+}
+
+export const LEFT_OUT: readonly LeftOut[] = [
+  { file: 'chaos/servers.test.ts', why: 'kills and stops servers of a cluster of several' },
+  { file: 'chaos/starts.test.ts', why: 'kills and stops servers of a cluster of several' },
+  { file: 'labels.test.ts', why: 'starts an HBase with visibility labels' },
+  { file: 'quotas.test.ts', why: 'starts an HBase with quotas' },
+  {
+    file: 'groups.test.ts',
+    tests: [
+      'are made, filled, listed, balanced and emptied, and regions are where their group is',
+      'refuse what cannot be',
+    ],
+    why: 'start an HBase with groups of region servers',
+  },
+  { file: 'replicas.test.ts', why: 'reads replicas of regions, on other servers' },
+  { file: 'bulk-load.test.ts', why: '`BulkLoadHFile` is not supported' },
+  { file: 'hfile.test.ts', why: '`BulkLoadHFile` is not supported' },
+  { file: 'cookbook.test.ts', why: 'two recipes load files by `BulkLoadHFile`; all run as one program' },
+  {
+    file: 'sequence-files.test.ts',
+    tests: ['the life of single cells comes along where HBase is asked to send it'],
+    why: 'asks for tags of cells (`KeyValueCodecWithTags`)',
+  },
+  {
+    file: 'traffic-admin.test.ts',
+    tests: ['peers of replication are added, listed, switched off and on, and removed'],
+    why: 'replication is not supported',
+  },
+  {
+    file: 'ddl.test.ts',
+    tests: ['and describe says so in its own words'],
+    why: 'a family does not tell an attribute that was set to its default (`NEW_VERSION_BEHAVIOR`)',
+  },
+  {
+    file: 'shell.test.ts',
+    tests: ['tables.rb', 'rows.rb', 'forms.rb'],
+    why: 'the same, and refusals of a raw scan, a time to live and versions have other words',
+  },
+];
+
+/** The names of the tests that are left out. */
+export function testsLeftOut(): string[] {
+  return LEFT_OUT.flatMap(({ tests = [] }) => tests);
+}
+
+/** The rows of the page's table. */
+export function leftOutTable(): string {
+  return LEFT_OUT.map(({ file, tests, why }) => {
+    const which = tests === undefined ? 'all' : tests.map((name) => `"${name}"`).join(', ');
+    return `| \`${file}\` | ${which} | ${why} |`;
+  }).join('\n');
+}
