@@ -105,6 +105,28 @@ describe('limits of a server', () => {
     expect((await table.get(new Get('c49'))).isEmpty).toBe(false);
   });
 
+  it('no call begins while requests and answers hold maxQueuedBytes, and the client of this package comes again', async () => {
+    await using served = await Served.start({ maxQueuedBytes: 64 << 10, maxUnreadBytes: 1 << 20 });
+    await withRows(served, 1, 32 << 10);
+    const region = await regionOf(served);
+    const get = { region, get: { row: Buffer.from('row000000') } };
+    const engine = await served.connect({ retries: 20 });
+    await engine.table(TABLE).get(new Get('row000000'));
+    const greedy = await RawClient.greet(served.endpoint);
+    greedy.socket.pause();
+    // More than a socket holds, so that answers wait in the server.
+    for (let i = 0; i < 400; i++) void greedy.call('Get', GetRequest, get);
+    await until(() => served.server.stats().queuedBytes >= 64 << 10);
+    const other = await RawClient.greet(served.endpoint);
+    const { exception } = await other.call('Get', GetRequest, get);
+    expect(exception?.exceptionClassName).toBe('org.apache.hadoop.hbase.CallQueueTooBigException');
+    other.end();
+    const later = engine.table(TABLE).get(new Get('row000000'));
+    greedy.socket.resume();
+    expect((await later).isEmpty).toBe(false);
+    greedy.end();
+  });
+
   it('a request above maxRequestSize is refused by name', async () => {
     await using served = await Served.start({ maxRequestSize: 10_000 });
     const client = await RawClient.greet(served.endpoint);

@@ -37,6 +37,17 @@ async function increment(served: Served, table: string, nonce: bigint): Promise<
 }
 
 describe('a served store', () => {
+  it('answers as a cluster without groups of servers, without labels, and without a slow log', async () => {
+    await using served = await Served.start();
+    const { admin } = await served.connect();
+    await expect(admin.groups.list()).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
+    await expect(admin.labels.list()).rejects.toMatchObject({ code: 'ERR_TABLE_NOT_FOUND' });
+    expect(await admin.slowLog.list()).toEqual([]);
+    const [server] = (await admin.getStatus()).servers;
+    expect(server!.usedHeap).toBeGreaterThan(0);
+    expect(server!.maxHeap).toBeGreaterThan(server!.usedHeap);
+  });
+
   it('counts an increment once however often it is sent, over a restart and a crash too', async () => {
     const disk = new MemoryFileSystem();
     let crashed: MemoryFileSystem;

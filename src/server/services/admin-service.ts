@@ -10,7 +10,8 @@ import {
   GetRegionLoadResponse,
   type RegionLoad,
 } from '../../hbase/wire/messages-admin.js';
-import { Empty, type TypeOf } from '../../hbase/wire/schema.js';
+import { LogEntry, SlowLogResponses } from '../../hbase/wire/messages-operations.js';
+import { Empty, encodeMessage, type TypeOf } from '../../hbase/wire/schema.js';
 import {
   isMeta,
   META_INFO,
@@ -50,6 +51,12 @@ export function regionLoadOf({ region, name }: ServedRegion): LoadMessage {
 
 /** The load of meta, which has no stored data. */
 const META_LOAD: LoadMessage = { region: { type: FULL_NAME, value: META_REGION }, stores: 1 };
+
+/** The slow log is off, as HBase's is by default. */
+const NO_LOG_ENTRIES: TypeOf<typeof LogEntry> = {
+  logClassName: 'org.apache.hadoop.hbase.shaded.protobuf.generated.AdminProtos$SlowLogResponses',
+  logMessage: encodeMessage(SlowLogResponses, {}),
+};
 
 /** The regions of all tables, or of one. */
 export function* openRegions({ store, regions }: ServerParts, table?: string): Generator<ServedRegion> {
@@ -111,6 +118,7 @@ export function adminService(parts: ServerParts): Service {
       const loads = Array.from(openRegions(parts, table), regionLoadOf);
       return { regionLoads: table === undefined ? [META_LOAD, ...loads] : loads };
     }),
+    getlogentries: constant(LogEntry, NO_LOG_ENTRIES),
     getserverinfo: constant(GetServerInfoResponse, { serverInfo: { serverName: server } }),
     flushregion: method(FlushRegionRequest, FlushRegionResponse, async ({ region, family }) => {
       checkWritable(parts);

@@ -13,13 +13,11 @@ export const LEFT_OUT: readonly LeftOut[] = [
   { file: 'chaos/starts.test.ts', why: 'kills and stops servers of a cluster of several' },
   { file: 'labels.test.ts', why: 'starts an HBase with visibility labels' },
   { file: 'quotas.test.ts', why: 'starts an HBase with quotas' },
+  { file: 'groups.test.ts', why: 'starts an HBase with groups of region servers' },
   {
-    file: 'groups.test.ts',
-    tests: [
-      'are made, filled, listed, balanced and emptied, and regions are where their group is',
-      'refuse what cannot be',
-    ],
-    why: 'start an HBase with groups of region servers',
+    file: 'chaos/regions.test.ts',
+    tests: ['splits, moves and merges regions without losing or doubling a write'],
+    why: 'moves regions between servers',
   },
   { file: 'replicas.test.ts', why: 'reads replicas of regions, on other servers' },
   { file: 'bulk-load.test.ts', why: '`BulkLoadHFile` is not supported' },
