@@ -1,5 +1,6 @@
 /** Transactions over a connection: isolation, conflicts, limits, and what ends them. */
 
+import { type AddressInfo, createConnection, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { defineEntity, defineTable, part } from '../../decorators/index.js';
 import { int32 } from '../../src/codec/index.js';
@@ -361,6 +362,32 @@ describe('transactions of tables over connections', () => {
     ).rejects.toMatchObject({ code: 'ERR_CONNECTION' });
     expect((await served.store.table('t').get(new Get('a'))).isEmpty).toBe(true);
   });
+
+  it('a commit whose answer is lost is said to be of unknown outcome, and took effect', () =>
+    withTable(async (served) => {
+      const [host, port] = served.endpoint.split(':');
+      let isLost = false;
+      const proxy = createServer((client) => {
+        const server = createConnection(Number(port), host);
+        client.pipe(server);
+        client.on('error', () => undefined);
+        server.on('error', () => undefined);
+        client.on('close', () => server.destroy());
+        server.on('close', () => client.destroy());
+        server.on('data', (chunk) => (isLost ? client.destroy() : client.write(chunk)));
+      });
+      await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+      const through = { host: '127.0.0.1', port: (proxy.address() as AddressInfo).port };
+      const engine = await served.connect({ resolveAddress: () => through });
+      const lost = engine.transaction!(async (tx) => {
+        await tx.table('t').put(put('a', '1'));
+        isLost = true;
+      });
+      await expect(lost).rejects.toMatchObject({ code: 'ERR_CONNECTION', details: { outcome: 'unknown' } });
+      expect((await served.store.table('t').get(new Get('a'))).isEmpty).toBe(false);
+      await engine.close();
+      proxy.close();
+    }));
 
   it('calls without a transaction, and a second one on its connection, are refused', () =>
     withTable(async (served) => {
