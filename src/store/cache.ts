@@ -1,5 +1,6 @@
 import { ClosedError } from '../errors.js';
 import { errnoOf, type FileHandle, type FileSystem } from './fs/file-system.js';
+import { RowCache } from './row-cache.js';
 
 /**
  * The priority of an entry in a {@link BlockCache}. `Memory`: families with IN_MEMORY, index and bloom blocks. `Spare`: blocks that can
@@ -52,6 +53,8 @@ export class CacheSlots<Entry extends CacheEntry> {
  * When room is needed, the segment that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If that was used
  * since the last time, it moves to the end of its queue instead, from `single` to `multi`.
  *
+ * Where the blocks of single rows do not fit, a part of the memory is for the rows themselves: {@link RowCache}.
+ *
  * An evicted block stays valid for readers that use it. The buffer of one that nobody uses is reused for the next block: getting
  * new memory from the system costs as much as reading a block from the system's cache.
  */
@@ -71,6 +74,8 @@ const SEGMENTS = {
   [CachePriority.Spare]: SPARE,
 };
 const SHARES: readonly number[] = [0.25, 0.5, 0.25];
+/** The share of the capacity that single rows get once the blocks do not fit. */
+const ROWS_SHARE = 5 / 8;
 
 export interface BlockCacheStats {
   readonly capacity: number;
@@ -96,6 +101,11 @@ export class BlockCache {
   /** Evicted entries with reusable buffers, the latest last. */
   private readonly reusable: CacheEntry[] = [];
   private bytes = 0;
+  /** The most bytes of entries: the capacity, without what single rows take. */
+  private limit: number;
+  /** Single rows; null while all blocks fit. */
+  rows: RowCache | null = null;
+  private files = 0;
   private readonly segments: readonly [Segment, Segment, Segment, Segment] = [
     emptySegment(),
     emptySegment(),
@@ -104,7 +114,28 @@ export class BlockCache {
   ];
 
   /** `capacity`: bytes; 0 caches nothing. */
-  constructor(readonly capacity: number) {}
+  constructor(readonly capacity: number) {
+    this.limit = capacity;
+  }
+
+  /** A number by which {@link rows} knows a file. */
+  nextFile(): number {
+    return ++this.files;
+  }
+
+  /**
+   * From now on single rows have a share of the memory: called when a block of which one row is read has no room. Null for a cache that
+   * is too small.
+   */
+  beginRows(): RowCache | null {
+    const share = this.capacity * ROWS_SHARE;
+    if (this.rows === null && RowCache.fits(share)) {
+      this.rows = new RowCache(share);
+      this.limit = this.capacity - this.rows.bytes;
+      while (this.bytes > this.limit) this.evictOne();
+    }
+    return this.rows;
+  }
 
   /** Inserts `entry` at a free slot. An entry larger than the whole cache is not inserted. */
   insert<Entry extends CacheEntry>(
@@ -113,19 +144,19 @@ export class BlockCache {
     entry: Entry,
     priority: CachePriority,
   ): void {
-    if (entry.charge > this.capacity) return;
+    if (entry.charge > this.limit) return;
     slots.entries[slot] = entry;
     entry.slots = slots as unknown as CacheSlots<CacheEntry>;
     entry.slot = slot;
     entry.touched = 0;
     this.append(entry, SEGMENTS[priority]);
     this.bytes += entry.charge;
-    while (this.bytes > this.capacity) this.evictOne();
+    while (this.bytes > this.limit) this.evictOne();
   }
 
   /** Whether `length` more bytes fit, and leave some room. */
   hasRoom(length: number): boolean {
-    return this.bytes + length <= this.capacity * ROOM_SHARE;
+    return this.rows === null && this.bytes + length <= this.capacity * ROOM_SHARE;
   }
 
   /**
@@ -156,7 +187,8 @@ export class BlockCache {
   }
 
   stats(): BlockCacheStats {
-    const { capacity, bytes, hits, misses, evictions } = this;
+    const { capacity, hits, misses, evictions } = this;
+    const bytes = this.bytes + (this.rows?.bytes ?? 0);
     let entries = 0;
     for (const segment of this.segments) entries += segment.count;
     return { capacity, bytes, entries, hits, misses, evictions };
@@ -182,7 +214,7 @@ export class BlockCache {
     let most = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < SHARES.length; i++) {
       const segment = this.segments[i]!;
-      const excess = segment.bytes - SHARES[i]! * this.capacity;
+      const excess = segment.bytes - SHARES[i]! * this.limit;
       if (segment.count > 0 && excess > most) {
         most = excess;
         fullest = i;

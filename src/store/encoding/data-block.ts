@@ -37,10 +37,14 @@ export abstract class BlockDecoder {
     const order = compareSlices(key, rowOffset, rowLength, target.row, target.rowOffset, target.rowLength);
     return order === 0 ? FOUND : ABSENT;
   }
+  /** Like `seekInRow`, in a block that has cells of no other row, and all of its file's cells of that row. */
+  seekInOnlyRow(cursor: CellCursor, target: SeekKey, hash: number): boolean {
+    return this.seekInRow(cursor, target, hash) === FOUND;
+  }
   /** Like `seek`, for a target at or after the present cell. */
   abstract forward(cursor: CellCursor, target: SeekKey): boolean;
   /**
-   * Like `CellCursor.visitRow`, for a row that ends in the block and is not the block's last.
+   * Like `CellCursor.visitRow`, for a row that ends in the block and is not the block's last, or is the only row of its block.
    * @param _seq the sequence number of all cells; negative when each has its own
    */
   visitRow(_cursor: CellCursor, _visitor: PutVisitor, _seq: number): boolean {
@@ -137,7 +141,10 @@ const OBJECT_BYTES = 400;
 const SEARCHES_FOR_INDEX = 4;
 const LOOKUPS_FOR_HASH_INDEX = 8;
 
-/** A decompressed data block, still encoded, with verified structure. Immutable except for its lazily built indexes. */
+/**
+ * A decompressed data block, still encoded, with verified structure. Immutable except for its lazily built indexes, and for a row that
+ * is read into the same buffer as the one before.
+ */
 export class DataBlock extends CacheEntry {
   /** File and offset that the block was read from, for errors. */
   path = '';
@@ -148,16 +155,18 @@ export class DataBlock extends CacheEntry {
   /** The number of row look-ups so far, and the index for later ones. */
   private rowLookups = 0;
   hashIndex: RowHashIndex | null = null;
+  /** Its cells are those of one row. */
+  isRow = false;
 
   constructor(
     readonly bytes: Uint8Array,
     readonly view: DataView,
     /** The first byte of the payload. */
-    readonly start: number,
+    public start: number,
     /** The byte after the last cell, where the tables begin. */
-    readonly cellsEnd: number,
+    public cellsEnd: number,
     /** The number of cells, at least one. */
-    readonly count: number,
+    public count: number,
     /** The number of rows or restarts, depending on the encoding. */
     readonly groups: number,
     /** The length of the common prefix of its rows. */
@@ -167,6 +176,15 @@ export class DataBlock extends CacheEntry {
   ) {
     const entries = isPart ? 0 : Math.max(count, groups);
     super(bytes.length + PrefixIndex.bytes(entries) + RowHashIndex.bytes(entries) + OBJECT_BYTES);
+  }
+
+  /** A block for one row after another in the buffer. */
+  static ofRow(bytes: Uint8Array, view: DataView): DataBlock {
+    const block = new DataBlock(bytes, view, 0, 0, 0, 0, 0, true);
+    block.isRow = true;
+    // No block of a file is there.
+    block.offset = -1;
+    return block;
   }
 
   /** Counts a search; true once an index pays. The first row look-ups are searches too, and are not counted here. */

@@ -1,7 +1,7 @@
 /** The data block encodings by name and code. */
 
 export * from './data-block.js';
-export { plainCellBytes } from './plain.js';
+export { PlainRowFinder, plainCellBytes } from './plain.js';
 export { isRowAt } from './row-lookup.js';
 
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';

@@ -190,6 +190,69 @@ function checkCells(
   if (at !== cellsEnd) throw badPayload('its cells do not end where the table begins', at - start);
 }
 
+/** Finds a row among cells of the encoding NONE, and verifies the cells up to its end. */
+export class PlainRowFinder {
+  /** The row's first byte, its end so far, and its number of cells; 0 when it is not there. */
+  start = 0;
+  end = 0;
+  cells = 0;
+
+  /** Looks for the target's row in `bytes` from 0 to `end`. */
+  find(bytes: Uint8Array, view: DataView, end: number, target: SeekKey): void {
+    this.cells = 0;
+    let at = 0;
+    while (at < end) {
+      const behind = verifiedEnd(view, at, end);
+      if (isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target)) {
+        this.start = at;
+        this.end = behind;
+        this.cells = 1;
+        this.extend(bytes, view, end, target);
+        return;
+      }
+      at = behind;
+    }
+  }
+
+  /** Adds the row's cells from its end so far; there are bytes up to `end`. */
+  extend(bytes: Uint8Array, view: DataView, end: number, target: SeekKey): void {
+    while (this.end < end) {
+      const at = this.end;
+      const behind = verifiedEnd(view, at, end);
+      if (!isRowAt(bytes, at + CELL_HEADER_BYTES, view.getUint16(at + 24, true), target)) return;
+      this.end = behind;
+      this.cells++;
+    }
+  }
+
+  /** Writes the table of the offsets of the row's cells after them. */
+  writeTable(view: DataView): void {
+    let { start: at, end: entry } = this;
+    for (let i = 0; i < this.cells; i++, entry += 4) {
+      view.setUint32(entry, at - this.start, true);
+      at = endOf(view, at);
+    }
+  }
+}
+
+/** The end of the cell at `at`, which is verified. */
+function verifiedEnd(view: DataView, at: number, end: number): number {
+  const word = at + CELL_HEADER_BYTES > end ? 0 : view.getUint32(at + 24, true);
+  if ((word & 0xffff) === 0 || word >>> 24 > FLAG_TTL) throw badPayload('a cell has an invalid header', at);
+  const behind = endOf(view, at);
+  if (behind > end) throw badPayload('a cell extends beyond the end', at);
+  return behind;
+}
+
+/** The end of the cell at `at`. */
+function endOf(view: DataView, at: number): number {
+  const word = view.getUint32(at + 24, true);
+  const keyBytes = (word & 0xffff) + view.getUint32(at + 20, true);
+  return (
+    at + CELL_HEADER_BYTES + keyBytes + view.getUint32(at + 16, true) + (word >>> 24 === 0 ? 0 : TTL_BYTES)
+  );
+}
+
 /** The length of the common prefix of all rows of a block. */
 function sharedRowOf(
   bytes: Uint8Array,
@@ -228,7 +291,7 @@ export class PlainDecoder extends BlockDecoder {
   private after = 0;
 
   override open(cursor: CellCursor, block: DataBlock): void {
-    if (this.block !== block) {
+    if (this.block !== block || block.isRow) {
       this.block = block;
       this.bytes = block.bytes;
       this.view = block.view;
@@ -278,7 +341,7 @@ export class PlainDecoder extends BlockDecoder {
         return false;
       at = qualifierAt + qualifierLength + valueLength;
       // The row may continue in the next block.
-      if (at === cellsEnd) return false;
+      if (at === cellsEnd) return this.block!.isRow;
       const rowAt = at + CELL_HEADER_BYTES;
       if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
         this.load(cursor, at);
@@ -308,6 +371,10 @@ export class PlainDecoder extends BlockDecoder {
       slot = slots.after(slot, hash);
     }
     return ABSENT;
+  }
+
+  override seekInOnlyRow(cursor: CellCursor, target: SeekKey, hash: number): boolean {
+    return this.seekFrom(cursor, target, this.start, hash) === FOUND;
   }
 
   /** `first`: the offset of the row's first cell in the block. */
@@ -491,12 +558,7 @@ export class PlainDecoder extends BlockDecoder {
 
   /** The end of the cell at `at`. */
   private behind(at: number): number {
-    const { view } = this;
-    const word = view.getUint32(at + 24, true);
-    const keyBytes = (word & 0xffff) + view.getUint32(at + 20, true);
-    return (
-      at + CELL_HEADER_BYTES + keyBytes + view.getUint32(at + 16, true) + (word >>> 24 === 0 ? 0 : TTL_BYTES)
-    );
+    return endOf(this.view, at);
   }
 
   private load(cursor: CellCursor, at: number): void {

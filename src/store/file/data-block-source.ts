@@ -2,7 +2,7 @@ import { crc32 } from '../../bytes/index.js';
 import { type BlockCodec, CODEC_IDS, MAX_RAW_BLOCK_BYTES, preparedCodec } from '../../compression/index.js';
 import { CorruptionError } from '../../errors.js';
 import { type BlockCache, type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
-import type { SeekKey } from '../cursor.js';
+import { SeekKey } from '../cursor.js';
 import {
   badBlockOf,
   type DataBlock,
@@ -76,6 +76,11 @@ export class DataBlockSource {
     return keep && this.policy.keep && this.cache.hasRoom(index.lengths[i]!);
   }
 
+  /** Whether the block of entry `i` is in the cache. */
+  holds(index: BlockIndex, i: number): boolean {
+    return this.slots.entries[index.firstBlocks[i]!] !== null;
+  }
+
   /** Releases a block that only one reader used. */
   release(block: DataBlock): void {
     this.cache.release(block);
@@ -142,6 +147,8 @@ export class DataBlockSource {
 /** Buffers of parts are allocated in multiples of this, so that they can be reused for other parts. */
 const MEMORY_UNIT = 128;
 
+const rowStart = new SeekKey();
+
 /** A position at a part of a data block. */
 export class PartPosition {
   group: PartGroup | null = null;
@@ -150,6 +157,8 @@ export class PartPosition {
   part = 0;
   /** The offset of the block's payload in the file. */
   payloadAt = 0;
+  /** The number of the block in its group. */
+  private inGroup = 0;
   /** The numbers of the block's first part, and of the one after its last. */
   private first = 0;
   private end = 0;
@@ -160,11 +169,28 @@ export class PartPosition {
     const inGroup = block - groupNumber * GROUP_BLOCKS;
     const group = source.group(groupNumber);
     this.group = group;
+    this.inGroup = inGroup;
     this.groupNumber = groupNumber;
     this.payloadAt = blockOffset + BLOCK_HEADER_BYTES;
     this.first = group.firstOf(inGroup);
     this.end = group.endOf(inGroup);
     this.part = target === null ? this.first : group.find(inGroup, target);
+  }
+
+  /** Moves back to the part in which the target's row begins; false when it may begin in a block before. */
+  toStartOf(target: SeekKey): boolean {
+    const group = this.group!;
+    if (group.startsRow(this.part)) return true;
+    rowStart.setRow(target.row, target.rowOffset, target.rowLength);
+    this.part = group.find(this.inGroup, rowStart);
+    return this.part > this.first || group.isAtOrBefore(this.first, rowStart);
+  }
+
+  /** Whether no row of the part continues in the next one; false also when it is unknown. */
+  endsRow(meta: FileMeta): boolean {
+    const next = this.part + 1;
+    if (next < this.group!.count) return this.group!.startsRow(next);
+    return (this.groupNumber + 1) * GROUP_BLOCKS >= meta.dataBlocks;
   }
 
   /** The start of the part in the payload. */
@@ -234,6 +260,11 @@ export class PartSource {
     block.touched = 1;
     this.cache.hits++;
     return block;
+  }
+
+  /** Whether the part is in the cache. */
+  holds({ groupNumber, part }: PartPosition): boolean {
+    return this.slots[groupNumber]!.entries[part]! !== null;
   }
 
   /** The part, as a block. */

@@ -4,10 +4,12 @@
  * block after them, which is cached.
  */
 
-import { compareSlices } from '../../bytes/index.js';
+import { compareSlices, copySlice } from '../../bytes/index.js';
 import { CacheEntry } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
 import { readU64, sharedPrefix } from '../encoding/data-block.js';
+import { PrefixIndex, type RowPlace } from '../encoding/row-lookup.js';
+import { KeyKind } from './block-frame.js';
 import {
   type IndexKey,
   isKeyAtOrBefore,
@@ -45,10 +47,12 @@ export class PartGroup extends CacheEntry {
   private readonly head: number;
   private readonly keysAt: number;
   private readonly view: DataView;
+  /** Made by the first search. */
+  private numbers: PrefixIndex | null = null;
 
   /** @throws RangeError that describes the fault when the payload is not a group. */
   constructor(private readonly bytes: Uint8Array) {
-    super(bytes.length + OBJECT_BYTES);
+    super(bytes.length + OBJECT_BYTES + numberedBytes(bytes));
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     this.view = view;
     this.blocks = bytes.length < HEAD_BYTES ? 0 : view.getUint32(0, true);
@@ -86,19 +90,48 @@ export class PartGroup extends CacheEntry {
     return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 8, true);
   }
 
+  /** Whether the part begins with the first cell of a row, in the file. */
+  startsRow(part: number): boolean {
+    return this.bytes[this.keyAt(part)] === KeyKind.Row;
+  }
+
   /** The part of the block that contains `target`, or after which it would be. */
   find(block: number, target: SeekKey): number {
+    const first = this.firstOf(block);
+    const end = this.endOf(block);
     const order = this.compareHead(target);
-    if (order > 0) return this.firstOf(block);
-    let high = this.endOf(block);
-    if (order < 0) return high - 1;
-    let low = this.firstOf(block) + 1;
+    if (order > 0) return first;
+    if (order < 0) return end - 1;
+    const { row, rowOffset, rowLength } = target;
+    this.numbers ??= this.makeNumbers();
+    const { numbers } = this;
+    const code = numbers.codeOf(row, rowOffset, rowLength);
+    let low = numbers.lowerBound(code, 0);
+    let high = numbers.has(low, code) ? numbers.upperBound(code, low) : low;
+    if (low <= first) low = first + 1;
+    if (high > end) high = end;
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.isRestAtOrBefore(middle, target)) low = middle + 1;
       else high = middle;
     }
-    return low - 1;
+    return low > end ? end - 1 : low - 1;
+  }
+
+  /** Numbers of the parts' rows, which begin with the common prefix. */
+  private makeNumbers(): PrefixIndex {
+    const { bytes, view, head, headAt } = this;
+    const rest = (part: number, row: RowPlace): void => {
+      const key = this.keyAt(part);
+      const length = view.getUint16(key + 1, true);
+      if (row.bytes.length < head + length) {
+        row.bytes = new Uint8Array(2 * (head + length));
+        copySlice(bytes, headAt, head, row.bytes, 0);
+      }
+      copySlice(bytes, key + keyHeaderBytes(bytes[key]!), length, row.bytes, head);
+      row.length = head + length;
+    };
+    return new PrefixIndex(this.count, bytes.subarray(headAt, headAt + head), rest);
   }
 
   /** Whether the key of the part is at or before `target`; see `BlockIndex.isAtOrBefore`. */
@@ -138,6 +171,13 @@ export class PartGroup extends CacheEntry {
         throw new RangeError(`part ${part} of a group has no key`);
     }
   }
+}
+
+/** The memory of the numbers of a group's parts. */
+function numberedBytes(bytes: Uint8Array): number {
+  const count =
+    bytes.length < HEAD_BYTES ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
+  return PrefixIndex.bytes(count);
 }
 
 /** The positions of a file's groups. */

@@ -11,7 +11,8 @@ import {
 import type { BlockIndex } from './block-index.js';
 import { type DataBlockSource, PartPosition, type PartSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './footer.js';
-import type { FileCursorOptions } from './options.js';
+import type { FileContext, FileCursorOptions } from './options.js';
+import type { RowReader } from './row-reader.js';
 
 /** The most cells that `reseek` steps over before it searches. */
 const MAX_STEPS = 3;
@@ -29,7 +30,9 @@ interface CursorFile {
   readonly source: DataBlockSource;
   /** Null when blocks have no parts. */
   readonly parts: PartSource | null;
+  readonly context: FileContext;
   leaf(number: number): BlockIndex;
+  rowReader(): RowReader | null;
   /** Called with a cursor that was closed. */
   recycle(cursor: SortedFileCursor): void;
 }
@@ -60,6 +63,10 @@ export class SortedFileCursor extends CellCursor {
   /** The current block, if it consists of several parts read together. */
   private run: DataBlock | null = null;
   private onlyParts = false;
+  /** Reads single rows, once the cache has no room for their blocks. */
+  private rows: RowReader | null = null;
+  /** The cursor has only the row that was sought, and ends after it. */
+  private inRow = false;
 
   constructor(private readonly reader: CursorFile) {
     super();
@@ -94,6 +101,7 @@ export class SortedFileCursor extends CellCursor {
 
   override seekToFirst(): boolean {
     this.valid = false;
+    this.inRow = false;
     this.leafNumber = 0;
     this.index = this.reader.twoLevels ? this.reader.leaf(0) : this.reader.root;
     this.entry = 0;
@@ -105,16 +113,21 @@ export class SortedFileCursor extends CellCursor {
 
   override seek(target: SeekKey): boolean {
     this.valid = false;
+    this.inRow = false;
     this.locate(target);
     this.openFor(target);
     if (this.decoder.seek(this, target)) return this.positioned();
     return this.firstOfNextBlock();
   }
 
-  /** Like `seek`, but only to a cell of the target's row, whose hash is `hash`; false otherwise. */
+  /** Like `seek`, but only to a cell of the target's row, whose hash is `hash`; false otherwise. The cursor may end after that row. */
   seekInRow(target: SeekKey, hash: number): boolean {
     this.valid = false;
+    const cached = this.rows === null ? null : this.rows.cached(target, hash);
+    if (cached !== null) return this.seekInOnlyRow(cached, target, hash);
     this.locate(target);
+    const read = this.readRow(target, hash);
+    if (read !== undefined) return read !== null && this.seekInOnlyRow(read, target, hash);
     this.openFor(target);
     const found = this.decoder.seekInRow(this, target, hash);
     if (found === FOUND) return this.positioned();
@@ -123,8 +136,32 @@ export class SortedFileCursor extends CellCursor {
     return this.valid;
   }
 
+  private seekInOnlyRow(row: DataBlock, target: SeekKey, hash: number): boolean {
+    this.inRow = true;
+    this.useBlock(row);
+    return this.decoder.seekInOnlyRow(this, target, hash) && this.positioned();
+  }
+
+  /** The row from parts of the located block, null when the file has none; undefined when it has to be read otherwise. */
+  private readRow(target: SeekKey, hash: number): DataBlock | null | undefined {
+    const { reader, index, entry, keep } = this;
+    const { source, parts } = reader;
+    this.inRow = false;
+    if (parts === null || source.holds(index, entry) || source.readsWhole(index, entry, keep))
+      return undefined;
+    const rows = this.rows ?? reader.rowReader();
+    if (rows === null) return undefined;
+    if (this.rows === null) {
+      this.rows = rows;
+      if (rows.keep) reader.context.cache.beginRows();
+    }
+    this.part.locate(parts, index.firstBlocks[entry]!, index.offsets[entry]!, target);
+    return parts.holds(this.part) ? undefined : rows.read(this.part, target, hash);
+  }
+
   override reseek(target: SeekKey): boolean {
     if (!this.valid) return this.seek(target);
+    if (this.inRow) return this.reseekInRow(target);
     for (let i = 0; i < MAX_STEPS; i++) {
       if (compareToSeekKey(this, target) >= 0) return true;
       if (!this.decoder.next(this)) return this.seek(target);
@@ -134,6 +171,12 @@ export class SortedFileCursor extends CellCursor {
     return this.seek(target);
   }
 
+  /** In a single row; false, like after a file's end, when the target comes after the row. */
+  private reseekInRow(target: SeekKey): boolean {
+    while (compareToSeekKey(this, target) < 0) if (!this.next()) return false;
+    return true;
+  }
+
   override next(): boolean {
     if (!this.valid) return false;
     if (this.decoder.next(this)) {
@@ -141,22 +184,28 @@ export class SortedFileCursor extends CellCursor {
       return true;
     }
     this.valid = false;
+    if (this.inRow) return false;
     return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstOfNextBlock();
   }
 
   override visitRow(visitor: PutVisitor): boolean {
-    return this.decoder.visitRow(this, visitor, this.seqOfAll) && this.positioned();
+    if (!this.decoder.visitRow(this, visitor, this.seqOfAll)) return false;
+    if (!this.inRow) return this.positioned();
+    this.valid = false;
+    return true;
   }
 
   /** Moves to the first cell of the next block, also after a block that could not be read. */
   nextBlock(): boolean {
     this.valid = false;
+    this.inRow = false;
     this.inPart = false;
     return this.firstOfNextBlock();
   }
 
   override seekToPreviousRow(row: Uint8Array | null): boolean {
     this.valid = false;
+    this.inRow = false;
     const key = this.rowKey ?? new SeekKey();
     this.rowKey = key;
     if (!this.lastCellBefore(row, key)) return false;
@@ -177,6 +226,7 @@ export class SortedFileCursor extends CellCursor {
     this.releaseBlock();
     this.part.clear();
     this.inPart = false;
+    this.inRow = false;
     this.reader.recycle(this);
   }
 

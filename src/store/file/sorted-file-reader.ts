@@ -13,6 +13,7 @@ import { BloomChunk, type BloomKey, isChunkLength } from './bloom-filter.js';
 import { DataBlockSource, PartSource } from './data-block-source.js';
 import { type FileMeta, type Footer, fileMetaFromJson, readFooter } from './footer.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
+import { RowReader } from './row-reader.js';
 import { SortedFileCursor } from './sorted-file-cursor.js';
 
 /** Closed cursors that are kept for reuse: a point read needs one for a microsecond. */
@@ -35,6 +36,11 @@ export class SortedFileReader {
   readonly source: DataBlockSource;
   /** The parts of its blocks; null when blocks have none. */
   readonly parts: PartSource | null;
+  /** The file's number in the cache of rows. */
+  readonly number: number;
+  /** Whether single rows can be read by {@link RowReader}, and are cached. */
+  private readonly readsRows: boolean;
+  private readonly keepsRows: boolean;
   private readonly leaves: CacheSlots<BlockIndex>;
   /** The index of the bloom filter's chunks; undefined without a filter. */
   readonly bloomIndex: BlockIndex | undefined;
@@ -73,6 +79,7 @@ export class SortedFileReader {
     this.path = file.path;
     this.size = file.size;
     this.seq = options.seq ?? -1;
+    this.number = context.cache.nextFile();
     const footer = readFooter(file, fileNo);
     this.footer = footer;
     this.footerCrc = footer.crc;
@@ -108,6 +115,8 @@ export class SortedFileReader {
       footer.parts.length === 0
         ? null
         : new PartSource(file, meta, footer.parts, context.cache, { keep, priority });
+    this.readsRows = this.parts !== null && meta.encoding === 'NONE' && !options.inMemory;
+    this.keepsRows = keep;
     const whole = this.parts === null || options.inMemory ? priority : CachePriority.Spare;
     this.source = new DataBlockSource(file, meta, context.cache, this.blocks, { keep, priority: whole });
   }
@@ -117,6 +126,12 @@ export class SortedFileReader {
     const cursor = this.freeCursors.pop() ?? new SortedFileCursor(this);
     cursor.prepare(options);
     return cursor;
+  }
+
+  /** A reader of its single rows; null when they are read from blocks or parts. */
+  rowReader(): RowReader | null {
+    const { file, meta, context, number } = this;
+    return this.readsRows ? new RowReader(file, meta, context.cache, number, this.keepsRows) : null;
   }
 
   /** Called by cursors when they are closed. */
