@@ -76,11 +76,6 @@ export class DataBlockSource {
     return keep && this.policy.keep && this.cache.hasRoom(index.lengths[i]!);
   }
 
-  /** Whether the block of entry `i` is in the cache. */
-  holds(index: BlockIndex, i: number): boolean {
-    return this.slots.entries[index.firstBlocks[i]!] !== null;
-  }
-
   /** Releases a block that only one reader used. */
   release(block: DataBlock): void {
     this.cache.release(block);

@@ -125,10 +125,18 @@ export class SortedFileCursor extends CellCursor {
     this.valid = false;
     const cached = this.rows === null ? null : this.rows.cached(target, hash);
     if (cached !== null) return this.seekInOnlyRow(cached, target, hash);
+    this.inRow = false;
     this.locate(target);
-    const read = this.readRow(target, hash);
-    if (read !== undefined) return read !== null && this.seekInOnlyRow(read, target, hash);
-    this.openFor(target);
+    const whole = this.reader.source.cached(this.index, this.entry);
+    if (whole !== null && !this.onlyParts) {
+      this.partsRead = 0;
+      this.inPart = false;
+      this.useBlock(whole);
+    } else {
+      const read = this.readRow(target, hash);
+      if (read !== undefined) return read !== null && this.seekInOnlyRow(read, target, hash);
+      this.openFor(target);
+    }
     const found = this.decoder.seekInRow(this, target, hash);
     if (found === FOUND) return this.positioned();
     if (found === ABSENT || !this.firstOfNextBlock()) return false;
@@ -146,9 +154,7 @@ export class SortedFileCursor extends CellCursor {
   private readRow(target: SeekKey, hash: number): DataBlock | null | undefined {
     const { reader, index, entry, keep } = this;
     const { source, parts } = reader;
-    this.inRow = false;
-    if (parts === null || source.holds(index, entry) || source.readsWhole(index, entry, keep))
-      return undefined;
+    if (parts === null || source.readsWhole(index, entry, keep)) return undefined;
     const rows = this.rows ?? reader.rowReader();
     if (rows === null) return undefined;
     if (this.rows === null) {
