@@ -1,13 +1,8 @@
 /**
-<<<<<<< HEAD
- * `npm run test:deep [-- FILTER...]`: every suite in full, or those whose path contains a filter; with `ROWAN_SCALE=middle`
- * those of `.ci/run`'s size; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...` those of HBase's programs on
- * `rowan serve`. What they counted goes to results.json and docs/reliability.md, suite by suite, for each that passed.
-=======
  * `npm run test:deep [-- FILTER...]`: runs every suite in full, or those whose path contains a filter; with
- * `ROWAN_SCALE=middle` at the size of `.ci/run`; with `--hbase FILTER...` those on a real HBase. It writes the counts
- * of each suite that passed to results.json and docs/reliability.md.
->>>>>>> fc37e301 (Key changes: names, comments and messages in plain words; conditions hold or fail)
+ * `ROWAN_SCALE=middle` at the size of `.ci/run`; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...`
+ * those of HBase's programs on `rowan serve`. It writes the counts of each suite that passed to results.json and
+ * docs/reliability.md.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
