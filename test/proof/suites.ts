@@ -196,7 +196,13 @@ export const SUITES: readonly Suite[] = [
     id: 'served-java',
     promises: 'docs/semantics.md',
     file: 'test/hbase-served/java.test.ts',
-    what: "HBase's Java client replays on `rowan serve` the sequences recorded from HBase 2.6.4, and gets the same answers. LoadTestTool, AcidGuaranteesTestTool and PerformanceEvaluation report no error.",
+    what: "HBase's Java client replays on `rowan serve` the sequences recorded from HBase 2.6.4, and gets the same answers.",
+  },
+  {
+    id: 'served-tools',
+    promises: 'docs/server.md',
+    file: 'test/hbase-served/tools.test.ts',
+    what: 'LoadTestTool writes, updates, reads and verifies keys on `rowan serve`. AcidGuaranteesTestTool and PerformanceEvaluation report no error.',
   },
   {
     id: 'served-client-tests',
