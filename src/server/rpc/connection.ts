@@ -67,6 +67,8 @@ export class Connection implements FrameHandler {
   /** This connection's share of the server's load. */
   private charged = 0;
   private turn: NodeJS.Immediate | undefined;
+  /** Whether responses of this turn are being collected. */
+  private collecting = false;
   private readonly hello: NodeJS.Timeout;
   private slow: NodeJS.Timeout | undefined;
   private readonly idleEnds: (() => void)[] = [];
@@ -220,7 +222,6 @@ export class Connection implements FrameHandler {
 
   private beginWaiting(): void {
     const end = performance.now() + TURN;
-    this.socket.cork();
     let taken = 0;
     while (taken < this.waiting.length && this.hasRoom) {
       const frame = this.waiting[taken++]!;
@@ -229,7 +230,6 @@ export class Connection implements FrameHandler {
       if (performance.now() >= end) break;
     }
     this.waiting.splice(0, taken);
-    this.socket.uncork();
   }
 
   private takeTurn(): void {
@@ -324,10 +324,24 @@ export class Connection implements FrameHandler {
 
   private send(frame: Buffer): void {
     if (this.stage === 'over' || this.socket.destroyed) return;
+    this.collect();
     this.socket.write(frame);
     if (this.slow !== undefined || this.socket.writableLength < this.host.load.limits.maxUnreadBytes) return;
     // Whenever the client has read something, the timeout starts anew.
     this.watch(this.socket.bytesWritten - this.socket.writableLength);
+  }
+
+  /** Collects the responses of this turn, so that one system call sends them: one sync ends many writes. */
+  private collect(): void {
+    if (this.collecting) return;
+    this.collecting = true;
+    this.socket.cork();
+    process.nextTick(() => {
+      this.collecting = false;
+      this.socket.uncork();
+      this.charge();
+      this.checkQuiet();
+    });
   }
 
   /** Ends the connection unless the client has read since. */
