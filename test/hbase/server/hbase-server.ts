@@ -24,7 +24,7 @@ export async function startHBase(options: HBaseOptions = {}): Promise<HBaseServe
     ...(options.libraries ?? []),
     resolved.version === '2.6' ? ('server' as const) : (`server-${resolved.version}` as const),
   ];
-  const jars = (await Promise.all(names.map(classPath))).join(delimiter);
+  const jars = [...(options.classes ?? []), ...(await Promise.all(names.map(classPath)))].join(delimiter);
   await requireFreePorts(resolved);
   const layout = new InstanceLayout(resolved.name);
   await rm(layout.root, { recursive: true, force: true });

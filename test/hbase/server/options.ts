@@ -32,6 +32,8 @@ export interface HBaseOptions {
   readonly version?: HBaseVersion;
   /** Poms whose jars stand before the server's own. */
   readonly libraries?: readonly ClassPathName[];
+  /** Folders of compiled classes that stand before all jars. */
+  readonly classes?: readonly string[];
   /** Java system properties of every process. */
   readonly systemProperties?: Readonly<Record<string, string>>;
   /** Called until it succeeds; default: a namespace is created without the client under test, and without authentication. */

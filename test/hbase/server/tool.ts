@@ -29,24 +29,32 @@ export async function runJava(
   args: readonly string[] = [],
   version: ClassPathName = 'server',
 ): Promise<string> {
-  const jars = await classPath(version);
   const folder = await mkdtemp(join(tmpdir(), 'rowan-java-'));
   try {
-    const files = Object.entries(sources).map(([name, text]) => ({
-      path: join(folder, `${name}.java`),
-      text,
-    }));
-    for (const { path, text } of files) await writeFile(path, text);
-    // What an older version has is deprecated in a newer one.
-    const lint = version === 'server' ? '-Xlint:all,-processing,-path,-classfile' : '-Xlint:none';
-    const flags = [lint, '-Werror', '-cp', jars, '-d', folder];
-    const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
-    if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
-    if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
-    return await runMain(layout, mainClass, args, [folder, jars]);
+    await compileJava(sources, folder, version);
+    return await runMain(layout, mainClass, args, [folder, await classPath(version)]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Compiles Java sources, by name, into a folder, against the jars of one of HBase's versions.
+ * @throws Error with what javac printed when it fails.
+ */
+export async function compileJava(
+  sources: Readonly<Record<string, string>>,
+  folder: string,
+  version: ClassPathName = 'server',
+): Promise<void> {
+  const files = Object.entries(sources).map(([name, text]) => ({ path: join(folder, `${name}.java`), text }));
+  for (const { path, text } of files) await writeFile(path, text);
+  // What an older version has is deprecated in a newer one.
+  const lint = version === 'server' ? '-Xlint:all,-processing,-path,-classfile' : '-Xlint:none';
+  const flags = [lint, '-Werror', '-cp', await classPath(version), '-d', folder];
+  const { code, output } = await run('javac', [...flags, ...files.map(({ path }) => path)]);
+  if (code === 127) throw new Error('There is no javac on the PATH: install a JDK, not only a JRE.');
+  if (code !== 0) throw new Error(`javac ended with code ${code}:\n${output}`);
 }
 
 /** Runs one of HBase's jobs like a tool, in the one process (Hadoop's LocalJobRunner). */
