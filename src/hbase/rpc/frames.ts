@@ -18,8 +18,11 @@ export interface FrameHandler {
 const HEAD_SIZE = 11;
 /** Frames up to this size are allocated as soon as their length is known. */
 const EAGER_SIZE = 4 << 20;
-/** Larger ones are allocated when this share of them has arrived; until then memory doubles as bytes arrive. */
-const EAGER_PART = 4;
+/**
+ * Larger ones are allocated when this share of them has arrived; until then memory doubles as bytes arrive. What is outgrown stays
+ * resident until it is collected, so the share is small; the operating system gives memory to what is filled only.
+ */
+const EAGER_PART = 16;
 const MIN_CAPACITY = 65536;
 /** The least remaining room of a frame that is read into directly. */
 const MIN_SPACE = 16384;
