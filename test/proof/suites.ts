@@ -193,6 +193,12 @@ export const SUITES: readonly Suite[] = [
     what: 'Kills `rowan serve` with SIGKILL under Java and Rowan clients that put and increment. Each acknowledged put is there, each increment counts once, and no client hangs.',
   },
   {
+    id: 'served-hostile',
+    promises: 'docs/server.md',
+    file: 'test/server/hostile.test.ts',
+    what: 'frames of clients, damaged at random, are sent to `rowan serve`: it answers or ends the connection, other clients are served, and the process that holds server and clients grows by less than 300 MiB',
+  },
+  {
     id: 'served-java',
     promises: 'docs/semantics.md',
     file: 'test/hbase-served/java.test.ts',

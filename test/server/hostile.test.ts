@@ -6,6 +6,7 @@ import { connectHBase } from '../../src/hbase/engine.js';
 import { filters, Get, Increment, Put, RowMutations, Scan, tableDescriptor } from '../../src/table/index.js';
 import { mutate } from '../fuzz/mutate.js';
 import { Random } from '../hbase/differential/random.js';
+import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { RawClient } from './raw-client.js';
 import { Served } from './served.js';
@@ -16,7 +17,7 @@ const SEED = Number(process.env['ROWAN_SEED'] ?? 1);
 const AT_ONCE = 20;
 
 /** What this project's client sends in the course of everything it does, connection by connection. */
-async function record(served: Served): Promise<Buffer[]> {
+async function recorded(served: Served): Promise<Buffer[]> {
   const sent: Buffer[][] = [];
   const sockets: Socket[] = [];
   const port = Number(served.endpoint.split(':')[1]);
@@ -80,7 +81,7 @@ function damagedRequest(request: Buffer, next: () => number): Buffer {
 describe('hostile clients', () => {
   it(`${FRAMES} damaged frames: nobody else notices, and memory is bounded`, async () => {
     await using served = await Served.start({ helloTimeout: 1000 });
-    const connections = (await record(served)).map(framesOf);
+    const connections = (await recorded(served)).map(framesOf);
     expect(connections.length).toBeGreaterThanOrEqual(3);
     const random = new Random(SEED);
     const next = (): number => random.next();
@@ -99,11 +100,17 @@ describe('hostile clients', () => {
     await engine.admin.createTable(tableDescriptor('after', { f: {} }));
     await engine.table('after').put(new Put('r').addColumn('f', 'q', 'v'));
     expect((await engine.table('after').get(new Get('r'))).isEmpty).toBe(false);
-    expect(process.memoryUsage().rss - before).toBeLessThan(300 << 20);
+    const grown = process.memoryUsage().rss - before;
+    expect(grown).toBeLessThan(300 << 20);
     const { calls, totalCalls } = served.server.stats();
     expect(calls).toBe(0);
     // Many are whole enough to be calls; the others ended their connections.
     expect(totalCalls).toBeGreaterThan(FRAMES / 10);
+    record('served-hostile', {
+      'damaged frames': FRAMES,
+      'of them whole calls': totalCalls,
+      'MB more memory at the end': Math.max(0, Math.round(grown / 1e6)),
+    });
   });
 
   it.each([
