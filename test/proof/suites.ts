@@ -196,7 +196,7 @@ export const SUITES: readonly Suite[] = [
     id: 'served-hostile',
     promises: 'docs/server.md',
     file: 'test/server/hostile.test.ts',
-    what: 'frames of clients, damaged at random, are sent to `rowan serve`: it answers or ends the connection, other clients are served, and the process that holds server and clients grows by less than 300 MiB',
+    what: 'Sends randomly damaged frames to `rowan serve`. It answers or ends the connection, and serves other clients. The process, which holds server and clients, grows by less than 300 MiB.',
   },
   {
     id: 'served-java',
