@@ -44,6 +44,8 @@ const PUT_IN = new Set([
   ...REQUIRED,
   'reflect-metadata/lite',
   'commander',
+  // Of `rowan diagram --svg`, whose chunk nothing else loads.
+  '@dagrejs/dagre',
   // Of the studio, whose chunk no other command loads.
   '@hono/node-server',
   'hono',
@@ -53,6 +55,7 @@ const PUT_IN = new Set([
 
 /** Of these packages, whose licenses are published beside the code. */
 const PACKAGES_WITHIN = [
+  '@dagrejs/dagre',
   '@hono/node-server',
   '@tanstack/table-core',
   '@tanstack/virtual-core',
@@ -95,6 +98,7 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
   },
+  { name: 'pictures', test: /@dagrejs|\/src\/cli\/diagram-svg/ },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
   { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
   // What threads of the store and the Bigtable engine need of it.

@@ -30,7 +30,7 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'diagram [options] <module>':
-        'print the entities of a module and their relations as an entity-relationship diagram in Mermaid',
+        'print the entities of a module and their relations as an entity-relationship diagram in Mermaid or SVG',
     },
     load: async () => (await import('./commands/diagram.js')).addDiagramCommand,
   },

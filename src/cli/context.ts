@@ -7,12 +7,25 @@ import type { JobProgress, JobRunOptions } from '../job/types.js';
 export interface CliContext {
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
+  /** Asks the user; undefined where nobody can answer: the input is no terminal. */
+  readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
 export const processContext: CliContext = {
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
+  ask: process.stdin.isTTY ? askTerminal : undefined,
 };
+
+async function askTerminal(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
 
 /** Ends `rowan` with an exit code, after all output was printed. */
 export class CliExit extends Error {

@@ -1,7 +1,7 @@
 import type { Schema } from './compile.js';
 import type { EntitySchema } from './types.js';
 
-/** Entities and their relations as an entity-relationship diagram, in the language of Mermaid. */
+/** Entities and their relations as an entity-relationship diagram, and its text in Mermaid. */
 
 /** What a diagram shows. */
 interface DiagramOptions {
@@ -11,16 +11,67 @@ interface DiagramOptions {
   readonly columns?: boolean;
 }
 
-/** One line an entity's property, one a relation; entities in the order of their names. */
-export function entityDiagram(schema: Schema, { entities, columns = true }: DiagramOptions = {}): string {
+/** An entity of a diagram. */
+interface DiagramEntity {
+  readonly name: string;
+  readonly properties: readonly DiagramProperty[];
+}
+
+interface DiagramProperty {
+  readonly name: string;
+  readonly type: string;
+  /** `PK`: part of the key; `UK`: of a unique index of it alone. */
+  readonly mark?: 'PK' | 'UK';
+  /** The family; undefined for parts of the key. */
+  readonly family?: string;
+}
+
+/** A line from an entity to another one. */
+interface DiagramLink {
+  readonly from: string;
+  readonly to: string;
+  readonly label: string;
+  /** `one`: many of `from` refer to one of `to`; `many`: one to many; `copies`: many copy properties of one. */
+  readonly kind: 'one' | 'many' | 'copies';
+}
+
+/** What a diagram has, however it is drawn. */
+export interface Diagram {
+  /** In the order of their names. */
+  readonly entities: readonly DiagramEntity[];
+  readonly links: readonly DiagramLink[];
+}
+
+export function diagramOf(schema: Schema, { entities, columns = true }: DiagramOptions = {}): Diagram {
   const shown = (entities === undefined ? schema.entities : withTargets(schema, entities)).toSorted((a, b) =>
     a.name < b.name ? -1 : 1,
   );
+  return {
+    entities: shown.map((entity) => ({ name: entity.name, properties: propertiesOf(entity, columns) })),
+    links: shown.flatMap((entity) => linksOf(schema, entity, shown)),
+  };
+}
+
+const ARROWS: Readonly<Record<DiagramLink['kind'], string>> = {
+  one: '}o--o|',
+  many: '|o--o{',
+  copies: '}o..o|',
+};
+
+/** The diagram in Mermaid: one line an entity's property, one a relation. */
+export function entityDiagram(schema: Schema, options: DiagramOptions = {}): string {
+  const { entities, links } = diagramOf(schema, options);
   const lines = ['erDiagram'];
-  for (const entity of shown) {
-    lines.push(`  ${nameOf(entity)} {`, ...propertiesOf(entity, columns), '  }');
+  for (const { name, properties } of entities) {
+    lines.push(`  ${word(name)} {`);
+    for (const { name: property, type, mark, family } of properties) {
+      const note = family === undefined ? '' : ` "${family}"`;
+      lines.push(`    ${word(type)} ${word(property)}${mark === undefined ? '' : ` ${mark}`}${note}`);
+    }
+    lines.push('  }');
   }
-  for (const entity of shown) lines.push(...relationsOf(schema, entity, shown));
+  for (const { from, to, label, kind } of links)
+    lines.push(`  ${word(from)} ${ARROWS[kind]} ${word(to)} : "${label}"`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -33,44 +84,47 @@ function withTargets(schema: Schema, entities: readonly EntitySchema[]): EntityS
   return [...shown];
 }
 
-function propertiesOf({ key, columns, indexes }: EntitySchema, listed: boolean): string[] {
+function propertiesOf({ key, columns, indexes }: EntitySchema, listed: boolean): DiagramProperty[] {
   const unique = new Set(
     indexes.filter((index) => index.unique && index.parts.length === 1).flatMap(({ parts }) => parts),
   );
-  const lines = key.parts.map(({ name, codec }) => `    ${word(codec.name)} ${word(name)} PK`);
-  if (!listed) return lines;
+  const properties: DiagramProperty[] = key.parts.map(({ name, codec }) => ({
+    name,
+    type: codec.name,
+    mark: 'PK',
+  }));
+  if (!listed) return properties;
   const parts = new Set(key.parts.map(({ name }) => name));
   for (const { property, codec, kind, family } of columns) {
     if (parts.has(property)) continue;
-    const type = kind === 'column' || kind === 'counter' ? word(codec.name) : `${kind}_${word(codec.name)}`;
-    lines.push(`    ${type} ${word(property)}${unique.has(property) ? ' UK' : ''} "${family}"`);
+    properties.push({
+      name: property,
+      type: kind === 'column' || kind === 'counter' ? codec.name : `${kind} ${codec.name}`,
+      family,
+      ...(unique.has(property) && { mark: 'UK' }),
+    });
   }
-  return lines;
+  return properties;
 }
 
 /** A relation to one is drawn where it is declared, and one to many only if the other entity has none back. */
-function relationsOf(schema: Schema, entity: EntitySchema, shown: readonly EntitySchema[]): string[] {
-  const lines: string[] = [];
+function linksOf(schema: Schema, entity: EntitySchema, shown: readonly EntitySchema[]): DiagramLink[] {
+  const links: DiagramLink[] = [];
+  const from = entity.name;
   for (const { kind, property, target } of entity.relations.values()) {
     const other = schema.entity(target());
     if (!shown.includes(other)) continue;
-    if (kind === 'one') {
-      lines.push(`  ${nameOf(entity)} }o--o| ${nameOf(other)} : "${property}"`);
-    } else if ([...other.relations.values()].every((back) => schema.entity(back.target()) !== entity)) {
-      lines.push(`  ${nameOf(entity)} |o--o{ ${nameOf(other)} : "${property}"`);
-    }
+    const backs = [...other.relations.values()];
+    if (kind === 'one' || backs.every((back) => schema.entity(back.target()) !== entity))
+      links.push({ from, to: other.name, label: property, kind: kind === 'one' ? 'one' : 'many' });
   }
   for (const { fields, target } of entity.copies) {
     const source = schema.entity(target());
-    if (shown.includes(source))
-      lines.push(
-        `  ${nameOf(entity)} }o..o| ${nameOf(source)} : "copies ${fields.map(({ column }) => column.property).join(', ')}"`,
-      );
+    const label = `copies ${fields.map(({ column }) => column.property).join(', ')}`;
+    if (shown.includes(source)) links.push({ from, to: source.name, label, kind: 'copies' });
   }
-  return lines;
+  return links;
 }
-
-const nameOf = ({ name }: EntitySchema): string => word(name);
 
 /** A name as Mermaid takes it: letters, digits, `_` and `-`. */
 const word = (name: string): string => name.replace(/[^\p{L}\p{N}_-]+/gu, '_').replace(/^(?=\p{N})/u, '_');

@@ -1,4 +1,4 @@
-/** `rowan diagram`: entities and relations in Mermaid. */
+/** `rowan diagram`: entities and relations in Mermaid, and as a picture. */
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,11 @@ import {
   rowKey,
   uniqueIndex,
 } from '../../decorators/index.js';
+import { svgDiagram } from '../../src/cli/diagram-svg.js';
 import { date, decimal, text } from '../../src/codec/index.js';
 import { uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import { entityDiagram } from '../../src/schema/diagram.js';
+import { diagramOf, entityDiagram } from '../../src/schema/diagram.js';
 import { run } from './run.js';
 
 const table = (name: string) => ({ name, families: { d: {} } });
@@ -102,4 +103,70 @@ test('the command prints it, or writes it to a file as Markdown', async () => {
     rmSync(folder, { recursive: true });
   }
   expect(await run('diagram', MODULE, '--entity', 'Nobody')).toMatchObject({ code: 1 });
+});
+
+/** The attributes of the elements of a class. */
+function elements(svg: string, pattern: RegExp): Record<string, string>[] {
+  return [...svg.matchAll(pattern)].map(([element]) =>
+    Object.fromEntries(
+      [...element.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name, value]) => [name!, value!]),
+    ),
+  );
+}
+
+test('a picture has each entity in a box of its own, with all texts inside, and a line for each relation', () => {
+  const diagram = diagramOf(compileSchema([Order, Product, Customer]));
+  const svg = svgDiagram(diagram);
+  expect(svgDiagram(diagram)).toBe(svg);
+  const boxes = elements(svg, /<rect class="box" [^>]*>/g).map(({ x, y, width, height }) => ({
+    left: Number(x),
+    top: Number(y),
+    right: Number(x) + Number(width),
+    bottom: Number(y) + Number(height),
+  }));
+  expect(boxes).toHaveLength(3);
+  for (const [at, box] of boxes.entries()) {
+    for (const other of boxes.slice(at + 1)) {
+      const apart =
+        box.right < other.left || other.right < box.left || box.bottom < other.top || other.bottom < box.top;
+      expect(apart).toBe(true);
+    }
+  }
+  const groups = svg.split('<g>').slice(1);
+  for (const [at, group] of groups.entries()) {
+    const { left, right, top, bottom } = boxes[at]!;
+    for (const [, x, y, text] of group
+      .split('</g>')[0]!
+      .matchAll(/<text[^>]* x="([\d.]+)" y="([\d.]+)">([^<]*)</g)) {
+      expect([Number(x) >= left, Number(x) + text!.length * 7.25 <= right]).toEqual([true, true]);
+      expect([Number(y) > top, Number(y) < bottom]).toEqual([true, true]);
+    }
+  }
+  expect(svg).toMatch(
+    />Customer<[\s\S]*>PK<\/text><text [^>]*>id<\/text><text class="type" [^>]*>text<[\s\S]*>text d:</,
+  );
+  const lines = elements(svg, /<path class="line[^>]*marker-start[^>]*>/g);
+  expect(lines.map((line) => [line['marker-start'], line['marker-end']])).toEqual([
+    ['url(#many)', 'url(#one)'],
+    ['url(#many)', 'url(#one)'],
+  ]);
+  const names = { name: 'a<b', properties: [{ name: '"&', type: 'text' }] };
+  const odd = svgDiagram({
+    entities: [names],
+    links: [{ from: 'a<b', to: 'a<b', label: 'self', kind: 'copies' }],
+  });
+  expect(odd).toContain('>a&lt;b<');
+  expect(odd).toContain('>&quot;&amp;<');
+  expect(odd).toContain('class="line copies"');
+});
+
+test('--svg writes a picture, and takes no options of Mermaid', async () => {
+  const picture = await run('diagram', MODULE, '--svg');
+  expect(picture).toMatchObject({ code: 0, err: '' });
+  expect(picture.out).toMatch(
+    /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d+" height="\d+"[\s\S]*<\/svg>\n$/,
+  );
+  const refused = await run('diagram', MODULE, '--svg', '--markdown');
+  expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('--svg is a picture')]);
+  expect((await run('diagram', MODULE, '--mermaid')).out).toMatch(/^erDiagram\n/);
 });

@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCli } from '../../src/cli/program.js';
 import { ROOT } from '../types/compiler.js';
 import { run } from './run.js';
 
@@ -46,6 +47,33 @@ test.each(['embedded', 'hbase'])('a project on %s compiles, and its test passes'
   expect((await node(project, '--test', 'dist/task.test.js')).stdout).toMatch(/pass 1/);
   if (engine === 'hbase') return;
   expect((await node(project, 'dist/main.js')).stdout).toBe('t1 Read the guide\nopen: 1\n');
+});
+
+test('on a terminal it asks for what is not given', async () => {
+  const questions: string[] = [];
+  const asked = async (replies: string[], ...args: string[]): Promise<number> =>
+    runCli(['init', ...args], {
+      write: () => {},
+      writeError: (text) => questions.push(text),
+      ask: async (question) => {
+        questions.push(question);
+        return replies.shift()!;
+      },
+    });
+  const project = join(folder, 'asked');
+  expect(await asked([project, ' hbase ', ''])).toBe(0);
+  expect(questions).toEqual([
+    'Folder of the project (.): ',
+    'Engine: embedded or hbase (embedded): ',
+    'Name of the package (asked): ',
+  ]);
+  expect(readFileSync(join(project, 'src/database.ts'), 'utf8')).toContain('connect({ masters');
+  expect(await asked(['sql'], join(folder, 'other'))).toBe(1);
+  expect(questions.at(-1)).toContain('There is no engine "sql". Nothing was written');
+  questions.length = 0;
+  expect(await asked([], join(folder, 'all'), '--engine', 'embedded', '--name', 'all')).toBe(0);
+  expect(await asked([], join(folder, 'yes'), '--yes')).toBe(0);
+  expect(questions).toEqual([]);
 });
 
 test('nothing is written where a file of it is already', async () => {

@@ -8,25 +8,31 @@ import { type CliContext, packageVersion } from '../context.js';
 
 type EngineName = 'embedded' | 'hbase';
 
+const ENGINES: readonly EngineName[] = ['embedded', 'hbase'];
+
 interface InitFlags {
-  readonly engine: EngineName;
+  readonly engine?: EngineName;
   readonly name?: string;
+  readonly yes?: boolean;
 }
 
 export function addInitCommand(program: Command, context: CliContext): void {
   program
     .command('init')
     .description('make a new project: package.json, tsconfig.json, an entity, a program and a test')
-    .argument('[folder]', 'where to; it is created if need be', '.')
+    .argument('[folder]', 'where to; it is created if need be. Default: the present folder')
     .addOption(
-      new Option('--engine <engine>', 'where the data is: a store in a folder, or an HBase cluster')
-        .choices(['embedded', 'hbase'])
-        .default('embedded'),
+      new Option(
+        '--engine <engine>',
+        'where the data is: a store in a folder, or an HBase cluster. Default: embedded',
+      ).choices(ENGINES),
     )
     .option('--name <name>', 'name of the package; default: that of the folder')
-    .action((folder: string, { engine, name }: InitFlags) => {
+    .option('--yes', 'ask nothing: take the defaults of what is not given')
+    .action(async (given: string | undefined, flags: InitFlags) => {
+      const { folder, engine, name } = await answers(given, flags, context);
       const root = resolve(folder);
-      const files = projectFiles(name ?? packageName(basename(root)), engine);
+      const files = projectFiles(name, engine);
       const present = Object.keys(files).filter((path) => existsSync(join(root, path)));
       if (present.length > 0) {
         throw new InvalidArgumentError(
@@ -41,6 +47,29 @@ export function addInitCommand(program: Command, context: CliContext): void {
       const enter = root === process.cwd() ? '' : `  cd ${folder}\n`;
       context.write(`\nNext:\n${enter}  npm install\n  npm test\n  npm start\n`);
     });
+}
+
+/** What is given; the rest is asked on a terminal, or else is the default. */
+async function answers(
+  given: string | undefined,
+  { engine, name, yes }: InitFlags,
+  { ask }: CliContext,
+): Promise<{ readonly folder: string; readonly engine: EngineName; readonly name: string }> {
+  const answer = async (question: string, byDefault: string): Promise<string> => {
+    if (ask === undefined || yes === true) return byDefault;
+    const text = (await ask(`${question} (${byDefault}): `)).trim();
+    return text === '' ? byDefault : text;
+  };
+  const folder = given ?? (await answer('Folder of the project', '.'));
+  const chosen = engine ?? (await answer(`Engine: ${ENGINES.join(' or ')}`, 'embedded'));
+  const known = ENGINES.find((each) => each === chosen);
+  if (known === undefined) {
+    throw new InvalidArgumentError(
+      `There is no engine "${chosen}". Nothing was written: answer ${ENGINES.join(' or ')}.`,
+    );
+  }
+  const ofFolder = packageName(basename(resolve(folder)));
+  return { folder, engine: known, name: name ?? (await answer('Name of the package', ofFolder)) };
 }
 
 /** A name that npm takes, as close to the folder's as it can be. */
