@@ -43,6 +43,8 @@ import {
   type Repository,
   type RepositoryBatchOptions,
   type ScatteredRepository,
+  type Sequence,
+  type SequenceOptions,
   TablesReader,
 } from './repository/index.js';
 import type {
@@ -284,6 +286,24 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     return features.outbox.kickAfter(
       runTransaction(this.engine, (tables) => new Transaction(source, tables), run, options),
     );
+  }
+
+  /**
+   * A sequence: rising whole numbers from 1 on, each given once, whatever processes ask for them and whenever they are
+   * killed (docs/sequences.md). The same object at each call. A process takes blocks of numbers, so there are gaps; in a
+   * transaction (`tx.sequence`) there are none.
+   *
+   * @example
+   * ```ts
+   * const ticketNo = await db.sequence('tickets', { per: 'tenantId' }).next({ tenantId: 't1' });
+   * ```
+   * @throws InvalidArgumentError on a wrong name or option.
+   */
+  sequence<const Per extends string = never>(
+    name: string,
+    options: SequenceOptions<Per> = {},
+  ): Sequence<Per> {
+    return this.wiring.source.sequences.of(name, options);
   }
 
   /**

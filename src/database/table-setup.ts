@@ -2,13 +2,17 @@ import type { AvroRegistry } from '../codec/index.js';
 import {
   adoptMarkers,
   checkTables,
+  createTableStatement,
   type EnsuredTables,
+  ensureTable,
   ensureTables,
   type LiveTables,
   readLiveTables,
   registerSchemas,
 } from '../ddl/index.js';
+import { RowanError } from '../errors.js';
 import { systemTables } from '../features/tables.js';
+import { sequenceTableDescriptor } from '../repository/index.js';
 import { type AdoptedSchema, lintTables, type Schema } from '../schema/index.js';
 import type { EntityClass, TableSchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
@@ -90,6 +94,23 @@ export class TableSetup {
       await this.handle([renamedTable(schema.entity(target).table, name)], live);
     this.named.set(name, { declared, schema });
     return schema;
+  }
+
+  /**
+   * Makes the table of sequences, when one is first used: no entity declares them.
+   * @throws RowanError `ERR_TABLE_NOT_FOUND` where it is missing and tables are not created.
+   */
+  async ensureSequences(): Promise<void> {
+    const descriptor = sequenceTableDescriptor();
+    if (await this.engine.admin.tableExists(descriptor.name)) return;
+    if (this.handling !== 'create') {
+      throw new RowanError(
+        'ERR_TABLE_NOT_FOUND',
+        `The table "${descriptor.name}", which db.sequence() needs, does not exist. Create it: ${createTableStatement({ descriptor, splitKeys: [] })}. Or open the database with tables: 'create'.`,
+        { details: { table: descriptor.name } },
+      );
+    }
+    await ensureTable(this.engine.admin, descriptor);
   }
 
   private async handle(tables: readonly TableSchema[], live: LiveTables): Promise<EnsuredTables> {

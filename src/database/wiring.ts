@@ -5,7 +5,7 @@ import { dictionaryTableDescriptor, type KeyDictionary, TableDictionary } from '
 import { bindDictionaries, compileSchema } from '../mapper/index.js';
 import { Operations, type Reading } from '../query/index.js';
 import { Contexts, intentsInTransaction, type SharedSource } from '../repository/contexts.js';
-import { Repository } from '../repository/index.js';
+import { Repository, Sequences, sequenceTableDescriptor } from '../repository/index.js';
 import type { KeyedClass } from '../schema/entity-types.js';
 import { AdoptedSchema, type Schema } from '../schema/index.js';
 import { prepareTransformer } from '../schema/transformer.js';
@@ -122,6 +122,11 @@ export class Wiring {
       entries: (schema, driver) => this.features.entries(schema, driver),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
+      sequences: new Sequences(
+        () => engine.table(sequenceTableDescriptor().name),
+        () => this.setup.ensureSequences(),
+      ),
+      sequenceTable: sequenceTableDescriptor().name,
       avro: new AvroRegistry(new TableSchemaStore(engine.table(schemaTableDescriptor().name))),
     };
     this.contexts = new Contexts({

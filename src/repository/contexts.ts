@@ -34,6 +34,7 @@ import {
   type RowEntries,
   type RowIntent,
   RowLock,
+  type Sequences,
   StepDriver,
   type StepMaintainer,
 } from './index.js';
@@ -72,6 +73,9 @@ export interface SharedSource extends Omit<ContextSource, 'table' | 'transaction
   /** The table of dictionaries. */
   readonly dictionaryTable: string;
   dictionary(name: string): KeyDictionary;
+  readonly sequences: Sequences;
+  /** The table of sequences. */
+  readonly sequenceTable: string;
   /** The schema of an entity without its dictionaries bound. */
   declared(target: EntityClass): EntitySchema;
 }

@@ -66,4 +66,12 @@ export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
 export { RowImage } from './row-image.js';
 export { RowLock } from './row-lock.js';
+export {
+  type ScopeValue,
+  Sequence,
+  type SequenceOptions,
+  type SequenceScope,
+  Sequences,
+  sequenceTableDescriptor,
+} from './sequence.js';
 export { TablesReader } from './tables-reader.js';

@@ -142,6 +142,15 @@ declare function handle(commit: object): Promise<void>;
 `,
   'rekey-on-hbase': NEW_KEY,
   migrations: OPENED,
+  sequences: `${DB}
+@Entity({ table: { name: 'invoices', families: { d: {} } } })
+class Invoice {
+  static readonly key = rowKey(part('tenantId'), part('number', uint32));
+  tenantId!: string;
+  number!: number;
+  @Column('d:c', text) customer!: string;
+}
+`,
   schema: OPENED,
   'schema#2': DB,
   'schema-columns#3': `${SHOP}abstract class InvoiceColumns {

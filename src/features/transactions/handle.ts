@@ -11,6 +11,8 @@ import {
   type Repository,
   runEnding,
   type ScatteredRepository,
+  type Sequence,
+  type SequenceOptions,
 } from '../../repository/index.js';
 import type { CheckedPrefixes, KeyedClass, KeyQuery, ScatteredClass } from '../../schema/entity-types.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
@@ -70,6 +72,18 @@ export class Transaction implements Deferred {
     options: FindOptions = {},
   ): CollectionQuery<Classes[number]> {
     return this.contexts.collection(classes, prefix, options);
+  }
+
+  /**
+   * As `Database.sequence`, without blocks: a number counts as taken when the transaction commits, so that the numbers
+   * of a sequence that is only used in transactions have no gaps. Transactions that take numbers of one scope follow
+   * each other.
+   */
+  sequence<const Per extends string = never>(
+    name: string,
+    options: SequenceOptions<Per> = {},
+  ): Sequence<Per> {
+    return this.source.sequences.within(this.tables.table(this.source.sequenceTable), name, options);
   }
 
   /** A table below the entities, in this transaction. */
