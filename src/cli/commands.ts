@@ -127,6 +127,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      'seed [options] <place> <module> <file>':
+        'Fills a store: calls the default export of a file with the open database.',
+    },
+    load: async () => (await import('./commands/seed.js')).addSeedCommand,
+  },
+  {
+    commands: {
       'serve [options] <folder>': "serve an embedded store by HBase's own protocol",
     },
     load: async () => (await import('./commands/serve.js')).addServeCommand,

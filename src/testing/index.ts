@@ -11,12 +11,16 @@ export {
 } from './fs/memory-fs.js';
 export {
   expectPlan,
+  type FactoryOptions,
+  type FactoryValues,
   type Fixture,
+  factory,
   fixture,
   forkMemory,
   type MemoryOptions,
   openMemory,
   type PlanExpectation,
+  type SeededFaker,
   type SettableClock,
   settableClock,
 } from './open-memory.js';

@@ -29,5 +29,11 @@ export { type HashTableOptions, hashTable } from './hash.js';
 export { type ImportOptions, importTable } from './import.js';
 export { type ImportTsvOptions, importTsv, type TsvOptions } from './import-tsv.js';
 export { type RepairOptions, type SyncOptions, syncTables } from './sync.js';
-export { type SynthFunction, type SynthOptions, type SynthValues, synthesize } from './synth.js';
+export {
+  entityMaker,
+  type SynthFunction,
+  type SynthOptions,
+  type SynthValues,
+  synthesize,
+} from './synth.js';
 export { type RowDifference, type VerifyOptions, verifyTables } from './verify.js';

@@ -159,6 +159,27 @@ export async function synthesize(
   );
 }
 
+/**
+ * Returns a function that makes the entity of a row number, with a value for each property but `omitted`. Equal seeds and
+ * numbers give equal entities; the last part of the key counts up.
+ * @throws InvalidArgumentError on a seed that is none; SchemaError for a property whose codec is not one of Rowan's and
+ * that is not omitted.
+ */
+export function entityMaker(
+  entity: EntitySchema,
+  seed: number,
+  omitted: ReadonlySet<string>,
+): (row: number) => object {
+  checkWhole('seed', seed, 0, 2 ** 32 - 1);
+  const names = [
+    ...entity.key.parts.map(({ name }) => name),
+    ...givenColumns(entity).map(({ property }) => property),
+  ];
+  const left = names.filter((name) => omitted.has(name.split('.')[0]!));
+  const makers = makersOf(entity, 1, seed, Object.fromEntries(left.map((name) => [name, () => undefined])));
+  return (row) => make(makers, row);
+}
+
 interface Maker {
   readonly path: readonly string[];
   /** Undefined: the row has no value. Another `more` gives another value for the same row. */

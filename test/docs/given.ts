@@ -153,6 +153,7 @@ class Invoice {
 `,
   schema: OPENED,
   'schema#2': DB,
+  tools: SHOP,
   'schema-columns#3': `${SHOP}abstract class InvoiceColumns {
   static readonly key = rowKey(part('id'), recordType());
   id!: string;
