@@ -58,8 +58,11 @@ export function deploySuite({ engine: engineOf, other, table: tableOf, end }: De
     expect((await tools({ ...release, note: true }).deploy(folder)).applied).toEqual([third]);
     const again = await tools({ ...release, note: true }).deploy(folder);
     expect([again.applied, again.done]).toEqual([[], []]);
-    const history = (await tools(release).history()).filter((entry) => entry.migration !== undefined);
-    expect(history.slice(-3).map((entry) => entry.migration)).toEqual([first, second, third]);
+    // A server keeps the entries of other tests, too.
+    const history = (await tools(release).history())
+      .filter((entry) => entry.migration !== undefined)
+      .slice(-3);
+    expect(history.map((entry) => entry.migration)).toEqual([first, second, third]);
     expect(history.every(({ intact, state }) => intact && state === 'done')).toBe(true);
   });
 
