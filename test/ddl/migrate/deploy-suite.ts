@@ -113,6 +113,16 @@ export function deploySuite({ engine: engineOf, other, table: tableOf, end }: De
     expect([await family('x'), (await family())!.versions]).toEqual([undefined, 5]);
   });
 
+  it('does a step that two pending migrations have as the later one allows', async () => {
+    await make({ versions: 5 }, 'orders');
+    await tools({ versions: 5 }).deploy(folder);
+    await make({ versions: 3 }, 'three', `data-loss:versions:${table}/d`);
+    await make({ versions: 2 }, 'two');
+    const { applied, done, status } = await tools({ versions: 2 }).deploy(folder);
+    expect([applied.length, done, (await family())!.versions]).toEqual([2, [], 5]);
+    expect(status.held.map(({ id }) => id)).toEqual([`versions:${table}/d`]);
+  });
+
   it('tells drift, and leaves it alone', async () => {
     await make({ versions: 2 }, 'orders');
     await tools({ versions: 2 }).deploy(folder);
