@@ -7,12 +7,12 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Column, Entity, part, rowKey } from '../../../decorators/index.js';
 import { text } from '../../../src/codec/index.js';
-import { Database } from '../../../src/database.js';
+import { connect, Database } from '../../../src/database.js';
 import { uint32 } from '../../../src/key/index.js';
 import { compileSchema } from '../../../src/mapper/index.js';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { type Engine, Get } from '../../../src/table/index.js';
-import { MemoryFileSystem, openMemory } from '../../../src/testing/index.js';
+import { MemoryFileSystem, openMemory, startServer } from '../../../src/testing/index.js';
 import { runScript } from '../../crash/run-script.js';
 import { scaled } from '../../proof/scale.js';
 import { sequenceSuite, sequencesOn } from './suite.js';
@@ -57,6 +57,27 @@ it('has no gaps in transactions, whichever of them fail', async () => {
     const found = (await db.repository(Invoice).find({ tenantId }).all()).map(({ number }) => number);
     expect(found).toEqual(Array.from({ length: found.length }, (_, at) => at + 1));
     expect(await db.sequence('invoices', { per: 'tenantId' }).last({ tenantId })).toBe(found.length);
+  }
+});
+
+it('has no gaps in transactions of several connections to rowan serve', async () => {
+  await using server = await startServer({ entities: [Invoice] });
+  const clients = await Promise.all(
+    [1, 2].map(() => connect({ masters: [server.endpoint], entities: [Invoice], tables: 'create' })),
+  );
+  try {
+    const given = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        clients[at % 2]!.transaction(async (tx) => {
+          const number = await tx.sequence('served').next();
+          await tx.repository(Invoice).insert({ tenantId: 'a', number, customer: 'c' });
+          return number;
+        }),
+      ),
+    );
+    expect(given.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, at) => at + 1));
+  } finally {
+    for (const client of clients) await client.close();
   }
 });
 
