@@ -23,7 +23,12 @@ export { openReadOnly, type ReadOnlyOptions, type ReadOnlyStore } from '../store
 export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js';
 export type { StoreMetric } from '../store/metrics.js';
 export type { EmbeddedOptions } from '../store/options.js';
-export type { VerifyReport } from '../store/repair/verify.js';
+export type {
+  Verification,
+  VerifyOptions,
+  VerifyProgress,
+  VerifyReport,
+} from '../store/repair/verify.js';
 export type { TableSnapshot } from '../store/snapshots.js';
 export type { StoreStats } from '../store/stats.js';
 export {

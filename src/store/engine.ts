@@ -1,5 +1,6 @@
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 
+import { CorruptionError } from '../errors.js';
 import type {
   BulkLoadResult,
   Capabilities,
@@ -19,7 +20,7 @@ import { EmbeddedTable } from './embedded-table.js';
 import { type StoreMetric, storeMetrics } from './metrics.js';
 import type { EmbeddedOptions } from './options.js';
 import { openStore } from './recovery.js';
-import { type VerifyReport, verifyStore } from './repair/verify.js';
+import { startVerify, type Verification, type VerifyOptions, type VerifyReport } from './repair/verify.js';
 import { type StoreStats, storeStats } from './stats.js';
 import type { StoreCore } from './store-core.js';
 import { runTransaction } from './transaction/transaction-table.js';
@@ -42,6 +43,7 @@ export class EmbeddedEngine implements Engine {
   readonly admin: EmbeddedAdmin;
   readonly commits: Commits;
   private readonly tables = new Map<string, EmbeddedTable>();
+  private readonly verified = { runs: 0, faults: 0 };
 
   constructor(private readonly core: StoreCore) {
     this.place = core.environment.directory;
@@ -107,16 +109,38 @@ export class EmbeddedEngine implements Engine {
 
   /** Metrics of the whole store for monitoring: memory, cache, files, flushes, compactions, stalls, log (docs/observing.md). */
   metrics(): StoreMetric[] {
-    return storeMetrics(this.stats(), this.core.memory.stalls);
+    return storeMetrics(this.stats(), this.core.memory.stalls, this.verified);
   }
 
   /**
    * Reads every file of the store and checks its contents.
    * @throws CorruptionError for the first fault, naming file and offset.
    */
-  async verify(): Promise<VerifyReport> {
-    this.core.lifecycle.checkOpen();
-    return verifyStore(this.core);
+  async verify(options?: VerifyOptions): Promise<VerifyReport> {
+    return this.startVerify(options).done;
+  }
+
+  /**
+   * Begins to read every file of the store and check its contents, beside reads and writes: with a rate, and pauses. Its end is the event
+   * `verifyEnd`, a fault the event `corruption`, and both are metrics.
+   * @throws InvalidArgumentError on wrong options.
+   */
+  startVerify(options?: VerifyOptions): Verification {
+    const { core, verified } = this;
+    core.lifecycle.checkOpen();
+    const verification = startVerify(core, options);
+    verification.done.then(
+      ({ files, cells, bytes }) => {
+        verified.runs++;
+        core.environment.emit({ kind: 'verifyEnd', files, cells, bytes });
+      },
+      (error: unknown) => {
+        if (!(error instanceof CorruptionError)) return;
+        verified.faults++;
+        core.environment.emit({ kind: 'corruption', error });
+      },
+    );
+    return verification;
   }
 
   /**

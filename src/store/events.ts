@@ -62,6 +62,13 @@ export type StoreEvent =
   /** No worker thread could be started: flushes and compactions run in the calling thread, in small steps. */
   | { readonly kind: 'inlineWork'; readonly error: RowanError }
   | { readonly kind: 'corruption'; readonly error: RowanError }
+  /** `engine.verify` or `engine.startVerify` has read every file, and found no fault. */
+  | {
+      readonly kind: 'verifyEnd';
+      readonly files: number;
+      readonly cells: number;
+      readonly bytes: number;
+    }
   /** An automatic flush, compaction or split failed, or a refresh of a read-only store. It is retried at the next occasion. */
   | {
       readonly kind: 'backgroundError';

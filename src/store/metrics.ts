@@ -20,12 +20,18 @@ interface Stalls {
   readonly milliseconds: number;
 }
 
+/** Verifications since the store was opened: those that found no fault, and those that found one. */
+interface Verified {
+  readonly runs: number;
+  readonly faults: number;
+}
+
 type Figure = readonly [
   name: string,
   kind: StoreMetric['kind'],
   unit: string,
   description: string,
-  value: (stats: StoreStats, stalls: Stalls) => number,
+  value: (stats: StoreStats, stalls: Stalls, verified: Verified) => number,
 ];
 
 const FIGURES: readonly Figure[] = [
@@ -80,6 +86,8 @@ const FIGURES: readonly Figure[] = [
     'Regions.',
     (stats) => stats.tables.reduce((sum, { regions }) => sum + regions.length, 0),
   ],
+  ['verify.runs', 'counter', '{run}', 'Verifications without a fault.', (_, __, { runs }) => runs],
+  ['verify.faults', 'counter', '{fault}', 'Verifications that found damage.', (_, __, { faults }) => faults],
   ['scanners', 'gauge', '{scan}', 'Scans that are open.', (stats) => stats.openScanners],
 ];
 
@@ -92,12 +100,12 @@ function ofFamilies(stats: StoreStats, of: (family: Family) => number): number {
   return sum;
 }
 
-export function storeMetrics(stats: StoreStats, stalls: Stalls): StoreMetric[] {
+export function storeMetrics(stats: StoreStats, stalls: Stalls, verified: Verified): StoreMetric[] {
   return FIGURES.map(([name, kind, unit, description, value]) => ({
     name: `rowan.store.${name}`,
     kind,
     unit,
     description,
-    value: value(stats, stalls),
+    value: value(stats, stalls, verified),
   }));
 }

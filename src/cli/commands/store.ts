@@ -152,7 +152,8 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .command('verify')
     .description('Reads and checks every file completely; exit code 1 if any is damaged.')
     .argument('<folder>', 'the folder of the store')
-    .action((folder: string) => verify(folder, context));
+    .option('--rate <bytes>', 'read at most so many bytes a second')
+    .action((folder: string, { rate }: { rate?: string }) => verify(folder, rate, context));
   store
     .command('compact')
     .description('Merges all files of a table, or of all tables, and drops hidden cells (major compaction).')
@@ -328,10 +329,12 @@ function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
   if (moment.opener !== undefined) context.write(describeMoment(moment));
 }
 
-async function verify(folder: string, context: CliContext): Promise<void> {
+async function verify(folder: string, rate: string | undefined, context: CliContext): Promise<void> {
   await using store = await openReadOnly(folder, encryptionFromEnvironment());
   tellMoment(store, context);
-  const { tables, regions, files, cells, bytes } = await store.verify();
+  const { tables, regions, files, cells, bytes } = await store.verify(
+    rate === undefined ? {} : { bytesPerSecond: Number(rate) },
+  );
   context.write(
     `No damage found: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
   );

@@ -1,7 +1,8 @@
 /** Verifies a whole store: every byte of its files, and the invariants between files, regions and the log. */
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
-import { CorruptionError } from '../../errors.js';
+import { CorruptionError, InvalidArgumentError, RowanError } from '../../errors.js';
+import { checkOptions, describe } from '../../table/checks.js';
 import { verifySteps } from '../file/verify-file.js';
 import type { Region, StoreFile, StoreVersion } from '../region/region.js';
 import type { TableState } from '../table-state.js';
@@ -23,38 +24,166 @@ interface VerifiedStore {
   };
 }
 
-/** @throws CorruptionError for the first fault. */
-export async function verifyStore(core: VerifiedStore): Promise<VerifyReport> {
-  const seen = new Set<number>();
-  let cells = 0;
-  let bytes = 0;
-  const { tables, regions, held } = retainAll(core);
-  try {
-    for (const { state, region, version } of held) {
-      for (const file of version.files) {
-        checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
-        if (seen.has(file.fileNo)) continue;
-        seen.add(file.fileNo);
-        cells += await verifyInTurns(file, core);
-        bytes += file.size;
-      }
-    }
-  } finally {
-    for (const { version } of held) version.release();
-  }
-  return { tables, regions, files: seen.size, cells, bytes };
+/** How a store is verified. */
+export interface VerifyOptions {
+  /**
+   * Bytes that are read in a second at most, before compression, so that a verification of days leaves the disk to others. Every byte is
+   * read twice. Default: no limit.
+   */
+  readonly bytesPerSecond?: number;
+  /** Called after each step of at most half a MiB. What it throws ends the verification. */
+  readonly onProgress?: (progress: VerifyProgress) => void;
 }
 
-/** Verifies a file, and returns the number of its cells. */
-async function verifyInTurns({ reader }: StoreFile, core: VerifiedStore): Promise<number> {
-  const steps = verifySteps(reader);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value.cells;
+/** How far a verification is. */
+export interface VerifyProgress {
+  /** Files that are done, and all files. */
+  readonly files: number;
+  readonly ofFiles: number;
+  /** Bytes in the files that are done, and in all files. */
+  readonly bytes: number;
+  readonly ofBytes: number;
+}
+
+/** A verification that runs beside reads and writes. */
+export interface Verification {
+  /** Resolves at the end. @throws CorruptionError for the first fault; RowanError `ERR_ABORTED` after `stop`, `ERR_CLOSED`. */
+  readonly done: Promise<VerifyReport>;
+  readonly progress: VerifyProgress;
+  /** Stops after the present step, until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Ends it after the present step. */
+  stop(): void;
+}
+
+/**
+ * Begins to verify a store.
+ * @throws InvalidArgumentError for a rate that is no number above 0.
+ */
+export function startVerify(core: VerifiedStore, options: VerifyOptions = {}): Verification {
+  checkOptions('verify', options, { bytesPerSecond: true, onProgress: true });
+  const { bytesPerSecond } = options;
+  if (bytesPerSecond !== undefined && !(Number.isFinite(bytesPerSecond) && bytesPerSecond > 0)) {
+    throw new InvalidArgumentError(
+      `verify: bytesPerSecond is a number above 0, not ${describe(bytesPerSecond)}.`,
+    );
+  }
+  return new RunningVerification(core, options);
+}
+
+class RunningVerification implements Verification {
+  readonly done: Promise<VerifyReport>;
+  private files = 0;
+  private ofFiles = 0;
+  private bytes = 0;
+  private ofBytes = 0;
+  private stopped = false;
+  private wake: (() => void) | undefined;
+  private paused: Promise<void> | undefined;
+  /** Bytes that were read since the time `since`, which a pause moves. */
+  private read = 0;
+  private since = performance.now();
+
+  constructor(
+    private readonly core: VerifiedStore,
+    private readonly options: VerifyOptions,
+  ) {
+    this.done = this.run();
+    // Nobody need wait for the end.
+    this.done.catch(() => undefined);
+  }
+
+  get progress(): VerifyProgress {
+    const { files, ofFiles, bytes, ofBytes } = this;
+    return { files, ofFiles, bytes, ofBytes };
+  }
+
+  pause(): void {
+    this.paused ??= new Promise((resolve) => (this.wake = resolve));
+  }
+
+  resume(): void {
+    this.paused = undefined;
+    this.wake?.();
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.resume();
+  }
+
+  private async run(): Promise<VerifyReport> {
+    const seen = new Set<number>();
+    let cells = 0;
+    const { tables, regions, held } = retainAll(this.core);
+    try {
+      const all = new Map(
+        held.flatMap(({ version }) => version.files.map((file) => [file.fileNo, file.size])),
+      );
+      this.ofFiles = all.size;
+      for (const size of all.values()) this.ofBytes += size;
+      for (let family = held.shift(); family !== undefined; family = held.shift()) {
+        const { state, region, version } = family;
+        try {
+          for (const file of version.files) {
+            checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
+            if (seen.has(file.fileNo)) continue;
+            seen.add(file.fileNo);
+            cells += await this.verifyFile(file);
+            this.files++;
+            this.bytes += file.size;
+          }
+        } finally {
+          // Files that were replaced meanwhile can be removed as soon as they are verified.
+          version.release();
+        }
+      }
+    } finally {
+      for (const { version } of held) version.release();
+    }
+    return { tables, regions, files: seen.size, cells, bytes: this.bytes };
+  }
+
+  /** Verifies a file, and returns the number of its cells. */
+  private async verifyFile({ reader }: StoreFile): Promise<number> {
+    const steps = verifySteps(reader);
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value.cells;
+      await this.rest(step.value);
+    }
+  }
+
+  /** Waits after a step of so many bytes. */
+  private async rest(bytes: number): Promise<void> {
+    this.options.onProgress?.(this.progress);
     await new Promise((resolve) => setImmediate(resolve));
-    core.lifecycle.checkOpen();
+    const { bytesPerSecond } = this.options;
+    if (bytesPerSecond !== undefined) {
+      this.read += bytes;
+      const due = this.since + (this.read / bytesPerSecond) * 1000;
+      for (let left = due - performance.now(); left > 0 && !this.stopped; left = due - performance.now())
+        await this.sleep(Math.min(left, LONGEST_SLEEP));
+    }
+    while (this.paused !== undefined) {
+      await this.paused;
+      this.read = 0;
+      this.since = performance.now();
+    }
+    this.core.lifecycle.checkOpen();
+    if (this.stopped)
+      throw new RowanError('ERR_ABORTED', 'The verification was stopped. Nothing was changed.');
+  }
+
+  private async sleep(milliseconds: number): Promise<void> {
+    await new Promise<void>((resolve) => setTimeout(resolve, milliseconds).unref());
+    this.core.lifecycle.checkOpen();
   }
 }
+
+/** Milliseconds after which a sleeping verification looks whether it was stopped, or the store closed. */
+const LONGEST_SLEEP = 200;
 
 interface RetainedFamily {
   readonly state: TableState;
