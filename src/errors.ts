@@ -41,6 +41,7 @@ export type ErrorCode =
   | 'ERR_UNSUPPORTED'
   | 'ERR_CODEC'
   | 'ERR_TOO_LARGE'
+  | 'ERR_SPACE'
   | 'ERR_CONNECTION'
   | 'ERR_REMOTE'
   | 'ERR_SECURITY'

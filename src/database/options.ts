@@ -115,6 +115,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   maxWalSegments: true,
   walPreparedSize: true,
   maxCellSize: true,
+  maxDiskSize: true,
   compaction: true,
   timeToPurgeDeletes: true,
   scannerIdleTimeout: true,

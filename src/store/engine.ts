@@ -146,10 +146,12 @@ export class EmbeddedEngine implements Engine {
   /**
    * Loads sorted cells as files, past the log. They come ordered by row, family, qualifier, newest timestamp first, and become
    * visible at one moment. They win over earlier writes of the same cells and lose to later ones (R83).
-   * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order: nothing is loaded then.
+   * @throws RowanError `ERR_INVALID_ARGUMENT` when the cells are out of order, `ERR_SPACE` beyond a limit: nothing is loaded then.
    */
   async bulkLoad(table: string, cells: CellStream): Promise<BulkLoadResult> {
-    return new BulkLoad(this.core, this.core.catalog.writableTable(table)).run(cells);
+    const state = this.core.catalog.writableTable(table);
+    this.core.space.checkPut(state);
+    return new BulkLoad(this.core, state).run(cells);
   }
 
   /**

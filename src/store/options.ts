@@ -66,6 +66,11 @@ export interface EmbeddedOptions {
    * `hbase.client.keyvalue.maxsize`. Larger cells that are stored already can still be read.
    */
   readonly maxCellSize?: number;
+  /**
+   * Bytes of files, log and memory above which puts, increments, appends and bulk loads are refused with `ERR_SPACE`; deletes and
+   * compactions go on. Default: no limit. A table's configuration `rowan.maxDiskSize` limits the table.
+   */
+  readonly maxDiskSize?: number;
   readonly compaction?: Partial<CompactionSettings>;
   /** Milliseconds after its timestamp for which major compactions keep a delete marker; default 0 (R61). */
   readonly timeToPurgeDeletes?: number;
@@ -87,9 +92,14 @@ export interface EmbeddedOptions {
 /** The options with all defaults applied, except the file system. */
 export interface StoreSettings
   extends Required<
-    Omit<EmbeddedOptions, 'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath' | 'encryption'>
+    Omit<
+      EmbeddedOptions,
+      'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath' | 'encryption' | 'maxDiskSize'
+    >
   > {
   readonly compaction: CompactionSettings;
+  /** Undefined: no limit. */
+  readonly maxDiskSize: number | undefined;
   /** Undefined: `close` does not flush. */
   readonly flushOnClose: Required<FlushOnClose> | undefined;
   /** Undefined: the worker's file is searched for. */
@@ -123,6 +133,7 @@ export function storeSettings(options: EmbeddedOptions): StoreSettings {
     maxWalSegments: options.maxWalSegments ?? 8,
     walPreparedSize: Math.min(options.walPreparedSize ?? 16 * MiB, options.walSegmentSize ?? 64 * MiB),
     maxCellSize: options.maxCellSize ?? 10 * MiB,
+    maxDiskSize: options.maxDiskSize,
     compaction: { ...DEFAULT_COMPACTION, minSize: memstoreFlushSize, ...options.compaction },
     timeToPurgeDeletes: options.timeToPurgeDeletes ?? 0,
     scannerIdleTimeout: options.scannerIdleTimeout ?? 300_000,
@@ -179,6 +190,7 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   maxWalSegments: integer(1, 1_000_000),
   walPreparedSize: integer(0, GiB),
   maxCellSize: integer(1, LARGEST_CELL),
+  maxDiskSize: integer(1, MANY),
   compaction: kind('object'),
   timeToPurgeDeletes: integer(0, MANY),
   scannerIdleTimeout: integer(1, MANY),

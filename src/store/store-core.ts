@@ -17,6 +17,7 @@ import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import { StoreReads } from './read/read-table.js';
 import { ScannerRegistry } from './read/table-scanner.js';
+import { SpaceLimits } from './space-limits.js';
 import type { TableState } from './table-state.js';
 import { Contention } from './transaction/contention.js';
 import { WriteThrottle } from './write-throttle.js';
@@ -63,6 +64,7 @@ export class StoreCore {
   readonly contention = new Contention();
   readonly memory: MemoryUse;
   readonly pressure: WriteThrottle;
+  readonly space: SpaceLimits;
   /** Flushes, compactions and splits. */
   readonly maintenance: Maintenance;
   /** The sorted files. */
@@ -93,6 +95,7 @@ export class StoreCore {
     const { lifecycle, commits, scanners, pressure } = this;
     const shared = { ...parts, lifecycle, commits, scanners, pressure, work: new MaintenanceLocks() };
     this.catalog = new Catalog(shared, parts.tables);
+    this.space = new SpaceLimits(this, settings.maxDiskSize);
     this.maintenance = new Maintenance(shared, () => collector.collect());
     const collector = new LogCollector(environment, journal, this.catalog, (state, region, store) =>
       this.maintenance.requestFlush(state, region, store),

@@ -18,12 +18,16 @@ import type { FamilyStore, Region } from './region/region.js';
 
 /** HBase's setting of a table: bytes of its largest cell; 0 or less for no limit of its own. */
 const CELL_LIMIT = 'hbase.server.keyvalue.maxsize';
+/** The configuration of a table that limits its bytes (`space-limits.ts`). */
+const SPACE_LIMIT = 'rowan.maxDiskSize';
 
 export class TableState {
   /** Serializes changes of the table's regions and families, and bulk loads. */
   readonly changes = new SerialQueue();
   private current!: TableDescriptor;
   private maxCellSize!: number;
+  /** Bytes beyond which nothing is added to the table; undefined: no limit. */
+  maxDiskSize: number | undefined;
 
   constructor(
     /** The table's number in the log and the MANIFEST. A table that is dropped and created again gets another. */
@@ -53,6 +57,8 @@ export class TableState {
     const own = Number.parseInt(descriptor.configuration[CELL_LIMIT] ?? '', 10);
     if (Number.isNaN(own)) this.maxCellSize = this.usualMaxCellSize;
     else this.maxCellSize = own > 0 ? Math.min(own, LARGEST_CELL) : LARGEST_CELL;
+    const space = Number(descriptor.configuration[SPACE_LIMIT] ?? '');
+    this.maxDiskSize = space > 0 ? space : undefined;
   }
 
   /** Every family of every region. */

@@ -93,7 +93,7 @@ export class TableWriter {
   async mutate(state: TableState, change: RowMutation | RowMutations): Promise<Result> {
     if (this.isObserved(state)) return this.step(state, (step) => step.applyTo(state, change));
     this.core.rowClock.now();
-    const prepared = this.preparation.prepare(state, change);
+    const prepared = this.prepare(state, change);
     await this.write([prepared]);
     return prepared.result;
   }
@@ -114,7 +114,7 @@ export class TableWriter {
       result = await this.step(state, (step) => step.applyTo(state, check.action, outcome.timestamp));
     } else {
       this.core.rowClock.now();
-      const prepared = this.preparation.prepare(state, check.action, outcome.timestamp);
+      const prepared = this.prepare(state, check.action, outcome.timestamp);
       await this.write([prepared]);
       ({ result } = prepared);
     }
@@ -132,7 +132,7 @@ export class TableWriter {
     const errors: (unknown | undefined)[] = new Array(puts.length);
     for (let i = 0; i < puts.length; i++) {
       try {
-        rows.push(this.preparation.prepare(state, puts[i]!));
+        rows.push(this.prepare(state, puts[i]!));
       } catch (error) {
         errors[i] = error;
       }
@@ -169,7 +169,7 @@ export class TableWriter {
       return this.step(state, (step) => changes.map((change) => step.applyTo(state, change)));
     }
     this.core.rowClock.now();
-    const rows = changes.map((change) => this.preparation.prepare(state, change));
+    const rows = changes.map((change) => this.prepare(state, change));
     if (rows.length > 0) await this.write(rows);
     return rows.map((row) => row.result);
   }
@@ -188,9 +188,7 @@ export class TableWriter {
     const rows: PreparedRow[] = [];
     const outcomes = groups.map((group): CommitOutcome => {
       try {
-        const own = group.map(({ state, change, settled }) =>
-          this.preparation.prepare(state, change, 0, settled),
-        );
+        const own = group.map(({ state, change, settled }) => this.prepare(state, change, 0, settled));
         rows.push(...own);
         return { ok: true, results: own.map(({ result }) => result) };
       } catch (error) {
@@ -236,6 +234,7 @@ export class TableWriter {
     if (own === undefined) return Promise.resolve(groups.map(() => ({ ok: true, results: [] })));
     return this.step(own, (step) =>
       groups.map((group): CommitOutcome => {
+        step.beginGroup();
         const before = step.savepoint();
         try {
           const results = group.map(({ state, change, settled }) => step.applyTo(state, change, 0, settled));
@@ -246,6 +245,16 @@ export class TableWriter {
         }
       }),
     );
+  }
+
+  private prepare(
+    state: TableState,
+    change: RowMutation | RowMutations,
+    notBefore = 0,
+    settled = false,
+  ): PreparedRow {
+    this.core.space.check(state, change);
+    return this.preparation.prepare(state, change, notBefore, settled);
   }
 
   private isObserved(state: TableState): boolean {

@@ -16,6 +16,7 @@ import {
   type WaitingPut,
   type WriteObservers,
 } from '../../table/index.js';
+import { isRemoval, type SpaceChecks } from '../space-limits.js';
 import type { TableState } from '../table-state.js';
 import { type BegunWrite, type CommitQueue, type SettledDurability, WrittenCells } from './commit-queue.js';
 import {
@@ -98,6 +99,7 @@ function isSame(a: Result, b: Result): boolean {
 
 /** The parts of the store that steps use. */
 export interface StepCore extends PreparationCore {
+  readonly space: SpaceChecks;
   readonly commits: CommitQueue;
   readonly observers: WriteObservers;
   readonly recorders: CommitRecorders;
@@ -136,6 +138,8 @@ export class WriteStep implements AtomicStep {
   /** Puts of the table named last that are not applied yet. */
   private deferred: DeferredPuts | undefined;
   private depth = 0;
+  /** Whether the first change removes cells: then what follows belongs to the removal, and needs no space of its own. */
+  private removes: boolean | undefined;
   private ended = false;
 
   constructor(
@@ -188,6 +192,8 @@ export class WriteStep implements AtomicStep {
 
   private applyDeferred(deferred: DeferredPuts): void {
     if (deferred.applied === deferred.count) return;
+    this.removes ??= false;
+    if (!this.removes) this.core.space.checkPut(deferred.state);
     // All or none: after an error, a caller that continues would otherwise lose some of them.
     this.attempt(() => {
       const batch = deferred.prepareRest(this.preparation);
@@ -250,6 +256,8 @@ export class WriteStep implements AtomicStep {
   ): PreparedRow {
     const recorders = this.core.recorders.of(state.name);
     if (recorders !== undefined && !unrecorded) this.note(state, change.row, recorders);
+    this.removes ??= isRemoval(change);
+    if (!this.removes) this.core.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, settled);
     const { cells, upserts } = this;
     const cellsBefore = cells.count;
@@ -307,6 +315,11 @@ export class WriteStep implements AtomicStep {
     this.prepared.length = prepared;
     this.rows = rows;
     this.depth = 0;
+  }
+
+  /** Called before changes that do not belong to those before. */
+  beginGroup(): void {
+    this.removes = undefined;
   }
 
   /** Ends the step: it can no longer be read or changed. */

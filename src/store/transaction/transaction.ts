@@ -181,6 +181,7 @@ export class StoreTransaction implements RegisteredReader {
 
   /** Makes a change that only the transaction sees. @throws RowanError when it cannot be made; then nothing was changed. */
   apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
+    this.core.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, settled);
     this.writes.add(row, { state, change, notBefore, settled });
     return row.result;
