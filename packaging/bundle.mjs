@@ -123,7 +123,7 @@ const GROUPS = [
   },
   {
     name: 'command-line',
-    test: /\/src\/cli\/(program|context|signals|databases|commands\.)|node_modules\/commander/,
+    test: /\/src\/cli\/(program|context|signals|databases|encryption|commands\.)|node_modules\/commander/,
   },
   { name: 'table', test: /\/src\/(errors|bytes|table|threads|codegen|compression)|\0node:/ },
   {

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
-import { type EncryptionOptions, isKeyId } from '../store/encryption/keys.js';
+import type { EncryptionOptions } from '../store/encryption/keys.js';
 
 const KEYS = 'ROWAN_ENCRYPTION_KEYS';
 const FILE = 'ROWAN_ENCRYPTION_KEYS_FILE';
@@ -41,7 +41,7 @@ function keysOf(): ReadonlyMap<string, Uint8Array> {
     const id = each.slice(0, cut);
     const hex = each.slice(cut + 1);
     // The text is not shown: it may be a key.
-    if (cut < 1 || !isKeyId(id) || !/^[0-9a-f]{64}$/i.test(hex))
+    if (cut < 1 || !/^[0-9a-f]{64}$/i.test(hex))
       throw new InvalidArgumentError(
         `${KEYS} is a list of id=hex, with 64 hex digits for each key (AES-256).`,
       );

@@ -24,8 +24,8 @@ export type { DirectoryLock, FileHandle, FileSystem } from '../store/fs/index.js
 export type { StoreMetric } from '../store/metrics.js';
 export type { EmbeddedOptions } from '../store/options.js';
 export type {
+  StoreVerifyOptions,
   Verification,
-  VerifyOptions,
   VerifyProgress,
   VerifyReport,
 } from '../store/repair/verify.js';

@@ -20,7 +20,12 @@ import { EmbeddedTable } from './embedded-table.js';
 import { type StoreMetric, storeMetrics } from './metrics.js';
 import type { EmbeddedOptions } from './options.js';
 import { openStore } from './recovery.js';
-import { startVerify, type Verification, type VerifyOptions, type VerifyReport } from './repair/verify.js';
+import {
+  type StoreVerifyOptions,
+  startVerify,
+  type Verification,
+  type VerifyReport,
+} from './repair/verify.js';
 import { type StoreStats, storeStats } from './stats.js';
 import type { StoreCore } from './store-core.js';
 import { runTransaction } from './transaction/transaction-table.js';
@@ -116,7 +121,7 @@ export class EmbeddedEngine implements Engine {
    * Reads every file of the store and checks its contents.
    * @throws CorruptionError for the first fault, naming file and offset.
    */
-  async verify(options?: VerifyOptions): Promise<VerifyReport> {
+  async verify(options?: StoreVerifyOptions): Promise<VerifyReport> {
     return this.startVerify(options).done;
   }
 
@@ -125,7 +130,7 @@ export class EmbeddedEngine implements Engine {
    * `verifyEnd`, a fault the event `corruption`, and both are metrics.
    * @throws InvalidArgumentError on wrong options.
    */
-  startVerify(options?: VerifyOptions): Verification {
+  startVerify(options?: StoreVerifyOptions): Verification {
     const { core, verified } = this;
     core.lifecycle.checkOpen();
     const verification = startVerify(core, options);

@@ -22,7 +22,12 @@ import { checkAction, checkEach } from '../../table/observer.js';
 import { ReadAdmin } from '../embedded-admin.js';
 import type { EmbeddedOptions } from '../options.js';
 import { ReadTable } from '../read/read-table.js';
-import { startVerify, type Verification, type VerifyOptions, type VerifyReport } from '../repair/verify.js';
+import {
+  type StoreVerifyOptions,
+  startVerify,
+  type Verification,
+  type VerifyReport,
+} from '../repair/verify.js';
 import type { StoreStats } from '../stats.js';
 import { Follower, type StoreMoment } from './follower.js';
 
@@ -123,12 +128,12 @@ export class ReadOnlyStore implements Engine {
    * Reads every file of the shown state and checks its contents.
    * @throws CorruptionError for the first fault, naming file and offset.
    */
-  async verify(options?: VerifyOptions): Promise<VerifyReport> {
+  async verify(options?: StoreVerifyOptions): Promise<VerifyReport> {
     return this.startVerify(options).done;
   }
 
   /** As {@link verify}, with a rate and pauses. @throws InvalidArgumentError on wrong options. */
-  startVerify(options?: VerifyOptions): Verification {
+  startVerify(options?: StoreVerifyOptions): Verification {
     this.follower.lifecycle.checkOpen();
     return startVerify(this.follower, options);
   }

@@ -25,7 +25,7 @@ interface VerifiedStore {
 }
 
 /** How a store is verified. */
-export interface VerifyOptions {
+export interface StoreVerifyOptions {
   /**
    * Bytes that are read in a second at most, before compression, so that a verification of days leaves the disk to others. Every byte is
    * read twice. Default: no limit.
@@ -61,7 +61,7 @@ export interface Verification {
  * Begins to verify a store.
  * @throws InvalidArgumentError for a rate that is no number above 0.
  */
-export function startVerify(core: VerifiedStore, options: VerifyOptions = {}): Verification {
+export function startVerify(core: VerifiedStore, options: StoreVerifyOptions = {}): Verification {
   checkOptions('verify', options, { bytesPerSecond: true, onProgress: true });
   const { bytesPerSecond } = options;
   if (bytesPerSecond !== undefined && !(Number.isFinite(bytesPerSecond) && bytesPerSecond > 0)) {
@@ -87,7 +87,7 @@ class RunningVerification implements Verification {
 
   constructor(
     private readonly core: VerifiedStore,
-    private readonly options: VerifyOptions,
+    private readonly options: StoreVerifyOptions,
   ) {
     this.done = this.run();
     // Nobody need wait for the end.
