@@ -18,7 +18,7 @@ import { concatBytes, equalBytes, fromHex, toHex } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyLayout } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
-import type { Position } from './ranges.js';
+import type { Position } from './read-plan.js';
 
 const VERSION = 2;
 const HASH_LENGTH = 8;

@@ -14,8 +14,16 @@ import type { TableAccess } from './access.js';
 import { LimitedCursor, MergeCursor, SequenceCursor } from './cursors.js';
 import { loadTexts } from './loader.js';
 import { type OpenRange, RangeSource } from './range-source.js';
-import { type Position, rangesFrom, scanOf } from './ranges.js';
-import { applyScanHints, comparePlaced, type PlanPart, prepareQuery, type ReadPlan } from './read-plan.js';
+import {
+  applyScanHints,
+  comparePlaced,
+  type PlanPart,
+  type Position,
+  prepareQuery,
+  type ReadPlan,
+  rangesFrom,
+  scanOf,
+} from './read-plan.js';
 import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
 
 /** Gets in one request, for a query of several whole keys. */

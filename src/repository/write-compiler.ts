@@ -6,8 +6,14 @@ import { liveFilter } from '../query/pushdown.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { CellType, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
-import { AfterCommit } from './after-commit.js';
-import type { Change, ChangeOperation, Deferred, Expectation, ResolvedChange } from './change.js';
+import {
+  AfterCommit,
+  type Change,
+  type ChangeOperation,
+  type Deferred,
+  type Expectation,
+  type ResolvedChange,
+} from './change.js';
 import { Expiry, type WriteTtl } from './expiry.js';
 import {
   applyWriteOptions,

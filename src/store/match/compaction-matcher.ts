@@ -4,13 +4,18 @@ import { CellType, type KeepDeletedCells } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 import {
   ALIVE,
+  AllColumns,
   COLUMN_DELETED,
   DELETED,
   DeleteTracker,
+  INCLUDE,
+  type MatchCode,
+  Matcher,
   NOT_DELETED,
+  SEEK_NEXT_COLUMN,
+  SKIP,
   VersionHistory,
-} from './delete-tracker.js';
-import { AllColumns, INCLUDE, type MatchCode, Matcher, SEEK_NEXT_COLUMN, SKIP } from './matcher.js';
+} from './matcher.js';
 
 /** `flush`: a memstore; `minor`: some files of a store; `major`: all its files, so that delete markers may be dropped. */
 export type CompactionKind = 'flush' | 'minor' | 'major';

@@ -12,20 +12,24 @@ import {
   type FilterFamily,
   FilterHint,
 } from '../filter/filter-evaluator.js';
-import { ALIVE, COLUMN_DELETED, DeleteTracker, NOT_DELETED, VersionHistory } from './delete-tracker.js';
 import {
+  ALIVE,
+  COLUMN_DELETED,
   ColumnBytes,
   type ColumnTracker,
+  DeleteTracker,
   DONE_SCAN,
   INCLUDE,
   INCLUDE_NEXT_COLUMN,
   INCLUDE_NEXT_ROW,
   type MatchCode,
   Matcher,
+  NOT_DELETED,
   SEEK_HINT,
   SEEK_NEXT_COLUMN,
   SEEK_NEXT_ROW,
   SKIP,
+  VersionHistory,
 } from './matcher.js';
 
 /** Decides which cells of one family a get or a scan sees (HBase `UserScanQueryMatcher` and subclasses). */

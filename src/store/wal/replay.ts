@@ -12,7 +12,7 @@ import {
   readUint48,
   WAL_KIND,
 } from '../logfile/index.js';
-import { type ClosedSegment, RECORD_HEADER_SIZE } from './wal-options.js';
+import { type ClosedSegment, RECORD_HEADER_SIZE } from './segments.js';
 
 /** A segment as the MANIFEST names it. The active segment has no length and crc yet. */
 export interface SegmentToRead {

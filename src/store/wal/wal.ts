@@ -1,17 +1,18 @@
 import { ClosedError, InvalidArgumentError, type RowanError } from '../../errors.js';
 import { type FileSystem, joinPath, walFileName } from '../fs/index.js';
 import { type ChunkWriter, createLog, discardLog, WAL_KIND } from '../logfile/index.js';
-import { PreallocationPolicy, type PreparedSegment } from './preallocation.js';
-import { MicrotaskBudget, SyncWaiters } from './sync-waiters.js';
 import {
   type ClosedSegment,
   type LogObserver,
+  PreallocationPolicy,
+  type PreparedSegment,
   RECORD_HEADER_SIZE,
   stagingRoom,
   type WalOptions,
   walSettings,
   writeRecordHeader,
-} from './wal-options.js';
+} from './segments.js';
+import { MicrotaskBudget, SyncWaiters } from './sync-waiters.js';
 
 /** The previous segment, which is not completely on the disk yet. */
 interface PreviousSegment {

@@ -4,7 +4,7 @@ import {
   DeleteTracker,
   NOT_DELETED,
   VERSION_DELETED,
-} from '../../../src/store/match/delete-tracker.js';
+} from '../../../src/store/match/matcher.js';
 import { ArrayCursor } from '../scan/array-cursor.js';
 
 const D = 8;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { ALIVE, DELETED, MASKED, VersionHistory } from '../../../src/store/match/delete-tracker.js';
+import { ALIVE, DELETED, MASKED, VersionHistory } from '../../../src/store/match/matcher.js';
 import { CellType } from '../../../src/table/index.js';
 import { alivePuts } from '../../model/alive.js';
 import { scaled } from '../../proof/scale.js';

@@ -16,7 +16,7 @@ import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import { isOrdered } from '../../../query/pushdown.js';
 import type { OtherPath, QuerySpec } from '../../../query/query-spec.js';
-import { scanOf } from '../../../query/ranges.js';
+import { scanOf } from '../../../query/read-plan.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
 import { type ColumnSchema, MARKER_VALUE } from '../../../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RawRow, type SyncTable } from '../../../table/index.js';

@@ -17,8 +17,15 @@ import type { KeyRange } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
 import { loadTexts } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
-import { type Position, rangesFrom, scanOf } from '../../../query/ranges.js';
-import { applyHints, applyScanHints, comparePlaced, type ReadPlan } from '../../../query/read-plan.js';
+import {
+  applyHints,
+  applyScanHints,
+  comparePlaced,
+  type Position,
+  type ReadPlan,
+  rangesFrom,
+  scanOf,
+} from '../../../query/read-plan.js';
 import {
   type Moments,
   type PositionOrder,

@@ -7,7 +7,7 @@ import { pause } from '../../../query/loader.js';
 import { applyReadSet, testedColumns } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
 import { FAILED_AT_ONCE } from '../../../query/range-source.js';
-import type { Position } from '../../../query/ranges.js';
+import type { Position } from '../../../query/read-plan.js';
 import { applyHints, type ReadPlan } from '../../../query/read-plan.js';
 import {
   giveBackRawRow,
