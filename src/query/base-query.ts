@@ -23,8 +23,7 @@ import {
   RowStream,
 } from './page.js';
 import type { BaseSpec } from './query-spec.js';
-import type { Position } from './read-plan.js';
-import { countRanges, type ReadPlan } from './read-plan.js';
+import { countRanges, type Position, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 import { orderedPage, unboundedOrder } from './sort.js';

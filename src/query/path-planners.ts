@@ -1,6 +1,6 @@
 /** The features that offer access paths to the query planner. One of the lists that name features (docs/extending.md). */
 
-import { indexPlanner } from '../features/indexes/query/planner.js';
+import { indexPlanner } from '../features/indexes/query/read.js';
 import type { PathPlanner } from './path-planner.js';
 
 const PLANNERS: readonly PathPlanner[] = [indexPlanner];

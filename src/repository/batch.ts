@@ -5,9 +5,8 @@ import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js'
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Get } from '../table/index.js';
-import { afterWrite, type Change } from './change.js';
+import { afterWrite, type Change, type ChangeOutcome } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
-import type { ChangeOutcome } from './executor.js';
 import type { ItemOutcome, ReplaceOptions, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';

@@ -23,6 +23,8 @@ import {
   applyAction,
   asAction,
   type Change,
+  type ChangeExecutor,
+  type ChangeOutcome,
   checked,
   deleteOutlived,
   type Expectation,
@@ -30,7 +32,6 @@ import {
   isSatisfiedBy,
   resolvedFor,
 } from './change.js';
-import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import type { ChangeImage, EntityChange, OwnColumn, PutLater, StepMaintainer } from './maintainer.js';
 import { isPlain, RowImage } from './row-image.js';
 

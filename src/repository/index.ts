@@ -9,10 +9,10 @@ export {
   runBatch,
 } from './batch.js';
 export type { IndexFinder } from './by-index.js';
+export type { ChangeExecutor } from './change.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
 export { type CommittingTable, EmbeddedExecutor, MAX_EFFECTS, StepDriver } from './embedded-executor.js';
-export type { ChangeExecutor } from './executor.js';
 export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
 export type {
@@ -46,8 +46,7 @@ export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './ran
 export { EntityReader, type ShapedReadOptions } from './reader.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
-export { IntentDriver } from './remote/intent-driver.js';
-export { IntentExecutor } from './remote/intent-executor.js';
+export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';
 export {
   ABANDONED_AFTER,
   FENCED,

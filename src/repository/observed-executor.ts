@@ -12,8 +12,15 @@ import {
   type RowMutation,
   type Table,
 } from '../table/index.js';
-import { type Change, deleteOutlived, getIf, isSatisfiedBy, resolvedFor } from './change.js';
-import type { ChangeExecutor, ChangeOutcome } from './executor.js';
+import {
+  type Change,
+  type ChangeExecutor,
+  type ChangeOutcome,
+  deleteOutlived,
+  getIf,
+  isSatisfiedBy,
+  resolvedFor,
+} from './change.js';
 import { RowImage } from './row-image.js';
 
 /** Without observers every call goes to the inner executor unchanged. */

@@ -3,7 +3,7 @@ import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
 import { isInstance, isRecord } from '../table/checks.js';
 import { type OperationOptions, type Put, type Result, takesPackedPuts } from '../table/index.js';
-import type { ChangeOutcome } from './executor.js';
+import type { ChangeOutcome } from './change.js';
 import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
 import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';

@@ -17,6 +17,8 @@ import {
   applyAction,
   asAction,
   type Change,
+  type ChangeExecutor,
+  type ChangeOutcome,
   checked,
   deleteOutlived,
   type Expectation,
@@ -27,7 +29,6 @@ import {
   type ResolvedChange,
   resolvedFor,
 } from './change.js';
-import type { ChangeExecutor, ChangeOutcome } from './executor.js';
 import { WholeCall } from './options.js';
 import { RowImage } from './row-image.js';
 import { nextMillisecond, RowLock, type RowUse } from './row-lock.js';

@@ -4,8 +4,7 @@ import { KeyError, RowanError } from '../errors.js';
 import type { TableAccess } from '../query/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
-import type { Deferred } from './change.js';
-import type { ChangeExecutor } from './executor.js';
+import type { ChangeExecutor, Deferred } from './change.js';
 import type { ObservedExecutor } from './observed-executor.js';
 
 /** The table access, executor and clock that a repository works with. */

@@ -8,7 +8,7 @@ import { type CompiledEntity, compileEntity } from './compile-entity.js';
 import { FEATURE_COMPILERS } from './feature-compilers.js';
 import { checkSubscribers, type EntitySubscriber } from './lifecycle.js';
 import { checkRelations } from './links.js';
-import { describeFinding, lintTables } from './lint/index.js';
+import { describeFinding, lintTables } from './lint/lint.js';
 import { checkMarks } from './marker.js';
 import { Problems, schemaSignature } from './problems.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';

@@ -12,15 +12,15 @@ import { ReaderRegistry } from './follow/reader-registry.js';
 import type { DirectoryLock } from './fs/index.js';
 import type { FileLedger } from './ledger/file-ledger.js';
 import { type Journal, LogCollector, LogRoller } from './ledger/journal.js';
-import { MemoryUse } from './memory-use.js';
 import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
 import { StoreReads } from './read/read-table.js';
 import { ScannerRegistry } from './read/table-scanner.js';
+import type { FamilyStore, Region } from './region/region.js';
 import { SpaceLimits } from './space-limits.js';
 import type { TableState } from './table-state.js';
 import { Contention } from './transaction/contention.js';
-import { WriteThrottle } from './write-throttle.js';
+import { WriteThrottle, type WriteThrottleActions } from './write-throttle.js';
 
 /** The parts that recovery has opened. */
 interface StoreParts {
@@ -181,5 +181,78 @@ class StoreClosing {
         fileSystem.letGo?.();
       }
     }
+  }
+}
+
+/** A family of one region of a table. */
+interface MemoryPlace {
+  readonly state: TableState;
+  readonly region: Region;
+  readonly store: FamilyStore;
+}
+
+/** Counts the bytes of a store's memstores and requests flushes, for the write throttle. */
+class MemoryUse implements WriteThrottleActions {
+  /** How often and how long writers have waited for memory. */
+  readonly stalls = { count: 0, milliseconds: 0 };
+
+  constructor(
+    /** Its parts are read when needed: they are created after this object. */
+    private readonly owner: {
+      readonly environment: StoreEnvironment;
+      readonly catalog: Catalog;
+      readonly maintenance: Maintenance;
+    },
+  ) {}
+
+  flushSizeOf(region: Region): number {
+    const { catalog, environment } = this.owner;
+    return catalog.tableOf(region)?.descriptor.memstoreFlushSize ?? environment.settings.memstoreFlushSize;
+  }
+
+  requestFlush(region: Region, store: FamilyStore): void {
+    const { catalog, maintenance } = this.owner;
+    const state = catalog.tableOf(region);
+    if (state) maintenance.requestFlush(state, region, store);
+  }
+
+  memstoreBytes(): number {
+    let bytes = 0;
+    for (const state of this.owner.catalog.tables()) {
+      for (const region of state.regions) bytes += region.memstoreBytes;
+    }
+    return bytes;
+  }
+
+  largest(): MemoryPlace | undefined {
+    let found: MemoryPlace | undefined;
+    for (const state of this.owner.catalog.tables()) {
+      for (const region of state.regions) {
+        for (const store of region.stores) {
+          if (!found || store.memstoreBytes > found.store.memstoreBytes) found = { state, region, store };
+        }
+      }
+    }
+    return found;
+  }
+
+  /** The families that have cells in memory, the largest first. */
+  bySize(): MemoryPlace[] {
+    const places = [...this.owner.catalog.tables()].flatMap((state) =>
+      state.regions.flatMap((region) => region.stores.map((store) => ({ state, region, store }))),
+    );
+    return places
+      .filter(({ store }) => store.memstoreBytes > 0)
+      .sort((a, b) => b.store.memstoreBytes - a.store.memstoreBytes);
+  }
+
+  onStall(milliseconds: number, memstoreBytes: number): void {
+    this.stalls.count++;
+    this.stalls.milliseconds += milliseconds;
+    this.owner.environment.emit({ kind: 'stall', milliseconds, memstoreBytes });
+  }
+
+  clock(): number {
+    return this.owner.environment.now();
   }
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { ChangeExecutor } from '../../src/repository/change.js';
 import { EmbeddedExecutor } from '../../src/repository/embedded-executor.js';
-import type { ChangeExecutor } from '../../src/repository/executor.js';
 import type { Repository } from '../../src/repository/index.js';
 import { RemoteExecutor } from '../../src/repository/remote-executor.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
 import { Database, open } from '../../database.js';
 import { compileSchema } from '../../mapper/index.js';
-import { type CliContext, packageVersion } from '../context.js';
+import { type CliContext, packageVersion, signalled } from '../context.js';
 import { databaseAt, isServer, openEngine, requireStore } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { loadSchema } from '../load-entities.js';
-import { signalled } from '../signals.js';
 
 /** How often, in ms, changes by another process become visible. */
 const REFRESH = 1000;

@@ -3,10 +3,9 @@ import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import type { ServeOptions } from '../../server/options.js';
 import type { ServedUsers } from '../../server/security/users.js';
-import { type CliContext, packageVersion } from '../context.js';
+import { type CliContext, packageVersion, signalled } from '../context.js';
 import { requireStore } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
-import { signalled } from '../signals.js';
 
 interface ServeFlags {
   readonly listen: string;

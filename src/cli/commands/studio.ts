@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError as UsageError } from 'commander';
 import { Database } from '../../database.js';
 import { compileSchema } from '../../mapper/index.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, signalled } from '../context.js';
 import { openEngine, withDatabase } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
-import { signalled } from '../signals.js';
 
 interface StudioFlags {
   readonly port: number;

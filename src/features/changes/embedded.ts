@@ -1,8 +1,16 @@
 import type { RowanError } from '../../errors.js';
 import { type Commits, type Engine, filters, Get, type Result, Scan } from '../../table/index.js';
 import type { CommitNotifier } from './commit-notifier.js';
-import { expiredPosition, type Position, parsePosition, positionText, undone } from './expired-position.js';
-import { feedEnded, type KeyLimits, type PositionOrder } from './key-limits.js';
+import {
+  expiredPosition,
+  feedEnded,
+  type KeyLimits,
+  type Position,
+  type PositionOrder,
+  parsePosition,
+  positionText,
+  undone,
+} from './positions.js';
 import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
 /** Reads commits of an engine that writes change entries in the same step as the rows. */

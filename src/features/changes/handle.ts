@@ -18,8 +18,8 @@ import { ChangeIntents } from './change-intents.js';
 import { ChangeLog, decideChange } from './change-log.js';
 import { CommitNotifier } from './commit-notifier.js';
 import { CommitReader, type CommitSource, nowPosition, type StoredCommit } from './embedded.js';
-import { KeyLimits, type PositionOrder } from './key-limits.js';
 import { BUCKETS } from './log-rows.js';
+import { KeyLimits, type PositionOrder } from './positions.js';
 import { LogReader, newestPosition } from './remote.js';
 import { CHANGES_TABLE, ChangeRecorder } from './table.js';
 

@@ -7,9 +7,8 @@ import type { Engine } from '../../table/index.js';
 import { type ChangeLog, decideChange } from './change-log.js';
 import type { CommitNotifier } from './commit-notifier.js';
 import type { CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
-import { expiredPosition, undone } from './expired-position.js';
-import { feedEnded, type PositionOrder } from './key-limits.js';
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDECIDED } from './log-rows.js';
+import { expiredPosition, feedEnded, type PositionOrder, undone } from './positions.js';
 
 /** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
 

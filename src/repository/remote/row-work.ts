@@ -13,8 +13,8 @@ import {
   type RowMutation,
   type Table,
 } from '../../table/index.js';
+import type { ChangeOutcome } from '../change.js';
 import { type Change, checked, type Expectation } from '../change.js';
-import type { ChangeOutcome } from '../executor.js';
 import { EntryExpiry } from '../expiry.js';
 import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';

@@ -1,8 +1,7 @@
 import { toLatin1 } from '../../bytes/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { Get, type Result, type ResultScanner, type Scan, type Table } from '../../table/index.js';
-import type { Change } from '../change.js';
-import type { ChangeExecutor } from '../executor.js';
+import type { Change, ChangeExecutor } from '../change.js';
 import type { ChangeStep, EntityChange, MaintainerContext, StepReading } from '../maintainer.js';
 
 /** Applies effects on other rows as separate changes, each resolved with its row as read then. `executorOf`: applies an entity's changes. */

@@ -4,11 +4,11 @@ import { copyBytes, equalBytes } from '../../../bytes/index.js';
 import type { TableAccess } from '../../../query/access.js';
 import type { RowCheck } from '../../../query/bulk-change.js';
 import { pause } from '../../../query/loader.js';
+import type { PathPlanner } from '../../../query/path-planner.js';
 import { applyReadSet, testedColumns } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
 import { FAILED_AT_ONCE } from '../../../query/range-source.js';
-import type { Position } from '../../../query/read-plan.js';
-import { applyHints, type ReadPlan } from '../../../query/read-plan.js';
+import { applyHints, type Position, type ReadPlan } from '../../../query/read-plan.js';
 import {
   giveBackRawRow,
   type Moments,
@@ -20,8 +20,9 @@ import {
 } from '../../../query/row.js';
 import { Get, type RawRow, type SyncTable } from '../../../table/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.js';
-import type { IndexUse } from './access.js';
-import { coverRow, decodesEntries } from './choice.js';
+import { type IndexUse, requireActive } from './access.js';
+import { chooseIndex, coverRow, decodesEntries, lookUp } from './choice.js';
+import { IndexLookUps } from './equal-lookup.js';
 import { countRow, EntryPositions, LookupCursor, RequestedEntries, ReturnedRows } from './lookup-cursor.js';
 import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
@@ -224,3 +225,14 @@ class SyncLookupCursor extends StepCursor {
     return this.giveRead(entry.row, row);
   }
 }
+
+/** Offers indexes to the query planner as access paths. */
+export const indexPlanner: PathPlanner = {
+  requireActive,
+  choose: chooseIndex,
+  plan: planIndex,
+  readPlan: indexReadPlan,
+  lookUp,
+  lookUpsBy: IndexLookUps.of,
+  membership: membershipOf,
+};
