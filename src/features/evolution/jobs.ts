@@ -59,6 +59,58 @@ function leftOf({ counters }: JobOutcome): number {
   return counters['left'] ?? 0;
 }
 
+/** A change of all rows of an entity that have something, while the application keeps writing. */
+interface Sweep<Found> {
+  /** The name of the job, without the entity. */
+  readonly job: string;
+  /** Further parts of the job's name. */
+  readonly about?: readonly string[];
+  readonly signature: string;
+  readonly scan: () => Scan;
+  /** What is to be changed, of rows as the scan gives them. */
+  readonly find: (rows: readonly Result[]) => readonly Found[];
+  /** @returns how many were changed. */
+  readonly change: (found: readonly Found[]) => Promise<number>;
+  /** The counter of changes. */
+  readonly counter: string;
+  /** The error's message where `left` rows are found again. */
+  readonly again: (left: number) => string;
+}
+
+/**
+ * Changes what is found in the rows, then looks at every row again. Counters: the sweep's, and `left`, rows that still have something.
+ * Resumes an unfinished run.
+ * @throws ConflictError when rows are left: somebody still writes them so.
+ */
+async function sweepRows<Found>(
+  engine: Engine,
+  schema: EntitySchema,
+  { job, about = [], signature, scan, find, change, counter, again }: Sweep<Found>,
+  run: JobRunOptions,
+): Promise<JobOutcome> {
+  const { name } = schema.table.descriptor;
+  const phase = (
+    work: (found: readonly Found[], context: SplitContext) => void | Promise<void>,
+  ): JobPhase => ({
+    table: name,
+    ranges: [],
+    scan,
+    open: (context) => ({ rows: (rows) => work(find(rows), context) }),
+  });
+  const changing = phase(async (found, context) => {
+    if (found.length > 0) context.count(counter, await change(found));
+  });
+  const looking = phase((found, context) => context.count('left', found.length));
+  const definition = {
+    name: toolJobName(job, name, schema.name, ...about),
+    signature,
+    phases: [changing, looking],
+  };
+  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
+  if (left === 0) return outcome;
+  throw new ConflictError(again(left), { details: { entity: schema.name, table: name, left } });
+}
+
 /** Moves the values of an entity's columns from their former places, while the application keeps writing. */
 
 /** Attempts to read and change a row that others write at the same time. */
@@ -74,30 +126,10 @@ export async function moveColumns(
   schema: EntitySchema,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { name } = schema.table.descriptor;
-  const table = engine.table(name);
+  const table = engine.table(schema.table.descriptor.name);
   const entity = new EntityMoves(schema);
-  const move = moverOf(table, entity);
   // Without atomic steps a counter stays at its former place, as zero.
   const zeros = 'atomic' in table;
-  const phase = (
-    work: (rows: readonly Result[], context: SplitContext) => void | Promise<void>,
-  ): JobPhase => ({
-    table: name,
-    ranges: [],
-    scan: () => readMoved(new Scan().setCacheBlocks(false), [entity]),
-    open: (context) => ({
-      rows: (rows) =>
-        work(
-          rows.filter((row) => entity.matches(row.row) && hasOldCells(entity, row, zeros)),
-          context,
-        ),
-    }),
-  });
-  const moving = phase(async (rows, context) => {
-    if (rows.length > 0) context.count('moved', await move(rows));
-  });
-  const looking = phase((rows, context) => context.count('left', rows.length));
   const places = entity.moves.flatMap(({ column, origins }) =>
     [column, ...origins].map(({ family, qualifier, codec }) => [
       family,
@@ -105,20 +137,18 @@ export async function moveColumns(
       codec.name,
     ]),
   );
-  const definition = {
-    name: toolJobName('move-columns', name, schema.name),
+  const sweep: Sweep<Result> = {
+    job: 'move-columns',
     signature: JSON.stringify(places),
-    phases: [moving, looking],
-  };
-  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
-  if (left > 0) {
-    throw new ConflictError(
+    scan: () => readMoved(new Scan().setCacheBlocks(false), [entity]),
+    find: (rows) => rows.filter((row) => entity.matches(row.row) && hasOldCells(entity, row, zeros)),
+    change: moverOf(table, entity),
+    counter: 'moved',
+    again: (left) =>
       `${left} rows of ${schema.name} have values at a former place again: somebody writes them there. End the programs with ` +
-        'the old declarations, then move again.',
-      { details: { entity: schema.name, table: name, left } },
-    );
-  }
-  return outcome;
+      'the old declarations, then move again.',
+  };
+  return sweepRows(engine, schema, sweep, run);
 }
 
 type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
@@ -173,8 +203,6 @@ function moveChecked(table: Table, entity: EntityMoves): Mover {
 
 /** Rewrites rows of older versions as the present version, while the application keeps writing. */
 
-type Work = (rows: readonly Result[], context: SplitContext) => void | Promise<void>;
-
 /**
  * Upgrades every row of an older version, at the timestamps of its cells, then checks every marker again. Counters:
  * `upgraded` rows, and `left`, rows still of an older version. Resumes an unfinished run.
@@ -186,41 +214,22 @@ export async function upgradeRows(
   schema: EntitySchema,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { name } = schema.table.descriptor;
-  const table = engine.table(name);
   const upgrades = new EntityUpgrades(schema);
-  const upgrade = upgraderOf(table, upgrades);
-  const phase = (work: Work): JobPhase => ({
-    table: name,
-    ranges: [],
-    scan: () => upgrades.readStored(new Scan().setCacheBlocks(false)),
-    open: (context) => ({
-      rows: (rows) =>
-        work(
-          rows.filter((row) => upgrades.matches(row.row) && upgrades.isOld(row)),
-          context,
-        ),
-    }),
-  });
-  const upgrading = phase(async (rows, context) => {
-    if (rows.length > 0) context.count('upgraded', await upgrade(rows.map(({ row }) => row)));
-  });
-  const looking = phase((rows, context) => context.count('left', rows.length));
-  const definition = {
-    name: toolJobName('upgrade-rows', name, schema.name),
+  const upgrade = upgraderOf(engine.table(schema.table.descriptor.name), upgrades);
+  const sweep: Sweep<Result> = {
+    job: 'upgrade-rows',
     signature: JSON.stringify([schema.version, schema.upgrades.map(({ from, sets }) => [from, sets])]),
-    phases: [upgrading, looking],
-  };
-  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
-  if (left > 0) {
-    throw new ConflictError(
+    scan: () => upgrades.readStored(new Scan().setCacheBlocks(false)),
+    find: (rows) => rows.filter((row) => upgrades.matches(row.row) && upgrades.isOld(row)),
+    change: (rows) => upgrade(rows.map(({ row }) => row)),
+    counter: 'upgraded',
+    again: (left) =>
       `${left} rows of ${schema.name} are of an older version again: somebody writes them so. End the programs with the old ` +
-        'declarations, then upgrade again.',
-      { details: { entity: schema.name, table: name, left } },
-    );
-  }
-  return outcome;
+      'declarations, then upgrade again.',
+  };
+  return sweepRows(engine, schema, sweep, run);
 }
+
 /** Upgrades rows. @returns how many were of an older version. */
 type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
 
@@ -274,8 +283,6 @@ export async function dropColumn(
   column: StampedColumn,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { name } = schema.table.descriptor;
-  const table = engine.table(name);
   const { family, kind } = column;
   const qualifier = fromHex(column.qualifier);
   const isMap = kind === 'columns';
@@ -283,48 +290,33 @@ export async function dropColumn(
   const isDropped = (cell: Cell): boolean =>
     (isMap ? startsWithBytes(cell.qualifier, qualifier) : equalBytes(cell.qualifier, qualifier)) &&
     !own.has(cell.family, cell.qualifier);
-  const scan = (): Scan => {
-    const all = new Scan().setCacheBlocks(false);
-    return isMap ? all.addFamily(family) : all.addColumn(family, qualifier);
-  };
-  const phase = (
-    work: (deletes: readonly Delete[], context: SplitContext) => void | Promise<void>,
-  ): JobPhase => ({
-    table: name,
-    ranges: [],
-    scan,
-    open: (context) => ({
-      rows: (rows) =>
-        work(
-          rows
-            .filter(({ row }) => schema.key.matches(row))
-            .map(({ row, cells }) => deleteOfColumns(row, cells.filter(isDropped)))
-            .filter(({ cells }) => cells.length > 0),
-          context,
-        ),
-    }),
-  });
-  const dropping = phase(async (deletes, context) => {
-    const outcomes = await table.batch(deletes);
-    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-    context.count('dropped', deletes.length);
-  });
-  const looking = phase((deletes, context) => context.count('left', deletes.length));
   const place = placeOf(column);
-  const definition = {
-    name: toolJobName('drop-column', name, schema.name, place),
+  const sweep: Sweep<Delete> = {
+    job: 'drop-column',
+    about: [place],
     signature: JSON.stringify([kind, place]),
-    phases: [dropping, looking],
-  };
-  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
-  if (left > 0) {
-    throw new ConflictError(
+    scan: () => {
+      const all = new Scan().setCacheBlocks(false);
+      return isMap ? all.addFamily(family) : all.addColumn(family, qualifier);
+    },
+    find: (rows) =>
+      rows
+        .filter(({ row }) => schema.key.matches(row))
+        .map(({ row, cells }) => deleteOfColumns(row, cells.filter(isDropped)))
+        .filter(({ cells }) => cells.length > 0),
+    change: (deletes) => deleteAll(engine, schema, deletes),
+    counter: 'dropped',
+    again: (left) =>
       `${left} rows of ${schema.name} have values of ${column.property ?? place} again, which it does not declare any more: somebody writes ` +
-        'them. End the programs that declare it still, then apply again.',
-      { details: { entity: schema.name, table: name, left } },
-    );
-  }
-  return outcome;
+      'them. End the programs that declare it still, then apply again.',
+  };
+  return sweepRows(engine, schema, sweep, run);
+}
+
+async function deleteAll(engine: Engine, schema: EntitySchema, deletes: readonly Delete[]): Promise<number> {
+  const outcomes = await engine.table(schema.table.descriptor.name).batch(deletes);
+  for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
+  return deletes.length;
 }
 
 /** Deletes each column up to the timestamp of its newest cell. */
@@ -346,42 +338,18 @@ export async function removeRows(
   schema: EntitySchema,
   run: JobRunOptions = {},
 ): Promise<JobOutcome> {
-  const { name } = schema.table.descriptor;
-  const table = engine.table(name);
-  const phase = (
-    work: (own: readonly Result[], context: SplitContext) => void | Promise<void>,
-  ): JobPhase => ({
-    table: name,
-    ranges: [],
-    scan: () => new Scan().setCacheBlocks(false),
-    open: (context) => ({
-      rows: (rows) =>
-        work(
-          rows.filter(({ row }) => schema.key.matches(row)),
-          context,
-        ),
-    }),
-  });
-  const removing = phase(async (own, context) => {
-    const outcomes = await table.batch(own.map(deleteOf));
-    for (const outcome of outcomes) if (!outcome.ok) throw outcome.error;
-    context.count('removed', own.length);
-  });
-  const looking = phase((own, context) => context.count('left', own.length));
-  const definition = {
-    name: toolJobName('retire', name, schema.name),
+  const sweep: Sweep<Result> = {
+    job: 'retire',
     signature: schema.key.signature,
-    phases: [removing, looking],
-  };
-  const { outcome, left } = await runUntilNoneLeft(engine, definition, run);
-  if (left > 0) {
-    throw new ConflictError(
+    scan: () => new Scan().setCacheBlocks(false),
+    find: (rows) => rows.filter(({ row }) => schema.key.matches(row)),
+    change: (rows) => deleteAll(engine, schema, rows.map(deleteOf)),
+    counter: 'removed',
+    again: (left) =>
       `${left} rows of ${schema.name}, which is retired, are there again: somebody writes them. End the programs that declare it ` +
-        'still, then apply again.',
-      { details: { entity: schema.name, table: name, left } },
-    );
-  }
-  return outcome;
+      'still, then apply again.',
+  };
+  return sweepRows(engine, schema, sweep, run);
 }
 
 /** Deletes the row up to the timestamp of its newest cell. */

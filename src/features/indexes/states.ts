@@ -100,14 +100,7 @@ export async function ensureIndexes(
   before: ReadonlyMap<string, TableDescriptor>,
 ): Promise<IndexStates> {
   const states: IndexStates = new Map();
-  const liveTables = await liveIndexes(
-    engine.admin,
-    tables.map(({ descriptor }) => descriptor.name),
-  );
-  for (const table of tables) {
-    const live = liveTables.get(table.descriptor.name);
-    if (live === undefined) continue;
-    const stored = storedIndexes(live.metadata);
+  for (const { table, live, stored } of await indexedTables(engine.admin, tables)) {
     const changes: Record<string, string> = {};
     for (const [entity, index] of indexesOf(table)) {
       const id = toHex(index.id);
@@ -142,14 +135,7 @@ export async function checkIndexes(
   before: ReadonlyMap<string, TableDescriptor>,
 ): Promise<IndexStates> {
   const states: IndexStates = new Map();
-  const liveTables = await liveIndexes(
-    engine.admin,
-    tables.map(({ descriptor }) => descriptor.name),
-  );
-  for (const table of tables) {
-    const live = liveTables.get(table.descriptor.name);
-    if (live === undefined) continue;
-    const stored = storedIndexes(live.metadata);
+  for (const { table, stored } of await indexedTables(engine.admin, tables)) {
     for (const [entity, index] of indexesOf(table)) {
       const known = stored.get(toHex(index.id))?.state;
       if (known === undefined) continue;
@@ -190,6 +176,23 @@ export async function readIndexes(
 ): Promise<Map<string, StoredIndexes>> {
   const live = await liveIndexes(admin, tables);
   return new Map(tables.map((table) => [table, storedIndexes(live.get(table)?.metadata ?? {})]));
+}
+
+/** The tables that have an index table, with it and the indexes that it stores. */
+async function indexedTables(
+  admin: Admin,
+  tables: readonly TableSchema[],
+): Promise<
+  { readonly table: TableSchema; readonly live: TableDescriptor; readonly stored: StoredIndexes }[]
+> {
+  const found = await liveIndexes(
+    admin,
+    tables.map(({ descriptor }) => descriptor.name),
+  );
+  return tables.flatMap((table) => {
+    const live = found.get(table.descriptor.name);
+    return live === undefined ? [] : [{ table, live, stored: storedIndexes(live.metadata) }];
+  });
 }
 
 function indexesOf(table: TableSchema): [EntitySchema, IndexSchema][] {
