@@ -6,9 +6,9 @@ import {
   float64,
   int32,
   part,
-  RowKey,
   recordType,
   reverseTimestamp,
+  rowKey,
   salt,
   Table,
   text,
@@ -27,9 +27,8 @@ import {
 export class Travel {}
 
 @Entity({ table: Travel, recordType: 1 })
-@RowKey(salt(16, ['iata']), part('iata'), recordType())
 export class Airport {
-  declare static readonly key: ['iata'];
+  static readonly key = rowKey(salt(16, ['iata']), 'iata', recordType());
   iata!: string;
   @Column('i:n', text) name!: string;
   @Column('i:c', text) city!: string;
@@ -41,15 +40,14 @@ export class Airport {
 
 /** The latest departure of an airport comes first: the timestamp stands reversed in the key. */
 @Entity({ table: Travel, recordType: 2 })
-@RowKey(
-  salt(16, ['iata']),
-  part('iata'),
-  recordType(),
-  reverseTimestamp('departedAt'),
-  part('number', uint32),
-)
 export class Flight {
-  declare static readonly key: ['iata', 'departedAt', 'number'];
+  static readonly key = rowKey(
+    salt(16, ['iata']),
+    'iata',
+    recordType(),
+    reverseTimestamp('departedAt'),
+    part('number', uint32),
+  );
   /** The airport it left. */
   iata!: string;
   departedAt!: Date;
