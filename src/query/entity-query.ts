@@ -2,7 +2,7 @@
 
 import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
-import type { CheckedNames, EntityOf, KeyedClass, Patch, Selected } from '../schema/entity-types.js';
+import type { CheckedNames, EntityOf, KeyedClass, Patch, Shown } from '../schema/entity-types.js';
 import { isCallable } from '../table/checks.js';
 import { Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
@@ -24,7 +24,6 @@ import {
 import {
   checkUnordered,
   Figures,
-  type Flat,
   type GroupedQuery,
   type GroupKey,
   type RelatedOrderedOf,
@@ -99,10 +98,13 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     return this.derive({ where: [...this.spec.where, ...conjuncts(parsed)] });
   }
 
-  /** Reads only these columns and the key. Others are neither fetched nor part of the type. */
+  /**
+   * Reads only these columns and the key. Others are neither fetched nor part of the type, which is `Selected` written out so that
+   * editors show the properties.
+   */
   select<Names extends keyof C['prototype'] & string>(
     ...names: readonly (Names & CheckedNames<C, Names>)[]
-  ): EntityQuery<C, Selected<C, Names>> {
+  ): EntityQuery<C, { [P in keyof C['prototype'] as P & (Names | C['key'][number])]: C['prototype'][P] }> {
     const { access, options, changer, lookUps } = this;
     return new EntityQuery(access, { ...this.spec, selected: names }, options, changer, lookUps);
   }
@@ -325,11 +327,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
     property: P,
     options: DownsampleOptions<By>,
     figures: (on: PointFigures<PointOf<EntityOf<C>[P]>>) => A,
-  ): Promise<Flat<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[]> {
+  ): Promise<Shown<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[]> {
     checkUnordered(this.spec);
     const { selected, add, results } = downsampling(this.spec.schema, property, options, figures);
     await this.readEach(selected, add);
-    return results() as Flat<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[];
+    return results() as Shown<GroupKey<EntityOf<C>, By> & { at: Date } & AggregateResults<A>>[];
   }
 
   private figures(): Figures<EntityOf<C>> {

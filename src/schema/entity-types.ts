@@ -357,10 +357,12 @@ type NameMistake<C extends TypeofClass, Names> = [Exclude<Names, ColumnsOf<C>>] 
   : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;
 
 /** The type that `select(...names)` returns: these columns and the key. */
-export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = Pick<
-  C['prototype'],
-  Names | (C['key'][number] & keyof C['prototype'])
->;
+export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = {
+  [P in keyof C['prototype'] as P & (Names | C['key'][number])]: C['prototype'][P];
+};
+
+/** One object type, of which editors show the properties: `& {}` drops the name. */
+export type Shown<T> = { [P in keyof T]: T[P] } & {};
 
 /** The names of the indexes that a class lists: `declare static readonly indexes: { byEmail: ['email'] }`. */
 export type IndexName<C> = C extends { readonly indexes: infer Indexes } ? keyof Indexes & string : never;

@@ -10,7 +10,7 @@ import { BaseCodec } from '../../key/codecs/index.js';
 import { compileKeyLayout, type KeyLayout, literal, part, uint8 } from '../../key/index.js';
 import type { CollectedEntity } from '../../schema/collect.js';
 import { digestOf, isList, NAME_PATTERN, partCodec, textOf, versionMark } from '../../schema/derived.js';
-import type { IndexTarget, KeyedClass } from '../../schema/entity-types.js';
+import type { IndexTarget, KeyedClass, Shown } from '../../schema/entity-types.js';
 import type { FeatureCompiler, FeatureOwner, FeaturePart } from '../../schema/feature-part.js';
 import type { Problems } from '../../schema/problems.js';
 import { sumKindOf } from '../../schema/sum-kinds.js';
@@ -347,9 +347,6 @@ export type SummaryResult<C extends KeyedClass, Name> = Shown<
     >;
   }
 >;
-
-/** Resolves a type to its properties, so that editors show these: `infer` drops the name. */
-type Shown<T> = T extends infer Each ? { [P in keyof Each]: Each[P] } : never;
 
 type FigureValue<E, Figure> = Figure extends 'count' | { readonly count: string }
   ? number

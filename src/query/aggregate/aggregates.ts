@@ -1,4 +1,5 @@
 import { QueryError } from '../../errors.js';
+import type { Shown } from '../../schema/entity-types.js';
 import { zeroOf } from '../../schema/sum-kinds.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe, isInstance, isRecord } from '../../table/checks.js';
@@ -88,9 +89,9 @@ function foldedSum<T>(
 export type AggregateSet = Readonly<Record<string, Aggregate<unknown>>>;
 
 /** The results of figures. */
-export type AggregateResults<A extends AggregateSet> = {
+export type AggregateResults<A extends AggregateSet> = Shown<{
   -readonly [Name in keyof A]: A[Name] extends Aggregate<infer T> ? T : never;
-};
+}>;
 
 /**
  * The available figures. Absent values are ignored: without any value a sum is 0, and minimum, maximum and average

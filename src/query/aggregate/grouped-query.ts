@@ -1,5 +1,6 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
+import type { Shown } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isCallable } from '../../table/checks.js';
 import type { ValueComparator } from '../evaluate.js';
@@ -196,9 +197,6 @@ type RelatedValue<E, Name extends string> = Name extends `${infer Relation}.${in
     : never
   : never;
 
-/** One object type in place of an intersection. */
-export type Flat<T> = { [Name in keyof T]: T[Name] };
-
 export class GroupedQuery<E, P extends string> {
   constructor(
     private readonly properties: readonly P[],
@@ -221,16 +219,16 @@ export class GroupedQuery<E, P extends string> {
   async aggregate<A extends AggregateSet>(
     figures: (on: Aggregates<E>) => A,
     options: GroupOptions = {},
-  ): Promise<Flat<GroupKey<E, P> & AggregateResults<A>>[]> {
+  ): Promise<Shown<GroupKey<E, P> & AggregateResults<A>>[]> {
     const maxGroups = checkGrouping(this.properties, options);
     const grouping = await this.run(figures, maxGroups);
-    return grouping.results() as Flat<GroupKey<E, P> & AggregateResults<A>>[];
+    return grouping.results() as Shown<GroupKey<E, P> & AggregateResults<A>>[];
   }
 
   /** The number of rows of each group. */
-  count(options: GroupOptions = {}): Promise<Flat<GroupKey<E, P> & { count: number }>[]> {
+  count(options: GroupOptions = {}): Promise<Shown<GroupKey<E, P> & { count: number }>[]> {
     return this.aggregate((on) => ({ count: on.count() }), options) as Promise<
-      Flat<GroupKey<E, P> & { count: number }>[]
+      Shown<GroupKey<E, P> & { count: number }>[]
     >;
   }
 }

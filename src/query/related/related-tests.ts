@@ -1,7 +1,7 @@
 /** Conditions on related entities (`whereRelated`) and counts of them (`withCounts`): their types, compilation and reading. */
 
 import { QueryError } from '../../errors.js';
-import type { KeyMistake } from '../../schema/entity-types.js';
+import type { KeyMistake, Shown } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isList, isRecord } from '../../table/checks.js';
 import type { WhereOf } from '../where.js';
@@ -64,7 +64,7 @@ export type CheckedCounts<E, Counts> = {
 };
 
 /** A row with counts. */
-export type WithCounts<T, Counts> = T & { [Name in keyof Counts]: number };
+export type WithCounts<T, Counts> = Shown<T & { -readonly [Name in keyof Counts]: number }>;
 
 type Quantifier = 'some' | 'none' | 'every';
 const QUANTIFIERS: readonly string[] = ['some', 'none', 'every'] satisfies Quantifier[];

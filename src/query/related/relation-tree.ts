@@ -9,7 +9,7 @@ import type {
   KeyedClass,
   KeyMistake,
   PropertiesOf,
-  Selected,
+  Shown,
 } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isList, isRecord } from '../../table/checks.js';
@@ -112,9 +112,11 @@ type HeadOf<Paths> = Paths extends `${infer Head}.${string}` ? Head : Paths & st
 type TailOf<Paths, Head extends string> = Paths extends `${Head}.${infer Tail}` ? Tail : never;
 
 /** A row with its relations: a list, an entity, or null where there is none. */
-export type WithTree<T, E, Tree> = Omit<T, keyof Tree> & {
-  -readonly [P in keyof Tree & keyof E]-?: Loaded<Unmarked<NonNullable<E[P]>>, Tree[P]>;
-};
+export type WithTree<T, E, Tree> = Shown<
+  Omit<T, keyof Tree> & {
+    -readonly [P in keyof Tree & keyof E]-?: Loaded<Unmarked<NonNullable<E[P]>>, Tree[P]>;
+  }
+>;
 
 type Loaded<V, Shape> = V extends readonly (infer Item)[] ? Shaped<Item, Shape>[] : Shaped<V, Shape> | null;
 
@@ -149,7 +151,7 @@ export type ShapedBy<C extends KeyedClass, Options> = Options extends { readonly
   : ColumnsBy<C, Options>;
 
 type ColumnsBy<C extends KeyedClass, Options> = Options extends { readonly select: readonly (infer Names)[] }
-  ? Selected<C, Names & keyof EntityOf<C>>
+  ? { [P in keyof EntityOf<C> as P & (Names | C['key'][number])]: EntityOf<C>[P] }
   : EntityOf<C>;
 
 /** The options of one relation, with its nested relations in one form. */
