@@ -109,11 +109,11 @@ const GROUPS = [
   // The helper of `using`, which commands alone have, too: all of these load the engine.
   {
     name: 'embedded-engine',
-    test: /\/src\/store\/(?!repair\/(?!verify)|background\/worker)|oxc-project.*\/usingCtx/,
+    test: /\/src\/store\/(?!repair\/(?!verify)|background\/worker)|\/src\/cli\/encryption|oxc-project.*\/usingCtx/,
   },
   {
     name: 'hbase-wire',
-    test: /\/src\/hbase\/(wire\/(proto|schema|messages-(?!operations)|filter-codec|cell-codec)|security\/(sasl|digest|delegation)|rpc\/(errors|connection-settings|frames)|region\/region\.|admin\/table-codec)/,
+    test: /\/src\/hbase\/(wire\/(proto|schema|messages-|filter-codec|cell-codec)|security\/(sasl|digest|delegation)|rpc\/(errors|connection-settings|frames)|region\/region\.|admin\/table-codec)/,
   },
   { name: 'commands-of-stores', test: /\/src\/(cli\/commands\/store\.|store\/repair\/(?!verify))/ },
   {
