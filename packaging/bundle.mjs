@@ -104,12 +104,12 @@ const GROUPS = [
   // What threads of the store and the Bigtable engine need of it.
   {
     name: 'store-files',
-    test: /\/src\/store\/(fs|encoding|cache|filter|match|cursor|file\/(?!verify)|scan\/(?!plain-scanner)|memstore\/(arena|cell-order|row-index|memstore-cursor)|commit\/row-operations|background\/job-run)/,
+    test: /\/src\/store\/(fs|encoding|cache|row-cache|filter|match|cursor|file\/(?!verify)|scan\/(?!plain-scanner)|memstore\/(arena|cell-order|row-index|memstore-cursor)|commit\/row-operations|background\/job-run)/,
   },
   // The helper of `using`, which commands alone have, too: all of these load the engine.
   {
     name: 'embedded-engine',
-    test: /\/src\/store\/(?!repair\/(?!verify)|background\/worker)|\/src\/cli\/encryption|oxc-project.*\/usingCtx/,
+    test: /\/src\/store\/(?!repair\/(?!verify)|background\/worker)|oxc-project.*\/usingCtx/,
   },
   {
     name: 'hbase-wire',

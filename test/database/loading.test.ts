@@ -157,3 +157,25 @@ it('source maps lead to the sources, also behind the helpers at the head of a ch
     expect(readFileSync(path!, 'utf8').split('\n')[Number(line) - 1], stack).toMatch(/throw|new \w+Error/);
   }
 });
+
+it('the files of the package import each other in no circle', () => {
+  const imports = new Map(
+    readdirSync(DIST)
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => {
+        const text = readFileSync(join(DIST, name), 'utf8');
+        return [
+          name,
+          [...text.matchAll(/^(?:import|export)\b[^'"\n]*["']\.\/([^'"]+)["'];?$/gm)].map(
+            ([, file]) => file!,
+          ),
+        ];
+      }),
+  );
+  // Files are taken away once all that they import are: those of a circle, and what needs them, stay.
+  for (let size = -1; size !== imports.size; ) {
+    size = imports.size;
+    for (const [name, files] of imports) if (!files.some((file) => imports.has(file))) imports.delete(name);
+  }
+  expect([...imports.keys()]).toEqual([]);
+});

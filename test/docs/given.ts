@@ -34,6 +34,7 @@ class Stock {
 }
 `;
 const DB = 'declare const db: Database;\n';
+const EMBEDDED_DB = 'declare const db: Awaited<ReturnType<typeof open>>;\n';
 const HBASE_DB = 'declare const db: Awaited<ReturnType<typeof connect>>;\n';
 const OPENED = `${SHOP}declare const path: string, entities: readonly [typeof Customer, typeof Order];\n`;
 
@@ -117,8 +118,10 @@ const query = orders.find({ customerId: 'c1' });
 
 export const GIVEN: Readonly<Record<string, string>> = {
   backup: DB,
+  'backup#2': EMBEDDED_DB,
   bigtable: SHOP,
   docker: NOTE,
+  encryption: SHOP,
   figures: QUERIES,
   'figures#2': HOURS,
   hbase: SHOP,
@@ -131,8 +134,8 @@ export const GIVEN: Readonly<Record<string, string>> = {
   'jobs#3': ENTITIES_FILE,
   observing: `${OPENED}declare const statistics: { record(name: string, milliseconds: number): void };\n`,
   'observing#2': DB,
-  'operations#2': "import { createServer } from 'node:http';\n",
-  'operations#3': RECORDS,
+  'operations#3': "import { createServer } from 'node:http';\n",
+  'operations#4': RECORDS,
   pages: QUERIES,
   queries: QUERIES,
   'queries#1': '',

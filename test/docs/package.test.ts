@@ -53,7 +53,7 @@ test.each(declarations)('%s names no file of the repository', (path) => {
   expect(textOf(path).match(OUTSIDE) ?? []).toEqual([]);
 });
 
-test('has at most 60 files besides docs', () => {
+test('has at most 61 files besides docs', () => {
   const others = [...packed].filter((path) => !path.startsWith('docs/'));
-  expect(others.length).toBeLessThanOrEqual(60);
+  expect(others.length).toBeLessThanOrEqual(61);
 });
