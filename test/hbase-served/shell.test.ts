@@ -9,7 +9,7 @@ process.env['TZ'] = 'UTC';
 /** Refusals whose class is HBase's, and whose words behind these are the store's own: it says more, or of all problems at once. */
 const OWN_WORDS = [
   /^ERROR: org\.apache\.hadoop\.hbase\.DoNotRetryIOException: (?=.*(?:hbase\.table\.sanity\.checks|; it is an integer from| is above versions ))/,
-  /^ERROR: org\.apache\.hadoop\.hbase\.DoNotRetryIOException: Cannot specify any column for a raw scan/,
+  /^ERROR: org\.apache\.hadoop\.hbase\.DoNotRetryIOException: (?=Cannot specify any column for a raw scan|A raw scan cannot name columns)/,
 ];
 
 /** Java prints the options of a family in the order of a hash. */
