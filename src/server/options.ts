@@ -1,6 +1,7 @@
 /** The options of a server. */
 
 import type { Server } from 'node:net';
+import { resolve } from 'node:path';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import type { ConnectionLimits } from './rpc/load.js';
@@ -17,6 +18,11 @@ export interface ServeOptions {
   readonly announce?: string;
   /** Whether to refuse every write. Default false. */
   readonly readOnly?: boolean;
+  /**
+   * A folder of this machine. Clients that may write a table may load the HFiles in it (`BulkLoadHFile`), which removes them as in HBase,
+   * unless the client asks for a copy. Default: no files are loaded.
+   */
+  readonly bulkLoad?: string;
   /**
    * Enables TLS, as in HBase 2.6 (`hbase.client.netty.tls.enabled`); other connections are then refused. Default: no
    * TLS.
@@ -94,6 +100,7 @@ const KNOWN: Readonly<Record<keyof ServeOptions, true>> = {
   zookeeper: true,
   announce: true,
   readOnly: true,
+  bulkLoad: true,
   tls: true,
   users: true,
   insecure: true,
@@ -157,6 +164,7 @@ export function serverSettings(options: ServeOptions = {}): ServerSettings {
   const settings: ServerSettings = {
     ...numbers,
     readOnly: options.readOnly ?? false,
+    bulkLoad: options.bulkLoad === undefined ? undefined : folderOf(options.bulkLoad),
     tls: options.tls,
     users: options.users === undefined ? undefined : new Users(options.users),
     listen: addressOf('listen', listen, DEFAULT_PORT),
@@ -168,6 +176,11 @@ export function serverSettings(options: ServeOptions = {}): ServerSettings {
   const isSecured = settings.tls !== undefined && settings.users !== undefined;
   checkLoopback([isSecured ? undefined : settings.listen, settings.zookeeper]);
   return settings;
+}
+
+function folderOf(folder: unknown): string {
+  if (typeof folder === 'string' && folder.length > 0) return resolve(folder);
+  throw new InvalidArgumentError(`bulkLoad is the path of a folder, not ${describe(folder)}.`);
 }
 
 function announced(text: string): { readonly host: string; readonly port: number | undefined } {

@@ -30,6 +30,7 @@ import type { Service, ServiceSession } from './rpc/request.js';
 import { restrictedParts } from './security/restricted.js';
 import type { KnownUser, Users } from './security/users.js';
 import { adminService } from './services/admin-service.js';
+import { bulkLoadService } from './services/bulk-load-service.js';
 import { masterService } from './services/master/master-service.js';
 import { GetConnectionRegistryResponse } from './services/messages.js';
 import { Nonces } from './services/nonces.js';
@@ -78,7 +79,7 @@ function servicesOf(parts: ServerParts): ServicesOfUser {
   const services = new Map([
     ['ClientMetaService', registryService(parts)],
     ['MasterService', masterService(parts)],
-    ['ClientService', region.methods],
+    ['ClientService', { ...region.methods, ...bulkLoadService(parts) }],
     ['AdminService', adminService(parts)],
   ]);
   return { parts, region, services };

@@ -58,13 +58,15 @@ const SERVED = 'served';
 async function setUpServed(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'rowan-served-'));
   const store = await openEmbedded(folder, { automatic: false });
+  const layout = new InstanceLayout(`served-${process.pid}`);
+  await mkdir(layout.data, { recursive: true });
   const server = await serve(store, {
+    bulkLoad: layout.data,
     listen: '127.0.0.1:0',
     announce: 'localhost',
     zookeeper: '127.0.0.1:0',
   });
   const zooKeeper = server.zookeeperEndpoint!;
-  const layout = new InstanceLayout(`served-${process.pid}`);
   await mkdir(layout.tmp, { recursive: true });
   await writeConfiguration(layout, {
     'hbase.zookeeper.quorum': '127.0.0.1',

@@ -13,6 +13,7 @@ interface ServeFlags {
   readonly announce?: string;
   readonly create?: boolean;
   readonly readOnly?: boolean;
+  readonly bulkLoad?: string;
   readonly insecure?: boolean;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
@@ -45,6 +46,7 @@ export function addServeCommand(program: Command, context: CliContext): void {
     .option('--announce <address>', 'host or host:port that clients are told to connect to')
     .option('--create', 'create the store if it is missing')
     .option('--read-only', 'refuse every write')
+    .option('--bulk-load <folder>', 'let clients load the HFiles in this folder')
     .option('--tls-cert <file>', 'use TLS with this certificate (PEM); requires --tls-key')
     .option('--tls-key <file>', 'the key of the certificate (PEM)')
     .option('--tls-ca <file>', 'require client certificates signed by one of these (PEM)')
@@ -83,7 +85,7 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
 }
 
 function optionsOf(flags: ServeFlags): ServeOptions {
-  const { zookeeper, listen, announce, readOnly, insecure, tlsCert, tlsKey, tlsCa, users } = flags;
+  const { zookeeper, listen, announce, bulkLoad, readOnly, insecure, tlsCert, tlsKey, tlsCa, users } = flags;
   if ((tlsCert === undefined) !== (tlsKey === undefined) || (tlsCa !== undefined && tlsCert === undefined)) {
     throw new InvalidArgumentError(
       '--tls-cert and --tls-key require each other, and --tls-ca requires both.',
@@ -102,6 +104,7 @@ function optionsOf(flags: ServeFlags): ServeOptions {
     listen,
     ...(zookeeper === undefined ? {} : { zookeeper: zookeeper === true ? ZOOKEEPER : zookeeper }),
     ...(announce === undefined ? {} : { announce }),
+    ...(bulkLoad === undefined ? {} : { bulkLoad }),
     readOnly: readOnly === true,
     insecure: insecure === true,
   };

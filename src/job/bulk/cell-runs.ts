@@ -1,8 +1,8 @@
 import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { compareBytes, compareSlices } from '../../bytes/index.js';
+import { compareSlices } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
-import { HFileReader, HFileWriter } from '../../hadoop/hfile/index.js';
+import { compareInRow, HFileReader, HFileWriter, mergedCells } from '../../hadoop/hfile/index.js';
 import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
 /**
@@ -121,12 +121,6 @@ class RowArena {
   }
 }
 
-/** Orders by family, qualifier, newest first, then higher type first. */
-function compareInRow(a: Cell, b: Cell): number {
-  if (a.family !== b.family) return a.family < b.family ? -1 : 1;
-  return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type;
-}
-
 function lastOfEachPlace(cells: Cell[]): readonly Cell[] {
   let kept = 0;
   for (let at = 0; at < cells.length; at++) {
@@ -142,8 +136,6 @@ function lastOfEachPlace(cells: Cell[]): readonly Cell[] {
 
 /** How many bytes of cells one split sorts in memory. */
 const RUN_BYTES = 32 << 20;
-/** How many cells are passed on together. */
-const LIST = 1024;
 /** How many files are merged at a time. */
 const MAX_MERGED = 64;
 
@@ -151,11 +143,6 @@ const MAX_MERGED = 64;
 export interface RunState {
   readonly files: readonly string[];
   readonly [name: string]: JsonValue;
-}
-
-/** Orders by row, family, qualifier, newest first, then higher type first. */
-function comparePlaces(a: Cell, b: Cell): number {
-  return compareBytes(a.row, b.row) || compareInRow(a, b);
 }
 
 /** Sorts the cells of one split into runs. */
@@ -287,7 +274,7 @@ export async function* mergedRuns(
 ): AsyncGenerator<readonly Cell[], void> {
   let open = runs;
   for (let round = 0; open.length > maxOpen; round++) open = await mergeSome(folder, open, round, maxOpen);
-  yield* merge(open.map((name) => join(folder, name)));
+  yield* mergedCells(open.map((name) => join(folder, name)));
 }
 
 /** Merges runs, separately for each family. */
@@ -313,7 +300,7 @@ async function mergeSome(
       await writeRun(
         join(folder, name),
         family,
-        merge(own.slice(at, at + maxOpen).map((each) => join(folder, each))),
+        mergedCells(own.slice(at, at + maxOpen).map((each) => join(folder, each))),
       );
       merged.push(name);
     }
@@ -328,99 +315,4 @@ async function familyOf(path: string): Promise<string> {
   } finally {
     await reader.close();
   }
-}
-
-/** A run being read, positioned at its next cell. */
-class OpenRun {
-  cell: Cell;
-  private cells: readonly Cell[];
-  private at = 0;
-  private next: number;
-
-  private constructor(
-    private readonly reader: HFileReader,
-    /** Of several cells at one place, the one with the highest rank wins. */
-    readonly rank: number,
-    first: { readonly cells: readonly Cell[]; readonly next: number },
-  ) {
-    this.cells = first.cells;
-    this.next = first.next;
-    this.cell = first.cells[0]!;
-  }
-
-  static async open(path: string, rank: number): Promise<OpenRun> {
-    const reader = await HFileReader.open(path);
-    return new OpenRun(reader, rank, (await reader.block(0))!);
-  }
-
-  /** Moves to the next cell in the loaded block; false: `load` the next block. */
-  step(): boolean {
-    if (++this.at >= this.cells.length) return false;
-    this.cell = this.cells[this.at]!;
-    return true;
-  }
-
-  /** Loads the next block; false at the end. */
-  async load(): Promise<boolean> {
-    const block = await this.reader.block(this.next);
-    if (block === undefined) return false;
-    this.cells = block.cells;
-    this.next = block.next;
-    this.at = 0;
-    this.cell = block.cells[0]!;
-    return true;
-  }
-
-  close(): Promise<void> {
-    return this.reader.close();
-  }
-}
-
-function isBefore(a: OpenRun, b: OpenRun): boolean {
-  return (comparePlaces(a.cell, b.cell) || b.rank - a.rank) < 0;
-}
-
-async function* merge(paths: readonly string[]): AsyncGenerator<readonly Cell[], void> {
-  const opened: OpenRun[] = [];
-  try {
-    for (const [rank, path] of paths.entries()) opened.push(await OpenRun.open(path, rank));
-    const heap = [...opened].sort((a, b) => (isBefore(a, b) ? -1 : 1));
-    let last: Cell | undefined;
-    let list: Cell[] = [];
-    while (heap.length > 0) {
-      const run = heap[0]!;
-      if (last === undefined || comparePlaces(last, run.cell) !== 0) {
-        last = run.cell;
-        list.push(last);
-        if (list.length === LIST) {
-          yield list;
-          list = [];
-        }
-      }
-      if (!run.step() && !(await run.load())) {
-        const end = heap.pop()!;
-        if (heap.length > 0) heap[0] = end;
-      }
-      sink(heap);
-    }
-    yield list;
-  } finally {
-    await Promise.all(opened.map((run) => run.close()));
-  }
-}
-
-/** Restores the heap order after its first element has changed. */
-function sink(heap: OpenRun[]): void {
-  const first = heap[0];
-  if (first === undefined) return;
-  let at = 0;
-  for (;;) {
-    let child = 2 * at + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
-    if (!isBefore(heap[child]!, first)) break;
-    heap[at] = heap[child]!;
-    at = child;
-  }
-  heap[at] = first;
 }

@@ -25,6 +25,7 @@ export function restrictedParts(parts: ServerParts, engine: EmbeddedEngine, gran
     regions,
     engine: {
       table: (name) => engine.table(name),
+      bulkLoad: (name, cells) => engine.bulkLoad(name, cells),
       transaction: (run, options) => engine.transaction(run, options),
       admin: new GrantedAdmin(engine, store, grants),
     },

@@ -15,7 +15,7 @@ import type { Specifier } from '../wire/read-multi.js';
 import type { Nonces } from './nonces.js';
 
 /** The part of the engine that services use. */
-type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin' | 'transaction'>;
+type ServedEngine = Pick<EmbeddedEngine, 'table' | 'admin' | 'bulkLoad' | 'transaction'>;
 
 /** The rows that a request may address: a region, or in a transaction a whole table. */
 export interface RowPlace {
@@ -56,6 +56,8 @@ export interface ServerParts extends RowParts {
 export interface ServiceSettings {
   /** Whether all writes are refused. */
   readonly readOnly: boolean;
+  /** The folder whose files may be loaded; undefined: none. */
+  readonly bulkLoad: string | undefined;
   /** Milliseconds without a call after which a scanner is closed. */
   readonly scannerLease: number;
   /** Scanners that may be open at once. */

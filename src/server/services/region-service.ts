@@ -3,7 +3,7 @@
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import type { Get, Result } from '../../table/index.js';
-import { noCoprocessor, notOffered, refused } from '../errors.js';
+import { noCoprocessor, refused } from '../errors.js';
 import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request, Service } from '../rpc/request.js';
 import type { Specifier } from '../wire/read-multi.js';
@@ -38,15 +38,6 @@ export class RegionService {
       },
       execregionserverservice: () => {
         throw noCoprocessor('ExecRegionServerService');
-      },
-      bulkloadhfile: () => {
-        throw notOffered('Loading files (BulkLoadHFile)');
-      },
-      preparebulkload: () => {
-        throw notOffered('Loading files (PrepareBulkLoad)');
-      },
-      cleanupbulkload: () => {
-        throw notOffered('Loading files (CleanupBulkLoad)');
       },
     };
   }

@@ -20,9 +20,10 @@ export const LEFT_OUT: readonly LeftOut[] = [
     why: 'moves regions between servers',
   },
   { file: 'replicas.test.ts', why: 'reads replicas of regions, on other servers' },
-  { file: 'bulk-load.test.ts', why: '`BulkLoadHFile` is not supported' },
-  { file: 'hfile.test.ts', why: '`BulkLoadHFile` is not supported' },
-  { file: 'cookbook.test.ts', why: 'two recipes load files by `BulkLoadHFile`; all run as one program' },
+  {
+    file: 'bulk-load.test.ts',
+    why: "loads files that HBase's flushes have written; `test/server/bulk-load.test.ts` loads others",
+  },
   {
     file: 'sequence-files.test.ts',
     tests: ['the life of single cells comes along where HBase is asked to send it'],
