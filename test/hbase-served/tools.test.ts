@@ -1,7 +1,13 @@
 /** HBase 2.6.4's own load generators on a served store. `ROWAN_KEYS` is the number of keys of LoadTestTool. */
 
-import { delimiter } from 'node:path';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fromLatin1 } from '../../src/bytes/index.js';
+import { HFileWriter } from '../../src/hadoop/hfile/index.js';
+import { connectHBase } from '../../src/hbase/engine.js';
+import { Cell, CellType, Scan, tableDescriptor } from '../../src/table/index.js';
 import { PerformanceEvaluation } from '../bench/hbase/performance-evaluation.js';
 import { classPath, run } from '../hbase/server/class-path.js';
 import { MODULE_FLAGS, TOOL_PATIENCE } from '../hbase/server/jvm.js';
@@ -79,6 +85,50 @@ describe("HBase's load generators on a served store", () => {
     record('served-tools', counts);
   });
 });
+
+it('BulkLoadHFilesTool loads files, and divides one that spans two regions', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-hfiles-'));
+  const store = await ServedStore.start(['--bulk-load', folder]);
+  try {
+    const engine = await connectHBase({ masters: [store.endpoint] });
+    await engine.admin.createTable(tableDescriptor('loaded', { f: {}, g: {} }), [fromLatin1('k')]);
+    const rows = Array.from(
+      { length: 1000 },
+      (_, i) => `${'abcdefghijklmnopqrst'[Math.floor(i / 50)]}${String(i).padStart(4, '0')}`,
+    );
+    for (const family of ['f', 'g']) await writeFiles(folder, family, rows);
+    await runMain(await store.layout('bootstrap'), 'tool.BulkLoadHFilesTool', [
+      `file://${folder}/load`,
+      'loaded',
+    ]);
+    const found: string[] = [];
+    for await (const { row, cells } of engine.table('loaded').scan(new Scan()))
+      found.push(
+        `${Buffer.from(row)} ${cells.map(({ family, value }) => `${family}=${Buffer.from(value)}`)}`,
+      );
+    expect(found).toEqual(rows.map((row) => `${row} f=value of ${row},g=value of ${row}`));
+    await engine.close();
+  } finally {
+    await store.stop();
+    await rm(folder, { recursive: true });
+  }
+});
+
+/** An HFile of one family, where the tool looks for it. */
+async function writeFiles(folder: string, family: string, rows: readonly string[]): Promise<void> {
+  const parts: Uint8Array[] = [];
+  const file = new HFileWriter(
+    { append: async (bytes) => void parts.push(Uint8Array.from(bytes)) },
+    { family },
+  );
+  for (const row of rows)
+    file.add(
+      new Cell(fromLatin1(row), family, fromLatin1('q'), 1000, CellType.Put, fromLatin1(`value of ${row}`)),
+    );
+  await file.finish();
+  await mkdir(join(folder, 'load', family), { recursive: true });
+  await writeFile(join(folder, 'load', family, 'part-0'), Buffer.concat(parts));
+}
 
 function loadTest(layout: InstanceLayout, args: readonly string[]): Promise<string> {
   return runMain(layout, 'util.LoadTestTool', args);
