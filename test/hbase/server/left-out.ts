@@ -25,6 +25,15 @@ export const LEFT_OUT: readonly LeftOut[] = [
     why: "loads files that HBase's flushes have written; `test/server/bulk-load.test.ts` loads others",
   },
   {
+    file: 'hfile.test.ts',
+    tests: [
+      "HBase's own tool reads, checks and prints every cell of files of every shape",
+      'cells of several regions and families are loaded as they are, and what HBase makes of the files is read here',
+      'files packed by',
+    ],
+    why: 'reads the files of tables where HBase has them, or needs its codecs',
+  },
+  {
     file: 'sequence-files.test.ts',
     tests: ['the life of single cells comes along where HBase is asked to send it'],
     why: 'asks for tags of cells (`KeyValueCodecWithTags`)',
