@@ -17,7 +17,23 @@ export class Mortal {
   steps = 0;
   private dies = Number.POSITIVE_INFINITY;
 
+  private readonly underWay = new Set<Promise<unknown>>();
+
   constructor(private readonly engine: Engine) {}
+
+  /** Resolves when every request that the program has sent was answered: some may arrive after it has ended. */
+  async arrived(): Promise<void> {
+    while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
+  }
+
+  private async sent<T>(request: Promise<T>): Promise<T> {
+    this.underWay.add(request);
+    try {
+      return await request;
+    } finally {
+      this.underWay.delete(request);
+    }
+  }
 
   /** Lets this many more reads and changes of single rows through, then fails. */
   dieAfter(steps: number): void {
@@ -52,7 +68,7 @@ export class Mortal {
         if (name === 'batch') return (actions: readonly BatchAction[]) => this.batch(target, actions);
         return async (...args: unknown[]) => {
           if (this.isDead || ++this.steps > this.dies) throw lost();
-          const answer: unknown = await value.apply(target, args);
+          const answer = await this.sent(Promise.resolve(value.apply(target, args) as unknown));
           if (this.steps >= this.dies) throw this.end();
           return answer;
         };
@@ -64,10 +80,10 @@ export class Mortal {
   private async batch(table: Table, actions: readonly BatchAction[]) {
     if (this.isDead) throw lost();
     const left = Math.max(0, this.dies - this.steps);
-    const sent = actions.slice(0, left);
-    this.steps += sent.length;
-    const answers = sent.length === 0 ? [] : await table.batch(sent);
-    if (sent.length < actions.length || this.steps >= this.dies) throw this.end();
+    const begun = actions.slice(0, left);
+    this.steps += begun.length;
+    const answers = begun.length === 0 ? [] : await this.sent(table.batch(begun));
+    if (begun.length < actions.length || this.steps >= this.dies) throw this.end();
     return answers;
   }
 

@@ -130,6 +130,7 @@ export async function endCountedBehindCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+      await mortal.arrived();
       const when = `${name}, ended behind ${after}`;
       const faults = await countFaults(db);
       off += faults.byShop + faults.large;
