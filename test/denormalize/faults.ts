@@ -94,6 +94,7 @@ export async function endBehindCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await mayEnd(write(own));
+      await mortal.arrived();
       const when = `${name}, ended behind ${after}`;
       const found = await countFaults(db);
       off += found;

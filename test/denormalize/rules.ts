@@ -92,6 +92,7 @@ export async function endDeletesBehindCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+      await mortal.arrived();
       const when = `${name}, ended behind ${after}`;
       const found = await countOrphans(db);
       off += found;
