@@ -4,10 +4,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Put, tableDescriptor } from '../../src/table/index.js';
 import { encryptedBy, filesBelow, keyOf } from '../store/encryption/keys.js';
+import { run } from './run.js';
 
 let root: string;
 let store: string;
@@ -26,33 +26,19 @@ afterEach(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-async function rowan(...args: string[]): Promise<{ code: number; out: string; errors: string }> {
-  let out = '';
-  let errors = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-  });
-  return { code, out, errors };
-}
-
 const hex = (id: string): string => Buffer.from(keyOf(id)).toString('hex');
 const keys = (...ids: string[]): string => ids.map((id) => `${id}=${hex(id)}`).join(',');
 
 async function keyIds(): Promise<(string | undefined)[]> {
-  const { out } = await rowan('store', 'keys', store, '--json');
+  const { out } = await run('store', 'keys', store, '--json');
   return (JSON.parse(out) as { keyId?: string }[]).map(({ keyId }) => keyId);
 }
 
 test('a store is encrypted, used, given another key and decrypted by commands', async () => {
   expect(await keyIds()).toEqual([undefined]);
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS', keys('k1'));
-  expect((await rowan('store', 'verify', store)).errors).toMatch(/is not encrypted, though/);
-  expect((await rowan('store', 'compact', store, '--encrypt')).code).toBe(0);
+  expect((await run('store', 'verify', store)).err).toMatch(/is not encrypted, though/);
+  expect((await run('store', 'compact', store, '--encrypt')).code).toBe(0);
   expect(await keyIds()).toEqual(['k1']);
   expect([...filesBelow(store).values()].filter((bytes) => bytes.includes('secret'))).toEqual([]);
   for (const [args, expected] of [
@@ -65,26 +51,26 @@ test('a store is encrypted, used, given another key and decrypted by commands', 
     [['store', 'backup', store, join(root, 'backups')], /^0 000001/],
     [['backup', store, join(root, 'tables'), '--no-progress'], /rows\t2/],
   ] as const) {
-    const { code, out, errors } = await rowan(...args);
-    expect(`${code} ${errors}${out}`, args.join(' ')).toMatch(expected);
+    const { code, out, err } = await run(...args);
+    expect(`${code} ${err}${out}`, args.join(' ')).toMatch(expected);
     expect(code, args.join(' ')).toBe(0);
   }
   const file = readdirSync(store).find((name) => name.endsWith('.sst'))!;
-  expect((await rowan('store', 'dump-file', join(store, file))).out).toMatch(/value=secret/);
+  expect((await run('store', 'dump-file', join(store, file))).out).toMatch(/value=secret/);
   vi.unstubAllEnvs();
   writeFileSync(join(root, 'keys'), `${keys('k2')}\n${keys('k1')}\n`);
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS_FILE', join(root, 'keys'));
-  expect((await rowan('store', 'compact', store)).code).toBe(0);
+  expect((await run('store', 'compact', store)).code).toBe(0);
   expect(await keyIds()).toEqual(['k2']);
-  expect((await rowan('store', 'compact', store, '--decrypt')).code).toBe(0);
+  expect((await run('store', 'compact', store, '--decrypt')).code).toBe(0);
   expect(await keyIds()).toEqual([undefined]);
   vi.unstubAllEnvs();
-  expect((await rowan('count', store, 't')).out).toMatch(/2/);
+  expect((await run('count', store, 't')).out).toMatch(/2/);
 });
 
 test('without keys, or with malformed ones, a command says what is missing, and no key is shown', async () => {
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS', keys('k1'));
-  await rowan('store', 'compact', store, '--encrypt');
+  await run('store', 'compact', store, '--encrypt');
   vi.unstubAllEnvs();
   for (const args of [
     ['store', 'verify', store],
@@ -92,24 +78,24 @@ test('without keys, or with malformed ones, a command says what is missing, and 
     ['store', 'repair', store],
     ['count', store, 't'],
   ]) {
-    const { code, errors } = await rowan(...args);
-    expect(errors, args.join(' ')).toMatch(/is encrypted with the key "k1".*ROWAN_ENCRYPTION_KEYS/s);
+    const { code, err } = await run(...args);
+    expect(err, args.join(' ')).toMatch(/is encrypted with the key "k1".*ROWAN_ENCRYPTION_KEYS/s);
     expect(code).not.toBe(0);
   }
-  expect((await rowan('store', 'compact', store, '--decrypt')).errors).toMatch(/need the keys: set ROWAN_/);
+  expect((await run('store', 'compact', store, '--decrypt')).err).toMatch(/need the keys: set ROWAN_/);
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS', `k1=${hex('k1').slice(1)}`);
-  const { errors } = await rowan('store', 'verify', store);
-  expect(errors).toMatch(/is a list of id=hex/);
-  expect(errors).not.toContain(hex('k1').slice(1, 20));
+  const { err } = await run('store', 'verify', store);
+  expect(err).toMatch(/is a list of id=hex/);
+  expect(err).not.toContain(hex('k1').slice(1, 20));
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS', keys('k2'));
-  expect((await rowan('store', 'verify', store)).errors).toMatch(
+  expect((await run('store', 'verify', store)).err).toMatch(
     /The key "k1".*ROWAN_ENCRYPTION_KEYS has no key "k1"/s,
   );
 });
 
 test('a damaged encrypted store is repaired with its keys, and what is saved is encrypted', async () => {
   vi.stubEnv('ROWAN_ENCRYPTION_KEYS', keys('k1'));
-  await rowan('store', 'compact', store, '--encrypt');
+  await run('store', 'compact', store, '--encrypt');
   {
     await using engine = await openEmbedded(store, { background: 'inline', ...encryptedBy('k1') });
     const puts = Array.from({ length: 4000 }, (_, n) =>
@@ -122,10 +108,10 @@ test('a damaged encrypted store is repaired with its keys, and what is saved is 
   const bytes = readFileSync(file);
   bytes[bytes.length >> 1]! ^= 1;
   writeFileSync(file, bytes);
-  expect((await rowan('store', 'verify', store)).errors).toMatch(/page \d+ is not as it was encrypted/);
-  const { out } = await rowan('store', 'repair', store);
+  expect((await run('store', 'verify', store)).err).toMatch(/page \d+ is not as it was encrypted/);
+  const { out } = await run('store', 'repair', store);
   expect(out).toMatch(/Saved \d+ cells/);
-  const { out: counted } = await rowan('count', store, 't');
+  const { out: counted } = await run('count', store, 't');
   expect(Number(/\d+/.exec(counted)![0])).toBeGreaterThan(1000);
   expect(await keyIds()).toEqual(['k1']);
   expect([...filesBelow(store).values()].filter((each) => each.includes('secret'))).toEqual([]);

@@ -2,9 +2,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCli } from '../../src/cli/program.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Delete, Put, tableDescriptor } from '../../src/table/index.js';
+import { run } from './run.js';
 
 let folder: string;
 
@@ -27,20 +27,6 @@ beforeEach(async () => {
 
 afterEach(() => rmSync(join(folder, '..'), { recursive: true, force: true }));
 
-async function rowan(...args: string[]): Promise<{ code: number; out: string; errors: string }> {
-  let out = '';
-  let errors = '';
-  const code = await runCli(args, {
-    write: (text) => {
-      out += text;
-    },
-    writeError: (text) => {
-      errors += text;
-    },
-  });
-  return { code, out, errors };
-}
-
 function sortedFiles(): string[] {
   return readdirSync(folder).filter((name) => name.endsWith('.sst'));
 }
@@ -49,36 +35,36 @@ describe('rowan store', () => {
   test('backup, backups and restore', async () => {
     const backups = join(folder, '..', 'backups');
     const restored = join(folder, '..', 'restored');
-    expect((await rowan('store', 'backup', folder, backups)).out).toMatch(
+    expect((await run('store', 'backup', folder, backups)).out).toMatch(
       /^000001\t.*Z\t\d+ files\t\d+ bytes\t\d+ new\n$/,
     );
-    const [second] = JSON.parse((await rowan('store', 'backup', folder, backups, '--json')).out) as {
+    const [second] = JSON.parse((await run('store', 'backup', folder, backups, '--json')).out) as {
       name: string;
     }[];
     expect(second).toMatchObject({ name: '000002' });
-    expect((await rowan('store', 'backups', backups, '--verify')).out).toMatch(
+    expect((await run('store', 'backups', backups, '--verify')).out).toMatch(
       /^000001.*\n000002.*\nNo damage found: \d+ files/,
     );
-    expect((await rowan('store', 'restore', backups, restored, '--to', '000001')).out).toMatch(/^000001/);
-    expect((await rowan('cells', restored, 't', '--no-progress')).out).toMatch(/rows\s+2\n/);
-    expect((await rowan('store', 'backups', backups, '--keep', '1')).out).toMatch(/^000002[^\n]*\n$/);
+    expect((await run('store', 'restore', backups, restored, '--to', '000001')).out).toMatch(/^000001/);
+    expect((await run('cells', restored, 't', '--no-progress')).out).toMatch(/rows\s+2\n/);
+    expect((await run('store', 'backups', backups, '--keep', '1')).out).toMatch(/^000002[^\n]*\n$/);
     for (const [args, message] of [
       [['restore', backups, restored], /exists already/],
       [['restore', backups, `${restored}2`, '--to', 'yesterday'], /--to takes the name of a backup/],
       [['restore', folder, `${restored}2`], /holds no backups of stores/],
       [['backups', backups, '--keep', 'all'], /1 or more, not NaN/],
     ] as const) {
-      const { code, errors } = await rowan('store', ...args);
+      const { code, err } = await run('store', ...args);
       expect(code).not.toBe(0);
-      expect(errors).toMatch(message);
+      expect(err).toMatch(message);
     }
   });
 
   test('stats, as a table and as JSON', async () => {
-    const { code, out } = await rowan('store', 'stats', folder);
+    const { code, out } = await run('store', 'stats', folder);
     expect(code).toBe(0);
     expect(out).toMatch(/│ t .*│ f /);
-    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    const json = JSON.parse((await run('store', 'stats', '--json', folder)).out);
     expect(json.tables[0].regions[0].families).toMatchObject([
       { family: 'f', files: 1, cells: 1, memstoreCells: 1 },
       { family: 'g', files: 1, cells: 1, memstoreCells: 1 },
@@ -86,7 +72,7 @@ describe('rowan store', () => {
   });
 
   test('dump-wal prints the writes that are in the log', async () => {
-    const { code, out } = await rowan('store', 'dump-wal', folder);
+    const { code, out } = await run('store', 'dump-wal', folder);
     expect(code).toBe(0);
     expect(out).toContain('t in the log f:q timestamp=1000 Put ttl=100000000000000 value=x');
     expect(out).toContain('t in a file g:\\x00 timestamp=1000 DeleteColumn value=');
@@ -94,25 +80,25 @@ describe('rowan store', () => {
 
   test('dump-file prints facts and cells', async () => {
     const dumps = await Promise.all(
-      sortedFiles().map((name) => rowan('store', 'dump-file', join(folder, name))),
+      sortedFiles().map((name) => run('store', 'dump-file', join(folder, name))),
     );
     const all = dumps.map((dump) => dump.out).join('');
     expect(all).toContain('compression: GZ');
     expect(all).toMatch(/in a file q timestamp=1000 Put seq=\d+ value=v{60}… \(100 bytes\)/);
-    const facts = await rowan('store', 'dump-file', '--facts', join(folder, sortedFiles()[0]!));
+    const facts = await run('store', 'dump-file', '--facts', join(folder, sortedFiles()[0]!));
     expect(facts.out).not.toContain('timestamp=');
   });
 
   test('compact merges files and drops what is hidden', async () => {
-    const { code, out } = await rowan('store', 'compact', folder);
+    const { code, out } = await run('store', 'compact', folder);
     expect(code).toBe(0);
     expect(out).toContain('Compacted t:');
-    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    const json = JSON.parse((await run('store', 'stats', '--json', folder)).out);
     expect(json.tables[0].regions[0].families).toMatchObject([{ cells: 2 }, { cells: 0 }]);
   });
 
   test('verify finds a flipped bit, names the file and the offset, and ends with 1', async () => {
-    expect(await rowan('store', 'verify', folder)).toMatchObject({
+    expect(await run('store', 'verify', folder)).toMatchObject({
       code: 0,
       out: expect.stringContaining('2 files'),
     });
@@ -120,18 +106,18 @@ describe('rowan store', () => {
     const bytes = readFileSync(path);
     bytes[20] = bytes[20]! ^ 1;
     writeFileSync(path, bytes);
-    const { code, errors } = await rowan('store', 'verify', folder);
+    const { code, err } = await run('store', 'verify', folder);
     expect(code).toBe(1);
-    expect(errors).toContain('ERR_CORRUPTION');
-    expect(errors).toContain(path);
-    expect(errors).toMatch(/byte \d+/);
+    expect(err).toContain('ERR_CORRUPTION');
+    expect(err).toContain(path);
+    expect(err).toMatch(/byte \d+/);
   });
 
   test('a folder that is no store is left alone', async () => {
     const stranger = join(folder, '..');
-    const { code, errors } = await rowan('store', 'stats', stranger);
+    const { code, err } = await run('store', 'stats', stranger);
     expect(code).toBe(1);
-    expect(errors).toContain('ERR_NOT_A_STORE');
+    expect(err).toContain('ERR_NOT_A_STORE');
     expect(readdirSync(stranger)).toEqual(['db']);
   });
 });
@@ -140,9 +126,9 @@ describe('rowan store, where there is no store or somebody has it open', () => {
   test('commands that look make nothing, and end with 1', async () => {
     const nowhere = join(folder, '..', 'nope');
     for (const command of ['stats', 'verify', 'compact', 'dump-wal', 'repair']) {
-      const { code, errors } = await rowan('store', command, nowhere);
+      const { code, err } = await run('store', command, nowhere);
       expect(code, command).toBe(1);
-      expect(errors, command).toContain('nope');
+      expect(err, command).toContain('nope');
     }
     expect(existsSync(nowhere)).toBe(false);
   });
@@ -150,10 +136,10 @@ describe('rowan store, where there is no store or somebody has it open', () => {
   test('stats and verify look beside the process that has it open', async () => {
     await using engine = await openEmbedded(folder, { background: 'inline', flushOnClose: false });
     await engine.table('t').put(new Put('new').addColumn('f', 'q', 'v'));
-    const json = JSON.parse((await rowan('store', 'stats', '--json', folder)).out);
+    const json = JSON.parse((await run('store', 'stats', '--json', folder)).out);
     expect(json.tables[0].regions[0].families[0]).toMatchObject({ cells: 1, memstoreCells: 2 });
-    expect(await rowan('store', 'verify', folder)).toMatchObject({ code: 0 });
-    expect(await rowan('store', 'compact', folder)).toMatchObject({ code: 1 });
+    expect(await run('store', 'verify', folder)).toMatchObject({ code: 0 });
+    expect(await run('store', 'compact', folder)).toMatchObject({ code: 1 });
   });
 
   test('repair saves what is sound and lists what is not', async () => {
@@ -161,13 +147,13 @@ describe('rowan store, where there is no store or somebody has it open', () => {
     const bytes = readFileSync(join(folder, file!));
     bytes[40]! ^= 1;
     writeFileSync(join(folder, file!), bytes);
-    const { code, out } = await rowan('store', 'repair', folder);
+    const { code, out } = await run('store', 'repair', folder);
     expect(code).toBe(0);
     expect(out).toContain(`set aside: ${file}`);
     expect(out).toContain('lost: 1 cells of rows in a file to in a file');
-    expect((await rowan('store', 'verify', folder)).code).toBe(0);
-    expect((await rowan('store', 'repair', folder)).out).toContain('The store is intact');
-    expect((await rowan('store', 'repair', '--clock', folder)).out).toContain(
+    expect((await run('store', 'verify', folder)).code).toBe(0);
+    expect((await run('store', 'repair', folder)).out).toContain('The store is intact');
+    expect((await run('store', 'repair', '--clock', folder)).out).toContain(
       'is not ahead. Nothing was changed',
     );
   });

@@ -98,26 +98,58 @@ function readHead(file: FileHandle): Uint8Array {
   return bytes.subarray(HEAD_AT, CRC_AT);
 }
 
-class SealedReader implements FileHandle {
+/** What reading and writing of an encrypted file have in common. */
+abstract class SealedFile implements FileHandle {
   readonly path: string;
+
+  constructor(
+    protected readonly inner: FileHandle,
+    protected readonly cipher: FileCipher,
+  ) {
+    this.path = inner.path;
+  }
+
+  abstract get size(): number;
+  abstract read(buffer: Uint8Array, offset: number, length: number, position: number): number;
+  abstract write(buffer: Uint8Array, offset: number, length: number): void;
+
+  get closed(): boolean {
+    return this.inner.closed;
+  }
+
+  async prepare(): Promise<void> {
+    refuse('extended', this.path);
+  }
+
+  truncate(): void {
+    refuse('cut', this.path);
+  }
+
+  sync(): void {
+    this.inner.sync();
+  }
+
+  syncAsync(): Promise<void> {
+    return this.inner.syncAsync();
+  }
+
+  close(): void {
+    this.inner.close();
+  }
+}
+
+class SealedReader extends SealedFile {
   private readonly lastPage: number;
   /** Reused, so that a read of few pages makes no garbage. */
   private scratch: Uint8Array = Buffer.allocUnsafeSlow(2 * SEALED_PAGE);
 
-  constructor(
-    private readonly inner: FileHandle,
-    private readonly cipher: FileCipher,
-  ) {
-    this.path = inner.path;
+  constructor(inner: FileHandle, cipher: FileCipher) {
+    super(inner, cipher);
     this.lastPage = Math.ceil((inner.size - FIRST_PAGE) / SEALED_PAGE) - 1;
   }
 
   get size(): number {
     return logicalSize(this.inner.size);
-  }
-
-  get closed(): boolean {
-    return this.inner.closed;
   }
 
   read(buffer: Uint8Array, offset: number, length: number, position: number): number {
@@ -158,41 +190,16 @@ class SealedReader implements FileHandle {
   write(): void {
     refuse('written to', this.path);
   }
-
-  async prepare(): Promise<void> {
-    refuse('extended', this.path);
-  }
-
-  truncate(): void {
-    refuse('cut', this.path);
-  }
-
-  sync(): void {
-    this.inner.sync();
-  }
-
-  syncAsync(): Promise<void> {
-    return this.inner.syncAsync();
-  }
-
-  close(): void {
-    this.inner.close();
-  }
 }
 
-class SealedWriter implements FileHandle {
-  readonly path: string;
+class SealedWriter extends SealedFile {
   private readonly page = Buffer.allocUnsafeSlow(PAGE_BYTES);
   private filled = 0;
   private pages = 0;
   private complete_ = false;
 
-  constructor(
-    private readonly inner: FileHandle,
-    private readonly cipher: FileCipher,
-    head: Uint8Array,
-  ) {
-    this.path = inner.path;
+  constructor(inner: FileHandle, cipher: FileCipher, head: Uint8Array) {
+    super(inner, cipher);
     const bytes = new Uint8Array(FIRST_PAGE);
     bytes.set(MAGIC);
     const view = new DataView(bytes.buffer);
@@ -204,10 +211,6 @@ class SealedWriter implements FileHandle {
 
   get size(): number {
     return this.pages * PAGE_BYTES + this.filled;
-  }
-
-  get closed(): boolean {
-    return this.inner.closed;
   }
 
   write(buffer: Uint8Array, offset: number, length: number): void {
@@ -247,26 +250,6 @@ class SealedWriter implements FileHandle {
 
   read(): number {
     return refuse('read while it is written', this.path);
-  }
-
-  async prepare(): Promise<void> {
-    refuse('extended', this.path);
-  }
-
-  truncate(): void {
-    refuse('cut', this.path);
-  }
-
-  sync(): void {
-    this.inner.sync();
-  }
-
-  syncAsync(): Promise<void> {
-    return this.inner.syncAsync();
-  }
-
-  close(): void {
-    this.inner.close();
   }
 }
 
