@@ -183,7 +183,7 @@ export async function changeUnderWriters(
   const checkBoth = async (when: string): Promise<void> => {
     if (!db.schema.entity(to).summaries.length) return;
     for (const each of [from, to]) {
-      await db.summary(each, 'byX' as never).drain();
+      await db.summary(each, 'byX' as never).drain({ settledAfter: 200 });
       await checkFigures(db, each, `${where}, ${when}`);
     }
   };
