@@ -1,6 +1,7 @@
 import type { AvroRegistry } from '../codec/index.js';
 import {
   adoptMarkers,
+  checkSchemas,
   checkTables,
   createTableStatement,
   type EnsuredTables,
@@ -65,7 +66,8 @@ export class TableSetup {
     const schema = adoptMarkers(declared, live);
     this.found = await this.handle([...schema.tables, ...systemTables(schema)], live);
     this.listener.opened(this.found, lintTables(schema.tables));
-    await registerSchemas(this.avro, schema);
+    if (this.engine.capabilities.readOnly === true) await checkSchemas(this.avro, schema);
+    else await registerSchemas(this.avro, schema);
     await this.features.tablesReady(schema.tables, live, this.handling === 'verify');
     return schema;
   }

@@ -199,9 +199,20 @@ async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>):
 /**
  * Checks each Avro column's schema against all schemas that the column was written with, then registers it. If one is
  * incompatible, none is registered.
- * @throws SchemaError with every incompatibility of every column.
+ * @throws SchemaError as {@link checkSchemas}.
  */
 export async function registerSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {
+  await checkSchemas(registry, schema);
+  for (const { subject, codec } of schema.entities.flatMap(avroColumns)) {
+    await registry.register(subject, codec.schema, codec.compatibility);
+  }
+}
+
+/**
+ * Checks each Avro column's schema against all schemas that the column was written with. Registers none.
+ * @throws SchemaError with every incompatibility of every column.
+ */
+export async function checkSchemas(registry: AvroRegistry, schema: Schema): Promise<void> {
   const columns = schema.entities.flatMap(avroColumns);
   const problems: string[] = [];
   for (const { subject, codec } of columns) {
@@ -221,8 +232,5 @@ export async function registerSchemas(registry: AvroRegistry, schema: Schema): P
       ].join('\n'),
       problems,
     );
-  }
-  for (const { subject, codec } of columns) {
-    await registry.register(subject, codec.schema, codec.compatibility);
   }
 }

@@ -450,6 +450,14 @@ describe('the registry', () => {
     );
   });
 
+  it('writes nothing for a schema that is registered already', async () => {
+    const store = new MemorySchemaStore();
+    await new AvroRegistry(store).register('crm/d:t', v1);
+    store.add = () => Promise.reject(new Error('written again'));
+    await new AvroRegistry(store).register('crm/d:t', v1);
+    await expect(new AvroRegistry(store).register('crm/d:u', v1)).rejects.toThrow('written again');
+  });
+
   it('makes stored schemas known to codecs', async () => {
     const schema = avroSchemaOf('OnlyInStore', { q: avro.int });
     const fingerprint = toHex(fingerprintOf(schema));

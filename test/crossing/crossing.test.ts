@@ -4,9 +4,10 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { type Database, open } from '../../src/database.js';
+import { type Database, type OpenOptions, open } from '../../src/database.js';
 import { RowanError, SchemaError } from '../../src/errors.js';
 import type { BaseQuery } from '../../src/query/base-query.js';
+import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../src/testing/open-memory.js';
 import { record } from '../proof/evidence.js';
@@ -15,7 +16,7 @@ import { Random } from '../query/model/random.js';
 import { type Declared, declare, KEPT_VERSIONS, type Values } from './declare.js';
 import { Derived } from './derived.js';
 import { keyText, Model, type Operation, type Row, type Rows } from './model.js';
-import { addTo, BATCHED, drawOperation, perform, repositoriesOf } from './program.js';
+import { addTo, BATCHED, drawOperation, drawValues, entityOf, perform, repositoriesOf } from './program.js';
 import { compareVersions, shown } from './shown.js';
 
 const PROGRAMS = scaled(8, 120, 20_000);
@@ -32,6 +33,8 @@ class Run {
   readonly model: Model;
   declared: Declared;
   db!: Database;
+  private options!: OpenOptions;
+  private copies = 0;
   log: string[] = [];
   /** Of an entity with upgrades: of which version its rows are at least. */
   private stage: 'first' | 'later' | 'settled' = 'first';
@@ -39,8 +42,12 @@ class Run {
   /** What was there at times past. */
   private readonly moments: { readonly time: number; readonly rows: Rows }[] = [];
 
+  /** Draws the settings of the store: apart, so that they change no program. */
+  private readonly settings: Random;
+
   constructor(readonly seed: number) {
     this.random = new Random(seed ^ 0x5eed);
+    this.settings = new Random(seed ^ 0x5e77);
     this.declared = declare(new Random(seed), false);
     const { features, renew } = this.declared;
     compareVersions(renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS);
@@ -56,13 +63,34 @@ class Run {
   async open(): Promise<void> {
     const { main, sibling, source } = this.declared;
     const entities = [main, sibling, source].filter((target) => target !== undefined);
-    this.db = await open({
+    const options = drawSettings(this.settings);
+    this.log.push(`opened with ${JSON.stringify(options)}`);
+    this.options = {
       path: '/crossing',
       entities: entities as never,
       fileSystem: this.disk,
       clock: this.clock,
-      background: 'inline',
-    });
+      ...options,
+    };
+    this.db = await open({ ...this.options, background: 'inline' });
+  }
+
+  /** Reads in every way from a store opened read-only beside this one, or from a checkpoint of it. */
+  private async elsewhere(): Promise<void> {
+    const { db, settings } = this;
+    const copied = settings.chance(0.3);
+    this.log.push(copied ? 'checkpoint' : 'reader');
+    if (copied) {
+      const path = `/copy${this.copies++}`;
+      await (db as Database<EmbeddedEngine>).engine.checkpoint(path);
+      this.db = await open({ ...this.options, path, background: 'inline' });
+    } else this.db = await open({ ...this.options, readOnly: true });
+    try {
+      await this.check(false);
+    } finally {
+      await this.db.close();
+      this.db = db;
+    }
   }
 
   async step(): Promise<void> {
@@ -72,6 +100,7 @@ class Run {
     if (sort === 0) await this.upkeep();
     else if (sort === 1) await this.batch(random.chance(0.5));
     else if (sort === 2) await this.transaction();
+    else if (sort === 3 && this.settings.chance(0.5)) await this.many();
     else {
       const operation = drawOperation(random, declared, model);
       this.note(operation);
@@ -173,6 +202,27 @@ class Run {
     expect(code).toBe(failed ?? 'ok');
   }
 
+  /** Each row for itself; the first failure is thrown. */
+  private async many(): Promise<void> {
+    const { settings, model, declared } = this;
+    const operations = Array.from({ length: 1 + settings.below(6) }, (): Operation => {
+      const key = settings.pick(declared.keys);
+      const version = settings.chance(0.85) ? model.row(key)?.values['version'] : 7;
+      const values = drawValues(settings, declared, key, false);
+      return withoutHistory({ kind: 'put', key, values, version, asked: undefined });
+    });
+    this.log.push('putMany');
+    for (const operation of operations) this.note(operation);
+    const outcomes = operations.map((operation) => model.run(operation));
+    const { main } = repositoriesOf(this.db, declared);
+    const entities = operations.map((operation) => entityOf(operation, declared) as never);
+    const failure = await main.putMany(entities).then(
+      () => 'ok',
+      (error: unknown) => (error instanceof RowanError ? error.code : Promise.reject(error)),
+    );
+    expect(failure).toBe(outcomes.find((outcome) => outcome !== 'ok') ?? 'ok');
+  }
+
   private async transaction(): Promise<void> {
     const { random, model, declared } = this;
     const { rows, sources } = model;
@@ -199,8 +249,8 @@ class Run {
     } else await done;
   }
 
-  /** Reads in every way. */
-  async check(): Promise<void> {
+  /** Reads in every way. `writes`: also what needs a write. */
+  async check(writes = true): Promise<void> {
     const { model, declared, random } = this;
     const { main } = repositoriesOf(this.db, declared);
     for (const key of declared.keys) {
@@ -225,9 +275,12 @@ class Run {
       under.filter(({ values }) => values['q'] !== undefined && Number(values['q']) >= q),
     );
     await this.indexed(rows);
-    await this.derived.check(this.db, declared.main, rows, model.all(true));
-    await this.together(under);
+    if (writes) {
+      await this.derived.check(this.db, declared.main, rows, model.all(true));
+      await this.together(under);
+    }
     await this.past();
+    if (writes && this.settings.chance(0.4)) await this.elsewhere();
   }
 
   private async answers(query: BaseQuery<object>, rows: readonly Row[]): Promise<void> {
@@ -302,6 +355,19 @@ class Run {
       expect(await main.asOf(time).exists(key as never)).toBe(there);
     }
   }
+}
+
+const key = (id: string): Buffer => Buffer.alloc(32, id);
+
+/** Small memory, so that files are written and merged and rows evicted by themselves; and encryption, with keys that change. */
+function drawSettings(random: Random): Partial<OpenOptions> {
+  return {
+    ...(random.chance(0.5) && { memstoreFlushSize: random.pick([1, 2000, 20_000]) }),
+    ...(random.chance(0.5) && { blockCacheSize: random.pick([0, 1000, 10_000]) }),
+    ...(random.chance(0.3) && { walSegmentSize: random.pick([1, 3000]) }),
+    ...(random.chance(0.3) && { maxOpenFiles: 1 }),
+    encryption: { keyId: random.pick(['a', 'b', null]), key, acceptPlain: true } as never,
+  };
 }
 
 /** Of two writes of one millisecond a history has one version or two: what came between decides. */

@@ -107,7 +107,7 @@ function given(values: Values): Values {
     : { ...values, past: (past as string[]).map((value) => ({ value })) };
 }
 
-function entityOf({ key, values, version }: Operation, declared: Declared): Values {
+export function entityOf({ key, values, version }: Operation, declared: Declared): Values {
   const known = declared.features.has('version') && version !== undefined ? { version } : {};
   return { ...key, ...given(values), ...known };
 }

@@ -96,3 +96,30 @@ test('a database is not made by being read, and options that contradict are refu
     code: 'ERR_TABLE_NOT_FOUND',
   });
 });
+
+test('a reader checks the schemas of Avro columns, and registers none', async () => {
+  const text = { name: 'text', type: 'string' };
+  const declared = (...fields: readonly object[]) =>
+    defineEntity({
+      name: 'Order',
+      table: { name: 'avro_orders', families: { d: {} } },
+      key: [part('id')],
+      columns: (c) => ({ line: c.avro('d:l', { type: 'record', name: 'Line', fields } as never) }),
+    });
+  const path = folderOf();
+  const Order = declared(text);
+  {
+    await using writer = await open({ path, entities: [Order], background: 'inline' });
+    await writer.repository(Order).put({ id: 'a', line: { text: 'one' } } as never);
+  }
+  {
+    await using reader = await open({ path, entities: [Order], readOnly: true });
+    expect(await reader.repository(Order).get({ id: 'a' })).toMatchObject({ line: { text: 'one' } });
+  }
+  // What could not read the values that are there is refused when it is opened.
+  const Other = declared(text, { name: 'added', type: 'int' });
+  await expect(open({ path, entities: [Other], readOnly: true })).rejects.toMatchObject({
+    code: 'ERR_SCHEMA',
+    message: expect.stringContaining('not compatible'),
+  });
+});

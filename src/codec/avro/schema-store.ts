@@ -147,7 +147,10 @@ export class AvroRegistry {
         { details: { subject, level } },
       );
     }
-    await this.store.add(subject, fingerprint, JSON.stringify(schema));
+    // What is registered is not written again: a program may be allowed to read only.
+    if (!(await this.has(subject, schema))) {
+      await this.store.add(subject, fingerprint, JSON.stringify(schema));
+    }
     this.stored.add(mark);
   }
 }
