@@ -1,4 +1,6 @@
-import type { AnyClass } from './declaration.js';
+import { SchemaError } from '../src/errors.js';
+import { describe, isRecord } from '../src/table/checks.js';
+import type { AnyClass, CopyDeclaration } from './declaration.js';
 import { classDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
 import type { RowKeyMistake } from './row-key.js';
 
@@ -17,7 +19,8 @@ export interface DenormalizedOptions<
 > {
   /**
    * The property that holds the source's key, or a map from each part of that key to the property that holds
-   * it.
+   * it. One of these properties may be a Map (`@Columns`): then each of its keys names a source, and its values are
+   * the copies.
    */
   readonly via: Via<Key>;
   /** Maps each own property to the source's property that it copies. */
@@ -53,6 +56,70 @@ export function Denormalized<
   });
 }
 
+/** The results of {@link copy}. */
+const declared = new WeakMap<object, CopyDeclaration>();
+
+/** A declaration of copies, made by {@link copy}. */
+export interface DeclaredCopy<S extends object, Fields extends Readonly<Record<string, string>>> {
+  /** The class that has the properties. */
+  readonly source: () => abstract new (...args: never[]) => S;
+  readonly fields: Fields;
+}
+
+/**
+ * Declares copies in the static `copies` of a class; takes what `@Denormalized` takes. `@Entity` checks the properties
+ * of the class against those of the source. The names in `copies` are your own.
+ *
+ * @example
+ * ```ts
+ * @Entity({ table: Lines })
+ * class Line {
+ *   static readonly key = rowKey('order', 'line');
+ *   static readonly copies = {
+ *     location: copy(() => ShippingLocation, { via: 'locationId', fields: { city: 'city' } }),
+ *   };
+ *   …
+ * }
+ * ```
+ * @throws SchemaError when it is no declaration.
+ */
+export function copy<
+  S extends object,
+  const Key extends readonly string[],
+  const Fields extends { readonly [Own in string]: keyof S & string },
+>(source: RelatedType<S, Key>, options: DenormalizedOptions<Key, Fields>): DeclaredCopy<S, Fields> {
+  if (typeof source !== 'function' || !isRecord(options)) {
+    throw new SchemaError(
+      `copy() takes a source and options, copy(() => Source, { via: 'sourceId', fields: { own: 'property' } }), not ${describe(source)} and ${describe(options)}.`,
+    );
+  }
+  const own = Object.freeze({ source, fields: options.fields });
+  declared.set(own, { source: source as () => AnyClass, options });
+  return own;
+}
+
+/** Returns the class's own copies in `static readonly copies = { … }`, made by {@link copy}. */
+export function declaredCopies(target: AnyClass): CopyDeclaration[] {
+  const copies: unknown = Object.hasOwn(target, 'copies') ? Reflect.get(target, 'copies') : undefined;
+  if (!isRecord(copies)) return [];
+  return Object.values(copies).flatMap((one) => (isRecord(one) ? (declared.get(one) ?? []) : []));
+}
+
+/** `unknown` when the properties of the class can hold what its `copies` name, else a {@link RowKeyMistake}. */
+export type CheckedCopies<C extends { readonly prototype: unknown }> = C extends {
+  readonly copies: infer Copies;
+}
+  ? [WrongCopies<C['prototype'], Copies>] extends [never]
+    ? unknown
+    : RowKeyMistake<WrongCopies<C['prototype'], Copies>>
+  : unknown;
+
+type WrongCopies<E, Copies> = {
+  [Name in keyof Copies]: Copies[Name] extends DeclaredCopy<infer S, infer Fields>
+    ? WrongCopy<E, S, Fields>
+    : never;
+}[keyof Copies];
+
 /** Accepts only classes whose properties can hold the copied values. */
 export type CopyDecorator<S, Fields> = <C extends AnyClass>(
   target: C & NoInfer<CopyingClass<C, S, Fields>>,
@@ -68,11 +135,15 @@ export interface CopyingClass<C extends { readonly prototype: unknown }, S, Fiel
 
 type WrongCopy<E, S, Fields> = {
   [Own in keyof Fields & string]: Own extends keyof E
-    ? undefined extends E[Own]
-      ? [NonNullable<S[Fields[Own] & keyof S]>] extends [NonNullable<E[Own]>]
+    ? NonNullable<E[Own]> extends ReadonlyMap<unknown, infer Value>
+      ? [NonNullable<S[Fields[Own] & keyof S]>] extends [NonNullable<Value>]
         ? never
-        : `The type of "${Own}" differs from that of the source's property that it copies`
-      : `"${Own}" is a copy, which is absent when there is no source: declare it optional`
+        : `The values of the Map "${Own}" differ in type from the source's property that they copy`
+      : undefined extends E[Own]
+        ? [NonNullable<S[Fields[Own] & keyof S]>] extends [NonNullable<E[Own]>]
+          ? never
+          : `The type of "${Own}" differs from that of the source's property that it copies`
+        : `"${Own}" is a copy, which is absent when there is no source: declare it optional`
     : `"${Own}" is declared as a copy, but the class has no such property`;
 }[keyof Fields & string];
 

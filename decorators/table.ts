@@ -1,5 +1,6 @@
 import { describe } from '../src/table/checks.js';
 import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaration.js';
+import type { CheckedCopies } from './denormalized.js';
 import type { CheckedIndexes } from './indexes.js';
 import { type AnyClassDecorator, classDecorator } from './modes.js';
 import type { CheckedKey, KeyElements } from './row-key.js';
@@ -32,11 +33,11 @@ export interface DefinedTable<Family extends string = string> extends TableDecla
 }
 
 /**
- * The constraint on a class that declares key, indexes and summaries in statics. An interface, like
+ * The constraint on a class that declares key, indexes, summaries and copies in statics. An interface, like
  * `RowKeyClass`.
  */
 export interface EntityTarget<C extends { readonly prototype: unknown }> {
-  readonly prototype: CheckedKey<C> & CheckedIndexes<C> & CheckedSummaries<C>;
+  readonly prototype: CheckedKey<C> & CheckedIndexes<C> & CheckedSummaries<C> & CheckedCopies<C>;
 }
 
 /** The statics to check. Indexes and summaries that a class only lists pass the same check. */
@@ -44,10 +45,11 @@ type Stated =
   | { readonly key: KeyElements }
   | { readonly prototype: { readonly key: KeyElements } }
   | { readonly indexes: Readonly<Record<string, KeyElements>> }
-  | { readonly summaries: object };
+  | { readonly summaries: object }
+  | { readonly copies: object };
 
 /**
- * Accepts only classes whose properties fit the key, indexes and summaries in their statics. Other classes,
+ * Accepts only classes whose properties fit the key, indexes, summaries and copies in their statics. Other classes,
  * which `@RowKey` and similar decorators check, are recognized by one type comparison.
  */
 export type EntityDecorator = <C extends AnyClass>(

@@ -64,6 +64,9 @@ export {
   type IndexParts,
 } from '../decorators/define-entity.js';
 export {
+  type CheckedCopies,
+  copy,
+  type DeclaredCopy,
   Denormalized,
   type DenormalizedOptions,
   type IndexedReferencesOptions,

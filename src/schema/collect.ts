@@ -6,6 +6,7 @@ import {
   type CopyDeclaration,
   classChain,
   type DefaultDeclaration,
+  declaredCopies,
   declaredElements,
   declaredIndexes,
   declaredSummaries,
@@ -88,7 +89,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     defaults: inherited.flatMap((other) => other.defaults),
     indexes: [...inherited.flatMap((other) => other.indexes), ...classChain(target).flatMap(declaredIndexes)],
     relations: inherited.flatMap((other) => other.relations),
-    copies: inherited.flatMap((other) => other.copies),
+    copies: [...inherited.flatMap((other) => other.copies), ...classChain(target).flatMap(declaredCopies)],
     summaries: [
       ...inherited.flatMap((other) => other.summaries),
       ...classChain(target).flatMap(declaredSummaries),
