@@ -72,16 +72,16 @@ export function linkPart<T extends LinkSchema>(
   return {
     indexes: (declared) =>
       links
-        .filter(({ via }) => findBackReference(owner, declared, via) === 'missing')
-        .map(({ via }) => ({
-          declaration: backReferenceIndex(via),
-          purpose: `finds the rows which name another by ${via.map(([, held]) => held).join(', ')}`,
+        .filter((link) => findBackReference(owner, declared, link) === 'missing')
+        .map((link) => ({
+          declaration: backReferenceIndex(link),
+          purpose: `finds the rows which name another by ${link.via.map(([, held]) => held).join(', ')}`,
         })),
     schema: (indexes) =>
       schema(
         Object.freeze(
           links.map((link) => {
-            const found = findBackReference(owner, indexes, link.via);
+            const found = findBackReference(owner, indexes, link);
             const index = found === 'missing' ? undefined : found.index;
             return Object.freeze({ ...link, index }) as unknown as T;
           }),

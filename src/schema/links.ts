@@ -25,6 +25,8 @@ interface DeclaredLink {
   readonly decorator: string;
   readonly property: string | undefined;
   readonly via: unknown;
+  /** Whether `via` may name a Map, each of whose keys names another row. */
+  readonly takesMap?: boolean;
 }
 
 /** A link before its index is chosen. */
@@ -40,7 +42,7 @@ export interface LinkOwner {
 /** The properties of `via`, each with the key part that it holds. Undefined, with problems, when they are invalid. */
 export function compileVia(
   owner: LinkOwner,
-  { decorator, property, via }: DeclaredLink,
+  { decorator, property, via, takesMap = false }: DeclaredLink,
   problems: Problems,
 ): LinkSchema['via'] | undefined {
   const before = problems.count;
@@ -60,9 +62,9 @@ export function compileVia(
   for (const [, held] of pairs) {
     const column = owner.columns.find((one) => one.property === held);
     const own = owner.key.parts.find(({ name, recoverable }) => name === held && recoverable);
-    if (column?.kind === 'column' || own !== undefined) continue;
+    if (column?.kind === 'column' || own !== undefined || (takesMap && isKeyed(column))) continue;
     add(
-      `@${decorator} finds the other by ${describe(held)}, which is no column of one value and no part of the key.`,
+      `@${decorator} finds the other by ${describe(held)}, which is no column of one value${takesMap ? ', no Map' : ''} and no part of the key.`,
       `Name one of: ${[...owner.key.parts.map(({ name }) => name), ...owner.columns.map((one) => one.property)].join(', ')}.`,
     );
   }
@@ -78,11 +80,16 @@ export function compileVia(
     : undefined;
 }
 
+/** Whether a column is a Map whose keys are values. The keys of packed columns are times. */
+export function isKeyed(column: ColumnSchema | undefined): boolean {
+  return column?.kind === 'columns' && column.window === undefined;
+}
+
 /** The index that finds rows by the properties. Undefined: the key does. `'missing'`: there is none. */
 export function findBackReference(
   { key }: LinkOwner,
   indexes: readonly IndexSchema[],
-  via: LinkSchema['via'],
+  { via, map }: Pick<LinkSchema, 'via' | 'map'>,
 ): { readonly index: string | undefined } | 'missing' {
   const held = new Set(via.map(([, property]) => property));
   const leads = (parts: readonly string[]): boolean =>
@@ -91,10 +98,11 @@ export function findBackReference(
   // A row without a value for a part has no entry. So behind the properties only key parts may follow, which every
   // row has.
   const always = new Set(key.parts.map(({ name }) => name));
-  const serves = ({ parts, where, several, eventual }: IndexSchema): boolean =>
+  const serves = ({ parts, where, several, each, eventual }: IndexSchema): boolean =>
     !eventual &&
     where === undefined &&
-    several === undefined &&
+    several === map?.property &&
+    (map === undefined || each === 'keys') &&
     leads(parts) &&
     parts.slice(held.size).every((name) => always.has(name));
   const found = indexes.find(serves);
@@ -102,12 +110,12 @@ export function findBackReference(
 }
 
 /** The index that a link adds where no declared one serves. */
-export function backReferenceIndex(via: LinkSchema['via']): IndexDeclaration {
+export function backReferenceIndex({ via, map }: Pick<LinkSchema, 'via' | 'map'>): IndexDeclaration {
   const properties = via.map(([, property]) => property);
   return {
     name: `ref_${properties.join('_').replace(/\W/g, '_')}`,
     elements: properties.map((property) => part(property)),
-    options: undefined,
+    options: map && { each: 'keys' },
   };
 }
 

@@ -237,6 +237,8 @@ export interface LinkSchema {
   readonly target: () => EntityClass;
   /** Parts of the other key, and the properties of this entity that hold them. Undefined: the only part. */
   readonly via: readonly (readonly [part: string | undefined, property: string])[];
+  /** The property of `via` that is a Map: each of its keys names a row. Undefined: a row names one row. */
+  readonly map?: ColumnSchema | undefined;
   /** The index that finds the rows which name a row. Undefined: their key does. */
   readonly index: string | undefined;
 }
@@ -298,6 +300,7 @@ export type SumKind =
   | { readonly unit: 'double' };
 
 export interface CopiedField {
+  /** The column of the copy; of a link by a Map that Map, whose entries hold the copies. */
   readonly column: ColumnSchema;
   /** The property of the source. */
   readonly source: string;

@@ -1,11 +1,14 @@
 import {
   Column,
+  Columns,
+  copy,
   Denormalized,
   Entity,
   Index,
   part,
   RowKey,
   recordType,
+  rowKey,
   salt,
   Ttl,
   UpdatedAt,
@@ -68,4 +71,19 @@ export class Visit {
   @Column('d:t', text) town?: string | null;
   @UpdatedAt('d:u') changed?: Date;
   @Ttl() life?: number;
+}
+
+/** Copies in the entries of Maps, whose keys name the sources: alone, or together with a column. */
+@Entity({ table: { name: 'tours', families: { d: {}, s: {} } } })
+export class Tour {
+  static readonly key = rowKey('id');
+  static readonly copies = {
+    stops: copy(() => Location, { via: 'stops', fields: { stops: 'city' }, fanOut: 4 }),
+    regions: copy(() => Region, { via: { land: 'land', no: 'regions' }, fields: { regions: 'name' } }),
+  };
+  id!: string;
+  @Column('d:y', text) land?: string | null;
+  @Column('d:t', text) title?: string | null;
+  @Columns('s:', { value: text }) stops?: Map<string, string | null>;
+  @Columns('d:r.', { key: uint32, value: text }) regions?: Map<number, string | null>;
 }

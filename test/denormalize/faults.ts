@@ -4,13 +4,14 @@ import { expect } from 'vitest';
 import type { Database } from '../../src/database.js';
 import type { Program } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
-import { Line, Location, Region, Visit } from './entities.js';
+import { Line, Location, Region, Tour, Visit } from './entities.js';
 
-export const entities = [Location, Region, Line, Visit];
+export const entities = [Location, Region, Line, Visit, Tour];
 
 const WELL = { stale: 0, missing: 0, extra: 0, pending: 0 };
 const ORDERS = [1, 2, 3, 4, 5, 6, 7] as const;
 
+const stops = (...ids: string[]) => new Map(ids.map((id) => [id, 'said']));
 const line = (order: number, locationId?: string | null) => ({ order, line: 1, locationId });
 
 /** What stands before each of the writes. */
@@ -20,6 +21,7 @@ async function prepare(db: Database): Promise<void> {
   await db.repository(Location).put({ id: 'b', city: 'Basel', zip: null });
   await Promise.all(ORDERS.map((order) => lines.delete({ order, line: 1 })));
   await lines.putMany([1, 2, 3, 4, 5].map((order) => line(order, order < 3 ? 'a' : order < 4 ? 'b' : null)));
+  await db.repository(Tour).putMany(['1', '2'].map((id) => ({ id, stops: stops('a') })));
 }
 
 const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
@@ -30,6 +32,7 @@ const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
   'row moved': (db) => db.repository(Line).update({ order: 1, line: 1 }, { locationId: 'b' }),
   'row put': (db) => db.repository(Line).upsert(line(3), { locationId: 'a' }),
   'row left': (db) => db.repository(Line).update({ order: 2, line: 1 }, { locationId: null }),
+  entries: (db) => db.repository(Tour).update({ id: '1' }, { stops: stops('b', 'nowhere') }),
   batch: (db) =>
     db.batch((batch) => {
       batch.of(Location).put({ id: 'a', city: 'Thun' });
@@ -56,10 +59,14 @@ async function countFaults(db: Database): Promise<number> {
     (await db.repository(Location).find({}, { fullScan: true }).all()).map((one) => [one.id, one]),
   );
   const lines = await db.repository(Line).find({}, { fullScan: true }).all();
-  return lines.filter(({ locationId, city, zip }) => {
+  const tours = await db.repository(Tour).find({}, { fullScan: true }).all();
+  const isOff = ({ locationId, city, zip }: Line): boolean => {
     const location = locationId == null ? undefined : locations.get(locationId);
     return (city ?? null) !== (location?.city ?? null) || (zip ?? null) !== (location?.zip ?? null);
-  }).length;
+  };
+  const hasOff = (tour: Tour): boolean =>
+    [...(tour.stops ?? [])].some(([id, city]) => city !== locations.get(id)?.city);
+  return lines.filter(isOff).length + tours.filter(hasOff).length;
 }
 
 /** No copy is off, and the index over copies says the same as the rows. */
@@ -87,7 +94,7 @@ export async function endBehindCalls(
 ): Promise<{ readonly died: number; readonly off: number }> {
   let died = 0;
   let off = 0;
-  const copies = db.denormalized(Line);
+  const copies = [db.denormalized(Line), db.denormalized(Tour)];
   for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
     for (let after = (place * 3) % stride; ; after += stride) {
       await prepare(db);
@@ -98,10 +105,11 @@ export async function endBehindCalls(
       const when = `${name}, ended behind ${after}`;
       const found = await countFaults(db);
       off += found;
-      const { stale, missing, extra } = await copies.check();
-      expect(stale + missing + extra, when).toBe(found);
-      await copies.drain({ settledAfter: 0 });
-      expect(await copies.repair(), when).toMatchObject({ ...WELL, repaired: 0 });
+      const reports = await Promise.all(copies.map((one) => one.check()));
+      const told = reports.map(({ stale, missing, extra }) => stale + missing + extra);
+      expect(told[0]! + told[1]!, when).toBe(found);
+      await copies[0]!.drain({ settledAfter: 0 });
+      for (const one of copies) expect(await one.repair(), when).toMatchObject({ ...WELL, repaired: 0 });
       await expectTrueCopies(db, when);
       if (!mortal.isDead) break;
       died++;
@@ -130,8 +138,11 @@ export async function writeAtOnce(
     for (let i = 0; goesOn(i); i++) {
       const key = { order: 100 + random.below(12), line: 1 };
       const locationId = random.pick(ids);
-      const sort = random.below(8);
-      if (sort === 0) await db.repository(Line).delete(key);
+      const sort = random.below(10);
+      if (sort > 7) {
+        const taken = new Map([[locationId, 'said'] as const, [random.pick(ids), null] as const]);
+        await db.repository(Tour).put({ id: `${random.below(3)}`, stops: taken });
+      } else if (sort === 0) await db.repository(Line).delete(key);
       else if (sort < 4) await db.repository(Line).mutate(key, (row) => row.set({ locationId }));
       else await db.repository(Line).upsert({ ...key, locationId }, { locationId });
     }
@@ -144,5 +155,6 @@ export async function writeAtOnce(
   );
   for (const db of databases) await db.denormalized(Line).drain();
   expect(await databases[0]!.denormalized(Line).check()).toMatchObject(WELL);
+  expect(await databases[0]!.denormalized(Tour).check()).toMatchObject(WELL);
   await expectTrueCopies(databases[0]!, 'drained');
 }

@@ -8,9 +8,9 @@ import { expect, test } from 'vitest';
 import { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem, openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
-import { Line, Location, Region, Visit } from './entities.js';
+import { Line, Location, Region, Tour, Visit } from './entities.js';
 
-const entities = [Location, Region, Line, Visit];
+const entities = [Location, Region, Line, Visit, Tour];
 const place = fc.constantFrom('a', 'b', 'c');
 const city = fc.constantFrom('Bern', 'Basel', 'Biel', null);
 const order = fc.integer({ min: 0, max: 6 });
@@ -34,6 +34,14 @@ const step = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('batch' as const), id: place, city, atomic: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('visit' as const), id: place, at: order }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constantFrom('put tour' as const, 'mutate tour' as const),
+      tour: fc.constantFrom('x', 'y', 'z'),
+      stops: fc.array(fc.tuple(place, fc.boolean()), { minLength: 1, maxLength: 3 }),
+    }),
+  },
   { weight: 1, arbitrary: fc.constant({ do: 'flush' as const }) },
   { weight: 1, arbitrary: fc.constant({ do: 'fail' as const }) },
 );
@@ -50,14 +58,33 @@ test('copies equal those of a model', async () => {
       const cities = new Map<string, string | null>();
       const orders = new Map<number, string | null>();
       const visits = new Set<string>();
+      /** The stops of each tour. One without a city ends. */
+      const tours = new Map<string, Set<string>>();
+      const endStops = (id: string): void => {
+        if ((cities.get(id) ?? null) === null) for (const stops of tours.values()) stops.delete(id);
+      };
       const run = async (s: Step): Promise<void> => {
         switch (s.do) {
           case 'location':
             await locations.put({ id: s.id, city: s.city });
-            return void cities.set(s.id, s.city);
+            cities.set(s.id, s.city);
+            return endStops(s.id);
           case 'close':
             await locations.delete({ id: s.id });
-            return void cities.delete(s.id);
+            cities.delete(s.id);
+            return endStops(s.id);
+          case 'put tour':
+          case 'mutate tour': {
+            const stops = new Map(s.stops.map(([id, isNamed]) => [id, isNamed ? 'said' : null]));
+            if (s.do === 'put tour') await db.repository(Tour).put({ id: s.tour, stops });
+            else await db.repository(Tour).mutate({ id: s.tour }, (row) => row.set({ stops }));
+            const named = tours.get(s.tour) ?? new Set();
+            for (const [id, value] of stops) {
+              if (value !== null && (cities.get(id) ?? null) !== null) named.add(id);
+              else named.delete(id);
+            }
+            return void tours.set(s.tour, named);
+          }
           case 'move':
             if (!orders.has(s.order)) return;
             await lines.update({ order: s.order, line: 0 }, { locationId: s.id });
@@ -76,7 +103,7 @@ test('copies equal those of a model', async () => {
             );
             cities.set(s.id, s.city);
             for (const no of moved) orders.set(no, s.id);
-            return;
+            return endStops(s.id);
           }
           case 'visit':
             await db.repository(Visit).put({ id: s.id, at: s.at, who: 'w', town: 'said' });
@@ -120,6 +147,11 @@ test('copies equal those of a model', async () => {
           const keys = (await lines.by('byCity').find({ city: wanted }).all()).map((one) => one.order);
           expect(keys).toContain(no);
         }
+        for (const [id, stops] of tours) {
+          const found = await db.repository(Tour).get({ id });
+          const wanted = new Map([...stops].sort().map((stop) => [stop, cities.get(stop)]));
+          expect([id, found?.stops ?? new Map()]).toEqual([id, wanted]);
+        }
         expect(await db.repository(Visit).find({}, { fullScan: true }).count()).toBe(visits.size);
         for (const visit of await db.repository(Visit).find({}, { fullScan: true }).all())
           expect(visit.town).toBe(cities.get(visit.id) ?? undefined);
@@ -130,7 +162,7 @@ test('copies equal those of a model', async () => {
           if (!together) await check();
         }
         await check();
-        for (const target of [Line, Visit]) {
+        for (const target of [Line, Visit, Tour]) {
           const report = await db.denormalized(target as typeof Line).check();
           expect(report).toMatchObject({ stale: 0, missing: 0, extra: 0, pending: 0 });
         }

@@ -1,7 +1,7 @@
 /** Many-to-many: shops and items from both sides; categories with the names of their parents and children. */
 
 // #region entity
-import { Column, Columns, decimal, Entity, part, rowKey, Table, text } from 'rowan-orm';
+import { Column, Columns, copy, decimal, Entity, part, rowKey, Table, text } from 'rowan-orm';
 import { openRecipe } from '../recipe.js';
 
 @Table({ name: 'cookbook:offers', families: { d: {} } })
@@ -34,6 +34,10 @@ class Categories {}
 @Entity({ table: Categories })
 class Category {
   static readonly key = rowKey(part('id', text));
+  static readonly copies = {
+    parents: copy(() => Category, { via: 'parents', fields: { parents: 'name' } }),
+    children: copy(() => Category, { via: 'children', fields: { children: 'name' } }),
+  };
   id!: string;
   @Column('d:n', text) name!: string;
   @Columns('parent:', { key: text, value: text }) parents!: Map<string, string | null>;
@@ -57,13 +61,15 @@ await sell('s1', 'pen', '2.50');
 await sell('s1', 'ink', '4.00');
 await sell('s2', 'pen', '2.20');
 
-async function addCategory(id: string, name: string, parent?: { id: string; name: string }): Promise<void> {
-  await categories.put({ id, name, ...(parent && { parents: new Map([[parent.id, parent.name]]) }) });
-  if (parent) await categories.update({ id: parent.id }, { children: new Map([[id, name]]) });
+async function addCategory(id: string, name: string, parent?: string): Promise<void> {
+  // The values of the entries are the names of the categories that their keys name, whatever is given.
+  await categories.put({ id, name, ...(parent !== undefined && { parents: new Map([[parent, '']]) }) });
+  if (parent !== undefined) await categories.update({ id: parent }, { children: new Map([[id, '']]) });
 }
-await addCategory('2', 'animal', undefined);
-await addCategory('3', 'dog', { id: '2', name: 'animal' });
-await addCategory('4', 'pig', { id: '2', name: 'animal' });
+await addCategory('2', 'beast');
+await addCategory('3', 'dog', '2');
+await addCategory('4', 'pig', '2');
+await categories.update({ id: '2' }, { name: 'animal' });
 // #endregion
 
 recipe.section('keys');

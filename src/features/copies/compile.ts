@@ -3,7 +3,7 @@
 import type { CopyDeclaration } from '../../../decorators/index.js';
 import type { CollectedEntity } from '../../schema/collect.js';
 import { type FeatureCompiler, type FeaturePart, linkPart } from '../../schema/feature-part.js';
-import { checkLink, compileVia, type LinkOwner, type UnindexedLink } from '../../schema/links.js';
+import { checkLink, compileVia, isKeyed, type LinkOwner, type UnindexedLink } from '../../schema/links.js';
 import type { Problems } from '../../schema/problems.js';
 import type { CopiedField, CopySchema, EntityClass, EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
@@ -53,25 +53,47 @@ function compileCopy(
       add(`@Denormalized has the option ${describe(option)}.`, `It has ${OPTIONS.join(', ')}.`);
   }
   const { via, fields, fanOut = DEFAULT_FAN_OUT } = given as Readonly<Record<string, unknown>>;
-  const link = compileVia(owner, { decorator: 'Denormalized', property: undefined, via }, problems);
+  const link = compileVia(
+    owner,
+    { decorator: 'Denormalized', property: undefined, via, takesMap: true },
+    problems,
+  );
+  const maps = owner.columns.filter((one) => isKeyed(one) && link?.some(([, held]) => held === one.property));
+  const [map] = maps;
+  if (maps.length > 1) {
+    add(
+      `It finds its sources by the keys of ${maps.map(({ property }) => property).join(' and ')}.`,
+      'Name one Map: each of its entries holds the copy of one source.',
+    );
+  }
   if (!Number.isSafeInteger(fanOut) || (fanOut as number) < 0 || (fanOut as number) > MAX_FAN_OUT) {
     add(`The fanOut of its copies is ${describe(fanOut)}.`, `Give a whole number from 0 to ${MAX_FAN_OUT}.`);
   }
   const pairs = typeof fields === 'object' && fields !== null ? Object.entries(fields) : [];
   if (pairs.length === 0)
     add('@Denormalized names no fields.', "List the copied properties: { own: 'property' }.");
+  if (map !== undefined && pairs.some(([own]) => own !== map.property)) {
+    add(
+      `It finds its sources by the keys of the Map "${map.property}", and copies to ${pairs.map(([own]) => own).join(', ')}.`,
+      `The values of that Map are the copies: fields: { ${map.property}: 'property' }.`,
+    );
+  }
   const columns: CopiedField[] = [];
   for (const [own, from] of pairs as readonly (readonly [string, unknown])[]) {
     const column = owner.columns.find(({ property }) => property === own);
-    if (column === undefined || column.kind !== 'column') {
-      add('It is declared as a copy, and is not a single-valued column.', 'Declare it with @Column.', own);
+    if (column === undefined || (column.kind !== 'column' && column !== map)) {
+      add(
+        'It is declared as a copy, and is not a single-valued column.',
+        "Declare it with @Column. For copies in the entries of a Map, via names that Map: { via: 'children', fields: { children: 'name' } }.",
+        own,
+      );
     } else if (required.has(own) || column.required) {
       add(
         'It is required, but a copy is absent when there is no source.',
         'Declare it optional, without @Required.',
         own,
       );
-    } else if (copied.has(own) || link?.some(([, held]) => held === own)) {
+    } else if (copied.has(own) || (column !== map && link?.some(([, held]) => held === own))) {
       add('It is copied twice, or is the link to the source.', 'Copy to a column of its own.', own);
     } else if (typeof from !== 'string') {
       add(
@@ -84,7 +106,7 @@ function compileCopy(
   }
   if (problems.count > before || link === undefined) return undefined;
   const target = declaration.source as () => EntityClass;
-  return { target, via: link, fields: Object.freeze(columns), fanOut: fanOut as number };
+  return { target, via: link, map, fields: Object.freeze(columns), fanOut: fanOut as number };
 }
 
 /** Checks the copies of entities against their sources, which must be in the schema. */

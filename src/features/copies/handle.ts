@@ -135,9 +135,8 @@ export class CopiesFeature implements Feature, Outbox {
     this.bySource = new Map();
     for (const { target, copies } of entities) {
       if (copies.length === 0) continue;
-      const plans = copies.map(
-        (copy) =>
-          new CopyPlan(this.context.schemaOf(target), copy, this.context.schemaOf(copy.target()), now),
+      const plans = copies.map((copy) =>
+        CopyPlan.of(this.context.schemaOf(target), copy, this.context.schemaOf(copy.target()), now),
       );
       this.byHolder.set(target, plans);
       for (const plan of plans) {
@@ -276,24 +275,27 @@ export class CopiesFeature implements Feature, Outbox {
     const found = await this.table(OUTBOX_TABLE).atomic((step) => step.scan(scan));
     for (const result of found) {
       const note = readNote(result);
-      const plan = note && this.planOf(note);
-      if (plan === undefined) continue;
-      await this.work(note!, plan);
-      if (this.ended) return undefined;
+      const plans = note === undefined ? [] : this.plansOfNote(note);
+      for (const [at, plan] of plans.entries()) {
+        await this.work(note!, plan, at === plans.length - 1);
+        if (this.ended) return undefined;
+      }
     }
     return found.at(-1)?.row;
   }
 
-  /** The plan of a note. Notes of declarations that this program does not know are left for one that does. */
-  private planOf({ entity, plan }: OutboxNote): CopyPlan | undefined {
-    for (const plans of this.byHolder.values()) {
-      const found = plans.find((one) => one.entity.name === entity && one.name === plan);
-      if (found !== undefined) return found;
-    }
-    return undefined;
+  /**
+   * The plans of a note: the declarations of one link share it. Notes of declarations that this program does not know
+   * are left for one that does.
+   */
+  private plansOfNote({ entity, plan }: OutboxNote): readonly CopyPlan[] {
+    return [...this.byHolder.values()].flatMap((plans) =>
+      plans.filter((one) => one.entity.name === entity && one.name === plan),
+    );
   }
 
-  private async work(note: OutboxNote, plan: CopyPlan): Promise<void> {
+  /** Gives a source's values to the rows of one plan. @param isLast whether the note is done then. */
+  private async work(note: OutboxNote, plan: CopyPlan, isLast: boolean): Promise<void> {
     const { driver } = this.context;
     const { target } = note;
     let from: Parameters<CopyPlan['link']['find']>[3];
@@ -302,7 +304,7 @@ export class CopiesFeature implements Feature, Outbox {
         const values = plan.valuesOf(plan.read(step, target));
         const { rows, next } = plan.link.find(step, target, STEP_ROWS, from);
         driver.applyChanges(plan.changes(rows, target, values), step);
-        if (next !== undefined) return next;
+        if (next !== undefined || !isLast) return next;
         // A note written again meanwhile is processed again: rows done so far have seen the older source.
         const now = readNote(step.read(new Get(note.row), OUTBOX_TABLE));
         if (now !== undefined && equalBytes(now.token, note.token)) {

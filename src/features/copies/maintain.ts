@@ -12,12 +12,12 @@ import {
   type Share,
 } from '../../repository/maintainer.js';
 import { noteOf } from '../../repository/outbox.js';
-import { differ, RowImage } from '../../repository/row-image.js';
+import { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import { Get, LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
 import { fenceLinked, type LinkPosition } from '../relations/link.js';
-import { areEqual, type CopiedValues, type CopyPlan } from './plan.js';
+import { areEqual, type CopiedValues, type CopyPlan, type SourceReader } from './plan.js';
 
 /**
  * The maintainers of copies: one for the rows that hold copies, one for their sources (docs/denormalization.md).
@@ -50,12 +50,10 @@ export class CopyHolder implements RowMaintainer {
     const { before, after } = change;
     const wasThere = this.marker.isIn(before, 'deleted too');
     if (!this.marker.isIn(after, 'deleted too')) return wasThere ? this.left(after) : NOTHING;
-    const isNew = !wasThere;
     let out: readonly OwnColumn[] = NOTHING;
     for (const plan of this.plans) {
-      if (!isNew && !differ(before, after, plan.link.columns) && !differ(before, after, plan.columns))
-        continue;
-      const off = this.offOf(plan, change, step);
+      const read = this.readerOf(plan, change, step);
+      const off = plan.amend(wasThere ? before : undefined, after, read);
       if (off.length === 0) continue;
       this.refuse(plan, off, change);
       const ttl = plan.lifeOf(after);
@@ -66,10 +64,8 @@ export class CopyHolder implements RowMaintainer {
 
   /** Copies left in a deleted row: cells newer than the delete, written by a follow-up of a source. */
   private left(after: RowImage): readonly OwnColumn[] {
-    return this.plans.flatMap(({ columns }) =>
-      columns
-        .filter(({ family, qualifier }) => after.value(family, qualifier) !== undefined)
-        .map(({ family, qualifier }) => ({ family, qualifier, value: undefined })),
+    return this.plans.flatMap((plan) =>
+      plan.placesIn(after).map(({ family, qualifier }) => ({ family, qualifier, value: undefined })),
     );
   }
 
@@ -84,12 +80,8 @@ export class CopyHolder implements RowMaintainer {
   /** The source may change between the read of its values and the write of the row. */
   hasEffects({ before, after }: ChangeImage): boolean {
     if (!this.marker.isIn(after, 'deleted too')) return false;
-    const isNew = !this.marker.isIn(before, 'deleted too');
-    return this.plans.some(
-      (plan) =>
-        (isNew || differ(before, after, plan.link.columns) || differ(before, after, plan.columns)) &&
-        plan.link.targetOf(after.toResult()) !== undefined,
-    );
+    const was = this.marker.isIn(before, 'deleted too') ? before : undefined;
+    return this.plans.some((plan) => plan.takesCopies(was, after));
   }
 
   async settle(row: Uint8Array): Promise<boolean> {
@@ -109,17 +101,15 @@ export class CopyHolder implements RowMaintainer {
   }
 
   private mending(plan: CopyPlan, image: RowImage, step: ChangeStep): EntityChange | undefined {
-    const target = plan.link.targetOf(image.toResult());
-    const values = plan.valuesOf(target && plan.read(step, target));
-    if (plan.differences(image, values).length === 0) return undefined;
-    return { ...plan.change(image.row, target, values), operation: 'put' };
+    const differences = plan.differencesOf(image, (target) => plan.read(step, target));
+    if (differences.fault === undefined) return undefined;
+    return { ...plan.mend(image, differences), operation: 'put' };
   }
 
-  private offOf(plan: CopyPlan, { row, after }: ChangeImage, step: ChangeStep): OwnColumn[] {
-    const target = plan.link.targetOf(after.toResult());
-    const itself = target !== undefined && plan.source === this.schema && equalBytes(target, row);
-    const source = target && (itself ? after : plan.read(step, target));
-    return plan.differences(after, plan.valuesOf(source));
+  /** Reads sources of a changed row, which may be its own source. */
+  private readerOf(plan: CopyPlan, { row, after }: ChangeImage, step: ChangeStep): SourceReader {
+    return (target) =>
+      plan.source === this.schema && equalBytes(target, row) ? after : plan.read(step, target);
   }
 
   /** Refuses writes of copies by the application, and deletes that would hide them. */
@@ -130,22 +120,20 @@ export class CopyHolder implements RowMaintainer {
       const said = saidOf(mutations, family, qualifier);
       if (said === undefined) continue;
       const { time, value } = said;
-      const column = plan.columns.find(
-        (one) => one.family === family && equalBytes(one.qualifier, qualifier),
-      )!;
-      const details = { entity: entity.name, property: column.property };
+      const property = plan.propertyAt({ family, qualifier });
+      const details = { entity: entity.name, property };
       const was = before.value(family, qualifier);
       // A rewrite of an unchanged value, as when a TTL is renewed, is not a write by the application.
       const isAnew = was !== undefined && value !== undefined && equalBytes(was, value);
-      if (!isAnew && (operation === 'update' || operation === 'mutate')) {
+      if (!plan.ignoresValues && !isAnew && (operation === 'update' || operation === 'mutate')) {
         throw new InvalidArgumentError(
-          `${entity.name}.${column.property} is a copy of ${source.name} and cannot be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, which links to it.`,
+          `${entity.name}.${property} is a copy of ${source.name} and cannot be changed here. Change the ${source.name}, or ${plan.copy.via.map(([, held]) => held).join(', ')}, which links to it.`,
           { details },
         );
       }
       if (time !== LATEST_TIMESTAMP && time > this.context.now()) {
         throw new UnsupportedError(
-          `${entity.name}.${column.property} is a copy of ${source.name}, which a write with a future timestamp would hide. Omit the timestamp.`,
+          `${entity.name}.${property} is a copy of ${source.name}, which a write with a future timestamp would hide. Omit the timestamp.`,
           { details },
         );
       }

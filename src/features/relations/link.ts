@@ -2,8 +2,8 @@
  * Follows a link in both directions: from a row to the row whose key it holds, and back to the rows that hold a key.
  */
 
-import { equalBytes } from '../../bytes/index.js';
-import { KeyError } from '../../errors.js';
+import { concatBytes, equalBytes } from '../../bytes/index.js';
+import { KeyError, RowanError } from '../../errors.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
 import type { ChangeStep, MaintainerContext } from '../../repository/maintainer.js';
 import { differ, type RowImage } from '../../repository/row-image.js';
@@ -27,9 +27,18 @@ interface LinkedRows {
   readonly next: LinkPosition | undefined;
 }
 
+/** An entry of a Map, whose key names a row. */
+export interface NamingEntry {
+  readonly qualifier: Uint8Array;
+  /** The row. Undefined for a key that names none. */
+  readonly target: Uint8Array | undefined;
+}
+
 export class Link {
   /** Columns that hold parts of the other entity's key. */
   readonly columns: readonly ColumnSchema[];
+  /** The Map among them, each of whose keys names a row. Undefined: a row names one row. */
+  readonly map: ColumnSchema | undefined;
   private readonly parts: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly properties: readonly string[];
   private readonly reader: RowReader;
@@ -50,6 +59,7 @@ export class Link {
     const parts = linkParts(link, other)!;
     this.own = new RowMarker(schema);
     this.named = new RowMarker(other);
+    this.map = link.map;
     this.properties = parts.map(([, property]) => property);
     this.columns = this.properties.flatMap((property) => schema.columnsByProperty.get(property) ?? []);
     this.parts = parts.map(([part, property]) => [
@@ -71,9 +81,7 @@ export class Link {
     if (entity === null) return undefined;
     const key: Record<string, unknown> = {};
     for (const [part, path] of this.parts) {
-      let value: unknown = entity;
-      for (const name of path)
-        value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+      const value = valueAt(entity, path);
       if (value === undefined || value === null) return undefined;
       key[part] = value;
     }
@@ -94,6 +102,50 @@ export class Link {
   targetOf(row: Result): Uint8Array | undefined {
     const key = this.keyOf(row);
     return key && this.rowOfKey(key);
+  }
+
+  /** The entries of the link's Map, each with the row that its key names. */
+  entriesOf(row: Result): readonly NamingEntry[] {
+    const entity = row.isEmpty ? null : this.reader.read(row);
+    if (entity === null) return [];
+    const key: Record<string, unknown> = {};
+    let names = true;
+    for (const [part, path] of this.parts) {
+      key[part] = valueAt(entity, path);
+      if (key[part] === undefined || key[part] === null) names = false;
+    }
+    const part = this.mapPart;
+    const entries = (key[part] ?? new Map()) as ReadonlyMap<unknown, unknown>;
+    return [...entries.keys()].flatMap((value) => {
+      const qualifier = this.qualifierOf(value);
+      const target = names ? this.rowOfKey({ ...key, [part]: value }) : undefined;
+      return qualifier === undefined ? [] : [{ qualifier, target }];
+    });
+  }
+
+  /** The entry of the link's Map by which a row names this row of `other`. Undefined: it does not name it. */
+  entryNaming(image: RowImage, target: Uint8Array): Uint8Array | undefined {
+    const qualifier = this.qualifierOf(this.other.key.decode(target)[this.mapPart]);
+    if (qualifier === undefined || image.value(this.map!.family, qualifier) === undefined) return undefined;
+    if (this.parts.length === 1) return qualifier;
+    const named = this.entriesOf(image.toResult()).find((entry) => equalBytes(entry.qualifier, qualifier));
+    return named?.target !== undefined && equalBytes(named.target, target) ? qualifier : undefined;
+  }
+
+  /** The part of the other key that the keys of the Map hold. */
+  private get mapPart(): string {
+    return this.parts[this.properties.indexOf(this.map!.property)]![0];
+  }
+
+  /** Undefined for values that no key of the Map can be. */
+  private qualifierOf(value: unknown): Uint8Array | undefined {
+    const { qualifier, qualifierCodec } = this.map!;
+    try {
+      return concatBytes(qualifier, qualifierCodec!.encode(value));
+    } catch (error) {
+      if (error instanceof RowanError) return undefined;
+      throw error;
+    }
   }
 
   /** Whether a row names this row of `other`. */
@@ -181,6 +233,12 @@ export class Link {
       throw error;
     }
   }
+}
+
+function valueAt(entity: object, path: readonly string[]): unknown {
+  let value: unknown = entity;
+  for (const name of path) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
+  return value;
 }
 
 /** Rows fenced in one batch. */
