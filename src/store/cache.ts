@@ -3,10 +3,10 @@ import { errnoOf, type FileHandle, type FileSystem } from './fs/file-system.js';
 import { RowCache } from './row-cache.js';
 
 /**
- * The priority of an entry in a {@link BlockCache}. `Memory`: families with IN_MEMORY, index and bloom blocks. `Spare`: blocks that can
- * also be read in parts, and are cached as a whole only while there is room.
+ * The priority of an entry in a {@link BlockCache}. `Memory`: families with IN_MEMORY. `Spare`: blocks that can also be read in parts, and
+ * are cached as a whole only while there is room. `Index`: index and bloom blocks, which every read of a file needs.
  */
-export const CachePriority = { Normal: 0, Memory: 1, Spare: 2 } as const;
+export const CachePriority = { Normal: 0, Memory: 1, Spare: 2, Index: 3 } as const;
 export type CachePriority = (typeof CachePriority)[keyof typeof CachePriority];
 
 /** An entry of the cache. Its contents do not change while a reader uses it. The fields here belong to the cache. */
@@ -42,18 +42,21 @@ export class CacheSlots<Entry extends CacheEntry> {
 
 /**
  * Blocks in memory, limited by bytes (HBase `LruBlockCache`, but with second chances instead of an order by time, so that a hit is
- * one store). There are four segments, each a queue:
+ * one store). There are five segments, each a queue:
  *
  * - single: blocks that were read once; evicted first.
  * - multi: blocks that were read again while they were in `single`.
- * - memory: blocks of IN_MEMORY families, and index and bloom blocks.
+ * - memory: blocks of IN_MEMORY families.
+ * - index: index and bloom blocks. They are evicted only while they take more than three quarters of the memory: to read one again costs
+ *   as much as fifty rows.
  * - spare: blocks of which parts can be read alone. They are evicted before all others, used or not: what is needed of them is
  *   then read in parts, and a scan cannot evict anything else.
  *
- * When room is needed, the segment that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If that was used
- * since the last time, it moves to the end of its queue instead, from `single` to `multi`.
+ * When room is needed, the one of the first three segments that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If
+ * that was used since the last time, it moves to the end of its queue instead, from `single` to `multi`.
  *
- * Where the blocks of single rows do not fit, a part of the memory is for the rows themselves: {@link RowCache}.
+ * Where the blocks of single rows do not fit, a part of the memory is for the rows themselves: {@link RowCache}. They give half of it back
+ * when the index has no room beside them.
  *
  * An evicted block stays valid for readers that use it. The buffer of one that nobody uses is reused for the next block: getting
  * new memory from the system costs as much as reading a block from the system's cache.
@@ -63,6 +66,7 @@ const SINGLE = 0;
 const MULTI = 1;
 const MEMORY = 2;
 const SPARE = 3;
+const INDEX = 4;
 /** `hasRoom` is true up to this share of the capacity. */
 const ROOM_SHARE = 7 / 8;
 /** Evicted entries that are remembered for their buffers. */
@@ -72,10 +76,14 @@ const SEGMENTS = {
   [CachePriority.Normal]: SINGLE,
   [CachePriority.Memory]: MEMORY,
   [CachePriority.Spare]: SPARE,
+  [CachePriority.Index]: INDEX,
 };
 const SHARES: readonly number[] = [0.25, 0.5, 0.25];
-/** The share of the capacity that single rows get once the blocks do not fit. */
+/** The share of the memory for entries that index and bloom blocks may take. */
+const INDEX_SHARE = 3 / 4;
+/** The share of the capacity that single rows get once the blocks do not fit, and the least that they keep. */
 const ROWS_SHARE = 5 / 8;
+const LEAST_ROWS_SHARE = 1 / 8;
 
 export interface BlockCacheStats {
   readonly capacity: number;
@@ -106,7 +114,8 @@ export class BlockCache {
   /** Single rows; null while all blocks fit. */
   rows: RowCache | null = null;
   private files = 0;
-  private readonly segments: readonly [Segment, Segment, Segment, Segment] = [
+  private readonly segments: readonly [Segment, Segment, Segment, Segment, Segment] = [
+    emptySegment(),
     emptySegment(),
     emptySegment(),
     emptySegment(),
@@ -130,11 +139,26 @@ export class BlockCache {
   beginRows(): RowCache | null {
     const share = this.capacity * ROWS_SHARE;
     if (this.rows === null && RowCache.fits(share)) {
-      this.rows = new RowCache(share);
-      this.limit = this.capacity - this.rows.bytes;
-      while (this.bytes > this.limit) this.evictOne();
+      this.makeRows(share);
+      this.makeRoom();
     }
     return this.rows;
+  }
+
+  private makeRows(bytes: number): void {
+    this.rows = new RowCache(bytes);
+    this.limit = this.capacity - this.rows.bytes;
+  }
+
+  /** Evicts entries beyond the limit, after single rows have given way to the index. */
+  private makeRoom(): void {
+    const index = this.segments[INDEX];
+    while (this.bytes > this.limit && this.rows !== null && index.bytes > INDEX_SHARE * this.limit) {
+      const share = this.rows.bytes / 2;
+      if (share < this.capacity * LEAST_ROWS_SHARE || !RowCache.fits(share)) break;
+      this.makeRows(share);
+    }
+    while (this.bytes > this.limit) this.evictOne();
   }
 
   /** Inserts `entry` at a free slot. An entry larger than the whole cache is not inserted. */
@@ -151,7 +175,7 @@ export class BlockCache {
     entry.touched = 0;
     this.append(entry, SEGMENTS[priority]);
     this.bytes += entry.charge;
-    while (this.bytes > this.limit) this.evictOne();
+    if (this.bytes > this.limit) this.makeRoom();
   }
 
   /** Whether `length` more bytes fit, and leave some room. */
@@ -210,7 +234,8 @@ export class BlockCache {
 
   /** The segment that exceeds its share most. */
   private fullest(): number {
-    let fullest = SINGLE;
+    if (this.segments[INDEX].bytes > INDEX_SHARE * this.limit) return INDEX;
+    let fullest = INDEX;
     let most = Number.NEGATIVE_INFINITY;
     for (let i = 0; i < SHARES.length; i++) {
       const segment = this.segments[i]!;

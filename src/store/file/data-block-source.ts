@@ -244,7 +244,7 @@ export class PartSource {
     if (group.blocks !== blocks || (slots !== undefined && slots.entries.length !== group.count))
       throw corruption(file.path, offset, `a group has the parts of ${group.blocks} blocks`);
     this.slots[number] = slots ?? new CacheSlots(group.count);
-    this.cache.insert(this.groups, number, group, CachePriority.Memory);
+    this.cache.insert(this.groups, number, group, CachePriority.Index);
     return group;
   }
 

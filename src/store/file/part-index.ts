@@ -34,6 +34,8 @@ const PART_ENTRY_BYTES = 16;
 /** An entry of the index of groups: offset u64, length u32. */
 const GROUP_ENTRY_BYTES = 12;
 const OBJECT_BYTES = 300;
+/** Searches of a group without numbers of its rows. */
+const PLAIN_SEARCHES = 64;
 
 /** The decoded parts of up to {@link GROUP_BLOCKS} blocks. */
 export class PartGroup extends CacheEntry {
@@ -47,8 +49,9 @@ export class PartGroup extends CacheEntry {
   private readonly head: number;
   private readonly keysAt: number;
   private readonly view: DataView;
-  /** Made by the first search. */
+  /** Made after some searches: it costs as much as hundreds. */
   private numbers: PrefixIndex | null = null;
+  private searches = 0;
 
   /** @throws RangeError that describes the fault when the payload is not a group. */
   constructor(private readonly bytes: Uint8Array) {
@@ -102,14 +105,18 @@ export class PartGroup extends CacheEntry {
     const order = this.compareHead(target);
     if (order > 0) return first;
     if (order < 0) return end - 1;
-    const { row, rowOffset, rowLength } = target;
-    this.numbers ??= this.makeNumbers();
-    const { numbers } = this;
-    const code = numbers.codeOf(row, rowOffset, rowLength);
-    let low = numbers.lowerBound(code, 0);
-    let high = numbers.has(low, code) ? numbers.upperBound(code, low) : low;
-    if (low <= first) low = first + 1;
-    if (high > end) high = end;
+    let low = first + 1;
+    let high = end;
+    if (this.numbers !== null || ++this.searches > PLAIN_SEARCHES) {
+      const { row, rowOffset, rowLength } = target;
+      this.numbers ??= this.makeNumbers();
+      const { numbers } = this;
+      const code = numbers.codeOf(row, rowOffset, rowLength);
+      low = numbers.lowerBound(code, 0);
+      high = numbers.has(low, code) ? numbers.upperBound(code, low) : low;
+      if (low <= first) low = first + 1;
+      if (high > end) high = end;
+    }
     while (low < high) {
       const middle = (low + high) >>> 1;
       if (this.isRestAtOrBefore(middle, target)) low = middle + 1;

@@ -186,7 +186,7 @@ export class SortedFileReader {
     );
     if (leaf.count !== Math.min(LEAF_ENTRIES, meta.dataBlocks - first))
       throw corruption(this.path, root.offsets[number]!, `a leaf of its index has ${leaf.count} entries`);
-    this.context.cache.insert(this.leaves, number, leaf, CachePriority.Memory);
+    this.context.cache.insert(this.leaves, number, leaf, CachePriority.Index);
     return leaf;
   }
 
@@ -265,7 +265,7 @@ export class SortedFileReader {
     if (!isChunkLength(bytes.length))
       throw corruption(this.path, offset, `a bloom filter has ${bytes.length} bytes`);
     const chunk = new BloomChunk(bytes);
-    this.context.cache.insert(this.bloomChunks, number, chunk, CachePriority.Memory);
+    this.context.cache.insert(this.bloomChunks, number, chunk, CachePriority.Index);
     return chunk;
   }
 }

@@ -17,17 +17,18 @@ class Model {
   readonly multi: Entry[] = [];
   readonly memory: Entry[] = [];
   readonly spare: Entry[] = [];
+  readonly index: Entry[] = [];
   readonly used = new Set<Entry>();
 
   constructor(private readonly capacity: number) {}
 
   get all(): Entry[] {
-    return [...this.single, ...this.multi, ...this.memory, ...this.spare];
+    return [...this.single, ...this.multi, ...this.memory, ...this.spare, ...this.index];
   }
 
   insert(entry: Entry, priority: CachePriority): void {
     if (entry.charge > this.capacity) return;
-    [this.single, this.memory, this.spare][priority]!.push(entry);
+    [this.single, this.memory, this.spare, this.index][priority]!.push(entry);
     while (sum(this.all) > this.capacity) {
       const spare = this.spare.shift();
       if (spare !== undefined) {
@@ -42,7 +43,8 @@ class Model {
         [this.memory, 0.25],
       ];
       const most = Math.max(...shares.map(excess));
-      const segment = shares.find((each) => excess(each) === most)![0];
+      const isOver = sum(this.index) > 0.75 * this.capacity || most === -Infinity;
+      const segment = isOver ? this.index : shares.find((each) => excess(each) === most)![0];
       const oldest = segment.shift()!;
       if (!this.used.delete(oldest)) continue;
       (segment === this.single ? this.multi : segment).push(oldest);
@@ -50,7 +52,7 @@ class Model {
   }
 
   remove(gone: (entry: Entry) => boolean): void {
-    for (const segment of [this.single, this.multi, this.memory, this.spare]) {
+    for (const segment of [this.single, this.multi, this.memory, this.spare, this.index]) {
       for (let i = segment.length - 1; i >= 0; i--) if (gone(segment[i]!)) segment.splice(i, 1);
     }
   }
@@ -118,6 +120,41 @@ describe('the block cache', () => {
     cache.insert(favoured, 1, new Entry(10, 'b'), CachePriority.Memory);
     for (let i = 0; i < 1000; i++) cache.insert(scanned, i, new Entry(10, `${i}`), CachePriority.Normal);
     expect(favoured.entries.every((entry) => entry !== null)).toBe(true);
+  });
+
+  test('keeps index blocks while data is read, up to three quarters of its memory', () => {
+    const cache = new BlockCache(1000);
+    const index = new CacheSlots<Entry>(90);
+    const data = new CacheSlots<Entry>(1000);
+    const kept = (): number => index.entries.filter((entry) => entry !== null).length;
+    for (let i = 0; i < 70; i++) cache.insert(index, i, new Entry(10, `index ${i}`), CachePriority.Index);
+    for (let i = 0; i < 500; i++) {
+      cache.insert(data, i, new Entry(10, `${i}`), CachePriority.Normal);
+      data.entries[i]!.touched = 1;
+    }
+    expect(kept()).toBe(70);
+    for (let i = 70; i < 90; i++) cache.insert(index, i, new Entry(10, `index ${i}`), CachePriority.Index);
+    for (let i = 500; i < 1000; i++) cache.insert(data, i, new Entry(10, `${i}`), CachePriority.Normal);
+    expect(kept()).toBe(75);
+  });
+
+  test('takes memory of single rows for index blocks, and leaves rows an eighth', () => {
+    const capacity = 1 << 21;
+    const cache = new BlockCache(capacity);
+    const index = new CacheSlots<Entry>(2000);
+    const rows = cache.beginRows()!.bytes;
+    expect(rows).toBeGreaterThan(capacity / 2);
+    const fill = (from: number, to: number): void => {
+      for (let i = from; i < to; i++) cache.insert(index, i, new Entry(1024, `${i}`), CachePriority.Index);
+    };
+    fill(0, 500);
+    expect(cache.rows!.bytes).toBe(rows);
+    fill(500, 1000);
+    expect(cache.rows!.bytes).toBeLessThan(rows / 1.9);
+    expect(index.entries.slice(0, 1000).every((entry) => entry !== null)).toBe(true);
+    fill(1000, 2000);
+    expect(cache.rows!.bytes).toBeGreaterThanOrEqual(capacity / 8);
+    expect(cache.stats().bytes).toBeLessThanOrEqual(capacity);
   });
 
   test('keeps blocks that were read twice while a scan goes by', () => {
