@@ -8,6 +8,11 @@ const NO_KEY = new Uint8Array(0);
 const REGION = 3;
 const FAMILY = 2;
 
+function atOnce(task: () => void): () => void {
+  task();
+  return () => undefined;
+}
+
 /**
  * The least that a store is: numbered writes go to the log, and now and then to a file. It uses log and MANIFEST by
  * their rules, so that their recovery can be tested alone.
@@ -53,7 +58,7 @@ export class ToyStore {
       if (record.firstSeq > flushed) found.push(record.firstSeq);
     });
     const number = manifest.newFileNumber();
-    const wal = Wal.create(files, DIRECTORY, number, { segmentSize: 6000, whenIdle: (task) => task() });
+    const wal = Wal.create(files, DIRECTORY, number, { segmentSize: 6000, whenIdle: atOnce });
     manifest.log([
       ...closed.map((segment) => ({ type: 'walClosed' as const, ...segment })),
       { type: 'walAdd', number },

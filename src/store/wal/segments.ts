@@ -22,8 +22,8 @@ export interface WalOptions {
   readonly bytesPerSync?: number;
   /** Bytes to preallocate in a segment while small syncs follow one another; default 0 for none. */
   readonly preparedSize?: number;
-  /** Runs a task when the present work is done; default `setImmediate`. Used for the mark after the last sync. */
-  readonly whenIdle?: (task: () => void) => void;
+  /** Runs a task later, and returns a function that cancels it; default after 20 ms. Used for the mark after the last sync. */
+  readonly whenIdle?: (task: () => void) => () => void;
 }
 
 /** The options with all defaults applied. */
@@ -33,8 +33,16 @@ export function walSettings(options: WalOptions): Required<WalOptions> {
     stagingSize: options.stagingSize ?? DEFAULT_STAGING_SIZE,
     bytesPerSync: options.bytesPerSync ?? 8 * 1024 * 1024,
     preparedSize: options.preparedSize ?? 0,
-    whenIdle: options.whenIdle ?? ((task) => void setImmediate(task)),
+    whenIdle: options.whenIdle ?? afterPause,
   };
+}
+
+/** Milliseconds: a client that awaits one synced write after the other must not cause a mark for each. */
+const MARK_PAUSE = 20;
+
+function afterPause(task: () => void): () => void {
+  const timer = setTimeout(task, MARK_PAUSE);
+  return () => clearTimeout(timer);
 }
 
 /** The size of a segment's staging buffer: `stagingSize`, plus space for the record that exceeds it. */

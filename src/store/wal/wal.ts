@@ -58,6 +58,8 @@ export class Wal {
   private readonly microtasks = new MicrotaskBudget();
   private writeQueued = false;
   private markQueued = false;
+  /** Cancels the mark that was queued last. */
+  private cancelMark: (() => void) | undefined;
   private markedOffset = 0;
   private closed = false;
   private previous: PreviousSegment | undefined;
@@ -293,6 +295,7 @@ export class Wal {
   abandon(): void {
     if (this.closed) return;
     this.closed = true;
+    this.cancelMark?.();
     this.end(this.poisoned ?? closedError());
     this.previous?.writer.file.close();
     this.active?.file.close();
@@ -418,7 +421,7 @@ export class Wal {
   private queueMark(): void {
     if (this.markQueued) return;
     this.markQueued = true;
-    this.settings.whenIdle(() => {
+    this.cancelMark = this.settings.whenIdle(() => {
       this.markQueued = false;
       this.writeMark();
     });

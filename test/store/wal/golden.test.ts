@@ -11,6 +11,7 @@ it('WAL segments have the bytes that docs/formats.md shows', async () => {
   const wal = Wal.create(files, '/', 7, {
     whenIdle: (task) => {
       mark = task;
+      return () => undefined;
     },
   });
   wal.append(300, 2, toBytes('hello'), 0, 5);

@@ -29,6 +29,7 @@ async function segment(synced: readonly number[], loose: readonly number[], mark
   const wal = Wal.create(files, '/', 9, {
     whenIdle: (task) => {
       idle = task;
+      return () => undefined;
     },
   });
   await wal.switchTo(await prepared(files, 1, ROOM));

@@ -62,6 +62,7 @@ export function openWal(files: FileSystem, segmentSize?: number): { wal: Wal; id
     ...(segmentSize === undefined ? {} : { segmentSize }),
     whenIdle: (next) => {
       task = next;
+      return () => undefined;
     },
   });
   return {

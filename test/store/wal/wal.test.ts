@@ -186,7 +186,7 @@ describe('the write-ahead log', () => {
 
   it('knows from its syncs when room is worth its writing', async () => {
     const files = new MemoryFileSystem();
-    const wal = Wal.create(files, '/', 1, { preparedSize: 2 ** 20, whenIdle: () => {} });
+    const wal = Wal.create(files, '/', 1, { preparedSize: 2 ** 20, whenIdle: () => () => undefined });
     const wants: [boolean, boolean][] = [];
     const sync = async (index: number, length: number): Promise<void> => {
       append(wal, index, length);
