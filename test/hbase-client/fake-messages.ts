@@ -12,6 +12,7 @@ import {
   required,
   string,
   uint32,
+  uint64,
 } from '../../src/hbase/wire/schema.js';
 
 const region = required(nested(1, RegionSpecifier));
@@ -85,6 +86,7 @@ const ScanMessage = message('Scan', {
   filter: nested(5, NamedFilter),
   reversed: bool(15),
   readPoint: bigUint64(20),
+  needsCursor: bool(24),
 });
 export const ScanRequest = message('ScanRequest', {
   region: nested(1, RegionSpecifier),
@@ -93,9 +95,15 @@ export const ScanRequest = message('ScanRequest', {
   numberOfRows: uint32(4),
   closeScanner: bool(5),
   nextCallSeq: uint32(6),
+  handlesPartials: bool(7),
+  handlesHeartbeats: bool(8),
+  tracksMetrics: bool(9),
   renew: bool(10),
   limitOfRows: uint32(11),
 });
+const Metric = message('NameInt64Pair', { name: string(1), value: uint64(2) });
+const ScanMetrics = message('ScanMetrics', { metrics: repeated(nested(1, Metric)) });
+const Cursor = message('Cursor', { row: bytes(1) });
 export const ScanResponse = message('ScanResponse', {
   cellsPerResult: repeated(uint32(1)),
   scannerId: bigUint64(2),
@@ -105,5 +113,7 @@ export const ScanResponse = message('ScanResponse', {
   partial: repeated(bool(7)),
   moreResultsInRegion: bool(8),
   heartbeat: bool(9),
+  metrics: nested(10, ScanMetrics),
   readPoint: bigUint64(11),
+  cursor: nested(12, Cursor),
 });

@@ -1,26 +1,16 @@
 /** What a server bears: clients that ask too much, do not read, or are many, and its own end while they are at it. */
 
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { regionNameOf } from '../../src/hbase/region/region.js';
-import { decodeMessage, Empty, encodeMessage } from '../../src/hbase/wire/schema.js';
-import { GetOnlineRegionResponse } from '../../src/server/services/messages.js';
+import { decodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { cellBlock } from '../hbase-client/fake-cells.js';
 import { GetRequest, MutateRequest, ScanRequest, ScanResponse } from '../hbase-client/fake-messages.js';
-import { RawClient } from './raw-client.js';
+import { RawClient, regionOf as regionOfTable } from './raw-client.js';
 import { Served } from './served.js';
 
 const TABLE = 'limits';
 
-/** The full name of the table's only region, as the server knows it. */
-async function regionOf(served: Served): Promise<{ type: number; value: Uint8Array }> {
-  const admin = await RawClient.greet(served.endpoint, 'AdminService');
-  const { message } = await admin.call('GetOnlineRegion', Empty, {});
-  admin.end();
-  const { regionInfo = [] } = decodeMessage(GetOnlineRegionResponse, message);
-  const info = regionInfo.find(({ tableName }) => Buffer.from(tableName.qualifier).toString() === TABLE)!;
-  return { type: 1, value: regionNameOf(TABLE, info.startKey ?? new Uint8Array(0), info.regionId) };
-}
+const regionOf = ({ endpoint }: Served) => regionOfTable(endpoint, TABLE);
 
 async function withRows(served: Served, rows: number, size: number): Promise<void> {
   await served.store.admin.createTable(tableDescriptor(TABLE, { f: {} }));
@@ -148,6 +138,23 @@ describe('limits of a server', () => {
     for (const each of idle) each.end();
   });
 
+  it('a scanner above maxScanners is refused for the moment, and a connection above maxConnections at once', async () => {
+    await using served = await Served.start({ maxScanners: 1, maxConnections: 3 });
+    await withRows(served, 10, 10);
+    const region = await regionOf(served);
+    await until(() => served.server.stats().connections === 0);
+    const [client] = await Promise.all(Array.from({ length: 3 }, () => RawClient.greet(served.endpoint)));
+    const open = () => client!.call('Scan', ScanRequest, { region, scan: {}, numberOfRows: 2 });
+    const first = decodeMessage(ScanResponse, (await open()).message);
+    expect((await open()).exception?.exceptionClassName).toMatch(/\.RegionTooBusyException$/);
+    await until(() => served.server.stats().connections === 3);
+    const refused = await RawClient.greet(served.endpoint);
+    await refused.closed;
+    await client!.call('Scan', ScanRequest, { scannerId: first.scannerId!, closeScanner: true });
+    expect((await open()).exception).toBeUndefined();
+    expect(served.server.stats()).toMatchObject({ connections: 3, scanners: 1 });
+  });
+
   it('a connection that is idle for long is closed', async () => {
     await using served = await Served.start({ idleTimeout: 100 });
     const { closed } = await RawClient.greet(served.endpoint);
@@ -202,28 +209,24 @@ describe('limits of a server', () => {
     client.callTimeout = 1;
     // A prefix that no qualifier has.
     const columnPrefix = 'org.apache.hadoop.hbase.filter.ColumnPrefixFilter';
-    const request = {
-      region,
-      scan: { filter: { name: columnPrefix, serializedFilter: Buffer.from([10, 2, 0x7a, 0x7a]) } },
-      numberOfRows: 100,
+    const filter = { name: columnPrefix, serializedFilter: Buffer.from([10, 2, 0x7a, 0x7a]) };
+    const ask = async (request: object) => {
+      const asked = { numberOfRows: 100, handlesPartials: true, handlesHeartbeats: true, ...request };
+      return decodeMessage(ScanResponse, (await client.call('Scan', ScanRequest, asked)).message);
     };
-    // Flags 7 and 8: partial results and heartbeats are understood.
-    const flags = Buffer.from([56, 1, 64, 1]);
-    let heartbeats = 0;
-    let answer = decodeMessage(
-      ScanResponse,
-      (await client.callRaw('Scan', Buffer.concat([encodeMessage(ScanRequest, request), flags]))).message,
-    );
-    while (answer.moreResultsInRegion === true && answer.moreResults === true) {
-      expect(answer.heartbeat).toBe(true);
-      heartbeats++;
-      const next = encodeMessage(ScanRequest, { scannerId: answer.scannerId!, numberOfRows: 100 });
-      answer = decodeMessage(
-        ScanResponse,
-        (await client.callRaw('Scan', Buffer.concat([next, flags]))).message,
-      );
+    for (const needsCursor of [false, true]) {
+      const cursors: (string | undefined)[] = [];
+      let answer = await ask({ region, scan: { filter, needsCursor } });
+      while (answer.moreResultsInRegion === true && answer.moreResults === true) {
+        expect(answer.heartbeat).toBe(true);
+        cursors.push(answer.cursor?.row && Buffer.from(answer.cursor.row).toString());
+        answer = await ask({ scannerId: answer.scannerId! });
+      }
+      expect(cursors.length).toBeGreaterThan(0);
+      // Who asks for it learns how far the scan is.
+      const told = cursors.filter((row) => row !== undefined);
+      expect(told).toEqual(needsCursor ? [...new Set(cursors)].sort() : []);
     }
-    expect(heartbeats).toBeGreaterThan(0);
     client.end();
   });
 

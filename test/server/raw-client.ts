@@ -1,12 +1,20 @@
 /** A client that says what it is told to, byte for byte, and reads what is answered. */
 
 import { connect, type Socket } from 'node:net';
+import { regionNameOf } from '../../src/hbase/region/region.js';
 import { AuthCode } from '../../src/hbase/rpc/connection-settings.js';
 import { FrameAssembler } from '../../src/hbase/rpc/frames.js';
 import { connectionHeader, preamble } from '../../src/hbase/rpc/handshake.js';
 import { RequestHeader, ResponseHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { ProtoReader } from '../../src/hbase/wire/proto-reader.js';
-import { encodeMessage, type MessageCodec, type TypeOf } from '../../src/hbase/wire/schema.js';
+import {
+  decodeMessage,
+  Empty,
+  encodeMessage,
+  type MessageCodec,
+  type TypeOf,
+} from '../../src/hbase/wire/schema.js';
+import { GetOnlineRegionResponse } from '../../src/server/services/messages.js';
 import { delimited, frame } from '../hbase-client/fake-peer.js';
 
 type Service = Parameters<typeof connectionHeader>[1];
@@ -66,10 +74,14 @@ export class RawClient {
     return new RawClient(socket);
   }
 
-  /** Connects, and greets. */
-  static async greet(endpoint: string, service: Service = 'ClientService'): Promise<RawClient> {
+  /** Connects, and greets. `header`: the connection header with its length. */
+  static async greet(
+    endpoint: string,
+    service: Service = 'ClientService',
+    header: Uint8Array = connectionHeader('raw', service),
+  ): Promise<RawClient> {
     const client = await RawClient.open(endpoint);
-    client.socket.write(Buffer.concat([preamble(AuthCode.Simple), connectionHeader('raw', service)]));
+    client.socket.write(Buffer.concat([preamble(AuthCode.Simple), header]));
     return client;
   }
 
@@ -110,4 +122,17 @@ export class RawClient {
     this.waiting.get(answer.id)?.(answer);
     this.waiting.delete(answer.id);
   }
+}
+
+/** The only region of a table, as requests name it. */
+export async function regionOf(
+  endpoint: string,
+  table: string,
+): Promise<{ readonly type: number; readonly value: Uint8Array }> {
+  const admin = await RawClient.greet(endpoint, 'AdminService');
+  const { message } = await admin.call('GetOnlineRegion', Empty, {});
+  admin.end();
+  const { regionInfo = [] } = decodeMessage(GetOnlineRegionResponse, message);
+  const info = regionInfo.find(({ tableName }) => Buffer.from(tableName.qualifier).toString() === table)!;
+  return { type: 1, value: regionNameOf(table, info.startKey ?? new Uint8Array(0), info.regionId) };
 }

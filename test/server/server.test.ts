@@ -1,17 +1,14 @@
 /** What the suites of engines do not ask of a server: nonces, discovery, splits, options, and who else looks at the store. */
 
 import { describe, expect, it } from 'vitest';
-import { regionNameOf } from '../../src/hbase/region/region.js';
-import { decodeMessage, Empty } from '../../src/hbase/wire/schema.js';
 import { connect, defineEntity, defineTable, part, text } from '../../src/index.js';
 import { serve } from '../../src/server/server.js';
-import { GetOnlineRegionResponse } from '../../src/server/services/messages.js';
 import { Append, Get, Increment, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { startServer } from '../../src/testing/start-server.js';
 import { cellBlock } from '../hbase-client/fake-cells.js';
 import { MutateRequest } from '../hbase-client/fake-messages.js';
-import { RawClient } from './raw-client.js';
+import { RawClient, regionOf } from './raw-client.js';
 import { Served } from './served.js';
 
 const eight = (value: bigint): Uint8Array => {
@@ -22,12 +19,7 @@ const eight = (value: bigint): Uint8Array => {
 
 /** Sends an increment by its nonce, as a client does that lost the answer. */
 async function increment(served: Served, table: string, nonce: bigint): Promise<void> {
-  const admin = await RawClient.greet(served.endpoint, 'AdminService');
-  const { message } = await admin.call('GetOnlineRegion', Empty, {});
-  admin.end();
-  const infos = decodeMessage(GetOnlineRegionResponse, message).regionInfo ?? [];
-  const info = infos.find(({ tableName }) => Buffer.from(tableName.qualifier).toString() === table)!;
-  const region = { type: 1, value: regionNameOf(table, new Uint8Array(0), info.regionId) };
+  const region = await regionOf(served.endpoint, table);
   const client = await RawClient.greet(served.endpoint);
   const mutation = { row: Buffer.from('r'), type: 1, cellCount: 1, nonce };
   const cells = cellBlock([['r', 'f', 'n', 0, 4, eight(5n)]]);

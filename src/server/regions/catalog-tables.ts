@@ -1,11 +1,11 @@
 /** Reads of `hbase:meta` and `hbase:namespace`, tables derived from the catalog, by any get and scan. */
 
 import { compareBytes, equalBytes } from '../../bytes/index.js';
-import { META_TABLE, regionNameOf } from '../../hbase/region/region.js';
+import { META_TABLE } from '../../hbase/region/region.js';
 import { RowsFilter } from '../../store/filter/rows-filter.js';
 import { type Get, type Query, Result, type Scan } from '../../table/index.js';
 import { JavaClass, ServerException } from '../errors.js';
-import { type MetaRows, tableOfMetaRow } from './catalog-rows.js';
+import { type MetaRows, NAMESPACE_TABLE, tableOfMetaRow } from './catalog-rows.js';
 
 /** Rows of one region, in scan order. */
 export interface RegionRows {
@@ -48,11 +48,6 @@ export function metaTable(rows: MetaRows): CatalogTable {
     },
   };
 }
-
-/** The table of namespaces, as in servers before 3.0. */
-export const NAMESPACE_TABLE = 'hbase:namespace';
-const NAMESPACE_REGION_ID = 1;
-export const NAMESPACE_REGION = regionNameOf(NAMESPACE_TABLE, new Uint8Array(0), NAMESPACE_REGION_ID);
 
 export function namespaceTable(rows: () => readonly Result[]): CatalogTable {
   return { name: NAMESPACE_TABLE, families: ['info'], order: compareBytes, rows };

@@ -19,7 +19,7 @@ import {
   tableDescriptor,
 } from '../../../table/index.js';
 import { JavaClass, refused, ServerException } from '../../errors.js';
-import { NAMESPACE_TABLE } from '../../regions/catalog-tables.js';
+import { NAMESPACE_TABLE } from '../../regions/catalog-rows.js';
 import { notServing } from '../../regions/served-regions.js';
 import type { Service } from '../../rpc/request.js';
 import {
