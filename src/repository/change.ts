@@ -9,6 +9,7 @@ import {
   filters,
   Get,
   type OperationOptions,
+  type PackedPuts,
   Put,
   Result,
   type RowMutation,
@@ -384,6 +385,10 @@ export interface ChangeExecutor {
   /** Applies puts that consist of entities' cells only, as `runAll` would. Absent: use `runAll`. */
   readonly putAll?:
     | ((puts: readonly Put[], options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
+    | undefined;
+  /** As `putAll`. The puts must not be changed until it resolves. Absent: use `putAll`. */
+  readonly putPacked?:
+    | ((puts: PackedPuts, options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
     | undefined;
   /**
    * Applies all changes or none. Each sees the effects of those before it. @throws the first error, or

@@ -10,14 +10,17 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
   type AtomicStep,
   CellType,
+  type ColumnPuts,
   Delete,
   Get,
   type OperationOptions,
+  type PackedPuts,
   Put,
   Result,
   type RowMutation,
   type RowRead,
   type SyncTable,
+  takesPackedPuts,
 } from '../table/index.js';
 import {
   applyAction,
@@ -238,6 +241,7 @@ export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
 export class EmbeddedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
+  readonly putPacked: ChangeExecutor['putPacked'];
 
   constructor(
     private readonly table: CommittingTable,
@@ -248,11 +252,22 @@ export class EmbeddedExecutor implements ChangeExecutor {
       () => 0,
     ),
   ) {
-    const effectsOfNewRow = maintainers.length === 1 ? maintainers[0]!.effectsOfNewRow : undefined;
+    const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
     this.putAll =
       effectsOfNewRow &&
       ((puts, options) =>
-        this.inTurns(puts, options, (turn, step) => this.putTurn(turn, step, effectsOfNewRow)));
+        this.inTurns(puts.length, options, (from, to, step) =>
+          this.putTurn(puts.slice(from, to), step, effectsOfNewRow),
+        ));
+    // Elsewhere the puts may be kept longer than the call lasts.
+    if (effectsOfNewRow === undefined || effectsOfNewRows === undefined || !takesPackedPuts(table)) return;
+    this.putPacked = (puts, options) =>
+      this.inTurns(puts.rows.length, options, (from, to, step) => {
+        const turn = puts.slice(from, to);
+        return putNewRows(turn, step, effectsOfNewRows)
+          ? turn.rows.map(() => DONE)
+          : this.putTurn(turn.toPuts(), step, effectsOfNewRow);
+      });
   }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
@@ -271,19 +286,20 @@ export class EmbeddedExecutor implements ChangeExecutor {
   }
 
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
-    return this.inTurns(changes, options, (turn, step) => turn.map((change) => this.attempt(change, step)));
+    return this.inTurns(changes.length, options, (from, to, step) =>
+      changes.slice(from, to).map((change) => this.attempt(change, step)),
+    );
   }
 
-  private async inTurns<T>(
-    items: readonly T[],
+  /** Calls `decide` for up to {@link TURN} items at a time, each time in a step. */
+  private async inTurns(
+    count: number,
     options: OperationOptions | undefined,
-    decide: (turn: readonly T[], step: AtomicStep) => readonly ChangeOutcome[],
+    decide: (from: number, to: number, step: AtomicStep) => readonly ChangeOutcome[],
   ): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
-    for (let from = 0; from < items.length; from += TURN) {
-      const turn = items.slice(from, from + TURN);
-      outcomes.push(...(await this.table.atomic((step) => decide(turn, step), options)));
-    }
+    for (let from = 0; from < count; from += TURN)
+      outcomes.push(...(await this.table.atomic((step) => decide(from, from + TURN, step), options)));
     return outcomes;
   }
 
@@ -354,6 +370,23 @@ export class EmbeddedExecutor implements ChangeExecutor {
 function readsOf({ row, reads, markerApart }: Change): Get | undefined {
   if (reads !== undefined || markerApart === undefined) return reads;
   return new Get(row).addColumn(markerApart.family, markerApart.qualifier);
+}
+
+const NO_FAST_PATHS: Pick<StepMaintainer, 'effectsOfNewRow' | 'effectsOfNewRows'> = {};
+
+/** False, and nothing is put: the rows are not certain to be new, or the puts have to be processed one by one. */
+function putNewRows(
+  puts: PackedPuts,
+  step: AtomicStep,
+  effectsOfNewRows: (puts: PackedPuts) => ColumnPuts | undefined,
+): boolean {
+  try {
+    return step.putNewRows?.(puts, () => effectsOfNewRows(puts)) ?? false;
+  } catch (error) {
+    // Some of them may be accepted.
+    if (error instanceof RowanError) return false;
+    throw error;
+  }
 }
 
 const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });

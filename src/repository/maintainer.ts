@@ -7,8 +7,10 @@
 import { UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
+  type ColumnPuts,
   type Get,
   LATEST_TIMESTAMP,
+  type PackedPuts,
   type Put,
   type Result,
   type RowMutation,
@@ -93,6 +95,11 @@ export interface StepMaintainer {
    * into the step. False: nothing was put, and they must be called. Absent: they must always be called.
    */
   readonly effectsOfNewRow?: ((put: Put, putLater: PutLater) => boolean) | undefined;
+  /**
+   * As `effectsOfNewRow` for packed puts, each of which creates a row: what `effects` would return for them, valid
+   * until the next call. Undefined: they must be processed one by one.
+   */
+  readonly effectsOfNewRows?: ((puts: PackedPuts) => ColumnPuts | undefined) | undefined;
 }
 
 export type PutLater = (put: WaitingPut) => void;

@@ -26,6 +26,7 @@ import { RowImage } from './row-image.js';
 /** Without observers every call goes to the inner executor unchanged. */
 export class ObservedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
+  readonly putPacked: ChangeExecutor['putPacked'];
 
   constructor(
     private readonly inner: ChangeExecutor,
@@ -38,6 +39,12 @@ export class ObservedExecutor implements ChangeExecutor {
         operations.hasListeners
           ? this.puts(puts, (): Promise<ChangeOutcome[]> => inner.putAll!(puts, options))
           : inner.putAll!(puts, options));
+    this.putPacked =
+      inner.putPacked &&
+      ((puts, options) =>
+        operations.hasListeners
+          ? this.puts(puts.toPuts(), (): Promise<ChangeOutcome[]> => inner.putPacked!(puts, options))
+          : inner.putPacked!(puts, options));
   }
 
   run(change: Change, options: OperationOptions | undefined): Promise<Result> {

@@ -26,9 +26,13 @@ export class PlainPuts {
   ): Promise<boolean> {
     const calls = options as OperationOptions | undefined;
     if (executor.putAll !== undefined) {
-      const puts = await this.of(entities, options);
-      if (puts !== undefined) checkPut(await executor.putAll(puts, calls));
-      return puts !== undefined;
+      const packing = executor.putPacked && this.packingOf(options);
+      const puts = await this.of(entities, options, packing);
+      if (puts === undefined) return false;
+      if (packing === undefined || puts.length > 0) checkPut(await executor.putAll(puts, calls));
+      else checkPut(await executor.putPacked!(packing.puts, calls));
+      packing?.release();
+      return true;
     }
     if (!putsAlone) return false;
     const { table } = access;

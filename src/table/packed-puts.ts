@@ -1,22 +1,11 @@
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { checkRow } from './checks.js';
 import { type Durability, Put } from './mutation.js';
-import type { OperationOptions } from './table.js';
 
 /** A column of packed puts. */
 interface PackedColumn {
   readonly family: string;
   readonly qualifier: Uint8Array;
-}
-
-/** A table that takes {@link PackedPuts}. */
-export interface PackedPutsTable {
-  /** As {@link Table.putAll} of the same puts. The puts must not be changed afterwards. */
-  putPacked(puts: PackedPuts, options?: OperationOptions): Promise<void>;
-}
-
-export function takesPackedPuts(table: object): table is PackedPutsTable {
-  return 'putPacked' in table;
 }
 
 /**
@@ -37,7 +26,33 @@ export class PackedPuts {
   constructor(
     readonly columns: readonly PackedColumn[],
     readonly durability: Durability,
+    /** Where the value of the first cell begins in `bytes`. */
+    readonly start = 0,
   ) {}
+
+  /** The puts of the rows from `from` up to `to`. They share `bytes`. */
+  slice(from: number, to: number): PackedPuts {
+    const { rows, rowEnds, cells, valueEnds } = this;
+    if (from === 0 && to >= rows.length) return this;
+    const first = from === 0 ? 0 : rowEnds[from - 1]!;
+    const own = rowEnds.slice(from, to);
+    const last = own.at(-1) ?? first;
+    const part = new PackedPuts(
+      this.columns,
+      this.durability,
+      first === 0 ? this.start : valueEnds[first - 1]!,
+    );
+    for (let i = 0; i < own.length; i++) {
+      part.rows.push(rows[from + i]!);
+      part.rowEnds.push(own[i]! - first);
+    }
+    for (let i = first; i < last; i++) {
+      part.cells.push(cells[i]!);
+      part.valueEnds.push(valueEnds[i]!);
+    }
+    part.bytes = this.bytes;
+    return part;
+  }
 
   /** Ends a row whose cells were added. Cells after the last row belong to no put. @throws InvalidArgumentError when the row is empty or too long. */
   endRow(row: Uint8Array): void {
@@ -49,7 +64,7 @@ export class PackedPuts {
   toPuts(): Put[] {
     const { columns, bytes, cells, valueEnds } = this;
     let cell = 0;
-    let from = 0;
+    let from = this.start;
     return this.rows.map((row, i) => {
       const put = new Put(row).setDurability(this.durability);
       for (; cell < this.rowEnds[i]!; cell++) {
@@ -59,5 +74,35 @@ export class PackedPuts {
       }
       return put;
     });
+  }
+}
+
+/** Puts of many rows to one column, in one buffer: no object for each. Their cells get the time of the write as their timestamp. */
+export class ColumnPuts {
+  /** For each put: where its row ends in `bytes`, and where its value does, which follows. A row begins where the value before ends. */
+  readonly rowEnds: number[] = [];
+  readonly valueEnds: number[] = [];
+  /** The qualifier, then row and value of each put. Bytes after the last have no meaning. */
+  bytes: Uint8Array = EMPTY_BYTES;
+
+  constructor(
+    readonly table: string,
+    readonly family: string,
+    readonly qualifier: Uint8Array,
+    readonly durability: Durability,
+  ) {}
+
+  get count(): number {
+    return this.rowEnds.length;
+  }
+
+  /** Where the row of a put begins. */
+  startOf(put: number): number {
+    return put === 0 ? this.qualifier.length : this.valueEnds[put - 1]!;
+  }
+
+  /** The row of a put, a view of `bytes`. */
+  rowAt(put: number): Uint8Array {
+    return this.bytes.subarray(this.startOf(put), this.rowEnds[put]);
   }
 }

@@ -9,6 +9,7 @@ import {
   Put,
   type RowMutation,
 } from './mutation.js';
+import type { ColumnPuts, PackedPuts } from './packed-puts.js';
 import type { RawRow, Result } from './result.js';
 import { CheckAndMutate, type CheckAndMutateResult, type RowMutations } from './row-mutations.js';
 
@@ -123,6 +124,16 @@ export interface WaitingPut {
   readonly durability: Durability;
 }
 
+/** A table that takes {@link PackedPuts}. */
+export interface PackedPutsTable {
+  /** As {@link Table.putAll} of the same puts. The puts must not be changed afterwards. */
+  putPacked(puts: PackedPuts, options?: OperationOptions): Promise<void>;
+}
+
+export function takesPackedPuts(table: object): table is PackedPutsTable {
+  return 'putPacked' in table;
+}
+
 /** A running atomic step: its later reads see what it has applied; nobody else does before it ends. */
 export interface AtomicStep {
   /** The step's time, ms: its writes without their own timestamp get no earlier one. */
@@ -139,6 +150,12 @@ export interface AtomicStep {
    * @throws RowanError when the put is refused.
    */
   putLater?(put: WaitingPut): void;
+  /**
+   * Applies packed puts to this table, and what `others` returns, if none of the rows has a cell yet. False, and nothing is applied: a
+   * row has cells or is named twice, `others` returns undefined, or the changes have to be processed individually. Undefined where they always have.
+   * Both are read until the step ends.
+   */
+  putNewRows?(puts: PackedPuts, others: () => ColumnPuts | undefined): boolean;
   /** Runs `work`. If it throws, everything applied in it is rolled back, and the step can continue. */
   attempt<T>(work: () => T): T;
 }

@@ -7,8 +7,10 @@ import {
   Append,
   Cell,
   CellType,
+  ColumnPuts,
   Delete,
   Increment,
+  PackedPuts,
   Put,
   RowMutations,
   Scan,
@@ -132,6 +134,7 @@ export class Workload {
       () => workload.otherTable(),
       () => workload.bulkLoad(),
       () => workload.atomicBatch(),
+      () => workload.newRows(),
       () => workload.splitOrMerge(),
       () => workload.checkpoint(),
       () => workload.deleteRow(),
@@ -183,7 +186,8 @@ export class Workload {
     else if (choice < 0.5) await this.append();
     else if (choice < 0.58) await this.rowMutations();
     else if (choice < 0.66) await this.deleteRow();
-    else if (choice < 0.76) await this.atomicBatch();
+    else if (choice < 0.71) await this.atomicBatch();
+    else if (choice < 0.76) await this.newRows();
     else if (choice < 0.79) await this.engine.admin.flush('t', 'a');
     else if (choice < 0.82) await this.engine.admin.flush('t');
     else if (choice < 0.85) await this.engine.admin.compact('t');
@@ -331,6 +335,41 @@ export class Workload {
           rows.map((row) => this.put(row, value)),
           { atomic: true },
         ),
+    );
+  }
+
+  /** New rows in one buffer, each with a cell of another row: as entities with an index are written. */
+  private async newRows(): Promise<void> {
+    const value = this.value();
+    const names = ['a', 'b', 'c'].map((name) => `${name}${this.step}`);
+    const columns = ['a', 'b'].map((family) => ({ family, qualifier: toBytes('v') }));
+    const puts = new PackedPuts(columns, 'USE_DEFAULT');
+    const entries = new ColumnPuts('t', 'a', toBytes('e'), 'USE_DEFAULT');
+    let packed = '';
+    let bytes = 'e';
+    for (const name of names) {
+      puts.cells.push(0, 1);
+      puts.valueEnds.push(packed.length + value.length, packed.length + 2 * value.length);
+      packed += value + value;
+      puts.endRow(toBytes(`new-${name}`));
+      bytes += `entry-${name}`;
+      entries.rowEnds.push(bytes.length);
+      bytes += value;
+      entries.valueEnds.push(bytes.length);
+    }
+    puts.bytes = toBytes(packed);
+    entries.bytes = toBytes(bytes);
+    await this.change(
+      () => {
+        for (const name of names) {
+          this.modelPut(`new-${name}`, value);
+          this.model.set('t', `entry-${name}`, 'a:e', value);
+        }
+      },
+      () =>
+        this.engine.table('t').atomic!((step) => {
+          if (!step.putNewRows!(puts, () => entries)) throw new Error('the rows are not new');
+        }),
     );
   }
 

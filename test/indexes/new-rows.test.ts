@@ -2,10 +2,11 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { Database } from '../../src/database.js';
 import {
+  type BulkWriteOptions,
   bytes,
   Column,
-  type Database,
   date,
   Entity,
   Index,
@@ -18,8 +19,10 @@ import {
   Table,
   text,
 } from '../../src/index.js';
-import { Put, Scan } from '../../src/table/index.js';
-import { openMemory } from '../../src/testing/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import { type Engine, Put, Scan } from '../../src/table/index.js';
+import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
 @Table({ name: 'orders', families: { d: {}, e: {} } })
@@ -47,15 +50,20 @@ class Order {
 }
 type OrderRow = Pick<Order, 'shop' | 'id' | 'status' | 'placedAt' | 'total' | 'note' | 'blob'>;
 
-async function cells(db: Database, table: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { cells } of db.engine.table(table).scan(new Scan())) {
-    for (const { row, family, qualifier, value } of cells) {
-      found.push(
-        [row, Buffer.from(family), qualifier, value]
-          .map((each) => Buffer.from(each).toString('hex'))
-          .join(' '),
-      );
+async function cells({ engine }: { readonly engine: Engine }, table: string): Promise<string[]> {
+  return (await stamped(engine, table)).map(([cell]) => cell);
+}
+
+/** A timeout takes no part in what is stored, and such calls do not pack. */
+const UNPACKED = { timeout: 60_000 };
+
+/** The cells with their timestamps. */
+async function stamped(engine: Engine, table: string): Promise<(readonly [cell: string, time: number])[]> {
+  const found: (readonly [string, number])[] = [];
+  for await (const { cells } of engine.table(table).scan(new Scan())) {
+    for (const { row, family, qualifier, value, timestamp } of cells) {
+      const parts = [row, Buffer.from(family), qualifier, value];
+      found.push([parts.map((each) => Buffer.from(each).toString('hex')).join(' '), timestamp]);
     }
   }
   return found;
@@ -116,6 +124,82 @@ describe('putMany of an entity with indexes', () => {
       }),
       { numRuns: scaled(25, 200, 3000) },
     );
+  });
+
+  test('writes packed rows and entries as others, in memory and behind a crash', async () => {
+    const settings = { automatic: false, clock: () => 5000, maxCellSize: 20_000 };
+    const openStore = async () => {
+      const files = new MemoryFileSystem();
+      const engine = await openEmbedded('/db', { ...settings, fileSystem: files });
+      const schema = compileSchema([Order]);
+      const db = new Database(schema, engine, 'create');
+      await db.ready();
+      await engine.admin.split('orders', Uint8Array.of(0, 0x80, 0, 0, 2));
+      const { layout } = schema.entities[0]!.indexes.find(({ name }) => name === 'byNote')!;
+      await engine.admin.split('orders_idx', layout.prefixOf({ note: { kind: 'eq', value: 'n' } })!);
+      return { db, engine, files };
+    };
+    const kept = fc.constantFrom<BulkWriteOptions<OrderRow>>(
+      {},
+      { durability: 'ASYNC_WAL' },
+      { durability: 'SKIP_WAL' },
+    );
+    const step = fc.record({
+      orders: fc.array(order(false), { maxLength: 6 }),
+      kept,
+      gone: fc.option(order(false), { freq: 2 }),
+      flushed: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 4 }), async (steps) => {
+        const packed = await openStore();
+        const other = await openStore();
+        for (const { orders, kept, gone, flushed } of steps) {
+          const put = (db: Database, options: BulkWriteOptions<OrderRow>): Promise<unknown> =>
+            db
+              .repository(Order)
+              .putMany(orders, options)
+              .catch(({ code, message }: RowanError) => ({ code, message }));
+          const outcome = await put(packed.db, kept);
+          expect(outcome).toEqual(await put(other.db, { ...kept, ...UNPACKED }));
+          for (const { db } of [packed, other]) {
+            if (gone !== null) await db.repository(Order).delete(gone);
+            if (flushed) await db.engine.admin.flush('orders');
+          }
+          for (const table of ['orders', 'orders_idx'])
+            expect(await stamped(packed.engine, table)).toEqual(await stamped(other.engine, table));
+        }
+        const found: unknown[] = [];
+        for (const { db, files } of [packed, other]) {
+          const crashed = files.crash({ keepUnsynced: 0, random: () => 0 });
+          await db.close();
+          const again = await openEmbedded('/db', { ...settings, fileSystem: crashed });
+          found.push([await stamped(again, 'orders'), await stamped(again, 'orders_idx')]);
+          await again.close();
+        }
+        expect(found[0]).toEqual(found[1]);
+      }),
+      { numRuns: scaled(15, 150, 2500) },
+    );
+  });
+
+  test('writes more rows than one step takes, of which some exist', async () => {
+    const rows = Array.from({ length: 1300 }, (_, i) => ({
+      shop: 1,
+      id: `o${(i * 7919) % 1300}`,
+      total: i,
+      note: i % 3 === 0 ? 'x'.repeat(i % 40) : undefined,
+    }));
+    const packed = await openMemory({ entities: [Order] });
+    const other = await openMemory({ entities: [Order] });
+    for (const db of [packed, other])
+      await db.repository(Order).put({ shop: 1, id: rows[200]!.id, total: -1, note: 'old' });
+    await packed.repository(Order).putMany(rows);
+    await other.repository(Order).putMany(rows, UNPACKED);
+    for (const table of ['orders', 'orders_idx'])
+      expect(await cells(packed, table)).toEqual(await cells(other, table));
+    await packed.close();
+    await other.close();
   });
 
   test('in a transaction and with an observer of the entries, too', async () => {

@@ -1,4 +1,5 @@
 import { equalBytes } from '../../bytes/index.js';
+import { KeyWriter } from '../../key/index.js';
 import type {
   ChangeImage,
   ChangeStep,
@@ -8,7 +9,14 @@ import type {
 } from '../../repository/maintainer.js';
 import type { RowImage } from '../../repository/row-image.js';
 import type { ColumnSchema } from '../../schema/types.js';
-import { type Durability, Get, LATEST_TIMESTAMP, type Put } from '../../table/index.js';
+import {
+  ColumnPuts,
+  type Durability,
+  Get,
+  LATEST_TIMESTAMP,
+  type PackedPuts,
+  type Put,
+} from '../../table/index.js';
 import { type EntityIndexes, NewEntries } from './entity-indexes.js';
 import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from './entry.js';
 
@@ -20,10 +28,16 @@ import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './
  * does.
  */
 
+/** A longer buffer is dropped, so that one large batch does not occupy memory for ever. */
+const MAX_KEPT_BYTES = 1 << 20;
+
 export class IndexMaintainer implements StepMaintainer {
   readonly name = 'indexes';
   readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;
+  readonly effectsOfNewRows: ((puts: PackedPuts) => ColumnPuts | undefined) | undefined;
   private readonly planner: EntryPlanner;
+  /** Holds the bytes of packed entries until the next ones. */
+  private packed = new KeyWriter();
   /** Rows and values of the new entries: reused for each put. */
   private readonly added = { rows: [] as Uint8Array[], values: [] as Uint8Array[] };
 
@@ -33,7 +47,25 @@ export class IndexMaintainer implements StepMaintainer {
   ) {
     this.planner = new EntryPlanner(indexes, now);
     const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
+    this.effectsOfNewRows = entries && ((puts) => this.entriesOfNew(entries, puts));
     this.effectsOfNewRow = entries && ((put, putLater) => this.addNew(entries, put, putLater));
+  }
+
+  private entriesOfNew(of: NewEntries, puts: PackedPuts): ColumnPuts | undefined {
+    const durability = durabilityOfEntries(puts.durability);
+    const { tableName } = this.indexes;
+    const entries = new ColumnPuts(tableName, INDEX_FAMILY, ENTRY_QUALIFIER, durability);
+    if (this.packed.buffer.length > MAX_KEPT_BYTES) this.packed = new KeyWriter();
+    const out = this.packed;
+    out.length = 0;
+    out.append(ENTRY_QUALIFIER);
+    try {
+      of.addPacked(entries, out, puts);
+    } catch {
+      // The general path fails too, with a better message.
+      return undefined;
+    }
+    return entries;
   }
 
   private addNew(of: NewEntries, put: Put, putLater: PutLater): boolean {

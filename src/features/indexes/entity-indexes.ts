@@ -1,6 +1,6 @@
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
-import { BaseCodec, StoredText, takesStoredText, text } from '../../key/index.js';
+import { appendKey, BaseCodec, type KeyWriter, StoredText, takesStoredText, text } from '../../key/index.js';
 import {
   type ColumnSchema,
   type EntitySchema,
@@ -8,8 +8,14 @@ import {
   ROW_PART,
   type RowReader,
 } from '../../schema/types.js';
-import { type MutationCell, RawRow, type Result } from '../../table/index.js';
-import { encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
+import {
+  type ColumnPuts,
+  type MutationCell,
+  type PackedPuts,
+  RawRow,
+  type Result,
+} from '../../table/index.js';
+import { appendEntryValue, encodeEntryValue, type IndexEntry, indexTableName } from './entry.js';
 
 /** The index entries of a row: the one rule that writes, queries, builds and checks share. */
 
@@ -167,6 +173,9 @@ export interface RowCells {
 type ValueCell = Pick<MutationCell, 'family' | 'qualifier' | 'value'>;
 
 export class NewEntries {
+  /** The packed row whose entries are made. Reused for each row. */
+  private readonly row = new RawRow();
+
   private constructor(private readonly indexes: readonly NewEntry[]) {}
 
   /**
@@ -189,6 +198,30 @@ export class NewEntries {
     return new NewEntries(indexes);
   }
 
+  /** Adds the entries of packed puts that create rows. @throws as `addTo`. */
+  addPacked(entries: ColumnPuts, out: KeyWriter, puts: PackedPuts): void {
+    const { columns, rows, rowEnds, cells, valueEnds, bytes } = puts;
+    const { indexes, row } = this;
+    row.bytes = bytes;
+    let cell = 0;
+    let from = puts.start;
+    for (let i = 0; i < rows.length; i++) {
+      row.begin(rows[i]!);
+      for (const end = rowEnds[i]!; cell < end; cell++) {
+        const { family, qualifier } = columns[cells[cell]!]!;
+        const at = row.count++;
+        // Mostly the row before had the same column here, and comparing costs less than writing.
+        if (row.families[at] !== family) row.families[at] = family;
+        if (row.qualifiers[at] !== qualifier) row.qualifiers[at] = qualifier;
+        row.starts[at] = from;
+        from = valueEnds[cell]!;
+        row.ends[at] = from;
+      }
+      for (let k = 0; k < indexes.length; k++) indexes[k]!.addPlaced(entries, out, row);
+    }
+    entries.bytes = out.buffer;
+  }
+
   /**
    * Adds the rows and values of the entries, as new bytes, for a row that has only the entity's cells.
    * @throws errors of codecs and keys, after some entries were added. `EntityIndexes.entriesOf` gives the better
@@ -208,6 +241,8 @@ class NewEntry {
   /** Reused for each row. */
   private readonly values: Record<string, unknown> = {};
   private readonly held: (Uint8Array | undefined)[] = [];
+  private readonly starts: number[] = [];
+  private readonly ends: number[] = [];
 
   constructor(
     private readonly index: EntityIndex,
@@ -224,24 +259,46 @@ class NewEntry {
   }
 
   addTo(rows: Uint8Array[], entries: Uint8Array[], of: RowCells | RawRow): void {
-    const { parts, keyParts, index, values, included, held } = this;
+    if (!this.take(of)) return;
+    const { index, values, included, held } = this;
+    for (let i = 0; i < included.length; i++) held[i] = included[i]!.bytesIn(of);
+    const entry = index.index.layout.encode(values);
+    entries.push(encodeEntryValue(index.index, of.row, held));
+    rows.push(entry);
+  }
+
+  addPlaced(entries: ColumnPuts, out: KeyWriter, of: RawRow): void {
+    if (!this.take(of)) return;
+    const { index, values, included, starts, ends } = this;
+    appendKey(index.index.layout, values, out);
+    const rowEnd = out.length;
+    for (let i = 0; i < included.length; i++) {
+      const at = included[i]!.placeIn(of);
+      starts[i] = at < 0 ? -1 : of.starts[at]!;
+      ends[i] = at < 0 ? -1 : of.ends[at]!;
+    }
+    appendEntryValue(out, of.bytes, starts, ends);
+    entries.rowEnds.push(rowEnd);
+    entries.valueEnds.push(out.length);
+  }
+
+  /** Sets `values` to the parts of a row's entry. False: the row has none. */
+  private take(of: RowCells | RawRow): boolean {
+    const { parts, keyParts, index, values } = this;
     const { row } = of;
     if (keyParts.length > 0) index.schema.key.decodeInto(row, values);
     for (let i = 0; i < keyParts.length; i++) {
       const value = values[keyParts[i]!];
-      if (value === undefined || value === null) return;
+      if (value === undefined || value === null) return false;
     }
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
       const value = part.valueIn(of);
-      if (value === undefined || value === null) return;
+      if (value === undefined || value === null) return false;
       values[part.name] = value;
     }
     values[ROW_PART] = row;
-    for (let i = 0; i < included.length; i++) held[i] = included[i]!.bytesIn(of);
-    const entry = index.index.layout.encode(values);
-    entries.push(encodeEntryValue(index.index, row, held));
-    rows.push(entry);
+    return true;
   }
 }
 
@@ -294,7 +351,7 @@ class PlacedColumn {
   }
 
   /** The position of its cell. -1: there is none. */
-  private placeIn({ families, qualifiers, count }: RawRow): number {
+  placeIn({ families, qualifiers, count }: RawRow): number {
     const { place } = this;
     if (place < count && this.isOf(families[place]!, qualifiers[place]!)) return place;
     for (let i = 0; i < count; i++) {

@@ -23,6 +23,7 @@ import {
   writeVarint,
 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import type { KeyWriter } from '../../key/codecs/index.js';
 import { type IndexSchema, TOKEN_LENGTH } from '../../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
@@ -108,6 +109,29 @@ export function encodeEntryValue(
   return value;
 }
 
+/**
+ * Appends the value that `encodeEntryValue` returns for an index that is not unique. The cell of included column i is
+ * bytes[starts[i]..ends[i]); a start of -1 stands for none.
+ */
+export function appendEntryValue(
+  out: KeyWriter,
+  bytes: Uint8Array,
+  starts: readonly number[],
+  ends: readonly number[],
+): void {
+  out.push(VERIFIED);
+  for (let i = 0; i < starts.length; i++) {
+    const start = starts[i]!;
+    const length = start < 0 ? -1 : ends[i]! - start;
+    out.ensure(MAX_VARINT_BYTES + length);
+    out.length = writeVarint(out.buffer, out.length, length + 1);
+    if (start < 0) continue;
+    copySlice(bytes, start, length, out.buffer, out.length);
+    out.length += length;
+  }
+}
+
+const MAX_VARINT_BYTES = 10;
 const PLAIN_VALUE: Uint8Array = Uint8Array.of(VERIFIED);
 /** The value of every note. FROZEN. */
 export const NOTE_VALUE: Uint8Array = PLAIN_VALUE;

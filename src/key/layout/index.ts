@@ -1,3 +1,3 @@
 export { type CodecResolver, compileKeyLayout, type LayoutOptions } from './compile.js';
 export { checkCondition, checkPartNames } from './conditions.js';
-export { takesStoredText } from './layout.js';
+export { appendKey, takesStoredText } from './layout.js';

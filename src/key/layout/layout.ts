@@ -1,4 +1,4 @@
-import { EMPTY_BYTES, toHex } from '../../bytes/index.js';
+import { copySlice, EMPTY_BYTES, toHex } from '../../bytes/index.js';
 import { generated } from '../../codegen/generated.js';
 import { InvalidArgumentError, KeyError } from '../../errors.js';
 import { splitKeys } from '../../table/admin.js';
@@ -143,6 +143,11 @@ export class CompiledLayout implements SteppedLayout {
   }
 
   encode(values: KeyValues): Uint8Array {
+    return this.written(values).copy();
+  }
+
+  /** The writer that holds the key's bytes until the next key. */
+  written(values: KeyValues): KeyWriter {
     const { writer, ends, patched } = this;
     writer.length = 0;
     try {
@@ -152,7 +157,7 @@ export class CompiledLayout implements SteppedLayout {
     }
     for (let i = 0; i < patched.length; i++) patched[i]!.patch(writer, ends);
     if (writer.length === 0 || writer.length > MAX_ROW_LENGTH) throw this.lengthError(writer.length);
-    return writer.copy();
+    return writer;
   }
 
   private lengthError(length: number): Error {
@@ -288,6 +293,18 @@ export function takesStoredText(layout: KeyLayout, part: string): boolean {
   if (!(layout instanceof CompiledLayout)) return false;
   const steps = layout.steps.filter(({ names }) => names.includes(part));
   return steps.length > 0 && steps.every(({ inline }) => inline?.writable === true && inline.codec === text);
+}
+
+/** Appends the key that `encode` returns. @throws as `encode`; nothing is appended then. */
+export function appendKey(layout: KeyLayout, values: KeyValues, out: KeyWriter): void {
+  if (!(layout instanceof CompiledLayout)) {
+    out.append(layout.encode(values));
+    return;
+  }
+  const { buffer, length } = layout.written(values);
+  out.ensure(length);
+  copySlice(buffer, 0, length, out.buffer, out.length);
+  out.length += length;
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   Cell,
   CellType,
   CheckAndMutate,
+  type ColumnPuts,
   Delete,
   type Durability,
   Increment,
@@ -26,7 +27,7 @@ import type { Memstore } from '../memstore/memstore.js';
 import { type Region, regionOf } from '../region/region.js';
 import { noLabels, type TableState } from '../table-state.js';
 import type { SettledDurability, WrittenCells } from './commit-queue.js';
-import { memstoreFor, PackedPutBatch, SortedPutBatch } from './put-batches.js';
+import { ColumnPutBatch, memstoreFor, PackedPutBatch, SortedPutBatch } from './put-batches.js';
 import type { RowClock } from './row-clock.js';
 import {
   nextTimestamp,
@@ -230,6 +231,15 @@ export class Preparation {
     const { rowClock } = this.core;
     const times = puts.rows.map((row) => rowClock.ofPut(state.id, row));
     return new PackedPutBatch(state, puts, this.durabilityOf(state, puts.durability), times);
+  }
+
+  /** Prepares puts to one column that the table accepts. */
+  prepareColumn(state: TableState, puts: ColumnPuts): ColumnPutBatch {
+    const { rowClock } = this.core;
+    const times: number[] = [];
+    for (let i = 0; i < puts.count; i++)
+      times.push(rowClock.isAhead ? rowClock.ofPut(state.id, puts.rowAt(i)) : rowClock.time);
+    return new ColumnPutBatch(state, puts, this.durabilityOf(state, puts.durability), times);
   }
 
   private deletion(state: TableState, del: Delete, now: number): MutationCell[] {

@@ -1,5 +1,6 @@
 import { compareBytes } from '../../bytes/index.js';
-import { CellType, type PackedPuts } from '../../table/index.js';
+import { CellType, type ColumnPuts, type PackedPuts } from '../../table/index.js';
+import type { CellBytes } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
@@ -23,10 +24,14 @@ export abstract class PutBatch {
   constructor(
     readonly state: TableState,
     readonly durability: SettledDurability,
-    readonly rows: readonly Uint8Array[],
     /** The timestamp of each row. */
     protected readonly times: readonly number[],
   ) {}
+
+  /** The number of rows. */
+  get count(): number {
+    return this.times.length;
+  }
 
   /** Adds the cells to the memstores. `seq`: the sequence number of the first row. */
   abstract apply(seq: number, written: WrittenCells): void;
@@ -52,11 +57,11 @@ export class SortedPutBatch extends PutBatch {
     private readonly qualifier: Uint8Array,
     durability: SettledDurability,
     /** Sorted; of equal rows the one that was put later comes later. */
-    rows: readonly Uint8Array[],
+    private readonly rows: readonly Uint8Array[],
     private readonly values: readonly Uint8Array[],
     times: readonly number[],
   ) {
-    super(state, durability, rows, times);
+    super(state, durability, times);
   }
 
   apply(seq: number, written: WrittenCells): void {
@@ -98,14 +103,17 @@ export class PackedPutBatch extends PutBatch {
     durability: SettledDurability,
     times: readonly number[],
   ) {
-    super(state, durability, puts.rows, times);
+    super(state, durability, times);
   }
 
   /** Whether the table takes each of the puts: its families exist, and its cells are not too large. */
-  static isAccepted(state: TableState, { columns, rows, rowEnds, cells, valueEnds }: PackedPuts): boolean {
+  static isAccepted(
+    state: TableState,
+    { columns, rows, rowEnds, cells, valueEnds, start }: PackedPuts,
+  ): boolean {
     const known = columns.map(({ family }) => state.familyNumbers.has(family));
     let cell = 0;
-    let from = 0;
+    let from = start;
     for (let i = 0; i < rows.length; i++) {
       const rowLength = rows[i]!.length;
       for (; cell < rowEnds[i]!; cell++) {
@@ -120,12 +128,12 @@ export class PackedPutBatch extends PutBatch {
   }
 
   apply(seq: number, written: WrittenCells): void {
-    const { state, rows, times } = this;
-    const { columns, rowEnds, cells, valueEnds, bytes } = this.puts;
+    const { state, times } = this;
+    const { columns, rows, rowEnds, cells, valueEnds, bytes } = this.puts;
     let stores: readonly FamilyStore[] = [];
     let part: BatchPart | undefined;
     let cell = 0;
-    let from = 0;
+    let from = this.puts.start;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
       const region = regionOf(state.regions, row);
@@ -133,7 +141,7 @@ export class PackedPutBatch extends PutBatch {
         part = this.partOf(region);
         stores = columns.map(({ family }) => region.byFamily.get(family)!);
       }
-      const start = from;
+      const first = from;
       let store: FamilyStore | undefined;
       let memstore: Memstore | undefined;
       for (const end = rowEnds[i]!; cell < end; cell++) {
@@ -161,16 +169,16 @@ export class PackedPutBatch extends PutBatch {
         from = to;
       }
       part.rows++;
-      part.bytes += from - start;
+      part.bytes += from - first;
     }
   }
 
   record(builder: WriteRecordBuilder): void {
-    const { state, rows, times } = this;
-    const { columns, rowEnds, cells, valueEnds, bytes } = this.puts;
+    const { state, times } = this;
+    const { columns, rows, rowEnds, cells, valueEnds, bytes } = this.puts;
     const numbers = columns.map(({ family }) => state.familyNumbers.get(family)!);
     let cell = 0;
-    let from = 0;
+    let from = this.puts.start;
     for (let i = 0; i < rows.length; i++) {
       const end = rowEnds[i]!;
       builder.beginMutation(state.id, rows[i]!, end - cell);
@@ -182,6 +190,93 @@ export class PackedPutBatch extends PutBatch {
         from = to;
       }
     }
+  }
+}
+
+/** Puts to one column in one buffer, in any order: the memstores sort them when they are read. */
+export class ColumnPutBatch extends PutBatch {
+  constructor(
+    state: TableState,
+    private readonly puts: ColumnPuts,
+    durability: SettledDurability,
+    times: readonly number[],
+  ) {
+    super(state, durability, times);
+  }
+
+  /** Whether the table takes each of the puts: its family exists, and its cells are not too large. */
+  static isAccepted(state: TableState, puts: ColumnPuts): boolean {
+    if (!state.familyNumbers.has(puts.family)) return false;
+    const { qualifier, valueEnds } = puts;
+    for (let i = 0; i < puts.count; i++)
+      if (!state.takes(qualifier.length + valueEnds[i]! - puts.startOf(i))) return false;
+    return true;
+  }
+
+  apply(seq: number, written: WrittenCells): void {
+    const { state, puts, times } = this;
+    const { regions } = state;
+    const cell = new ColumnCell(puts);
+    let part: BatchPart | undefined;
+    let store: FamilyStore | undefined;
+    for (let i = 0; i < times.length; i++) {
+      const region = regions.length === 1 ? regions[0]! : regionOf(regions, puts.rowAt(i));
+      if (part?.region !== region) {
+        part = this.partOf(region);
+        store = region.byFamily.get(puts.family)!;
+      }
+      cell.moveTo(i, times[i]!);
+      const memstore = memstoreFor(store!);
+      written.add(memstore, memstore.addUnsorted(cell, seq + i));
+      part.rows++;
+      part.bytes += cell.valueLength;
+    }
+  }
+
+  record(builder: WriteRecordBuilder): void {
+    const { state, puts, times } = this;
+    const { qualifier, bytes, rowEnds, valueEnds } = puts;
+    const family = state.familyNumbers.get(puts.family)!;
+    let from = puts.startOf(0);
+    for (let i = 0; i < times.length; i++) {
+      const end = rowEnds[i]!;
+      const to = valueEnds[i]!;
+      builder.beginMutation(state.id, bytes, 1, from, end - from);
+      builder.cell(family, qualifier, times[i]!, CellType.Put, 0, bytes, end, to - end);
+      from = to;
+    }
+  }
+}
+
+/** One of the puts, as a cell in their buffer. */
+class ColumnCell implements CellBytes {
+  readonly type = CellType.Put;
+  readonly ttl = 0;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+  readonly qualifierOffset = 0;
+  readonly qualifierLength: number;
+  timestamp = 0;
+  rowOffset = 0;
+  rowLength = 0;
+  valueOffset = 0;
+  valueLength = 0;
+
+  constructor(private readonly puts: ColumnPuts) {
+    const { bytes, qualifier } = puts;
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    this.qualifierLength = qualifier.length;
+  }
+
+  moveTo(put: number, timestamp: number): void {
+    const { puts } = this;
+    const end = puts.rowEnds[put]!;
+    this.timestamp = timestamp;
+    this.rowOffset = puts.startOf(put);
+    this.rowLength = end - this.rowOffset;
+    this.valueOffset = end;
+    this.valueLength = puts.valueEnds[put]! - end;
   }
 }
 

@@ -45,9 +45,14 @@ export class RowClock {
     return this.time;
   }
 
+  /** Whether writes of some rows get other timestamps than {@link time}. */
+  get isAhead(): boolean {
+    return this.rows.size > 0;
+  }
+
   /** The timestamp of a put of the row, or of an increment, append or row mutations. */
   ofPut(table: number, row: Uint8Array): number {
-    if (this.rows.size === 0) return this.time;
+    if (!this.isAhead) return this.time;
     const key = keyOf(table, row);
     const last = this.rows.get(key);
     if (last === undefined) return this.time;

@@ -32,12 +32,12 @@ export class WriteRecordBuilder {
     if (this.buffer.length > KEPT_BYTES) this.buffer = new Uint8Array(INITIAL_BYTES);
   }
 
-  beginMutation(table: number, row: Uint8Array, cells: number): void {
-    this.reserve(row.length + 24);
+  beginMutation(table: number, row: Uint8Array, cells: number, rowOffset = 0, rowLength = row.length): void {
+    this.reserve(rowLength + 24);
     const { buffer } = this;
     let at = writeVarint(buffer, this.length, table);
-    at = writeVarint(buffer, at, row.length);
-    at = writeBytes(buffer, at, row, 0, row.length);
+    at = writeVarint(buffer, at, rowLength);
+    at = writeBytes(buffer, at, row, rowOffset, rowLength);
     this.length = writeVarint(buffer, at, cells);
   }
 

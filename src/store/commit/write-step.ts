@@ -4,11 +4,13 @@ import {
   type AtomicStep,
   Cell,
   CellWithTtl,
+  type ColumnPuts,
   type CommitRecorder,
   type CommitRecorders,
   type CommittedRow,
   Get,
   LATEST_TIMESTAMP,
+  type PackedPuts,
   Put,
   type Result,
   type Scan,
@@ -27,7 +29,7 @@ import {
   type PreparedRow,
   strictest,
 } from './preparation.js';
-import type { PutBatch } from './put-batches.js';
+import { ColumnPutBatch, PackedPutBatch, type PutBatch } from './put-batches.js';
 import type { RowReader } from './row-operations.js';
 
 /** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
@@ -110,6 +112,8 @@ export interface StepCore extends PreparationCore {
   readonly reads: PreparationCore['reads'] & {
     /** Returns the rows of a scan with every write so far, acknowledged or not. */
     scanUncommitted(state: TableState, scan: Scan): Result[];
+    /** Whether the rows are distinct and certain to have no cells, written by anyone, acknowledged or not. */
+    areNew(state: TableState, rows: readonly Uint8Array[]): boolean;
   };
 }
 
@@ -172,9 +176,8 @@ export class WriteStep implements AtomicStep {
 
   putLater(put: WaitingPut): void {
     this.checkRunning();
-    const { observers, recorders } = this.core;
     const state = this.stateOf(put.table);
-    if (observers.of(state.name) === undefined && recorders.of(state.name) === undefined) {
+    if (!this.isWatched(state)) {
       this.deferred ??= new DeferredPuts(state);
       if (this.deferred.state === state && this.deferred.add(put)) return;
     }
@@ -195,12 +198,37 @@ export class WriteStep implements AtomicStep {
     this.removes ??= false;
     if (!this.removes) this.core.space.checkPut(deferred.state);
     // All or none: after an error, a caller that continues would otherwise lose some of them.
+    this.attempt(() => this.applyBatch(deferred.prepareRest(this.preparation)));
+  }
+
+  putNewRows(puts: PackedPuts, others: () => ColumnPuts | undefined): boolean {
+    this.checkRunning();
+    const state = this.upToDate(undefined);
+    if (this.isWatched(state) || !PackedPutBatch.isAccepted(state, puts)) return false;
+    if (!this.core.reads.areNew(state, puts.rows)) return false;
+    const column = others();
+    if (column === undefined) return false;
+    const other = this.upToDate(column.table);
+    if (this.isWatched(other) || !ColumnPutBatch.isAccepted(other, column)) return false;
+    this.removes ??= false;
+    if (!this.removes) for (const each of [state, other]) this.core.space.checkPut(each);
     this.attempt(() => {
-      const batch = deferred.prepareRest(this.preparation);
-      this.prepared.push(batch);
-      batch.apply(this.begun.seq + this.rows, this.cells);
-      this.rows += batch.rows.length;
+      this.applyBatch(this.preparation.preparePacked(state, puts));
+      this.applyBatch(this.preparation.prepareColumn(other, column));
     });
+    return true;
+  }
+
+  private applyBatch(batch: PutBatch): void {
+    this.prepared.push(batch);
+    batch.apply(this.begun.seq + this.rows, this.cells);
+    this.rows += batch.count;
+  }
+
+  /** Whether each change of the table has to be processed by itself. */
+  private isWatched({ name }: TableState): boolean {
+    const { observers, recorders } = this.core;
+    return observers.of(name) !== undefined || recorders.of(name) !== undefined;
   }
 
   attempt<T>(work: () => T): T {

@@ -17,6 +17,7 @@ import {
   PREFIX_BYTES,
   prefixOf,
   prefixOfRef,
+  rowLengthOf,
   seekPrefix,
   sharedOfRefs,
   sharedWith,
@@ -117,6 +118,45 @@ export class CellList {
     for (let number = 0; number < leaves.length; number++) this.setFirst(number);
     this.lastLeaf = leaves.length - 1;
     this.lastIndex = leaves[this.lastLeaf]!.count - 1;
+  }
+
+  /** Inserts cells in order. None of them is in the list, which is not empty. */
+  merge(refs: Uint32Array): void {
+    const { arena, leaves } = this;
+    this.version++;
+    // In a sorted run, what the first and the last row share with another is shared by all.
+    for (const ref of [refs[0]!, refs[refs.length - 1]!]) {
+      const { bytes } = arena.chunks[chunkOf(ref)]!;
+      this.fitShared(bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(arena, ref));
+    }
+    for (let from = 0; from < refs.length; ) {
+      const ref = refs[from]!;
+      const { bytes } = arena.chunks[chunkOf(ref)]!;
+      this.locateLeaf(ref, bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(arena, ref));
+      const number = this.foundLeaf;
+      const leaf = leaves[number]!;
+      this.lastLeaf = number;
+      if (leaf.count === LEAF_CAPACITY) {
+        const isLast =
+          number === leaves.length - 1 && compareRefs(arena, leaf.refs[LEAF_CAPACITY - 1]!, ref) < 0;
+        this.split(number, isLast ? LEAF_CAPACITY : 0);
+        continue;
+      }
+      const room = Math.min(refs.length, from + LEAF_CAPACITY - leaf.count);
+      let to = from + 1;
+      if (number === leaves.length - 1) to = room;
+      else while (to < room && this.compareFirstToRef(number + 1, refs[to]!) > 0) to++;
+      this.lastIndex = leaf.insertAll(refs, from, to, this.shared);
+      if (leaf.refs[0] === ref) this.setFirst(number);
+      this.size += to - from;
+      from = to;
+    }
+  }
+
+  private compareFirstToRef(leafNumber: number, ref: CellRef): number {
+    const { arena, shared } = this;
+    const prefix = prefixOfRef(arena, ref, shared);
+    return this.compareFirst(leafNumber, prefix, prefixOfRef(arena, ref, shared + PREFIX_BYTES), ref);
   }
 
   /** Removes the cell at a position. */
@@ -241,13 +281,13 @@ export class CellList {
   }
 
   /** Shortens the shared prefix to what a new row has in common with it. */
-  private fitShared(row: Uint8Array): void {
+  private fitShared(row: Uint8Array, offset = 0, length = row.length): void {
     if (this.size === 0) {
-      this.shared = row.length;
+      this.shared = length;
       return;
     }
     const { shared } = this;
-    const same = sharedWith(this.arena, this.leaves[0]!.refs[0]!, row, 0, Math.min(row.length, shared));
+    const same = sharedWith(this.arena, this.leaves[0]!.refs[0]!, row, offset, Math.min(length, shared));
     if (same >= shared) return;
     this.shared = same;
     for (let number = 0; number < this.leaves.length; number++) this.setFirst(number);

@@ -26,6 +26,8 @@ export const LEAF_CAPACITY = 256;
 const MIN_DIFFERENT = 1 / 16;
 /** Stands for rows of different lengths. */
 const MIXED = -1;
+/** The positions of the cells that `insertAll` inserts. Reused. */
+const places = new Uint16Array(LEAF_CAPACITY);
 
 /**
  * Up to 256 cells in order. A position is found by a number for each cell: 48 bits of its row after the prefix that all rows of
@@ -178,19 +180,19 @@ export class Leaf {
   }
 
   /** Prepares the leaf for a cell of this row. `shared`: length of the prefix that all rows of the memstore, this one too, share. */
-  fit(row: Uint8Array, shared: number): void {
+  fit(row: Uint8Array, shared: number, offset = 0, length = row.length): void {
     if (this.count === 0) {
-      this.head = copyBytes(row, 0, shared);
+      this.head = copyBytes(row, offset, offset + shared);
       this.shared = shared;
       this.seconds = undefined;
-      this.rowLength = row.length;
+      this.rowLength = length;
       return;
     }
-    if (row.length !== this.rowLength) this.rowLength = MIXED;
+    if (length !== this.rowLength) this.rowLength = MIXED;
     if (this.shared <= shared) return;
     const { head } = this;
     let same = 0;
-    while (same < this.shared && same < row.length && head[same] === row[same]) same++;
+    while (same < this.shared && same < length && head[same] === row[offset + same]) same++;
     if (same < this.shared) this.setPrefixes(same);
   }
 
@@ -229,17 +231,63 @@ export class Leaf {
         : index < count && prefixes[index + 1] === prefix
           ? index + 1
           : -1;
-    if (alike >= 0) this.distinguish(refs[alike]!, row);
+    if (alike >= 0) this.distinguish(refs[alike]!, row, 0, row.length);
+  }
+
+  /**
+   * Inserts refs[from..to), cells in order, for which there is room; the leaf is not empty. `shared` as for `fit`.
+   * @returns the index of the last of them.
+   */
+  insertAll(refs: Uint32Array, from: number, to: number, shared: number): number {
+    const { arena, count, prefixes } = this;
+    const own = this.refs;
+    for (let i = from; i < to; i++) {
+      const ref = refs[i]!;
+      const { bytes } = arena.chunks[chunkOf(ref)]!;
+      const start = offsetOf(ref) + CELL_HEADER_BYTES;
+      const length = rowLengthOf(arena, ref);
+      this.fit(bytes, shared, start, length);
+      places[i - from] = this.locateRef(ref, bytes, start, length);
+    }
+    const { seconds, deep } = this;
+    let read = count - 1;
+    let write = count + to - from - 1;
+    for (let i = to - 1; i >= from; i--, write--) {
+      for (const place = places[i - from]!; read >= place; read--, write--) {
+        own[write] = own[read]!;
+        prefixes[write] = prefixes[read]!;
+        if (seconds !== undefined) seconds[write] = seconds[read]!;
+      }
+      const ref = refs[i]!;
+      own[write] = ref;
+      prefixes[write] = prefixOfRef(arena, ref, this.shared);
+      if (seconds !== undefined) seconds[write] = prefixOfRef(arena, ref, deep);
+      places[i - from] = write;
+    }
+    this.count += to - from;
+    for (let i = from; i < to; i++) this.distinguishAt(places[i - from]!);
+    return places[to - 1 - from]!;
+  }
+
+  /** Like `distinguish`, for the cell at an index and both cells beside it. */
+  private distinguishAt(index: number): void {
+    const { arena, prefixes, refs } = this;
+    for (let beside = index - 1; beside <= index + 1; beside += 2) {
+      if (beside < 0 || beside >= this.count || prefixes[beside] !== prefixes[index]) continue;
+      const ref = refs[index]!;
+      const { bytes } = arena.chunks[chunkOf(ref)]!;
+      this.distinguish(refs[beside]!, bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(arena, ref));
+    }
   }
 
   /** Adds second numbers, or takes them less deep, when a new row differs from a row with the same first number. */
-  private distinguish(ref: CellRef, row: Uint8Array): void {
+  private distinguish(ref: CellRef, row: Uint8Array, offset: number, length: number): void {
     const { arena, seconds, deep } = this;
     const start = this.shared + PREFIX_BYTES;
     if (seconds !== undefined && deep === start) return;
-    const same = differenceFrom(arena, ref, row, 0, row.length, start);
+    const same = differenceFrom(arena, ref, row, offset, length, start);
     if (seconds === undefined) {
-      if (same < row.length || rowLengthOf(arena, ref) !== row.length) this.setSeconds(same);
+      if (same < length || rowLengthOf(arena, ref) !== length) this.setSeconds(same);
     } else if (same < deep) {
       this.setSeconds(same);
     }

@@ -24,6 +24,8 @@ import { MemstoreCursor, MemstoreRowCursor, type SharedMemstore } from './memsto
 import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
 
 const NONE = -1;
+/** So many unsorted cells are sorted before another is added: a reader that comes then waits a millisecond or two. */
+const MAX_UNSORTED = 4096;
 
 export class Memstore {
   private readonly arena: CellArena;
@@ -42,8 +44,8 @@ export class Memstore {
   markers = 0;
   private reused: MemstoreRowCursor | undefined;
   private upsertCursor: MemstoreCursor | undefined;
-  /** Loaded cells that are not sorted yet. */
-  private loaded: LoadedCells | undefined;
+  /** Cells that are not in the list yet. */
+  private unsorted: LoadedCells | undefined;
   private references = 0;
   /** It accepts no more writes. */
   frozen = false;
@@ -81,7 +83,7 @@ export class Memstore {
   }
 
   get size(): number {
-    return this.list.size;
+    return this.list.size + (this.unsorted?.count ?? 0);
   }
 
   /** Whether no cell is of a write after `seq`; reads every cell. */
@@ -131,21 +133,45 @@ export class Memstore {
    * @returns true for the first cell.
    */
   load(cell: CellBytes, seq: number, sameRow: boolean): boolean {
-    const { bytes, rowOffset, rowLength, type, timestamp } = cell;
-    const first = this.loaded === undefined;
-    this.loaded ??= new LoadedCells(this.arena);
-    const ref = this.arena.copy(cell, seq, sameRow);
-    this.loaded.add(ref, cell, seq);
-    this.index(ref, bytes, rowOffset, rowLength, sameRow);
-    this.note(type, timestamp, seq);
-    return first;
+    const before = this.unsorted?.count ?? 0;
+    this.append(cell, seq, sameRow);
+    return before === 0;
   }
 
-  /** Sorts the loaded cells. The memstore had no others before. */
+  /**
+   * Adds a cell like `add`, but sorts it in, with others, when its place among the cells is asked for: a leaf of the list is then
+   * changed once for all its cells. No cell equals it in everything, seq included.
+   */
+  addUnsorted(cell: CellBytes, seq: number): CellRef {
+    if (this.unsorted !== undefined && this.unsorted.count >= MAX_UNSORTED) this.sortLoaded();
+    return this.append(cell, seq, false);
+  }
+
+  private append(cell: CellBytes, seq: number, sameRow: boolean): CellRef {
+    const { bytes, rowOffset, rowLength, type, timestamp } = cell;
+    this.unsorted ??= new LoadedCells(this.arena);
+    const ref = this.arena.copy(cell, seq, sameRow);
+    this.unsorted.add(ref, cell, seq);
+    this.index(ref, bytes, rowOffset, rowLength, sameRow);
+    this.note(type, timestamp, seq);
+    return ref;
+  }
+
+  /** Sorts the cells that are not in the list yet into it. */
   sortLoaded(): void {
-    if (this.loaded === undefined) return;
-    this.list.fill(this.loaded.sorted());
-    this.loaded = undefined;
+    const { unsorted } = this;
+    if (unsorted === undefined || unsorted.count === 0) return;
+    const refs = unsorted.sorted();
+    // Its memory serves the next cells, unless it is large.
+    if (this.frozen || refs.length > MAX_UNSORTED) this.unsorted = undefined;
+    else unsorted.clear();
+    if (this.list.size === 0) this.list.fill(refs);
+    else this.list.merge(refs);
+  }
+
+  /** Whether it may have a cell of the row with this hash. False is certain. */
+  mayHaveRow(hash: number, row: Uint8Array): boolean {
+    return this.rows.find(hash, row, 0, row.length) !== NO_ROW;
   }
 
   /** Updates the row index for a new cell. `sameRow`: its row is that of the previous cell. */
@@ -217,7 +243,7 @@ export class Memstore {
   /** Removes the cell at `ref` of a write that is rolled back. */
   rollback(ref: CellRef): void {
     this.remove(ref);
-    if (this.list.size > 0) return;
+    if (this.size > 0) return;
     // An empty memstore needs no flush and keeps no log segments.
     this.minSeq = Number.POSITIVE_INFINITY;
     this.maxSeq = -1;
@@ -240,6 +266,7 @@ export class Memstore {
   }
 
   private locate(ref: CellRef): boolean {
+    this.sortLoaded();
     this.list.locateRef(ref);
     const leaf = this.list.leaves[this.list.foundLeaf]!;
     return this.list.foundIndex < leaf.count && leaf.refs[this.list.foundIndex] === ref;
@@ -247,15 +274,18 @@ export class Memstore {
 
   /** A shared cursor for reads that end before the next read begins and before anything is written. */
   get pointCursor(): MemstoreRowCursor {
+    this.sortLoaded();
     this.reused ??= new MemstoreRowCursor(this.arena, this.list, this.rows);
     return this.reused;
   }
 
   cursor(): MemstoreCursor {
+    this.sortLoaded();
     return new MemstoreCursor(this.arena, this.list);
   }
 
   share(): SharedMemstore {
+    this.sortLoaded();
     return { buffers: this.arena.chunks.map((chunk) => chunk.buffer), refs: this.list.toRefs() };
   }
 }
@@ -293,7 +323,7 @@ export class LoadedCells {
   private lengths = new Uint16Array(INITIAL_CAPACITY);
   private heads = new Uint8Array(INITIAL_CAPACITY * HEAD_BYTES);
   private headsView = new DataView(this.heads.buffer);
-  private count = 0;
+  count = 0;
   private lastSeq = -1;
   /** Two cells may be equal in everything, seq included. */
   private repeats = false;
@@ -319,6 +349,13 @@ export class LoadedCells {
     this.count++;
   }
 
+  /** Forgets all cells. */
+  clear(): void {
+    this.count = 0;
+    this.lastSeq = -1;
+    this.repeats = false;
+  }
+
   /** All cells in order; of cells that are equal in everything, seq included, the last one. */
   sorted(): Uint32Array {
     const { count, refs } = this;
@@ -326,8 +363,10 @@ export class LoadedCells {
     if (!this.isSorted(sorted)) {
       const order = new Uint32Array(count);
       for (let i = 0; i < count; i++) order[i] = i;
-      this.keys = new BigUint64Array(count);
-      this.halves = new Uint32Array(this.keys.buffer);
+      if (this.keys.length < count) {
+        this.keys = new BigUint64Array(count);
+        this.halves = new Uint32Array(this.keys.buffer);
+      }
       this.sort(order, 0, 0);
       for (let i = 0; i < count; i++) sorted[i] = refs[order[i]!]!;
     }

@@ -1,5 +1,6 @@
 /** Reads of one row: without a scanner where possible, else with one. */
 
+import { compareBytes } from '../../bytes/index.js';
 import {
   type Cell,
   CellType,
@@ -14,7 +15,13 @@ import {
 import type { RowReader } from '../commit/row-operations.js';
 import { type CellCursor, compareToSeekKey, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-filter.js';
-import { type FamilyStore, type Region, regionOf, type StoreFile } from '../region/region.js';
+import {
+  type FamilyStore,
+  type Region,
+  regionOf,
+  type StoreFile,
+  type StoreVersion,
+} from '../region/region.js';
 import {
   HIDDEN,
   isPlainFamily,
@@ -270,6 +277,37 @@ function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
     head = file.pointCursor;
   }
   return head;
+}
+
+/**
+ * Whether the rows are distinct, and no memstore and no file has a cell of one of them, visible or not. False also where hashes leave
+ * it open.
+ */
+export function areNewRows(regions: readonly Region[], rows: readonly Uint8Array[]): boolean {
+  const hashes = isAscending(rows) ? undefined : new Set<number>();
+  for (let i = 0; i < rows.length; i++) {
+    const row = rows[i]!;
+    bloomKey.setRow(row);
+    if (hashes?.has(bloomKey.row1)) return false;
+    hashes?.add(bloomKey.row1);
+    for (const { version } of regionOf(regions, row).stores) if (mayHaveRow(version, row)) return false;
+  }
+  return true;
+}
+
+function isAscending(rows: readonly Uint8Array[]): boolean {
+  for (let i = 1; i < rows.length; i++) if (compareBytes(rows[i - 1]!, rows[i]!) >= 0) return false;
+  return true;
+}
+
+/** Whether a memstore or file may have a cell of the row, which is the bloom key's. */
+function mayHaveRow({ active, frozen, files }: StoreVersion, row: Uint8Array): boolean {
+  if (active.mayHaveRow(bloomKey.row1, row)) return true;
+  for (let i = 0; i < frozen.length; i++) if (frozen[i]!.mayHaveRow(bloomKey.row1, row)) return true;
+  if (files.length === 0) return false;
+  target.setRow(row);
+  for (let i = files.length - 1; i >= 0; i--) if (seekFile(files[i]!)) return true;
+  return false;
 }
 
 /** Whether the file has a cell of the row at or after the target; then its cursor stands there. */

@@ -22,7 +22,7 @@ import { RegionScanner } from '../scan/region-scanner.js';
 import type { FamilySource } from '../scan/store-read.js';
 import type { StoredTables, TableState } from '../table-state.js';
 import { readFirstRow } from './first-row.js';
-import { type RowReaderCore, readRawRow, readRow, UncommittedRowReader } from './point-read.js';
+import { areNewRows, type RowReaderCore, readRawRow, readRow, UncommittedRowReader } from './point-read.js';
 import {
   AsyncScanner,
   boundsOf,
@@ -63,6 +63,11 @@ export class StoreReads implements ScannerCore, RowReaderCore {
   /** Reads a row with every write so far, acknowledged or not. */
   rowReader(state: TableState, row: Uint8Array): RowReader {
     return new UncommittedRowReader(this, state, regionOf(state.regions, row));
+  }
+
+  /** Whether the rows are distinct and certain to have no cells, acknowledged or not. */
+  areNew(state: TableState, rows: readonly Uint8Array[]): boolean {
+    return areNewRows(state.regions, rows);
   }
 
   /** Returns the rows of a scan with every write so far, acknowledged or not. */

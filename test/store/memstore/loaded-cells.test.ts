@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { toBytes } from '../../../src/bytes/index.js';
 import { SeekKey } from '../../../src/store/cursor.js';
 import { CellArena, type CellBytes, ChunkPool, compareRefs } from '../../../src/store/memstore/arena.js';
@@ -123,6 +124,80 @@ describe('cells that are loaded', () => {
       }),
       { numRuns: scaled(15, 60, 500) },
     );
+  });
+
+  test('that wait for a reader stand as if they had been added at once, whatever is added, read and taken back between', () => {
+    const action = fc.oneof(
+      { weight: 6, arbitrary: fc.array(mutation, { minLength: 1, maxLength: 60, size: 'max' }) },
+      { weight: 1, arbitrary: fc.constantFrom('add', 'read', 'seek', 'back') },
+    );
+    fc.assert(
+      fc.property(fc.array(action, { minLength: 4, maxLength: 16, size: 'max' }), row, (actions, sought) => {
+        const one = new Memstore(new ChunkPool(0));
+        const other = new Memstore(new ChunkPool(0));
+        const refs: (readonly [number, number])[] = [];
+        let seq = 0;
+        let addsNext = false;
+        for (const each of actions) {
+          if (typeof each !== 'string') {
+            for (const { row: own, cells } of each) {
+              const cell = cells[0]!;
+              const [qualifier, timestamp, type, ttl, value] = cell;
+              const args = [own, qualifier, timestamp, type, seq, ttl, value] as const;
+              refs.push([
+                one.add(...args),
+                addsNext ? other.add(...args) : other.addUnsorted(inBytes(own, cell), seq),
+              ]);
+              seq++;
+            }
+            addsNext = false;
+          } else if (each === 'add') addsNext = true;
+          else if (each === 'read') expect(cellsOf(other)).toEqual(cellsOf(one));
+          else if (each === 'back') {
+            const [a, b] = refs.pop() ?? [];
+            if (a !== undefined) one.rollback(a);
+            if (b !== undefined) other.rollback(b);
+          } else {
+            const key = new SeekKey().setRow(sought);
+            hashRow(sought, 0, sought.length);
+            const hash = lane1;
+            const [a, b] = [one.pointCursor, other.pointCursor];
+            expect(b.seekInRow(key, hash)).toBe(a.seekInRow(key, hash));
+            if (a.valid) expect(at(b)).toBe(at(a));
+            expect(other.mayHaveRow(hash, sought)).toBe(one.mayHaveRow(hash, sought));
+          }
+          expect(other.size).toBe(one.size);
+        }
+        expect(cellsOf(other)).toEqual(cellsOf(one));
+        expect(other.share().refs).toHaveLength(one.size);
+      }),
+      { numRuns: scaled(15, 100, 1500) },
+    );
+  });
+
+  test('that wait are sorted before they are many, into the leaves where they belong', () => {
+    const one = new Memstore(new ChunkPool(0));
+    const other = new Memstore(new ChunkPool(0));
+    const value = toBytes('v');
+    for (let i = 0; i < 9000; i++) {
+      const own = toBytes(`${i % 3 === 0 ? 'mail' : 'phone'}-${Math.imul(i + 1, 0x9e3779b1) >>> 0}`);
+      one.add(own, value, 1, CellType.Put, i, 0, value);
+      other.addUnsorted(inBytes(own, [value, 1, CellType.Put, 0, value]), i);
+      if (i % 1500 === 0) other.cursor();
+    }
+    expect(cellsOf(other)).toEqual(cellsOf(one));
+  });
+
+  test('that wait may come before a row whose beginning they have', () => {
+    const value = toBytes('v');
+    const memstore = new Memstore(new ChunkPool(0));
+    ['Q', 'AAAAAAb', 'AAAAAAa1', 'AAAAAAa2'].forEach((text, seq) => {
+      memstore.addUnsorted(inBytes(toBytes(text), [value, 1, CellType.Put, 0, value]), seq);
+      if (seq < 2) memstore.sortLoaded();
+    });
+    const cursor = memstore.cursor();
+    expect(cursor.seek(new SeekKey().setRow(toBytes('AAAAAAb')))).toBe(true);
+    expect(at(cursor)).toContain(Buffer.from('AAAAAAb').toString('hex'));
   });
 
   test('are sorted alike whether the heads of their rows are kept or not', () => {
