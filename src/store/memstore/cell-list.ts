@@ -155,8 +155,10 @@ export class CellList {
 
   private compareFirstToRef(leafNumber: number, ref: CellRef): number {
     const { arena, shared } = this;
-    const prefix = prefixOfRef(arena, ref, shared);
-    return this.compareFirst(leafNumber, prefix, prefixOfRef(arena, ref, shared + PREFIX_BYTES), ref);
+    const order = this.firsts[leafNumber]! - prefixOfRef(arena, ref, shared);
+    if (order !== 0) return order;
+    const second = this.seconds[leafNumber]! - prefixOfRef(arena, ref, shared + PREFIX_BYTES);
+    return second !== 0 ? second : compareRefs(arena, this.leaves[leafNumber]!.refs[0]!, ref);
   }
 
   /** Removes the cell at a position. */

@@ -24,8 +24,11 @@ import { MemstoreCursor, MemstoreRowCursor, type SharedMemstore } from './memsto
 import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
 
 const NONE = -1;
-/** So many unsorted cells are sorted before another is added: a reader that comes then waits a millisecond or two. */
-const MAX_UNSORTED = 4096;
+/**
+ * So many unsorted cells are sorted before another is added. The more they are, the more of them share a leaf of the list; the next
+ * reader waits some milliseconds for them.
+ */
+const MAX_UNSORTED = 1 << 14;
 
 export class Memstore {
   private readonly arena: CellArena;
