@@ -36,6 +36,7 @@ interface FeaturesSource
     | 'keyChanges'
     | 'feedPosition'
     | 'retire'
+    | 'followed'
   > {
   driver(): FeatureContext['driver'];
   /** The executor of an entity's changes. */
@@ -87,6 +88,7 @@ export class OpenFeatures {
         }
         return undefined;
       },
+      followed: async ({ name }) => this.followUps.get(name)?.rest(),
       retire: async (entity) => {
         for (const feature of this.all) await feature.retire?.(entity);
       },

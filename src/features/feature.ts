@@ -174,6 +174,8 @@ export interface FeatureContext extends MaintainerContext {
   readonly outbox: Outbox;
   /** Resolves when the background work of answered writes has ended. */
   rest(): Promise<void>;
+  /** HBase: resolves when what follows this program's answered writes of an entity, behind their answers, has ended. */
+  followed(entity: EntitySchema): Promise<void>;
   declared(): AdoptedSchema;
   schemaOf(target: EntityClass): EntitySchema;
   /** The table of these entities, with a loader for Avro schemas that their rows may need. */

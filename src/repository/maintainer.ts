@@ -117,11 +117,15 @@ export interface RowMaintainer extends StepMaintainer {
    * intent.
    * @param share `declared`: a writer waits, and at most the declared number of rows is changed. `all`: every row.
    * @param settledAfter age in milliseconds from which the work of others is abandoned.
-   * @param change the row's change, in the writer's own call: it may spare reads, but others may have changed the row
-   *   since.
    * @returns whether it is complete; otherwise the outbox continues.
    */
-  settle(row: Uint8Array, share: Share, settledAfter: number, change?: WrittenChange): Promise<boolean>;
+  settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
+  /**
+   * As `settle`, for distinct rows that this program has written. Present: it is called behind the answers to their writers, many rows
+   * at a time, in place of `settle`. The change may spare reads, but others may have changed the row since.
+   * @returns for each row whether it is complete.
+   */
+  settleBehind?(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]>;
   /**
    * Fences the rows that an abandoned writer may have changed, so that its late requests fail. Called before its
    * effects are applied by another program. @returns false where others were changing them.
@@ -129,8 +133,8 @@ export interface RowMaintainer extends StepMaintainer {
   fence?(row: Uint8Array): Promise<boolean>;
 }
 
-/** A row before and after a change that was written. */
-export type WrittenChange = Pick<ChangeImage, 'before' | 'after'>;
+/** A row before and after all that this program has written to it. */
+export type WrittenRow = Pick<ChangeImage, 'row' | 'before' | 'after'>;
 
 /** How many rows one call of `settle` may change. */
 export type Share = 'all' | 'declared';

@@ -24,13 +24,13 @@ const MOST: Readonly<Record<Kind, readonly [alone: number, many: number]>> = {
   index: [4, 0.25],
   'eventual index': [4, 0.25],
   unique: [4, 0.35],
-  summary: [10, 0.6],
+  summary: [10, 0.3],
   copies: [7, 0.4],
   changes: [6, 0.6],
 };
 
-/** Lookups of regions, and renewals, that a run may take beside. */
-const OTHERS = 5;
+/** Lookups of regions, renewals, and looks into the outbox, that a run may take beside. */
+const OTHERS = 8;
 const ALONE = 20;
 const MANY = 500;
 const BATCH = 100;
@@ -68,7 +68,11 @@ async function gather(): Promise<void> {
 /** Requests of `run`, with those that go on behind it. */
 async function requests(run: () => Promise<unknown>): Promise<number> {
   const before = requestsOf(db);
-  await trips.run(run);
+  await trips.run(async () => {
+    await run();
+    // What waits for further rows waits no longer.
+    await db.summary(KINDS.summary, 'perTeam').drain();
+  });
   return requestsOf(db) - before;
 }
 

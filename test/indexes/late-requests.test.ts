@@ -12,6 +12,7 @@ import {
   drained,
   expectExactChecks,
   expectTrueAnswers,
+  followed,
   LATE_CASES,
   LATE_WRITES,
   LATER,
@@ -30,6 +31,7 @@ async function deliver(name: string, n: number, mode: Delivery): Promise<boolean
   const { write, rival } = LATE_WRITES[name]!;
   requests.keep(n, mode);
   await write(db).catch((error: { code?: string }) => expect(error.code).toBe('ERR_TIMEOUT'));
+  await followed(db);
   if (!requests.hasKept) return false;
   ahead += LATER;
   await rival(other).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONFLICT'));

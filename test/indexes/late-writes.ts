@@ -167,6 +167,11 @@ export async function drained(db: Database): Promise<void> {
   await db.summary(Member, 'perTeam').drain();
 }
 
+/** Resolves when all requests behind the answers of a program are sent: the figures are read after them. */
+export async function followed(db: Database): Promise<void> {
+  await db.summary(Member, 'perTeam').get({ team: 'red' });
+}
+
 /** Every answer is what the rows say. */
 export async function expectTrueAnswers(db: Database): Promise<void> {
   const rows = await db.repository(Member).find({}, { fullScan: true }).all();

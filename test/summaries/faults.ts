@@ -130,6 +130,8 @@ export async function endCountedBehindCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+      // What follows behind the answers comes to its end, or the program to its own.
+      await own.close();
       await mortal.arrived();
       const when = `${name}, ended behind ${after}`;
       const faults = await countFaults(db);

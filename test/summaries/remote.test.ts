@@ -62,6 +62,7 @@ test('what was written below the mapper is told, and put right by a new count', 
   const { db } = await program();
   const sales = db.repository(Sale);
   await sales.putMany([sale(1, 'a'), sale(2, 'a', 8), sale(3, 'b'), sale(4, 'c')]);
+  await db.summary(Sale, 'byShop').drain();
   const table = db.engine.table('counted_sales');
   await table.delete(new Delete(sales.schema.mapper.rowOf({ no: 1 })).addColumns('d', 't'));
   await table.delete(new Delete(sales.schema.mapper.rowOf({ no: 3 })));

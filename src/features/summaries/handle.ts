@@ -64,6 +64,8 @@ interface SummarySource extends SummaryTarget {
   readonly reading: StepReading;
   /** HBase: the outbox with changes that are not in the figures yet. */
   readonly outbox: Outbox | undefined;
+  /** Resolves when the answered writes of this program are in the figures. */
+  followed(): Promise<void>;
   readonly reader: SummaryReader;
   /** The indexes that hold least and greatest values. */
   readonly indexes: readonly IndexHandle[];
@@ -76,13 +78,14 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   constructor(private readonly source: SummarySource) {}
 
   /**
-   * The figures of one group at one moment. Null: the group has no rows. @throws QueryError when the summary is not
-   * built; KeyError.
+   * The figures of one group at one moment. Null: the group has no rows. HBase: waits for the work behind this program's
+   * answered writes. @throws QueryError when the summary is not built; KeyError.
    */
-  get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
+  async get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {
     const { reader } = this.source;
     const values = { ...(group as Readonly<Record<string, unknown>>) };
-    return this.source.reading((step) => reader.get(step, values)) as Promise<SummaryResult<C, Name> | null>;
+    await this.source.followed();
+    return (await this.source.reading((step) => reader.get(step, values))) as SummaryResult<C, Name> | null;
   }
 
   /**
@@ -125,6 +128,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
       { parts: summary.layout.parts.filter(({ name }) => summary.by.includes(name)) },
       given as Readonly<Record<string, unknown>>,
     );
+    await this.source.followed();
     let from: GroupPosition | undefined;
     do {
       const start = from;
@@ -179,6 +183,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     const { indexes } = this.source;
     const restart = run?.restart === true;
     let fresh = false;
+    await this.source.followed();
     const { changeRecord, compareCounts, countRows, purgeCounts } = await import('./jobs.js');
     const { building, active } = await changeRecord(this.source, (before) => {
       fresh = false;
@@ -403,6 +408,7 @@ export class SummariesFeature implements Feature {
       ...this.targetOf(plan),
       reading,
       outbox: isRemote ? outbox : undefined,
+      followed: () => this.context.followed(schema),
       reader: new SummaryReader(
         plan,
         indexes.paths(schema),

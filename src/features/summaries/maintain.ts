@@ -7,7 +7,7 @@ import {
   type RowMaintainer,
   refuseUnfollowed,
   type Share,
-  type WrittenChange,
+  type WrittenRow,
 } from '../../repository/maintainer.js';
 import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
 import type { RowMutation } from '../../table/index.js';
@@ -78,14 +78,14 @@ export class SummaryMaintainer implements RowMaintainer {
     return same.includes(false);
   }
 
-  async settle(
-    row: Uint8Array,
-    _share: Share,
-    settledAfter: number,
-    change?: WrittenChange,
-  ): Promise<boolean> {
-    const done = await Promise.all(this.counts.map((count) => count.updateAll(row, settledAfter, change)));
+  async settle(row: Uint8Array, _share: Share, settledAfter: number): Promise<boolean> {
+    const done = await Promise.all(this.counts.map((count) => count.updateAll(row, settledAfter)));
     return done.every((one) => one);
+  }
+
+  async settleBehind(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]> {
+    const done = await Promise.all(this.counts.map((count) => count.updateWritten(rows, settledAfter)));
+    return rows.map((_, i) => done.every((one) => one[i]));
   }
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
-import { ConflictError, CorruptionError, RowanError } from '../../errors.js';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { ConflictError, RowanError } from '../../errors.js';
 import { BackgroundBatches, FENCED } from '../../repository/index.js';
-import type { WrittenChange } from '../../repository/maintainer.js';
+import type { WrittenRow } from '../../repository/maintainer.js';
 import { newToken, WINDOW } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
 import { nextMillisecond } from '../../repository/row-lock.js';
@@ -12,128 +12,39 @@ import {
   CheckAndMutate,
   Delete,
   Get,
-  Put,
   type Result,
-  type RowMutation,
   type Scan,
   type Table,
 } from '../../table/index.js';
+import {
+  ADDITION,
+  type Addition,
+  countedValue,
+  encodeTransfer,
+  putAddition,
+  readAddition,
+  replaceAddition,
+  type Transfer,
+} from './additions.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
   AMOUNTS,
   type Amounts,
   amountsOf,
-  decodeLife,
-  encodeLife,
-  endToken,
+  endTokens,
   getEnded,
-  getToken,
+  getTokens,
   groupRow,
   incrementOnce,
+  isRefused,
   lifeRow,
   parseRecord,
   putRecord,
+  refuseToken,
   SUMMARY_FAMILY,
   type SummaryRecord,
   stateRow,
 } from './rows.js';
-
-/**
- * The stored contribution of each row to a count, on engines whose atomic step is one row. docs/summaries.md has the
- * bytes. A change of it is recorded before the groups are changed and closed afterwards, so it is applied exactly
- * once, whichever process finishes it.
- */
-
-/** FROZEN. */
-const ADDITION: Uint8Array = toBytes('a');
-
-const COUNTED = 0;
-const IN_TRANSFER = 1;
-const TOKEN_LENGTH = newToken().length;
-/** Bytes of state, token, owner, and length of the former contribution. */
-const HEAD = 1 + 2 * TOKEN_LENGTH + 4;
-
-/** A change of a row's contribution. Some groups may have applied it already. */
-interface Transfer {
-  /** The token by which groups recognize what they have applied. */
-  readonly token: Uint8Array;
-  /** The writer at work. */
-  readonly owner: Uint8Array;
-  readonly was: Contribution | undefined;
-  readonly is: Contribution | undefined;
-}
-
-/** The stored contribution of a row. */
-interface Addition {
-  readonly value: Uint8Array;
-  /** When it was written, by the engine's clock. */
-  readonly since: number;
-  /** The contribution, once the transfer is closed. */
-  readonly is: Contribution | undefined;
-  /** The transfer in progress. Undefined: it is closed. */
-  readonly transfer: Transfer | undefined;
-}
-
-function putCounted(row: Uint8Array, is: Contribution): Put {
-  return putAddition(row, countedValue(is));
-}
-
-function countedValue(is: Contribution): Uint8Array {
-  return concatBytes(Uint8Array.of(COUNTED), encoded(is));
-}
-
-function putAddition(row: Uint8Array, value: Uint8Array): Put {
-  return new Put(row).addColumn(SUMMARY_FAMILY, ADDITION, value);
-}
-
-function encodeTransfer({ token, owner, was, is }: Transfer): Uint8Array {
-  const before = encoded(was);
-  const length = Buffer.alloc(4);
-  length.writeUInt32BE(before.length);
-  return concatBytes(Uint8Array.of(IN_TRANSFER), token, owner, new Uint8Array(length), before, encoded(is));
-}
-
-/** Undefined: none is stored. @throws CorruptionError. */
-function readAddition(result: Result): Addition | undefined {
-  const cell = result.getLatest(SUMMARY_FAMILY, ADDITION);
-  if (cell === undefined) return undefined;
-  const { value, timestamp: since } = cell;
-  if (value[0] === COUNTED) return { value, since, is: decoded(result, value, 1), transfer: undefined };
-  if (value[0] !== IN_TRANSFER || value.length < HEAD) throw unreadable(result);
-  const end = HEAD + Buffer.from(value).readUInt32BE(HEAD - 4);
-  if (end > value.length) throw unreadable(result);
-  const is = decoded(result, value, end);
-  const transfer: Transfer = {
-    token: copyBytes(value, 1, 1 + TOKEN_LENGTH),
-    owner: copyBytes(value, 1 + TOKEN_LENGTH, 1 + 2 * TOKEN_LENGTH),
-    was: decoded(result, value, HEAD, end),
-    is,
-  };
-  return { value, since, is, transfer };
-}
-
-function encoded(contribution: Contribution | undefined): Uint8Array {
-  return contribution === undefined ? EMPTY_BYTES : encodeLife({ ...contribution, end: 0 });
-}
-
-function decoded(
-  result: Result,
-  value: Uint8Array,
-  start: number,
-  end = value.length,
-): Contribution | undefined {
-  if (start === end) return undefined;
-  const life = decodeLife(copyBytes(value, start, end));
-  if (life === undefined) throw unreadable(result);
-  return life;
-}
-
-function unreadable({ row }: Result): CorruptionError {
-  return new CorruptionError(
-    'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
-    { details: { keyHex: Buffer.from(row).toString('hex') } },
-  );
-}
 
 /**
  * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
@@ -149,8 +60,16 @@ function unreadable({ row }: Result): CorruptionError {
  * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
  * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WINDOW};
  * after a longer time another one takes the transfer over, with the same token.
+ *
+ * The transfers of rows that were written together share a second token. Each group is incremented once, by the sum of
+ * their differences, with that token. Whoever takes over one of the rows has the groups refuse it first. A group that has
+ * taken the sum has taken that row; to one that refuses, each row's difference is added by itself, with the row's token.
  */
 
+/** Milliseconds for which the tokens of closed transfers wait for others of their groups. */
+const ENDING = 250;
+/** Rows that are brought in line at once, each by itself. */
+const APART = 32;
 /** The most attempts on a row that others change, or whose transfer others are about to finish. */
 const ATTEMPTS = 64;
 /** The longest pause between two attempts, ms. */
@@ -177,12 +96,33 @@ interface Look {
   readonly is: Contribution | undefined;
 }
 
+/** The change of a row's contribution that is to be made. */
+interface BegunTransfer {
+  readonly row: Uint8Array;
+  /** The stored contribution that the change replaces. */
+  readonly found: Addition | undefined;
+  readonly was: Contribution | undefined;
+  readonly is: Contribution | undefined;
+}
+
+/** The amounts to add to a group. */
+type Difference = readonly [group: Uint8Array, amounts: Amounts];
+
+/** A transfer that is recorded, or is to be. */
+interface OpenTransfer extends Omit<BegunTransfer, 'was'> {
+  /** The row of its record. */
+  readonly own: Uint8Array;
+  readonly value: Uint8Array;
+  readonly token: Uint8Array;
+  readonly differences: readonly Difference[];
+}
+
 export class RemoteCount {
   /** The counts in use when the state was last read. */
   private inUse: readonly number[] = [];
   /** Transfers of this process that are being closed in the background, by the contributing row (latin1). */
   private readonly closings = new Map<string, Promise<boolean>>();
-  private readonly ending = new BackgroundBatches<TakenTransfer>((taken) => this.end(taken));
+  private readonly ending = new BackgroundBatches<TakenTransfer>((taken) => this.end(taken), ENDING);
 
   constructor(
     readonly plan: SummaryPlan,
@@ -230,24 +170,50 @@ export class RemoteCount {
     return rows.length;
   }
 
-  /**
-   * Updates the counts in use from a row. `change`: the change of the row that the caller has just written, if any.
-   * @returns false while other writers are changing the row.
-   */
-  async updateAll(
-    row: Uint8Array,
-    settledAfter: number,
-    change: WrittenChange | undefined = undefined,
-  ): Promise<boolean> {
-    const expected = change && this.expected(change);
+  /** Updates the counts in use from a row. @returns false while other writers are changing the row. */
+  async updateAll(row: Uint8Array, settledAfter: number): Promise<boolean> {
     // The counts in use seldom change: assume the last known ones and read the state in parallel.
-    const readings = new Map(
-      this.inUse.map((generation) => [generation, expected ?? this.look(row, generation)]),
-    );
-    const [state] = await Promise.all([this.state(), ...readings.values()]);
-    this.inUse = [state?.active, state?.building].filter((one) => typeof one === 'number');
+    const readings = new Map(this.inUse.map((generation) => [generation, this.look(row, generation)]));
+    await Promise.all([this.readInUse(), ...readings.values()]);
     const settling = this.inUse.map((count) => this.update(row, count, settledAfter, readings.get(count)));
     return (await Promise.all(settling)).every((one) => one);
+  }
+
+  private async readInUse(): Promise<void> {
+    const state = await this.state();
+    this.inUse = [state?.active, state?.building].filter((one) => typeof one === 'number');
+  }
+
+  /**
+   * Updates the counts in use from distinct rows that this program has written.
+   * @returns for each row, false while other writers are changing it.
+   */
+  async updateWritten(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]> {
+    await this.readInUse();
+    const done = await Promise.all(this.inUse.map((count) => this.updateTogether(rows, count, settledAfter)));
+    return rows.map((_, i) => done.every((one) => one[i]));
+  }
+
+  private async updateTogether(
+    rows: readonly WrittenRow[],
+    generation: number,
+    settledAfter: number,
+  ): Promise<boolean[]> {
+    const begun = rows.flatMap((written): BegunTransfer[] => {
+      const found = this.expected(written);
+      if (found === undefined) return [];
+      return [{ row: written.row, found: found.added, was: found.added?.is, is: found.is }];
+    });
+    const closed = new Set(await this.transferTogether(begun, generation));
+    const done: boolean[] = rows.map(({ row }) => closed.has(row));
+    // The others, which are few, each by itself.
+    const open = rows.flatMap((_, i) => (done[i] ? [] : [i]));
+    for (let at = 0; at < open.length; at += APART) {
+      const some = open.slice(at, at + APART);
+      const ends = await Promise.all(some.map((i) => this.update(rows[i]!.row, generation, settledAfter)));
+      for (const [j, end] of ends.entries()) done[some[j]!] = end;
+    }
+    return done;
   }
 
   /**
@@ -267,7 +233,7 @@ export class RemoteCount {
       const found = attempt === 0 && first !== undefined ? first : this.look(row, generation);
       const { added, is } = await found;
       if (added?.transfer === undefined && addTheSame(added?.is, is)) return true;
-      const begun = added?.transfer ?? { token: newToken(), was: added?.is, is };
+      const begun = added?.transfer ?? { token: newToken(), batch: undefined, was: added?.is, is };
       if (added?.transfer !== undefined && added.since + settledAfter > this.source.now()) continue;
       if (await this.transfer(row, generation, added, begun)) return true;
     }
@@ -278,27 +244,27 @@ export class RemoteCount {
    * The most likely stored contribution before a write: that of the row's former state. The transfer is conditional
    * on it, so a wrong guess costs a request. Undefined if nothing would change: then the count is read.
    */
-  private expected({ before, after }: WrittenChange): Promise<Look> | undefined {
+  private expected({ before, after }: WrittenRow): Look | undefined {
     const was = this.plan.contributionOf(before);
     const is = this.plan.contributionOf(after);
     if (addTheSame(was, is)) return undefined;
     const added = was && { value: countedValue(was), since: 0, is: was, transfer: undefined };
-    return Promise.resolve({ added, is });
+    return { added, is };
   }
 
   private async look(row: Uint8Array, generation: number): Promise<Look> {
     const own = lifeRow(generation, this.plan.summary.id, row);
-    const [added, is] = await Promise.all([this.addition(own), this.contribution(row)]);
+    const [[added], [is]] = await Promise.all([this.additions([own]), this.contributions([row])]);
     return { added, is };
   }
 
-  private async addition(own: Uint8Array): Promise<Addition | undefined> {
-    return readAddition(await this.table.get(new Get(own)));
+  private async additions(own: readonly Uint8Array[]): Promise<(Addition | undefined)[]> {
+    return (await getAll(this.table, own)).map(readAddition);
   }
 
-  private async contribution(row: Uint8Array): Promise<Contribution | undefined> {
-    const stored = await this.source.table(this.plan.schema.table.descriptor.name).get(new Get(row));
-    return this.plan.contributionOf(RowImage.of(row, stored));
+  private async contributions(rows: readonly Uint8Array[]): Promise<(Contribution | undefined)[]> {
+    const stored = await getAll(this.source.table(this.plan.schema.table.descriptor.name), rows);
+    return stored.map((result, i) => this.plan.contributionOf(RowImage.of(rows[i]!, result)));
   }
 
   /**
@@ -309,20 +275,27 @@ export class RemoteCount {
     row: Uint8Array,
     generation: number,
     found: Addition | undefined,
-    { was, is, token }: Omit<Transfer, 'owner'>,
+    { was, is, token, batch }: Omit<Transfer, 'owner'>,
   ): Promise<boolean> {
     const own = lifeRow(generation, this.plan.summary.id, row);
-    const value = encodeTransfer({ was, is, token, owner: newToken() });
+    const value = encodeTransfer({ was, is, token, batch, owner: newToken() });
     const ends = performance.now() + WINDOW;
-    if (!(await this.change(found?.value, putAddition(own, value)))) return false;
-    const taken = this.differences(generation, was, is);
+    if (!(await this.change(replaceAddition(found?.value, putAddition(own, value))))) return false;
+    const all = this.differences(generation, was, is);
+    const refusing =
+      batch &&
+      (await this.refusing(
+        all.map(([group]) => group),
+        batch,
+      ));
+    const taken = refusing === undefined ? all : all.filter(([group]) => refusing.has(toLatin1(group)));
     const steps = taken.map(([group, amounts]) => incrementOnce(group, amounts, token));
     const timeout = ends - performance.now();
     // Too late: another writer may take over the transfer before the groups are changed. The next round, or another
     // writer, does.
     if (timeout < WINDOW / 2) return false;
     // Later writers of the row find the transfer, and update the count after it.
-    const [now] = await Promise.all([this.contribution(row), this.batch(steps, timeout)]);
+    const [[now]] = await Promise.all([this.contributions([row]), this.batch(steps, timeout)]);
     const groups = taken.map(([group]) => group);
     const closing = this.close(own, value, is).then((isClosed) => {
       if (isClosed) this.endLater(groups, token);
@@ -335,6 +308,109 @@ export class RemoteCount {
     // The groups include the row: a transfer that stays open is closed by the next writer of the row.
     this.closeInBackground(toLatin1(own), closing);
     return true;
+  }
+
+  /**
+   * Steps 1 to 3 of many rows, with one increment of each group.
+   * @returns the rows whose transfer is closed and that still contribute just this.
+   */
+  private async transferTogether(
+    begun: readonly BegunTransfer[],
+    generation: number,
+  ): Promise<readonly Uint8Array[]> {
+    if (begun.length === 0) return [];
+    const [batch, owner] = [newToken(), newToken()];
+    const ends = performance.now() + WINDOW;
+    const all = begun.map(({ row, found, was, is }): OpenTransfer => {
+      const token = newToken();
+      return {
+        row,
+        own: lifeRow(generation, this.plan.summary.id, row),
+        found,
+        value: encodeTransfer({ was, is, token, batch, owner }),
+        token,
+        is,
+        differences: this.differences(generation, was, is),
+      };
+    });
+    const recorded = await this.changeAll(
+      all.map(({ own, found, value }) => replaceAddition(found?.value, putAddition(own, value))),
+    );
+    const open = all.filter((_, i) => recorded[i]);
+    const timeout = ends - performance.now();
+    // As for one row.
+    if (open.length === 0 || timeout < WINDOW / 2) return [];
+    const sums = sumsOf(open);
+    const [now, taken] = await Promise.all([
+      this.contributions(open.map(({ row }) => row)),
+      this.changeAll(
+        sums.map(([group, amounts]) => incrementOnce(group, amounts, batch)),
+        timeout,
+      ),
+    ]);
+    const others = sums.flatMap(([group], i) => (taken[i] ? [] : [group]));
+    if (others.length > 0) await this.addEach(open, others, batch, timeout);
+    const closed = await this.closeAll(open);
+    // Whoever has taken over a row asks its groups for the token.
+    if (closed.every((one) => one))
+      this.endLater(
+        sums.map(([group]) => group),
+        batch,
+      );
+    return open.filter(({ is }, i) => closed[i] && addTheSame(is, now[i])).map(({ row }) => row);
+  }
+
+  /** Adds the differences of each row to the groups that have refused the sum of them. */
+  private async addEach(
+    open: readonly OpenTransfer[],
+    groups: readonly Uint8Array[],
+    batch: Uint8Array,
+    timeout: number,
+  ): Promise<void> {
+    const refusing = await this.refusing(groups, batch);
+    const steps = open.flatMap(({ differences, token }) =>
+      differences.flatMap(([group, amounts]) =>
+        refusing.has(toLatin1(group)) ? [{ group, token, step: incrementOnce(group, amounts, token) }] : [],
+      ),
+    );
+    await this.batch(
+      steps.map(({ step }) => step),
+      timeout,
+    );
+    for (const { group, token } of steps) this.endLater([group], token);
+  }
+
+  /** Has groups refuse the sum with this token. @returns those (latin1) that have not taken it. */
+  private async refusing(groups: readonly Uint8Array[], batch: Uint8Array): Promise<ReadonlySet<string>> {
+    await this.batch(
+      groups.map((group) => refuseToken(group, batch)),
+      WINDOW,
+    );
+    const found = await this.table.getAll(groups.map((group) => getTokens(group, [batch])));
+    return new Set(groups.flatMap((group, i) => (isRefused(found[i]!) ? [toLatin1(group)] : [])));
+  }
+
+  /** Closes transfers whose groups are changed. @returns for each whether it was still as it had been recorded. */
+  private async closeAll(open: readonly OpenTransfer[]): Promise<boolean[]> {
+    const [kept, gone] = [
+      open.filter(({ is }) => is !== undefined),
+      open.filter(({ is }) => is === undefined),
+    ];
+    const closing = this.changeAll(
+      kept.map(({ own, value, is }) => replaceAddition(value, putAddition(own, countedValue(is!)))),
+    );
+    if (gone.length > 0) await nextMillisecond();
+    const found = await this.additions(gone.map(({ own }) => own));
+    const left = gone.flatMap((one, i) => {
+      const addition = found[i];
+      return addition !== undefined && equalBytes(addition.value, one.value) ? [{ one, addition }] : [];
+    });
+    const removed = await this.changeAll(
+      left.map(({ one, addition }) => replaceAddition(addition.value, removalOf(one.own, addition))),
+    );
+    const done = new Set(left.filter((_, i) => removed[i]).map(({ one }) => one));
+    for (const [i, isClosed] of (await closing).entries()) if (isClosed) done.add(kept[i]!);
+    return open.map((one) => done.has(one));
   }
 
   private closeInBackground(own: string, closing: Promise<boolean>): void {
@@ -352,7 +428,7 @@ export class RemoteCount {
     generation: number,
     was: Contribution | undefined,
     is: Contribution | undefined,
-  ): (readonly [row: Uint8Array, amounts: Amounts])[] {
+  ): Difference[] {
     if (was !== undefined && is !== undefined && equalBytes(was.group, is.group))
       return [[groupRow(generation, is.group), differenceOf(was.amounts, is.amounts)]];
     const out: [Uint8Array, Amounts][] = [];
@@ -362,21 +438,22 @@ export class RemoteCount {
   }
 
   private async close(own: Uint8Array, value: Uint8Array, is: Contribution | undefined): Promise<boolean> {
-    if (is !== undefined) return this.change(value, putCounted(own, is));
+    if (is !== undefined) return this.change(replaceAddition(value, putAddition(own, countedValue(is))));
     await nextMillisecond();
-    const found = await this.addition(own);
+    const [found] = await this.additions([own]);
     if (found === undefined || !equalBytes(found.value, value)) return false;
-    return this.change(value, new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, found.since));
+    return this.change(replaceAddition(value, removalOf(own, found)));
   }
 
-  /** Writes a row's contribution on condition that it is unchanged since it was read. */
-  private async change(found: Uint8Array | undefined, mutation: RowMutation): Promise<boolean> {
-    const check =
-      found === undefined
-        ? CheckAndMutate.ifNotExists(SUMMARY_FAMILY, ADDITION, mutation)
-        : CheckAndMutate.ifEquals(SUMMARY_FAMILY, ADDITION, found, mutation);
+  private async change(check: CheckAndMutate): Promise<boolean> {
     const { success } = await this.table.checkAndMutate(check, { timeout: WINDOW });
     return success;
+  }
+
+  /** @returns for each whether it is known to be made. Those that are not are looked at again, each by itself. */
+  private async changeAll(checks: readonly CheckAndMutate[], timeout = WINDOW): Promise<boolean[]> {
+    const answers = await this.outcomes(checks, timeout);
+    return answers.map((answer) => answer.ok && answer.success !== false);
   }
 
   /** In the background: if the token never expires, the group keeps one small cell. */
@@ -394,14 +471,18 @@ export class RemoteCount {
 
   /** Sets the expiry of tokens of closed transfers. Until then they show late requests that the group has applied the transfer. */
   private async end(taken: readonly TakenTransfer[]): Promise<void> {
+    const groups = new Map<string, { readonly group: Uint8Array; readonly tokens: Uint8Array[] }>();
+    for (const { group, token } of taken) {
+      const name = toLatin1(group);
+      const known = groups.get(name);
+      if (known === undefined) groups.set(name, { group, tokens: [token] });
+      else known.tokens.push(token);
+    }
+    const all = [...groups.values()];
     await nextMillisecond();
-    const found = await this.table.getAll(taken.map(({ group, token }) => getToken(group, token)));
-    const ends = found.flatMap(({ cells }, i) => {
-      const { group, token } = taken[i]!;
-      return cells[0] === undefined ? [] : [endToken(group, token, cells[0].timestamp)];
-    });
-    await this.batch(ends);
-    if (!this.source.cellTtl) await this.removeEnded(uniqueRows(taken.map(({ group }) => group)));
+    const found = await this.table.getAll(all.map(({ group, tokens }) => getTokens(group, tokens)));
+    await this.batch(found.filter(({ cells }) => cells.length > 0).map(endTokens));
+    if (!this.source.cellTtl) await this.removeEnded(all.map(({ group }) => group));
   }
 
   /** Deletes expired tokens on engines without cell TTLs. Requests that could still need them have failed long ago. */
@@ -422,8 +503,12 @@ export class RemoteCount {
   }
 
   private async batch(actions: readonly BatchAction[], timeout?: number): Promise<void> {
-    const answers: BatchOutcome[] = await this.table.batch(actions, timeout === undefined ? {} : { timeout });
-    for (const answer of answers) if (!answer.ok) throw answer.error;
+    for (const answer of await this.outcomes(actions, timeout)) if (!answer.ok) throw answer.error;
+  }
+
+  private async outcomes(actions: readonly BatchAction[], timeout?: number): Promise<BatchOutcome[]> {
+    if (actions.length === 0) return [];
+    return this.table.batch(actions, timeout === undefined ? {} : { timeout });
   }
 
   private get table(): Table {
@@ -431,6 +516,26 @@ export class RemoteCount {
   }
 }
 
-function uniqueRows(rows: readonly Uint8Array[]): Uint8Array[] {
-  return [...new Map(rows.map((row) => [toLatin1(row), row])).values()];
+/** Deletes a contribution up to the version that was read. */
+function removalOf(own: Uint8Array, { since }: Addition): Delete {
+  return new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, since);
+}
+
+async function getAll(table: Table, rows: readonly Uint8Array[]): Promise<Result[]> {
+  if (rows.length === 0) return [];
+  const gets = rows.map((row) => new Get(row));
+  return gets.length === 1 ? [await table.get(gets[0]!)] : table.getAll(gets);
+}
+
+/** What the transfers add to each group together. */
+function sumsOf(open: readonly OpenTransfer[]): Difference[] {
+  const sums = new Map<string, { readonly group: Uint8Array; readonly amounts: Map<string, bigint> }>();
+  for (const [group, amounts] of open.flatMap(({ differences }) => differences)) {
+    const name = toLatin1(group);
+    const sum = sums.get(name) ?? { group, amounts: new Map<string, bigint>() };
+    sums.set(name, sum);
+    for (const [qualifier, amount] of amounts)
+      sum.amounts.set(qualifier, (sum.amounts.get(qualifier) ?? 0n) + amount);
+  }
+  return [...sums.values()].map(({ group, amounts }) => [group, amounts]);
 }

@@ -166,20 +166,37 @@ export function incrementOnce(row: Uint8Array, amounts: Amounts, token: Uint8Arr
   return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
 }
 
-/** Reads the time at which the group got the token. */
-export function getToken(row: Uint8Array, token: Uint8Array): Get {
-  return new Get(row).addColumn(SUMMARY_FAMILY, tokenColumn(token));
+/** In the column of a token in place of 1: the group refuses the amounts that were to come with it. */
+const REFUSED = 2n;
+
+/** Has the group refuse the amounts of this token, unless it has taken them. */
+export function refuseToken(row: Uint8Array, token: Uint8Array): CheckAndMutate {
+  const column = tokenColumn(token);
+  const increment = new Increment(row).setReturnResults(false).addColumn(SUMMARY_FAMILY, column, REFUSED);
+  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
 }
 
-/**
- * Gives a token a TTL, longer than any request with it can still arrive. `since`: when the token was written; the new
- * cell must hide that one.
- */
-export function endToken(row: Uint8Array, token: Uint8Array, since: number): RowMutations {
-  const column = tokenColumn(token);
-  return new RowMutations(row)
-    .add(new Delete(row).addColumns(SUMMARY_FAMILY, column, since))
-    .add(new Put(row).addColumn(SUMMARY_FAMILY, column, TAKEN).setTtl(FENCED, { optional: true }));
+/** Whether the group has refused the amounts of this token, by the answer to {@link getTokens}. */
+export function isRefused({ cells: [cell] }: Result): boolean {
+  return cell !== undefined && Buffer.from(cell.value).readBigInt64BE() === REFUSED;
+}
+
+/** Reads tokens of a group, and the times at which the group got them. */
+export function getTokens(row: Uint8Array, tokens: readonly Uint8Array[]): Get {
+  const get = new Get(row);
+  for (const token of tokens) get.addColumn(SUMMARY_FAMILY, tokenColumn(token));
+  return get;
+}
+
+/** Gives tokens of a group, as they were read, a TTL, longer than any request with them can still arrive. */
+export function endTokens({ row, cells }: Result): RowMutations {
+  const [del, put] = [new Delete(row), new Put(row).setTtl(FENCED, { optional: true })];
+  for (const { qualifier, timestamp } of cells) {
+    // The new cell must hide that one, also when it has expired.
+    del.addColumns(SUMMARY_FAMILY, qualifier, timestamp);
+    put.addColumn(SUMMARY_FAMILY, qualifier, TAKEN);
+  }
+  return new RowMutations(row).add(del, put);
 }
 
 /** Reads the tokens of a group that expired before this time, on engines without cell TTLs. */

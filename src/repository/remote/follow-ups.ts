@@ -1,22 +1,15 @@
 /**
  * Runs the maintainers of an entity on HBase, where one step changes one row. Columns that they amend are written with the row. If a
  * change has effects on other rows, an intent is noted in the outbox before the row is written, and removed when the effects are
- * settled.
+ * settled. Maintainers that settle many rows at once do so behind the answers, and the intents wait for them.
  */
 
-import { equalBytes } from '../../bytes/index.js';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
 import { columnMutations } from '../embedded-executor.js';
-import type {
-  ChangeImage,
-  OwnColumn,
-  RowMaintainer,
-  Share,
-  StepReading,
-  WrittenChange,
-} from '../maintainer.js';
+import type { ChangeImage, OwnColumn, RowMaintainer, Share, StepReading, WrittenRow } from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
 import { BackgroundBatches } from './background-batches.js';
@@ -61,13 +54,28 @@ interface OutboxIntent {
   isNoted: boolean;
 }
 
+/** Milliseconds for which work behind the answers waits for that of further rows. */
+const GATHERED = 50;
+/** Rows that may wait for work behind their answers. Further writers wait for it. */
+const MOST_BEHIND = 2048;
+
 export class FollowUps implements RowIntent {
   readonly renewsShadow = true;
   /** Intents of the rows whose change has effects. */
   private readonly intents = new WeakMap<RowWork, OutboxIntent>();
-  private readonly removing = new BackgroundBatches<NotedWork>((ended) => this.remove(ended));
+  /** The maintainers for which writers wait. */
+  private readonly before: readonly RowMaintainer[];
+  /** The maintainers that follow behind the answers. */
+  private readonly behind: readonly RowMaintainer[];
+  private readonly ending: BackgroundBatches<NotedWork>;
 
-  constructor(private readonly source: FollowUpsSource) {}
+  constructor(private readonly source: FollowUpsSource) {
+    const { maintainers } = source;
+    this.before = maintainers.filter(({ settleBehind }) => settleBehind === undefined);
+    this.behind = maintainers.filter(({ settleBehind }) => settleBehind !== undefined);
+    const pause = this.behind.length === 0 ? 0 : GATHERED;
+    this.ending = new BackgroundBatches<NotedWork>((ended) => this.end(ended), pause);
+  }
 
   /** @returns the mutations with the amended columns. @throws RowanError when a maintainer refuses the change. */
   async plan(work: RowWork, said: readonly RowMutation[]): Promise<readonly RowMutation[]> {
@@ -117,7 +125,7 @@ export class FollowUps implements RowIntent {
     });
   }
 
-  /** Settles the effects. Where it fails, the intent stays and the outbox retries. */
+  /** Settles the effects, or has them settled behind the answer. Where it fails, the intent stays and the outbox retries. */
   async finish(works: readonly RowWork[]): Promise<void> {
     const noted = this.intentsOf(works).filter(({ intent }) => intent.isNoted);
     if (noted.length === 0) return;
@@ -125,22 +133,22 @@ export class FollowUps implements RowIntent {
     const ended = noted.filter((_, i) => done[i]);
     if (ended.length === 0) return;
     // Not awaited: settling an intent once more changes nothing.
-    this.removing.add(ended).catch((error: unknown) => this.failed(error));
+    const ending = this.ending.add(ended).catch((error: unknown) => this.failed(error));
+    if (this.ending.size > MOST_BEHIND) await ending;
   }
 
-  /** Resolves when the intents of all changes that have been settled are removed. */
+  /** Resolves when the effects of all changes that were answered before the call are settled, and their intents removed. */
   rest(): Promise<void> {
-    return this.removing.rest();
+    return this.ending.rest();
   }
 
   /** @returns whether the intent can be removed. */
   private async finishOne({ work, intent }: NotedWork): Promise<boolean> {
-    const { row, outcome, isSent, image: before, mutations } = work;
+    const { row, outcome, isSent } = work;
     // When the outcome of the row's write is unknown, the outbox settles the intent later.
     if (!outcome!.ok) return !isSent;
     try {
-      const change = { before, after: before.after(mutations) };
-      if (await this.settle(row, 'declared', ABANDONED_AFTER, change)) return true;
+      if (await settleWith(this.before, row, 'declared', ABANDONED_AFTER)) return true;
     } catch (error) {
       this.failed(error);
     }
@@ -153,23 +161,40 @@ export class FollowUps implements RowIntent {
     this.source.onFailure(error);
   }
 
+  /** Settles what follows behind the answers, then removes the intents. */
+  private async end(noted: readonly NotedWork[]): Promise<void> {
+    const open = this.behind.length === 0 ? NO_ROWS : await this.settleBehind(noted);
+    const ended = noted.filter(({ work: { row, outcome }, intent }) => {
+      if (!outcome!.ok || !open.has(toLatin1(row))) return true;
+      this.source.onUnsettled(intent.token);
+      return false;
+    });
+    if (ended.length > 0) await this.remove(ended);
+  }
+
+  /** @returns the rows (latin1) whose effects could not be settled. */
+  private async settleBehind(noted: readonly NotedWork[]): Promise<ReadonlySet<string>> {
+    const rows = writtenRows(noted);
+    if (rows.length === 0) return NO_ROWS;
+    try {
+      const done = await allEnded(this.behind.map((one) => one.settleBehind!(rows, ABANDONED_AFTER)));
+      const open = rows.filter((_, i) => done.some((each) => !each[i]));
+      return new Set(open.map(({ row }) => toLatin1(row)));
+    } catch (error) {
+      this.failed(error);
+      return new Set(rows.map(({ row }) => toLatin1(row)));
+    }
+  }
+
   private async remove(noted: readonly NotedWork[]): Promise<void> {
     const actions = noted.map(({ work, intent }) => removeIntents(this.rowOf(work.row), [intent]));
     const answers = await this.source.outbox.batch(actions);
     for (const answer of answers) if (!answer.ok) throw answer.error;
   }
 
-  /** Brings the effects of a row in line with the row. @returns whether all are settled. */
-  async settle(
-    row: Uint8Array,
-    share: Share,
-    settledAfter: number,
-    change?: WrittenChange,
-  ): Promise<boolean> {
-    const done = await allEnded(
-      this.source.maintainers.map((maintainer) => maintainer.settle(row, share, settledAfter, change)),
-    );
-    return !done.includes(false);
+  /** Brings all effects of a row in line with the row. @returns whether all are settled. */
+  settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean> {
+    return settleWith(this.source.maintainers, row, share, settledAfter);
   }
 
   /**
@@ -198,6 +223,31 @@ export class FollowUps implements RowIntent {
   private rowOf(row: Uint8Array): Uint8Array {
     return intentRow(this.source.schema, row);
   }
+}
+
+const NO_ROWS: ReadonlySet<string> = new Set();
+
+async function settleWith(
+  maintainers: readonly RowMaintainer[],
+  row: Uint8Array,
+  share: Share,
+  settledAfter: number,
+): Promise<boolean> {
+  const done = await allEnded(maintainers.map((maintainer) => maintainer.settle(row, share, settledAfter)));
+  return !done.includes(false);
+}
+
+/** The rows that were written, each once, with the first image before and the last image after. */
+function writtenRows(noted: readonly NotedWork[]): WrittenRow[] {
+  const rows = new Map<string, WrittenRow>();
+  for (const { work } of noted) {
+    const { row, outcome, image, mutations } = work;
+    if (!outcome!.ok) continue;
+    const name = toLatin1(row);
+    const before = rows.get(name)?.before ?? image;
+    rows.set(name, { row, before, after: image.after(mutations) });
+  }
+  return [...rows.values()];
 }
 
 /** The mutations with these columns set to these values, in place of what the mutations do to the columns. */

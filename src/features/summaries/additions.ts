@@ -1,0 +1,121 @@
+/**
+ * The stored contribution of each row to a count, on engines whose atomic step is one row. docs/summaries.md has the
+ * bytes. A change of it is recorded before the groups are changed and closed afterwards, so it is applied exactly
+ * once, whichever process finishes it.
+ */
+
+import { concatBytes, copyBytes, EMPTY_BYTES, toBytes } from '../../bytes/index.js';
+import { CorruptionError } from '../../errors.js';
+import { newToken } from '../../repository/index.js';
+import { CheckAndMutate, Put, type Result, type RowMutation } from '../../table/index.js';
+import type { Contribution } from './plan.js';
+import { decodeLife, encodeLife, SUMMARY_FAMILY } from './rows.js';
+
+/** FROZEN. */
+export const ADDITION: Uint8Array = toBytes('a');
+
+const COUNTED = 0;
+const IN_TRANSFER = 1;
+const IN_BATCH = 2;
+const TOKEN_LENGTH = newToken().length;
+const LENGTH = 4;
+
+/** A change of a row's contribution. Some groups may have applied it already. */
+export interface Transfer {
+  /** The token by which groups recognize what they have applied of this row alone. */
+  readonly token: Uint8Array;
+  /** The token by which groups recognize the sum for several rows, if the transfer began with others. */
+  readonly batch: Uint8Array | undefined;
+  /** The writer at work. */
+  readonly owner: Uint8Array;
+  readonly was: Contribution | undefined;
+  readonly is: Contribution | undefined;
+}
+
+/** The stored contribution of a row. */
+export interface Addition {
+  readonly value: Uint8Array;
+  /** When it was written, by the engine's clock. */
+  readonly since: number;
+  /** The contribution, once the transfer is closed. */
+  readonly is: Contribution | undefined;
+  /** The transfer in progress. Undefined: it is closed. */
+  readonly transfer: Transfer | undefined;
+}
+
+export function countedValue(is: Contribution): Uint8Array {
+  return concatBytes(Uint8Array.of(COUNTED), encoded(is));
+}
+
+export function encodeTransfer({ token, batch, owner, was, is }: Transfer): Uint8Array {
+  const before = encoded(was);
+  const length = Buffer.alloc(LENGTH);
+  length.writeUInt32BE(before.length);
+  const tokens = batch === undefined ? [token, owner] : [token, owner, batch];
+  return concatBytes(
+    Uint8Array.of(batch === undefined ? IN_TRANSFER : IN_BATCH),
+    ...tokens,
+    new Uint8Array(length),
+    before,
+    encoded(is),
+  );
+}
+
+/** Writes a row's contribution on condition that it is unchanged since it was read. Undefined: there was none. */
+export function replaceAddition(found: Uint8Array | undefined, mutation: RowMutation): CheckAndMutate {
+  return found === undefined
+    ? CheckAndMutate.ifNotExists(SUMMARY_FAMILY, ADDITION, mutation)
+    : CheckAndMutate.ifEquals(SUMMARY_FAMILY, ADDITION, found, mutation);
+}
+
+export function putAddition(row: Uint8Array, value: Uint8Array): Put {
+  return new Put(row).addColumn(SUMMARY_FAMILY, ADDITION, value);
+}
+
+/** Undefined: none is stored. @throws CorruptionError. */
+export function readAddition(result: Result): Addition | undefined {
+  const cell = result.getLatest(SUMMARY_FAMILY, ADDITION);
+  if (cell === undefined) return undefined;
+  const { value, timestamp: since } = cell;
+  const [state] = value;
+  if (state === COUNTED) return { value, since, is: decoded(result, value, 1), transfer: undefined };
+  const tokens = state === IN_BATCH ? 3 : 2;
+  const head = 1 + tokens * TOKEN_LENGTH + LENGTH;
+  if ((state !== IN_TRANSFER && state !== IN_BATCH) || value.length < head) throw unreadable(result);
+  const end = head + Buffer.from(value).readUInt32BE(head - LENGTH);
+  if (end > value.length) throw unreadable(result);
+  const tokenAt = (i: number): Uint8Array =>
+    copyBytes(value, 1 + i * TOKEN_LENGTH, 1 + (i + 1) * TOKEN_LENGTH);
+  const is = decoded(result, value, end);
+  const transfer: Transfer = {
+    token: tokenAt(0),
+    owner: tokenAt(1),
+    batch: state === IN_BATCH ? tokenAt(2) : undefined,
+    was: decoded(result, value, head, end),
+    is,
+  };
+  return { value, since, is, transfer };
+}
+
+function encoded(contribution: Contribution | undefined): Uint8Array {
+  return contribution === undefined ? EMPTY_BYTES : encodeLife({ ...contribution, end: 0 });
+}
+
+function decoded(
+  result: Result,
+  value: Uint8Array,
+  start: number,
+  end = value.length,
+): Contribution | undefined {
+  if (start === end) return undefined;
+  const life = decodeLife(copyBytes(value, start, end));
+  if (life === undefined) throw unreadable(result);
+  return life;
+}
+
+function unreadable({ row }: Result): CorruptionError {
+  return new CorruptionError(
+    'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
+    { details: { keyHex: Buffer.from(row).toString('hex') } },
+  );
+}
