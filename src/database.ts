@@ -524,6 +524,20 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
+   * Copies the log of the embedded store to its archive now (option `logArchive`): when it resolves, every write that was acknowledged
+   * before the call can be restored from it. Otherwise the log is copied once a second (docs/backup.md).
+   * @throws UnsupportedError on an engine or store without an archive; RowanError `ERR_IO`, `ERR_BUSY`.
+   */
+  archiveLog(): Promise<void> {
+    const engine = this.engine as Partial<Pick<EmbeddedEngine, 'archiveLog'>>;
+    if (engine.archiveLog !== undefined) return engine.archiveLog();
+    const { name } = this.engine;
+    throw new UnsupportedError(
+      `archiveLog copies the log of an embedded store, which ${name} does not have.`,
+    );
+  }
+
+  /**
    * Serves the studio, which shows this database in a browser, at 127.0.0.1 until the database closes
    * (docs/studio.md). It is read-only unless `write` is set. Print the returned `url`: it contains the token that
    * admits a browser.

@@ -120,6 +120,7 @@ export const OPEN_OPTIONS: Readonly<Record<keyof OpenOptions, true>> = {
   timeToPurgeDeletes: true,
   scannerIdleTimeout: true,
   encryption: true,
+  logArchive: true,
   automatic: true,
   createIfMissing: true,
   flushOnClose: true,

@@ -66,6 +66,7 @@ export {
 } from '../job/index.js';
 export {
   pruneStoreBackups,
+  type RestoredStore,
   restoreStore,
   type StoreBackup,
   type StoreBackupOptions,

@@ -6,13 +6,15 @@
 
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
-import { checkpoint } from './checkpoint.js';
+import { type CheckpointMoment, checkpoint } from './checkpoint.js';
+import type { EncryptionOptions } from './encryption/keys.js';
 import { diskOf } from './encryption/sealed-files.js';
-import { type DirectoryLock, errnoOf, ioError, NodeFileSystem, parseStoreFileName } from './fs/index.js';
+import { COPY_BYTES, copyFile, fileError, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
+import { type DirectoryLock, NodeFileSystem, parseStoreFileName } from './fs/index.js';
 import type { StoreCore } from './store-core.js';
 
 /** Says that a folder holds backups, and in which format. */
@@ -20,7 +22,6 @@ const MARK = 'ROWAN-BACKUPS';
 const FORMAT = 'rowan-store-backups 1\n';
 const LISTS = 'backups';
 const FILES = 'files';
-const COPY_BYTES = 1 << 20;
 
 /** A file of a store as a backup has it. */
 interface StoredFile {
@@ -47,6 +48,8 @@ export interface StoreBackup {
 
 interface BackupList extends StoreBackup {
   readonly stored: readonly StoredFile[];
+  /** Of what the backup has; a log archive has what came after it. Earlier versions did not record it. */
+  readonly moment?: CheckpointMoment;
 }
 
 /** Options of {@link backupStore}. */
@@ -106,7 +109,7 @@ async function addBackup(
   try {
     const time = Date.now();
     const source = join(beside, 'store');
-    await checkpoint(core, source);
+    const moment = await checkpoint(core, source);
     const names = (await readdir(source)).filter((name) => parseStoreFileName(name)?.kind !== 'lock').sort();
     const sizes = await Promise.all(names.map(async (name) => (await stat(join(source, name))).size));
     const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -130,6 +133,7 @@ async function addBackup(
       added,
       files: stored.length,
       stored,
+      moment,
     };
     await writeWhole(join(folder, LISTS, `${list.name}.json`), `${JSON.stringify(list)}\n`);
     return summaryOf(list);
@@ -154,7 +158,7 @@ async function store(
   if (isSame && (await sizeOf(placeOf(folder, known.sha256))) === known.bytes)
     return { file: known, isNew: false };
   const partial = join(folder, FILES, 'partial');
-  const { sha256, bytes } = await copy(path, partial);
+  const { sha256, bytes } = await copyHashed(path, partial);
   const file = { name: basename(path), bytes, sha256, source };
   const place = placeOf(folder, sha256);
   const isNew = (await sizeOf(place)) !== bytes;
@@ -163,23 +167,12 @@ async function store(
   return { file, isNew };
 }
 
-/** Copies and syncs a file. @returns the digest and the number of its bytes. */
-async function copy(from: string, to: string): Promise<{ readonly sha256: string; readonly bytes: number }> {
+async function copyHashed(
+  from: string,
+  to: string,
+): Promise<{ readonly sha256: string; readonly bytes: number }> {
   const digest = createHash('sha256');
-  let bytes = 0;
-  const target = await open(to, 'w');
-  try {
-    for await (const chunk of createReadStream(from, {
-      highWaterMark: COPY_BYTES,
-    }) as AsyncIterable<Buffer>) {
-      digest.update(chunk);
-      for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
-      bytes += chunk.length;
-    }
-    await target.sync();
-  } finally {
-    await target.close();
-  }
+  const bytes = await copyFile(from, to, (chunk) => digest.update(chunk));
   return { sha256: digest.digest('hex'), bytes };
 }
 
@@ -195,26 +188,46 @@ export async function storeBackups(folder: string): Promise<readonly StoreBackup
 
 /** Options of {@link restoreStore}. */
 export interface StoreRestoreOptions {
-  /** The name of a backup, or a moment: then the last backup begun before or at it. Default: the last one. */
-  readonly to?: string | Date;
+  /**
+   * The name of a backup, or a moment: then the last backup begun before or at it. Default: the last one. With `log`: a moment, or the
+   * sequence number of a write (`engine.commits.last`); every write up to it is restored. Default: the end of the log.
+   */
+  readonly to?: string | number | Date;
+  /** The folder of the store's log archive (option `logArchive`): what came after the backup is taken from there. */
+  readonly log?: string;
+  /** The keys of an encrypted store; needed with `log` only. */
+  readonly encryption?: EncryptionOptions;
+}
+
+/** What was restored. */
+export interface RestoredStore extends StoreBackup {
+  /** With `log`: the last write that the store has, and how many records of the log were applied. */
+  readonly log?: {
+    readonly seq: number;
+    /** When that write was made, ms; undefined when nothing came after the backup. */
+    readonly time: number | undefined;
+    readonly records: number;
+  };
 }
 
 /**
  * Makes a store of a backup in `target`, a folder that must not exist. Every byte is checked. The store is made in `target.partial`
- * and renamed when it is complete.
- * @throws InvalidArgumentError when the folder has no such backup, or `target` exists; CorruptionError when a file of the backup is
- *   missing or has other contents; RowanError `ERR_LOCKED`, `ERR_IO`.
+ * and renamed when it is complete. With `log` the store has every write that was made up to `to`, and no later one.
+ * @throws InvalidArgumentError when the folder has no such backup, or `target` exists; CorruptionError when a file of the backup or a
+ *   segment of the log is missing or has other contents; RowanError `ERR_LOCKED`, `ERR_ENCRYPTION`, `ERR_IO`. Then there is no `target`.
  */
 export async function restoreStore(
   folder: string,
   target: string,
   options: StoreRestoreOptions = {},
-): Promise<StoreBackup> {
-  checkOptions('restoreStore', options, { to: true });
+): Promise<RestoredStore> {
+  checkOptions('restoreStore', options, { to: true, log: true, encryption: true });
   checkFolder('restoreStore', folder);
   checkFolder('restoreStore', target);
   return inFolder(folder, false, async () => {
-    const list = choose(await readLists(folder), folder, options.to);
+    const { to, log, encryption } = options;
+    const lists = await readLists(folder);
+    const list = log === undefined ? choose(lists, folder, to) : before(lists, folder, to);
     if ((await sizeOf(target)) !== undefined) {
       throw new InvalidArgumentError(
         `"${target}" exists already. Give the path of a folder that does not exist yet.`,
@@ -227,25 +240,69 @@ export async function restoreStore(
       for (const file of list.stored) {
         const place = placeOf(folder, file.sha256);
         if ((await sizeOf(place)) === undefined) throw damaged(list, file, 'is missing');
-        const { sha256 } = await copy(place, join(partial, file.name));
+        const { sha256 } = await copyHashed(place, join(partial, file.name));
         if (sha256 !== file.sha256) throw damaged(list, file, 'has other contents than were stored');
       }
       await syncFolder(partial);
+      const applied = log === undefined ? undefined : await applyLog(partial, log, to, encryption);
       await rename(partial, target);
       await syncFolder(dirname(resolve(target)));
+      return { ...summaryOf(list), ...(applied === undefined ? {} : { log: applied }) };
     } catch (error) {
       await rm(partial, { recursive: true, force: true });
       throw error;
     }
-    return summaryOf(list);
   });
 }
 
-function choose(lists: readonly BackupList[], folder: string, to: string | Date | undefined): BackupList {
+async function applyLog(
+  partial: string,
+  log: string,
+  to: string | number | Date | undefined,
+  encryption: EncryptionOptions | undefined,
+): Promise<NonNullable<RestoredStore['log']>> {
+  const { replayArchive } = await import('./archive/replay-archive.js');
+  const until = to instanceof Date ? { time: to.getTime() } : typeof to === 'number' ? { seq: to } : {};
+  return replayArchive(resolve(partial), log, until, encryption);
+}
+
+/** The last backup that has nothing of what came after a moment or write. */
+function before(
+  lists: readonly BackupList[],
+  folder: string,
+  to: string | number | Date | undefined,
+): BackupList {
+  const isTime = to instanceof Date;
+  const limit = isTime ? to.getTime() : to;
+  if (limit !== undefined && !(Number.isSafeInteger(limit) && (limit as number) >= 0)) {
+    throw new InvalidArgumentError(
+      `restoreStore: with \`log\`, \`to\` is a Date or the sequence number of a write, not ${describe(to)}.`,
+    );
+  }
+  const isBefore = ({ moment }: BackupList): boolean =>
+    moment !== undefined && (limit === undefined || (isTime ? moment.time : moment.seq) <= (limit as number));
+  const found = lists.findLast(isBefore);
+  if (found !== undefined) return found;
+  const all = lists.map(({ name, moment }) =>
+    moment === undefined
+      ? `${name} (of an earlier version, without its place in the log)`
+      : `${name} (write ${moment.seq}, ${new Date(moment.time).toISOString()})`,
+  );
+  throw new InvalidArgumentError(
+    `${folder} has no backup to begin with${limit === undefined ? '' : ` before ${isTime ? to.toISOString() : `write ${limit}`}`}. ` +
+      `It has: ${all.join(', ') || 'none'}.`,
+  );
+}
+
+function choose(
+  lists: readonly BackupList[],
+  folder: string,
+  to: string | number | Date | undefined,
+): BackupList {
   const isTime = to instanceof Date;
   if (to !== undefined && typeof to !== 'string' && (!isTime || Number.isNaN(to.getTime()))) {
     throw new InvalidArgumentError(
-      `restoreStore: \`to\` is the name of a backup or a Date, not ${describe(to)}.`,
+      `restoreStore: \`to\` is the name of a backup or a Date${typeof to === 'number' ? ' (a number needs `log`)' : ''}, not ${describe(to)}.`,
     );
   }
   const found = isTime
@@ -291,16 +348,17 @@ export async function verifyStoreBackups(
 
 /**
  * Removes all but the last `keep` backups of a folder, and the files that only they used.
- * @param options `keep`: the number of backups that stay, 1 or more.
+ * @param options `keep`: the number of backups that stay, 1 or more. `log`: the folder of the store's log archive; what came before the
+ *   last removed backup is removed from it, too.
  * @returns the removed backups, oldest first.
  */
 export async function pruneStoreBackups(
   folder: string,
-  options: { readonly keep: number },
+  options: { readonly keep: number; readonly log?: string },
 ): Promise<readonly StoreBackup[]> {
-  checkOptions('pruneStoreBackups', options, { keep: true });
+  checkOptions('pruneStoreBackups', options, { keep: true, log: true });
   checkFolder('pruneStoreBackups', folder);
-  const { keep } = options;
+  const { keep, log } = options;
   if (!Number.isSafeInteger(keep) || keep < 1) {
     throw new InvalidArgumentError(
       `pruneStoreBackups: \`keep\` is the number of backups that stay, 1 or more, not ${describe(keep)}.`,
@@ -315,6 +373,11 @@ export async function pruneStoreBackups(
     const used = new Set(lists.slice(-keep).flatMap(({ stored }) => stored.map(({ sha256 }) => sha256)));
     for (const name of await readdir(join(folder, FILES)))
       if (!used.has(name)) await rm(join(folder, FILES, name));
+    const moment = removed.at(-1)?.moment;
+    if (log !== undefined && moment !== undefined) {
+      const { pruneArchive } = await import('./archive/log-archive.js');
+      await pruneArchive(log, moment.seq);
+    }
     return removed.map(summaryOf);
   });
 }
@@ -341,9 +404,7 @@ async function inFolder<T>(folder: string, mayCreate: boolean, work: () => Promi
   try {
     return await work();
   } catch (error) {
-    const { syscall, path } = error as NodeJS.ErrnoException;
-    if (error instanceof RowanError || syscall === undefined) throw error;
-    throw ioError(syscall, path ?? folder, errnoOf(error), error);
+    throw fileError(error, folder);
   } finally {
     await lock.release();
   }
@@ -437,39 +498,6 @@ async function removeCheckpoint(beside: string): Promise<void> {
 
 function placeOf(folder: string, sha256: string): string {
   return join(folder, FILES, sha256);
-}
-
-/** The size of a file or folder; undefined where there is none. */
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-/** Writes a file that is whole or not there, also after a loss of power. */
-async function writeWhole(path: string, text: string): Promise<void> {
-  const partial = `${path}.partial`;
-  const file = await open(partial, 'w');
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(partial, path);
-  await syncFolder(dirname(path));
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 }
 
 function damaged({ name }: BackupList, file: StoredFile, what: string): CorruptionError {

@@ -164,6 +164,8 @@ export class BulkLoad implements Interruptible {
     if (core.catalog.writableTable(state.name) !== state) throw wasReplaced(state.name);
     // Cells in memory are older than those loaded, so they must be in older files (HBase does the same).
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
+    // Before writers wait: it takes as long as copying the files.
+    for (const { written } of this.loaded) await core.journal.archive?.keep(written.meta.fileNo);
     await core.pressure.holdingWrites(() => this.commit());
   }
 

@@ -18,6 +18,14 @@ import type { StoreCore } from './store-core.js';
 
 const COPY_BYTES = 1 << 20;
 
+/** The moment whose data a checkpoint has. */
+export interface CheckpointMoment {
+  /** No write in it has a greater sequence number. */
+  readonly seq: number;
+  /** The store's time, ms. */
+  readonly time: number;
+}
+
 /**
  * Creates a store in `target`, a folder that must not exist. It holds every write acknowledged so far, except writes with
  * `SKIP_WAL` that are in no file; it may hold some writes that are not acknowledged yet. Sorted files and closed log segments are
@@ -26,7 +34,7 @@ const COPY_BYTES = 1 << 20;
  * @throws InvalidArgumentError when `target` exists, or `target.partial` exists and is not from a checkpoint; RowanError
  *   `ERR_LOCKED` when another checkpoint is being made there, `ERR_IO`.
  */
-export async function checkpoint(core: StoreCore, target: string): Promise<void> {
+export async function checkpoint(core: StoreCore, target: string): Promise<CheckpointMoment> {
   const { fileSystem } = core.environment;
   checkFree(fileSystem, target);
   await core.commits.awaitDecided();
@@ -34,10 +42,12 @@ export async function checkpoint(core: StoreCore, target: string): Promise<void>
   checkLeftover(fileSystem, partial);
   fileSystem.mkdir(partial);
   const lock = await fileSystem.lock(partial);
+  let moment: CheckpointMoment;
   try {
     // No await until the copy is made: the files that the state names are not removed before it is done.
     checkFree(fileSystem, target);
     makeCopy(core, partial);
+    moment = { seq: core.commits.lastSeq, time: core.rowClock.now() };
     fileSystem.rename(partial, target);
   } catch (error) {
     removeFolder(fileSystem, partial);
@@ -50,6 +60,7 @@ export async function checkpoint(core: StoreCore, target: string): Promise<void>
   } finally {
     await release(fileSystem, lock, target);
   }
+  return moment;
 }
 
 function checkFree(files: FileSystem, target: string): void {

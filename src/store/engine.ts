@@ -1,6 +1,6 @@
 /** The embedded engine: HBase's data model in this process, on files of its own. */
 
-import { CorruptionError } from '../errors.js';
+import { CorruptionError, UnsupportedError } from '../errors.js';
 import type {
   BulkLoadResult,
   Capabilities,
@@ -114,7 +114,12 @@ export class EmbeddedEngine implements Engine {
 
   /** Metrics of the whole store for monitoring: memory, cache, files, flushes, compactions, stalls, log (docs/observing.md). */
   metrics(): StoreMetric[] {
-    return storeMetrics(this.stats(), this.core.memory.stalls, this.verified);
+    const { memory, journal } = this.core;
+    return storeMetrics(this.stats(), {
+      stalls: memory.stalls,
+      verified: this.verified,
+      unarchived: journal.archive?.behind ?? 0,
+    });
   }
 
   /**
@@ -165,7 +170,7 @@ export class EmbeddedEngine implements Engine {
    */
   async checkpoint(path: string): Promise<void> {
     this.core.lifecycle.checkOpen();
-    await this.core.lifecycle.track(
+    await this.core.lifecycle.track<unknown>(
       checkpoint(this.core, this.core.environment.fileSystem.absolute?.(path) ?? path),
     );
   }
@@ -179,6 +184,22 @@ export class EmbeddedEngine implements Engine {
   async backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
     this.core.lifecycle.checkOpen();
     return this.core.lifecycle.track(backupStore(this.core, folder, options));
+  }
+
+  /**
+   * Copies the log to its archive now: resolves when every write that was acknowledged before the call can be restored from it.
+   * Otherwise that happens once a second.
+   * @throws UnsupportedError when the store has no archive (option `logArchive`); RowanError `ERR_IO`, `ERR_BUSY`.
+   */
+  async archiveLog(): Promise<void> {
+    this.core.lifecycle.checkOpen();
+    const { archive } = this.core.journal;
+    if (archive === undefined) {
+      throw new UnsupportedError(
+        'The log of this store is not archived. Open it with logArchive: the folder of an archive.',
+      );
+    }
+    await this.core.lifecycle.track(archive.archiveAll());
   }
 
   async close(): Promise<void> {

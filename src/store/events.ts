@@ -69,9 +69,12 @@ export type StoreEvent =
       readonly cells: number;
       readonly bytes: number;
     }
-  /** An automatic flush, compaction or split failed, or a refresh of a read-only store. It is retried at the next occasion. */
+  /**
+   * An automatic flush, compaction or split failed, a copy of the log to its archive, or a refresh of a read-only store. It is retried at
+   * the next occasion.
+   */
   | {
       readonly kind: 'backgroundError';
-      readonly work: 'flush' | 'compaction' | 'split' | 'refresh';
+      readonly work: 'flush' | 'compaction' | 'split' | 'archive' | 'refresh';
       readonly error: RowanError;
     };

@@ -26,12 +26,20 @@ interface Verified {
   readonly faults: number;
 }
 
+/** What is counted beside {@link StoreStats}. */
+interface Counts {
+  readonly stalls: Stalls;
+  readonly verified: Verified;
+  /** Bytes of the log. */
+  readonly unarchived: number;
+}
+
 type Figure = readonly [
   name: string,
   kind: StoreMetric['kind'],
   unit: string,
   description: string,
-  value: (stats: StoreStats, stalls: Stalls, verified: Verified) => number,
+  value: (stats: StoreStats, counts: Counts) => number,
 ];
 
 const FIGURES: readonly Figure[] = [
@@ -69,16 +77,23 @@ const FIGURES: readonly Figure[] = [
     'Bytes written by compactions.',
     (stats) => ofFamilies(stats, ({ bytesCompacted }) => bytesCompacted),
   ],
-  ['stalls', 'counter', '{stall}', 'Writes that waited for memory.', (_, stalls) => stalls.count],
+  ['stalls', 'counter', '{stall}', 'Writes that waited for memory.', (_, { stalls }) => stalls.count],
   [
     'stalls.duration',
     'counter',
     'ms',
     'Time that writes waited for memory.',
-    (_, stalls) => stalls.milliseconds,
+    (_, { stalls }) => stalls.milliseconds,
   ],
   ['log.segments', 'gauge', '{file}', 'Files of the write-ahead log.', (stats) => stats.walSegments],
   ['log.bytes', 'gauge', 'By', 'Bytes of the write-ahead log.', (stats) => stats.walBytes],
+  [
+    'log.unarchived',
+    'gauge',
+    'By',
+    'Bytes of the log that its archive does not have yet.',
+    (_, { unarchived }) => unarchived,
+  ],
   [
     'regions',
     'gauge',
@@ -86,8 +101,14 @@ const FIGURES: readonly Figure[] = [
     'Regions.',
     (stats) => stats.tables.reduce((sum, { regions }) => sum + regions.length, 0),
   ],
-  ['verify.runs', 'counter', '{run}', 'Verifications without a fault.', (_, __, { runs }) => runs],
-  ['verify.faults', 'counter', '{fault}', 'Verifications that found damage.', (_, __, { faults }) => faults],
+  ['verify.runs', 'counter', '{run}', 'Verifications without a fault.', (_, { verified }) => verified.runs],
+  [
+    'verify.faults',
+    'counter',
+    '{fault}',
+    'Verifications that found damage.',
+    (_, { verified }) => verified.faults,
+  ],
   ['scanners', 'gauge', '{scan}', 'Scans that are open.', (stats) => stats.openScanners],
 ];
 
@@ -100,12 +121,12 @@ function ofFamilies(stats: StoreStats, of: (family: Family) => number): number {
   return sum;
 }
 
-export function storeMetrics(stats: StoreStats, stalls: Stalls, verified: Verified): StoreMetric[] {
+export function storeMetrics(stats: StoreStats, counts: Counts): StoreMetric[] {
   return FIGURES.map(([name, kind, unit, description, value]) => ({
     name: `rowan.store.${name}`,
     kind,
     unit,
     description,
-    value: value(stats, stalls, verified),
+    value: value(stats, counts),
   }));
 }

@@ -81,6 +81,11 @@ export interface EmbeddedOptions {
   readonly scannerIdleTimeout?: number;
   /** Encrypts the files of the store (docs/encryption.md). Default: they are plain. */
   readonly encryption?: EncryptionOptions;
+  /**
+   * A folder, best on another disk, to which the log is copied while the store is open, so that `restoreStore` can make the store of any
+   * moment (docs/backup.md). The store remembers it: later openings go on without the option. `null` ends the archive.
+   */
+  readonly logArchive?: string | null;
   /** False: flushes and compactions run only when requested; default true. */
   readonly automatic?: boolean;
   /** Whether and how far `close` flushes memstores; default true if `automatic` is. */
@@ -94,7 +99,13 @@ export interface StoreSettings
   extends Required<
     Omit<
       EmbeddedOptions,
-      'fileSystem' | 'compaction' | 'flushOnClose' | 'workerPath' | 'encryption' | 'maxDiskSize'
+      | 'fileSystem'
+      | 'compaction'
+      | 'flushOnClose'
+      | 'workerPath'
+      | 'encryption'
+      | 'logArchive'
+      | 'maxDiskSize'
     >
   > {
   readonly compaction: CompactionSettings;
@@ -195,6 +206,10 @@ const CHECKS: { readonly [Option in keyof Required<EmbeddedOptions>]: Check } = 
   timeToPurgeDeletes: integer(0, MANY),
   scannerIdleTimeout: integer(1, MANY),
   encryption: kind('object'),
+  logArchive: (value) =>
+    value === null || (typeof value === 'string' && value !== '' && !value.includes('\0'))
+      ? undefined
+      : 'the path of a folder, or null to end the archive',
   automatic: kind('boolean'),
   flushOnClose: (value) =>
     typeof value === 'boolean' || (typeof value === 'object' && value !== null)

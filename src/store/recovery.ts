@@ -3,15 +3,16 @@ import { prepareCodecs } from '../compression/index.js';
 import { RowanError } from '../errors.js';
 import type { Compression } from '../table/index.js';
 import { threadFile } from '../threads.js';
+import type { Archiver } from './archive/archiver.js';
 import { InlineExecutor, WorkerExecutor } from './background/executors.js';
 import type { JobExecutor, WorkerSetup } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache.js';
 import { RowClock } from './commit/row-clock.js';
 import { diskOf, hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
 import { StoreEnvironment } from './environment.js';
-import { CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
+import { ARCHIVE_FILE, CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
-import { Journal } from './ledger/journal.js';
+import { Journal, type LogArchive } from './ledger/journal.js';
 import { Replay } from './log-replay.js';
 import {
   type Edit,
@@ -109,18 +110,42 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   const environment = new StoreEnvironment(path, fileSystem, settings);
   const files = new FileHandleCache(fileSystem, settings.maxOpenFiles);
   let lock: DirectoryLock | undefined;
+  let archive: Archiver | undefined;
+  let core: StoreCore;
   try {
     lock = await fileSystem.lock(path);
     await loadKeys(fileSystem, path);
-    const core = openForWriting(environment, lock, await readStore(environment, files));
+    const read = await readStore(environment, files);
+    archive = await archiveOf(environment, options.logArchive, read);
+    core = openForWriting(environment, lock, read, archive);
     await core.readers.open();
-    return core;
   } catch (error) {
+    await archive?.end();
     files.closeAll();
     await lock?.release();
     fileSystem.letGo?.();
     throw error;
   }
+  if (archive === undefined) return core;
+  try {
+    await archive.start(core);
+    return core;
+  } catch (error) {
+    await core.close();
+    throw error;
+  }
+}
+
+/** The archive of the log. Its code is loaded only where there is one. */
+async function archiveOf(
+  environment: StoreEnvironment,
+  given: string | null | undefined,
+  { found: { state }, lastSeq }: ReadStore,
+): Promise<Archiver | undefined> {
+  const { fileSystem, directory } = environment;
+  if (given === undefined && !fileSystem.exists(joinPath(directory, ARCHIVE_FILE))) return undefined;
+  const { openArchive } = await import('./archive/archiver.js');
+  return openArchive(environment, given, { state, lastSeq });
 }
 
 /** The error for a folder without a store. */
@@ -184,7 +209,12 @@ export function codecsOf(tables: readonly TableState[]): Set<Compression> {
  * Opens for writing. Everything was read and is intact, so only the disk can fail from here on. A store that was closed completely is
  * not written to before its first change.
  */
-function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read: ReadStore): StoreCore {
+function openForWriting(
+  environment: StoreEnvironment,
+  lock: DirectoryLock,
+  read: ReadStore,
+  archive: LogArchive | undefined,
+): StoreCore {
   const { fileSystem, directory, settings } = environment;
   // Drops the reference to the log's bytes, which are no longer needed.
   const { log, ...parts } = read;
@@ -199,7 +229,7 @@ function openForWriting(environment: StoreEnvironment, lock: DirectoryLock, read
     preparedSize: settings.walPreparedSize,
   });
   try {
-    const journal = new Journal(wal, manifest, rowClock);
+    const journal = new Journal(wal, manifest, rowClock, archive);
     if (!clean) {
       journal.begin();
       removeCheckpointMark(environment);

@@ -176,6 +176,7 @@ class StoreClosing {
       try {
         this.parts.journal.manifest.close();
       } finally {
+        await this.parts.journal.archive?.close();
         await this.parts.readers.close();
         await lock.release();
         fileSystem.letGo?.();

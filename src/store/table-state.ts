@@ -142,7 +142,7 @@ export abstract class StoredTables {
 
   /** The table of this canonical name, unless it is hidden. */
   find(name: string): TableState | undefined {
-    return isSeen(name) ? this.byName.get(name) : undefined;
+    return isUserTable(name) ? this.byName.get(name) : undefined;
   }
 
   /** @throws RowanError `ERR_TABLE_NOT_FOUND`. */
@@ -171,7 +171,7 @@ export abstract class StoredTables {
   }
 
   tableNames(): string[] {
-    return [...this.byName.keys()].filter(isSeen).sort();
+    return [...this.byName.keys()].filter(isUserTable).sort();
   }
 
   /** A hidden table, by its full name. */
@@ -197,7 +197,8 @@ export abstract class StoredTables {
 /** The namespace of the hidden tables that hold snapshots. It is not listed as a namespace. */
 export const SNAPSHOTS = 'rowan_snapshots';
 
-function isSeen(table: string): boolean {
+/** Whether a table is listed: those that hold snapshots are not. */
+export function isUserTable(table: string): boolean {
   return !table.startsWith(`${SNAPSHOTS}:`);
 }
 

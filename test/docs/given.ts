@@ -119,6 +119,7 @@ const query = orders.find({ customerId: 'c1' });
 export const GIVEN: Readonly<Record<string, string>> = {
   backup: DB,
   'backup#2': EMBEDDED_DB,
+  'backup#3': EMBEDDED_DB,
   bigtable: SHOP,
   docker: NOTE,
   encryption: SHOP,

@@ -212,15 +212,24 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .argument('<store>', 'the folder of the new store, which must not exist')
     .option(
       '--to <backup>',
-      'the name of a backup, or a time: the last backup begun before it; default: the last one',
+      'the name of a backup, or a time: the last backup begun before it; default: the last one. With --log: a time, or the number of a write',
+    )
+    .option(
+      '--log <folder>',
+      'the log archive of the store: restores every write up to --to, or up to its end',
     )
     .option('--json', 'as JSON')
-    .action(async (folder: string, path: string, { to, json }: { to?: string; json?: boolean }) => {
-      tellBackups(
-        [await restoreStore(folder, path, to === undefined ? {} : { to: backupOf(to) })],
-        json,
-        context,
-      );
+    .action(async (folder: string, path: string, options: { to?: string; log?: string; json?: boolean }) => {
+      const { to, log, json } = options;
+      const restored = await restoreStore(folder, path, {
+        ...(to === undefined ? {} : { to: log === undefined ? backupOf(to) : momentOf(to) }),
+        ...(log === undefined ? {} : { log, ...encryptionFromEnvironment() }),
+      });
+      tellBackups([restored], json, context);
+      if (restored.log === undefined || json === true) return;
+      const { seq, time, records } = restored.log;
+      const at = time === undefined ? '' : ` of ${new Date(time).toISOString()}`;
+      context.write(`${records} records of the log\tup to write ${seq}${at}\n`);
     });
   store
     .command('backups')
@@ -228,14 +237,19 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .argument('<folder>', 'the folder of backups')
     .option('--verify', 'read and check every file; exit code 1 if any is damaged')
     .option('--keep <number>', 'remove all but the last backups')
+    .option('--log <folder>', 'with --keep: remove from the log archive what only removed backups need')
     .option('--json', 'as JSON')
-    .action(async (folder: string, options: { verify?: boolean; keep?: string; json?: boolean }) => {
-      if (options.keep !== undefined) await pruneStoreBackups(folder, { keep: Number(options.keep) });
-      tellBackups(await storeBackups(folder), options.json, context);
-      if (options.verify !== true) return;
-      const { files, bytes } = await verifyStoreBackups(folder);
-      if (options.json !== true) context.write(`No damage found: ${files} files in ${bytes} bytes.\n`);
-    });
+    .action(
+      async (folder: string, options: { verify?: boolean; keep?: string; log?: string; json?: boolean }) => {
+        const { keep, log } = options;
+        if (keep !== undefined)
+          await pruneStoreBackups(folder, { keep: Number(keep), ...(log === undefined ? {} : { log }) });
+        tellBackups(await storeBackups(folder), options.json, context);
+        if (options.verify !== true) return;
+        const { files, bytes } = await verifyStoreBackups(folder);
+        if (options.json !== true) context.write(`No damage found: ${files} files in ${bytes} bytes.\n`);
+      },
+    );
   store
     .command('dump-wal')
     .description('Prints every write in the WAL of a store that no process has open. Changes nothing.')
@@ -258,6 +272,16 @@ function backupOf(text: string): string | Date {
   if (!Number.isNaN(time.getTime())) return time;
   throw new InvalidArgumentError(
     `--to takes the name of a backup ("000012") or a time ("2030-01-31T12:00Z"), not "${text}".`,
+  );
+}
+
+/** The number of a write, or a time. */
+function momentOf(text: string): number | Date {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  const time = new Date(text);
+  if (!Number.isNaN(time.getTime())) return time;
+  throw new InvalidArgumentError(
+    `--to with --log takes a time ("2030-01-31T12:00Z") or the number of a write, not "${text}".`,
   );
 }
 

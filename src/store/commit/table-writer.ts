@@ -83,6 +83,8 @@ export class TableWriter {
   private readonly recordBuilder = new WriteRecordBuilder();
   /** The greatest clock that the log has recorded, unless it lost records since. */
   private clockInLog = 0;
+  /** As {@link clockInLog}, of the time. */
+  private timeInLog = 0;
   private losses = 0;
 
   constructor(private readonly core: WriterCore) {
@@ -327,12 +329,13 @@ export class TableWriter {
     const { commits, rowClock } = this.core;
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
-    const { highest } = rowClock;
+    const { highest, time } = rowClock;
     const recordsClock =
-      durability !== 'SKIP_WAL' && (highest > this.clockInLog || this.losses < commits.losses);
+      durability !== 'SKIP_WAL' &&
+      (highest > this.clockInLog || time > this.timeInLog || this.losses < commits.losses);
     const count = recordsClock ? rows + 1 : rows;
     const first = commits.allocate(count);
-    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, recordsClock ? highest : undefined);
+    if (durability !== 'SKIP_WAL') this.append(prepared, first, count, recordsClock);
     return commits.commit(begun, first + count - 1, durability);
   }
 
@@ -348,20 +351,22 @@ export class TableWriter {
     prepared: readonly (PreparedRow | PutBatch)[],
     first: number,
     count: number,
-    clock: number | undefined,
+    recordsClock: boolean,
   ): void {
     const { recordBuilder: builder } = this;
+    const { highest, time } = this.core.rowClock;
     builder.reset();
     for (let i = 0; i < prepared.length; i++) {
       const each = prepared[i]!;
       if (each instanceof PutBatch) each.record(builder);
       else recordRow(builder, each);
     }
-    if (clock !== undefined) builder.clock(clock);
+    if (recordsClock) builder.clock(highest, time);
     if (builder.length > MAX_RECORD_BYTES) throw tooLarge(builder.length);
     this.core.log.append(first, count, builder);
-    if (clock === undefined) return;
-    this.clockInLog = clock;
+    if (!recordsClock) return;
+    this.clockInLog = highest;
+    this.timeInLog = time;
     this.losses = this.core.commits.losses;
   }
 }

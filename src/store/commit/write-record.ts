@@ -6,8 +6,9 @@
  *     cell       family number varint | type uint8, 80 set when a ttl follows | timestamp varint
  *                | qualifier length varint | qualifier | value length varint | value | ttl varint
  *
- * All mutations of a record take effect or none does. The last may be of table 0, which no table has, with an empty row and one
- * cell: its timestamp is the store's clock (`RowClock.highest`) at the time of the record.
+ * All mutations of a record take effect or none does. The last may be of table 0, which no table has, with an empty row. The timestamp
+ * of its cell of family 0 is the store's clock (`RowClock.highest`) at the time of the record. If rows are ahead of the time of the
+ * record, that time is the timestamp of a second cell, of family 1.
  */
 
 import { EMPTY_BYTES, writeVarint } from '../../bytes/index.js';
@@ -21,6 +22,8 @@ const KEPT_BYTES = 1 << 22;
 
 /** Not the number of a table: marks the mutation that records the store's clock. */
 export const CLOCK_TABLE = 0;
+/** The family of the cell with the time of the record, where that is not the clock. */
+export const TIME_FAMILY = 1;
 
 /** Builds one record at a time in a reused buffer. */
 export class WriteRecordBuilder {
@@ -63,10 +66,11 @@ export class WriteRecordBuilder {
     this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
   }
 
-  /** Adds the last mutation of a record: the store's clock. */
-  clock(time: number): void {
-    this.beginMutation(CLOCK_TABLE, EMPTY_BYTES, 1);
-    this.cell(0, EMPTY_BYTES, time, CellType.Put, 0, EMPTY_BYTES);
+  /** Adds the last mutation of a record: the store's clock, and the time, which is at most that. */
+  clock(clock: number, time: number): void {
+    this.beginMutation(CLOCK_TABLE, EMPTY_BYTES, time < clock ? 2 : 1);
+    this.cell(0, EMPTY_BYTES, clock, CellType.Put, 0, EMPTY_BYTES);
+    if (time < clock) this.cell(TIME_FAMILY, EMPTY_BYTES, time, CellType.Put, 0, EMPTY_BYTES);
   }
 
   private reserve(bytes: number): void {

@@ -163,6 +163,8 @@ export function errnoOf(error: unknown): string {
 
 export const CURRENT_FILE = 'CURRENT';
 export const CURRENT_TEMPORARY_FILE = 'CURRENT.tmp';
+/** Says where the log of the store is archived. Neither a checkpoint nor a backup has it. */
+export const ARCHIVE_FILE = 'ARCHIVE';
 /** In the folder of a checkpoint until the checkpoint is complete. */
 export const CHECKPOINT_FILE = 'CHECKPOINT';
 

@@ -111,8 +111,9 @@ export class FileLedger {
   }
 
   private async record(files: readonly StoreFile[], edits: readonly Edit[]): Promise<void> {
-    const { manifest } = this.started;
+    const { manifest, archive } = this.started;
     this.started.checkWritable();
+    await archive?.before(edits);
     await this.started.sync();
     const sound = manifest.poisoned === undefined;
     for (const { fileNo } of files) this.drafts.delete(fileNo);
@@ -121,6 +122,7 @@ export class FileLedger {
     } catch (error) {
       // A refused edit of a working MANIFEST has changed nothing; a MANIFEST that had failed before did not even write it.
       if (!sound || manifest.poisoned === undefined) for (const { fileNo } of files) this.drafts.add(fileNo);
+      archive?.failed(edits);
       throw error;
     }
   }

@@ -8,11 +8,30 @@ import type { FamilyStore, Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type ClosedSegment, PreparedSegment, type Wal } from '../wal/index.js';
 
+/** The copy of the log that restores to a moment read (`archive/archiver.ts`). */
+export interface LogArchive {
+  /** Bytes of the log that it does not have yet. */
+  readonly behind: number;
+  /** Whether it has all of a segment, so that the store may remove it. */
+  has(segment: number): boolean;
+  /** Called before edits are recorded; resolves when it has what a restore needs of them. */
+  before(edits: readonly Edit[]): Promise<void>;
+  /** Edits that were passed to `before` could not be recorded. */
+  failed(edits: readonly Edit[]): void;
+  /** Resolves when it has a sorted file that an edit will name. */
+  keep(file: number): Promise<void>;
+  /** Resolves when it has every write that is acknowledged. */
+  archiveAll(): Promise<void>;
+  /** Called when the log is closed. */
+  close(): Promise<void>;
+}
+
 export class Journal {
   constructor(
     readonly wal: Wal,
     readonly manifest: Manifest,
     private readonly rowClock: { readonly highest: number },
+    readonly archive: LogArchive | undefined,
   ) {}
 
   /**
@@ -60,8 +79,14 @@ export class Journal {
    */
   async record(edits: readonly Edit[]): Promise<void> {
     this.checkWritable();
-    await this.wal.sync();
-    await this.logAsync(edits);
+    await this.archive?.before(edits);
+    try {
+      await this.wal.sync();
+      await this.logAsync(edits);
+    } catch (error) {
+      this.archive?.failed(edits);
+      throw error;
+    }
   }
 
   /** Like `Manifest.logAsync`, for callers that have synced the writes before. */
@@ -271,7 +296,9 @@ export class LogCollector {
     const { settings } = this.environment;
     const oldest = this.oldestUnflushedSeq();
     const closed = [...this.journal.manifest.state.walSegments.values()].filter((segment) => segment.closed);
-    const done = closed.filter((segment) => segment.closed!.lastSeq < oldest).map(({ number }) => number);
+    const done = closed
+      .filter(({ number, closed }) => closed!.lastSeq < oldest && this.isArchived(number))
+      .map(({ number }) => number);
     if (done.length > 0) {
       await this.journal.record(done.map((number) => ({ type: 'walRemove', number })));
       this.unlink(done);
@@ -299,7 +326,9 @@ export class LogCollector {
     const closed = wal.close();
     if (manifest.poisoned) return;
     const oldest = this.oldestUnflushedSeq();
-    const done = closed.filter((segment) => segment.lastSeq < oldest).map(({ number }) => number);
+    const done = closed
+      .filter(({ number, lastSeq }) => lastSeq < oldest && this.isArchived(number))
+      .map(({ number }) => number);
     if (edits.length + closed.length === 0) return;
     this.journal.log([
       ...edits,
@@ -307,6 +336,11 @@ export class LogCollector {
       ...done.map((number) => ({ type: 'walRemove' as const, number })),
     ]);
     this.unlink([...done, ...unneeded]);
+  }
+
+  /** Whether a segment may go: the next opening removes those that are archived only when the log is closed. */
+  private isArchived(number: number): boolean {
+    return this.journal.archive?.has(number) ?? true;
   }
 
   private unlink(segments: readonly number[]): void {

@@ -13,6 +13,7 @@ import { loadKeys, refuseSealedFiles, withEncryption } from '../encryption/seale
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { verifySortedFile } from '../file/verify-file.js';
 import {
+  ARCHIVE_FILE,
   type FileSystem,
   joinPath,
   NodeFileSystem,
@@ -106,6 +107,9 @@ class Repair {
       this.closeOpenLog(state);
       const nextNumber = this.nextNumber++;
       Manifest.begin(files, directory, { state, manifest: found.number, nextNumber }, this.edits).close();
+      // What was lost is in the archive of the log: the store does not go on with that, but begins another.
+      const archive = joinPath(directory, ARCHIVE_FILE);
+      if (files.exists(archive)) files.unlink(archive);
     }
     const { setAside, lost, savedRecords, savedCells, folder } = this;
     return { setAside, lost, savedRecords, savedCells, folder };

@@ -125,6 +125,11 @@ export class Wal {
     return this.active?.end ?? 0;
   }
 
+  /** Whether the active segment has no record. */
+  get empty(): boolean {
+    return this.lastSeq < 0;
+  }
+
   /** Bytes of the active segment that are with the operating system: whole records, which other processes may read. */
   get writtenLength(): number {
     return this.active?.writtenLength ?? 0;

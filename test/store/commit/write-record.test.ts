@@ -115,6 +115,9 @@ test('the record of docs/formats.md is what is written', () => {
   builder.beginMutation(3, text('row1'), 2);
   builder.cell(5, text('a'), 1000, CellType.Put, 0, text('hi'));
   builder.cell(5, text('b'), 2000, CellType.DeleteColumn, 1500, new Uint8Array(0));
-  builder.clock(3000);
+  builder.clock(3000, 3000);
   expect(toHex(builder.buffer.subarray(0, builder.length))).toBe(toHex(goldenBytes('write-record')));
+  builder.reset();
+  builder.clock(3000, 2990);
+  expect(toHex(builder.buffer.subarray(0, builder.length))).toBe(toHex(goldenBytes('write-record-time')));
 });
