@@ -98,9 +98,13 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|store\/archive\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
   },
-  { name: 'pictures', test: /@dagrejs|\/src\/cli\/diagram-svg/ },
+  // What `rowan diagram --svg` and `rowan codegen` alone load.
+  { name: 'generators', test: /@dagrejs|\/src\/cli\/(diagram-svg|codegen\/)/ },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
-  { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
+  {
+    name: 'commands-of-modules',
+    test: /\/src\/cli\/(commands\/(codegen|ddl|lint|key|hotspots)|load-entities)/,
+  },
   // What threads of the store and the Bigtable engine need of it.
   {
     name: 'store-files',

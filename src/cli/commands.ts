@@ -17,6 +17,12 @@ interface CommandModule {
 export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
+      codegen: 'Print classes in Java or Python that encode and decode the keys and cells of entities.',
+    },
+    load: async () => (await import('./commands/codegen.js')).addCodegenCommand,
+  },
+  {
+    commands: {
       'ddl [options] <module>': 'print HBase shell statements that create the tables of a module',
     },
     load: async () => (await import('./commands/ddl.js')).addDdlCommand,

@@ -18,7 +18,7 @@ import { type KeyValues, partError, requirePresent } from './conditions.js';
 import { type DirectLayout, directLayout, equalPrefix, type SteppedLayout } from './direct-plan.js';
 import { logicalBytes, planKeys } from './planner.js';
 import { quantiles } from './split-cuts.js';
-import type { Step } from './step.js';
+import type { Step, StepFormat } from './step.js';
 
 /** Decides whether rows of two layouts can be distinguished, that is, whether no row matches both. */
 
@@ -305,6 +305,11 @@ export function appendKey(layout: KeyLayout, values: KeyValues, out: KeyWriter):
   out.ensure(length);
   copySlice(buffer, 0, length, out.buffer, out.length);
   out.length += length;
+}
+
+/** What the bytes of a layout's keys are, step by step. Undefined for a layout that is not Rowan's. */
+export function keyFormat(layout: KeyLayout): readonly StepFormat[] | undefined {
+  return layout instanceof CompiledLayout ? layout.steps.map((step) => step.format) : undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { BaseCodec, KeyWriter } from '../codecs/index.js';
+import type { HashAlgorithm } from '../elements.js';
 import type { SplitOptions } from '../types.js';
 import type { KeyValues, OrderedConditions, SpanCondition } from './conditions.js';
 import type { FieldRanges, KeyField } from './ranges.js';
@@ -21,6 +22,52 @@ export interface InlinePart {
   readonly writable: boolean;
   readonly framed: boolean;
 }
+
+/** How the end of a field is found: `length` by its fixed length, `self` by its own bytes, `row` at the end of the row. */
+export type FieldEnding = 'length' | 'self' | 'escaped' | 'separated' | 'row';
+
+/** What the bytes of a step are, as plain data: for programs in other languages (docs/codegen.md). */
+export type StepFormat =
+  | { readonly kind: 'constant'; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'field';
+      readonly name: string;
+      readonly codec: BaseCodec<unknown>;
+      readonly ending: FieldEnding;
+      readonly inverted: boolean;
+    }
+  | {
+      readonly kind: 'hash';
+      readonly algorithm: HashAlgorithm;
+      readonly bytes: number;
+      readonly hex: boolean;
+      readonly modulo: number | undefined;
+      /** `ended`: 00 is hashed as 00 FF, and 00 01 behind the part. */
+      readonly sources: readonly {
+        readonly name: string;
+        readonly codec: BaseCodec<unknown>;
+        readonly ended: boolean;
+      }[];
+    }
+  | {
+      readonly kind: 'salt';
+      readonly buckets: number;
+      /** The bytes of each salt; undefined for one byte, its number. */
+      readonly prefixes: readonly Uint8Array[] | undefined;
+      /** First and last step of each range of bytes that is hashed; undefined for Phoenix's hash of all bytes behind the salt. */
+      readonly runs: readonly (readonly [number, number])[] | undefined;
+      readonly random: boolean;
+    }
+  | { readonly kind: 'bucket'; readonly part: string; readonly buckets: number }
+  | {
+      readonly kind: 'timeBucket';
+      readonly name: string;
+      /** Milliseconds. */
+      readonly span: number;
+      /** 8 bytes of milliseconds, or 4 of seconds. */
+      readonly width: number;
+      readonly inverted: boolean;
+    };
 
 /** The split points within the steps that follow. */
 export type SplitBehind = (prefix: Uint8Array, regions: number) => Uint8Array[];
@@ -49,6 +96,7 @@ export abstract class Step {
   /** False when equal values can get different bytes. */
   readonly deterministic: boolean = true;
   readonly inline: InlinePart | undefined = undefined;
+  abstract readonly format: StepFormat;
   /** The part that the step holds whole, if any. */
   readonly field: KeyField | undefined = undefined;
   /** Whether `encode` only reserves space that `patch` fills once the rest of the key is written. */

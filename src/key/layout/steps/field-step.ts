@@ -5,7 +5,14 @@ import type { SplitOptions } from '../../types.js';
 import { type KeyValues, partError, queryError, requireValue, rowError } from '../conditions.js';
 import { fieldRanges, type KeyField } from '../ranges.js';
 import { betweenSplits, textSplits, UNIFORM_BYTES, uniformSplits } from '../split-cuts.js';
-import { type InlinePart, type SplitBehind, Step, type StepWalk } from '../step.js';
+import {
+  type FieldEnding,
+  type InlinePart,
+  type SplitBehind,
+  Step,
+  type StepFormat,
+  type StepWalk,
+} from '../step.js';
 
 /** A part that the key holds whole: its codec's bytes, framed so that the next part can be found. */
 
@@ -14,9 +21,6 @@ const scratch = new KeyWriter(64);
 
 const ESCAPE = 0xff;
 const END = 0x01;
-
-/** How the end of this field is found. */
-type Ending = 'length' | 'self' | 'escaped' | 'separated' | 'row';
 
 export class FieldStep extends Step implements KeyField {
   readonly derived = false;
@@ -28,7 +32,7 @@ export class FieldStep extends Step implements KeyField {
   override readonly ends: { readonly ending: string; readonly least: number } | undefined;
   readonly reversed: boolean;
   override readonly field: KeyField = this;
-  private readonly ending: Ending;
+  private readonly ending: FieldEnding;
   private readonly mask: number;
   private readonly scratch: KeyWriter | undefined;
   /** Set by `endAt`: whether the bytes contain escapes. */
@@ -60,6 +64,11 @@ export class FieldStep extends Step implements KeyField {
           framed: this.endLength > 0,
         };
     this.scratch = codec.fixedLength === undefined || inverted ? new KeyWriter(64) : undefined;
+  }
+
+  get format(): StepFormat {
+    const { name, codec, ending, inverted } = this;
+    return { kind: 'field', name, codec, ending, inverted };
   }
 
   encode(values: KeyValues, out: KeyWriter): void {
@@ -224,7 +233,7 @@ export class FieldStep extends Step implements KeyField {
 }
 
 function endsOf(
-  ending: Ending,
+  ending: FieldEnding,
   codec: BaseCodec<unknown>,
   mask: number,
 ): { readonly ending: string; readonly least: number } {
@@ -240,7 +249,7 @@ function endsOf(
   }
 }
 
-function endingOf(codec: BaseCodec<unknown>, endsWithRow: boolean): Ending {
+function endingOf(codec: BaseCodec<unknown>, endsWithRow: boolean): FieldEnding {
   switch (codec.framing) {
     case 'fixed':
       return 'length';
@@ -269,6 +278,10 @@ export class ConstStep extends Step {
     super();
     this.width = bytes.length;
     this.constant = bytes;
+  }
+
+  get format(): StepFormat {
+    return { kind: 'constant', bytes: this.bytes };
   }
 
   encode(_values: KeyValues, out: KeyWriter): void {

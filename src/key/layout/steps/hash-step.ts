@@ -12,7 +12,7 @@ import {
   rowError,
 } from '../conditions.js';
 import { textSplits, uniformSplits } from '../split-cuts.js';
-import { type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js';
+import { type SplitBehind, Step, type StepFormat, type StepTest, type StepWalk } from '../step.js';
 import { modulo } from './salt-step.js';
 
 /** The input of a digest. */
@@ -54,13 +54,25 @@ export class HashStep extends Step {
     this.signature = `hash(${options.join(',')})`;
   }
 
+  get format(): StepFormat {
+    const { algorithm, bytes, encoding, modulo: divisor } = this.element;
+    const sources = this.sources.map((source, i) => ({ ...source, ended: this.isEnded(source, i) }));
+    return { kind: 'hash', algorithm, bytes, hex: encoding === 'hex', modulo: divisor, sources };
+  }
+
+  /** Whether the bytes of the source at `index` are terminated before they are hashed. */
+  private isEnded({ codec }: HashSource, index: number): boolean {
+    if (this.derived || index === this.sources.length - 1) return false;
+    return codec.fixedLength === undefined || this.element.modulo !== undefined;
+  }
+
   encode(values: KeyValues, out: KeyWriter): void {
     const { scratch, sources } = this;
     const { algorithm, bytes, encoding } = this.element;
     scratch.length = 0;
     for (let i = 0; i < sources.length; i++) {
       const source = sources[i]!;
-      this.gather(source, requireValue(values, source.name), !this.derived && i < sources.length - 1);
+      this.gather(source, requireValue(values, source.name), this.isEnded(source, i));
     }
     const whole = digest(algorithm, scratch.buffer.subarray(0, scratch.length));
     const kept = whole.subarray(0, bytes);
@@ -80,7 +92,7 @@ export class HashStep extends Step {
       scratch.length = start;
       scratch.append(Buffer.from(String(modulo(name, value, divisor)), 'latin1'));
     }
-    if (!ended || (codec.fixedLength !== undefined && divisor === undefined)) return;
+    if (!ended) return;
     scratch.escape(start);
     scratch.push(0);
     scratch.push(1);

@@ -6,7 +6,7 @@ import { murmur3, phoenixSalt } from '../../digest.js';
 import type { BucketElement, SaltElement } from '../../elements.js';
 import type { SplitOptions } from '../../types.js';
 import { type KeyValues, requireValue, rowError } from '../conditions.js';
-import { precedesOpenPart, type SplitBehind, Step, type StepWalk } from '../step.js';
+import { precedesOpenPart, type SplitBehind, Step, type StepFormat, type StepWalk } from '../step.js';
 
 /** A step whose bytes are one of a known set of strings of equal length. A query can cover each of them. */
 abstract class SpreadStep extends Step {
@@ -91,6 +91,11 @@ export class SaltStep extends SpreadStep {
     this.signature = `salt(${options.join(',')})`;
   }
 
+  get format(): StepFormat {
+    const { element, prefixes, runs, deterministic } = this;
+    return { kind: 'salt', buckets: element.buckets, prefixes, runs, random: !deterministic };
+  }
+
   encode(_values: KeyValues, out: KeyWriter): void {
     out.ensure(this.width);
     out.length += this.width;
@@ -171,6 +176,10 @@ export class BucketStep extends SpreadStep {
     super();
     this.signature = `bucket(${element.buckets},${element.of})`;
     this.choices = Array.from({ length: element.buckets }, (_, i) => Uint8Array.of(i));
+  }
+
+  get format(): StepFormat {
+    return { kind: 'bucket', part: this.element.of, buckets: this.element.buckets };
   }
 
   encode(values: KeyValues, out: KeyWriter): void {

@@ -15,7 +15,14 @@ import {
 } from '../conditions.js';
 import type { RelativeRange } from '../ranges.js';
 import { betweenSplits } from '../split-cuts.js';
-import { precedesOpenPart, type SplitBehind, Step, type StepTest, type StepWalk } from '../step.js';
+import {
+  precedesOpenPart,
+  type SplitBehind,
+  Step,
+  type StepFormat,
+  type StepTest,
+  type StepWalk,
+} from '../step.js';
 import { encodedTest } from './hash-step.js';
 
 type RangeCondition = Extract<SpanCondition, { kind: 'range' }>;
@@ -48,6 +55,11 @@ export class TimeBucketStep extends Step {
     this.width = element.unit === 's' ? 4 : 8;
     const text = `timeBucket(${element.width}ms,${element.unit},${this.name})`;
     this.signature = element.descending ? `desc(${text})` : text;
+  }
+
+  get format(): StepFormat {
+    const { name, span, width, inverted } = this;
+    return { kind: 'timeBucket', name, span, width, inverted };
   }
 
   private startOf(ms: number): number {
