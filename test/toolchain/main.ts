@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { BUILDS, type Build, CACHE, OTHER_NODES, ROOT } from './builds.js';
 import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
+import { CODEGEN } from './codegen.js';
 import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
 import { FRAMEWORKS } from './frameworks.js';
@@ -134,7 +135,7 @@ const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
 await bundleProject(join(CACHE, 'bundle'));
 for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
-const consumers = [...CONSUMERS, ...COMMONJS, ...FRAMEWORKS, ...SNIPPETS];
+const consumers = [...CONSUMERS, ...COMMONJS, ...FRAMEWORKS, ...SNIPPETS, ...CODEGEN];
 for (const consumer of consumers) {
   const problem = await consumer.check();
   console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);

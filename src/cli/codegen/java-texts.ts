@@ -294,7 +294,7 @@ export const JAVA_TEXTS: Pieces = {
       private final Text text = new Text();
 
       private static String turn(String domain) {
-        List<String> labels = Arrays.asList(domain.split("\.", -1));
+        List<String> labels = Arrays.asList(domain.split("\\.", -1));
         Collections.reverse(labels);
         return String.join(".", labels);
       }
@@ -345,7 +345,7 @@ export const JAVA_TEXTS: Pieces = {
       }
 
       private static byte[] parse4(String text) {
-        String[] numbers = text.split("\.", -1);
+        String[] numbers = text.split("\\.", -1);
         if (numbers.length != 4) return null;
         byte[] bytes = new byte[4];
         for (int i = 0; i < 4; i++) {

@@ -302,7 +302,7 @@ function entityClass(entity: EntityModel, className: string): string {
     writtenBy === undefined ? '' : `\n * Without encodeCells: Rowan ${writtenBy} when it writes such a row.`;
   return indented(
     `/**
- * The entity ${entity.name} of the table ${entity.table}. Its key: ${entity.signature.replaceAll('*/', '* /')}${writes}
+ * The entity ${entity.name} of the table ${entity.table}. Its key: ${commented(entity.signature)}${writes}
  */
 public static final class ${className} {
 ${indented(members.filter((source) => source !== '').join('\n\n'), '  ')}
@@ -310,6 +310,11 @@ ${indented(members.filter((source) => source !== '').join('\n\n'), '  ')}
 `,
     '  ',
   );
+}
+
+/** Text for a comment: Java reads escapes of characters in comments, too. */
+function commented(text: string): string {
+  return text.replaceAll('*/', '* /').replace(/[^ -~]|\\/g, '?');
 }
 
 const fieldName = (name: string): string => freeName(name, MEMBERS);

@@ -249,7 +249,7 @@ function entityClass(entity: EntityModel, className: string): string {
   const writes =
     writtenBy === undefined ? '' : `\n\nWithout encode_cells: Rowan ${writtenBy} when it writes such a row.`;
   const members = [
-    `"""${`The entity ${entity.name} of the table ${entity.table}. Its key: ${entity.signature}`.replace(/["\\]/g, "'")}${writes}\n"""`,
+    `"""${`The entity ${entity.name} of the table ${entity.table}. Its key: ${entity.signature}`.replace(/["\\]|[^ -~]/g, '?')}${writes}\n"""`,
     `TABLE: ClassVar[str] = ${pythonText(entity.table)}`,
     `PARTS: ClassVar[tuple] = (${parts.map(({ name }) => `"${name}",`).join(' ')})`,
     `_KEY: ClassVar[_Key] = _Key(\n${steps.map((step) => `    ${stepSource(step)},\n`).join('')})`,
