@@ -224,12 +224,6 @@ export const JAVA_KEYS = String.raw`
         throw new CodecException("Key part \"" + name + "\": " + e.getMessage());
       }
     }
-
-    /** The remainder, 0 to n - 1, of a number or of the milliseconds of a time. */
-    static BigInteger modulo(Object value, long n) {
-      BigInteger number = value instanceof Instant ? BigInteger.valueOf(((Instant) value).toEpochMilli()) : new BigDecimal(String.valueOf(value)).toBigIntegerExact();
-      return number.mod(BigInteger.valueOf(n));
-    }
 `;
 
 /** Steps of keys that not every table has, by the kind of the step. */
@@ -454,6 +448,15 @@ export const JAVA_STEPS: Readonly<Record<'salt' | 'bucket' | 'hash' | 'timeBucke
     }
 `,
 };
+
+/** For buckets and digests. */
+export const JAVA_MODULO = `
+    /** The remainder, 0 to n - 1, of a number or of the milliseconds of a time. */
+    static BigInteger modulo(Object value, long n) {
+      BigInteger number = value instanceof Instant ? BigInteger.valueOf(((Instant) value).toEpochMilli()) : new BigDecimal(String.valueOf(value)).toBigIntegerExact();
+      return number.mod(BigInteger.valueOf(n));
+    }
+`;
 
 /** MurmurHash3 (x86, 32 bits, seed 0), for salts and digests. */
 export const JAVA_MURMUR = `

@@ -3,7 +3,7 @@
 import { toHex } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { JAVA_CORE } from './java-cells.js';
-import { JAVA_KEYS, JAVA_MURMUR, JAVA_STEPS } from './java-keys.js';
+import { JAVA_KEYS, JAVA_MODULO, JAVA_MURMUR, JAVA_STEPS } from './java-keys.js';
 import { JAVA_TEXTS } from './java-texts.js';
 import { JAVA_VALUES } from './java-values.js';
 import type { CodecModel, ColumnModel, EntityModel, PartModel, StepModel } from './model.js';
@@ -79,7 +79,8 @@ export function javaSource(entities: readonly EntityModel[], options: JavaOption
   if (packageName !== undefined && !packageName.split('.').every(isName)) {
     throw new InvalidArgumentError(`--package: "${packageName}" is no name of a package in Java.`);
   }
-  const steps = [...stepKinds(entities)].flatMap((kind) => JAVA_STEPS[kind as keyof typeof JAVA_STEPS] ?? []);
+  const kinds = stepKinds(entities);
+  const steps = [...kinds].flatMap((kind) => JAVA_STEPS[kind as keyof typeof JAVA_STEPS] ?? []);
   const packed = entities.some(({ window }) => window !== undefined) ? ['Offset'] : [];
   const codecs = usedSources({ ...JAVA_TEXTS, ...JAVA_VALUES }, [
     ...codecsOf(entities).map(codecPiece),
@@ -89,6 +90,7 @@ export function javaSource(entities: readonly EntityModel[], options: JavaOption
     JAVA_CORE,
     JAVA_KEYS,
     ...steps,
+    ...(kinds.has('bucket') || kinds.has('hash') ? [JAVA_MODULO] : []),
     ...(usesMurmur(entities) ? [JAVA_MURMUR] : []),
     codecs,
   ].join('');
