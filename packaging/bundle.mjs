@@ -98,13 +98,9 @@ const GROUPS = [
     name: 'work',
     test: /\/src\/(job\/(?!pipeline\/(pipeline|lookup)|row-cells|files\/parquet-thread)|hadoop\/|tools\/|store\/archive\/|features\/\w+\/jobs(\.ts|\/(?!mirror|row-mapping))|ddl\/(apply\/(apply|history)|migrate\/|introspect\/(?!source|guess)))/,
   },
-  // What `rowan diagram --svg` and `rowan codegen` alone load.
-  { name: 'generators', test: /@dagrejs|\/src\/cli\/(diagram-svg|codegen\/)/ },
+  { name: 'pictures', test: /@dagrejs|\/src\/cli\/diagram-svg/ },
   { name: 'bigtable-engine', test: /\/src\/bigtable\/(?!options|index)/ },
-  {
-    name: 'commands-of-modules',
-    test: /\/src\/cli\/(commands\/(codegen|ddl|lint|key|hotspots)|load-entities)/,
-  },
+  { name: 'commands-of-modules', test: /\/src\/cli\/(commands\/(ddl|lint|key|hotspots)|load-entities)/ },
   // What threads of the store and the Bigtable engine need of it.
   {
     name: 'store-files',
@@ -123,7 +119,7 @@ const GROUPS = [
   {
     // With Hono, on which the studio's server stands.
     name: 'commands-of-tables',
-    test: /\/node_modules\/@?hono\/|\/src\/(shell\/|studio\/|cli\/(commands\/|job-(?!worker\.))|features\/\w+\/command\.)/,
+    test: /\/node_modules\/@?hono\/|\/src\/(shell\/|studio\/|cli\/(commands\/|codegen\/|job-(?!worker\.))|features\/\w+\/command\.)/,
   },
   {
     name: 'command-line',

@@ -3,6 +3,9 @@
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
+import { javaSource } from '../codegen/java.js';
+import { entityModels } from '../codegen/model.js';
+import { pythonSource } from '../codegen/python.js';
 import type { CliContext } from '../context.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
 
@@ -27,7 +30,6 @@ export function addCodegenCommand(program: Command, context: CliContext): void {
     .option('--package <name>', 'the package of the file')
     .option('--class <name>', 'the public class; default the name of --out without .java, or Entities')
     .action(async (module: string, flags: JavaFlags) => {
-      const { javaSource } = await import('../codegen/java.js');
       const models = await modelsOf(module, flags);
       const className = flags.class ?? (flags.out === undefined ? 'Entities' : basename(flags.out, '.java'));
       print(context, flags, javaSource(models, { className, packageName: flags.package }));
@@ -37,7 +39,6 @@ export function addCodegenCommand(program: Command, context: CliContext): void {
       'Prints a Python module (Python 3.8 and later, no packages): a dataclass for each entity, and the codecs that they use.',
     )
     .action(async (module: string, flags: CommonFlags) => {
-      const { pythonSource } = await import('../codegen/python.js');
       print(context, flags, pythonSource(await modelsOf(module, flags)));
     });
 }
@@ -54,7 +55,6 @@ function common(command: Command): Command {
 }
 
 async function modelsOf(module: string, { entity }: CommonFlags) {
-  const { entityModels } = await import('../codegen/model.js');
   const schema = await loadSchema(module);
   return entityModels(
     schema,
