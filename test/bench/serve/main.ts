@@ -30,7 +30,7 @@ interface Workload {
   readonly name: string;
   readonly command: string;
   readonly arguments: readonly string[];
-  /** Rows of each client, for 1 client and for 16: some seconds each. */
+  /** Rows of each client, for 1 client and for 16: some seconds each, so that the client's JVM has compiled for most of them. */
   readonly rows: { readonly 1: number; readonly 16: number };
   /** The ratio to HBase's rate that is to be reached. */
   readonly goal: number;
@@ -60,17 +60,23 @@ const WORKLOADS: readonly Workload[] = [
     name: 'random write, synced',
     command: 'randomWrite',
     arguments: [SYNCED],
-    rows: { 1: 2000, 16: 1000 },
+    rows: { 1: 10_000, 16: 1000 },
     goal: 1.5,
   },
   {
     name: 'sequential write, synced',
     command: 'sequentialWrite',
     arguments: [SYNCED],
-    rows: { 1: 2000, 16: 1000 },
+    rows: { 1: 10_000, 16: 1000 },
     goal: 1.5,
   },
-  { name: 'increment, synced', command: 'increment', arguments: [], rows: { 1: 2000, 16: 1000 }, goal: 1.5 },
+  {
+    name: 'increment, synced',
+    command: 'increment',
+    arguments: [],
+    rows: { 1: 10_000, 16: 1000 },
+    goal: 1.5,
+  },
 ];
 
 /** A server with the rows of the table in it. */
