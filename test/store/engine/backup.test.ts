@@ -185,7 +185,12 @@ test('what a killed or aborted backup left is no backup, and the next one goes o
   await fill(engine, 0, 1000);
   await engine.admin.flush('t');
   const controller = new AbortController();
-  const aborted = engine.backup(folder, { signal: controller.signal, onProgress: () => controller.abort() });
+  let copied = 0;
+  // The first file is the log, which the next backup finds changed: it has a mark then. The second is the table's.
+  const onProgress = (): void => {
+    if (++copied === 2) controller.abort();
+  };
+  const aborted = engine.backup(folder, { signal: controller.signal, onProgress });
   await expect(aborted).rejects.toMatchObject({ code: 'ERR_ABORTED' });
   expect(await storeBackups(folder)).toEqual([]);
   await engine.checkpoint(join(root, 'checkpoint'));
