@@ -112,14 +112,11 @@ export async function changeAll(
   action: RowAction,
   options: BulkOptions,
 ): Promise<BulkProgress> {
-  checkOptions(doing, options);
+  const { changer, filter } = checkBulk(query, doing, options);
   if (action.kind === 'update') checkPatch(query.spec.schema, action.patch);
   const { spec, signal } = query;
-  const changer = checkChangeable(query, doing);
   const { batch: size = BATCH, cursor: from, onProgress, recheck = true } = options;
-  const again: Recheck = recheck
-    ? { filter: filterAgain(spec, doing), row: query.asked }
-    : { filter: undefined, row: undefined };
+  const again: Recheck = { filter, row: recheck ? query.asked : undefined };
   let progress: BulkProgress = { matched: 0, changed: 0, cursor: from };
   throwIfAborted(signal);
   for await (const { rows, cursor } of query.find({ size, limit: spec.limit, cursor: from })) {
@@ -129,6 +126,68 @@ export async function changeAll(
     await onProgress?.(progress);
   }
   return progress;
+}
+
+/** A query whose rows `deleteTogether` deletes. */
+interface Deletable {
+  deleteAll(options: BulkOptions): Promise<BulkProgress>;
+}
+
+/**
+ * Deletes the rows of several queries, one query after the other. The cursor has the place of the query before that of
+ * the query itself.
+ */
+export async function deleteTogether(
+  queries: readonly Deletable[],
+  { cursor: from, onProgress, ...options }: BulkOptions,
+): Promise<BulkProgress> {
+  const first = placeOf(from, queries.length);
+  let done: BulkProgress = { matched: 0, changed: 0, cursor: from };
+  for (let at = first.at; at < queries.length; at++) {
+    const before = done;
+    const next = at + 1 < queries.length ? `${at + 1}.` : undefined;
+    const sum = ({ matched, changed, cursor }: BulkProgress): BulkProgress => ({
+      matched: before.matched + matched,
+      changed: before.changed + changed,
+      cursor: cursor === undefined ? next : `${at}.${cursor}`,
+    });
+    const own = await queries[at]!.deleteAll({
+      ...options,
+      cursor: at === first.at ? first.cursor : undefined,
+      ...(onProgress && { onProgress: (progress) => onProgress(sum(progress)) }),
+    });
+    done = sum(own);
+  }
+  return done;
+}
+
+/** @throws QueryError on a text that is no cursor of `deleteTogether`. */
+function placeOf(
+  cursor: string | undefined,
+  queries: number,
+): { readonly at: number; readonly cursor: string | undefined } {
+  if (cursor === undefined) return { at: 0, cursor };
+  const [, at, rest] = /^(\d{1,3})\.(.*)$/.exec(cursor) ?? [];
+  if (at === undefined || Number(at) >= queries) {
+    throw new QueryError(
+      `deleteAll: the cursor ${describe(cursor)} is not one of this collection. Pass the text of an earlier progress, or leave it out.`,
+    );
+  }
+  return { at: Number(at), cursor: rest === '' ? undefined : rest };
+}
+
+/**
+ * Checks that a query can change its rows. @returns what changes them, and the condition that the step checks again.
+ * @throws QueryError when it cannot, and on wrong options.
+ */
+export function checkBulk(
+  query: Pick<BulkQuery, 'spec' | 'changer'>,
+  doing: string,
+  options: BulkOptions,
+): { readonly changer: RowChanger; readonly filter: Filter | undefined } {
+  checkOptions(doing, options);
+  const changer = checkChangeable(query, doing);
+  return { changer, filter: options.recheck === false ? undefined : filterAgain(query.spec, doing) };
 }
 
 function checkOptions(doing: string, options: BulkOptions): void {
@@ -157,7 +216,7 @@ function checkPatch(schema: EntitySchema, patch: unknown): void {
 }
 
 /** Refuses queries that do not return whole, present rows. */
-function checkChangeable({ spec, changer }: BulkQuery, doing: string): RowChanger {
+function checkChangeable({ spec, changer }: Pick<BulkQuery, 'spec' | 'changer'>, doing: string): RowChanger {
   const { schema } = spec;
   const refuse = (why: string): never => {
     throw new QueryError(`${doing} on ${schema.name}: ${why}`, { details: { entity: schema.name } });

@@ -6,8 +6,16 @@ import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { describe, isCallable } from '../table/checks.js';
 import type { TableAccess } from './access.js';
 import { BaseQuery, type Prepared } from './base-query.js';
+import {
+  type BulkOptions,
+  type BulkProgress,
+  checkBulk,
+  deleteTogether,
+  type RowChanger,
+} from './bulk-change.js';
 import { type CollectionPlan, planCollection } from './collection-plan.js';
 import { conjuncts } from './condition.js';
+import { EntityQuery } from './entity-query.js';
 import { explainCollection } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
@@ -20,6 +28,12 @@ import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js
 /** The union without this one type; subclasses of it stay. */
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;
 
+/** What a collection needs to change the rows of one of its entities. */
+export interface EntityWrites {
+  readonly access: TableAccess;
+  readonly changer: RowChanger;
+}
+
 /**
  * A lazy, immutable query over several record types of one table. Rows are ordered by the common parts of their keys,
  * then the record types, then the rest of the keys.
@@ -29,6 +43,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     access: TableAccess,
     protected readonly spec: CollectionSpec,
     options: FindOptions,
+    private readonly writesOf?: (schema: EntitySchema) => EntityWrites,
   ) {
     super(access, options);
   }
@@ -43,6 +58,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     schemas: readonly EntitySchema[],
     prefix: Readonly<Record<string, unknown>>,
     options: FindOptions,
+    writesOf?: (schema: EntitySchema) => EntityWrites,
   ): CollectionQuery<C> {
     checkEntities(schemas);
     checkFindOptions(options, 'collection');
@@ -53,7 +69,7 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
       }),
     );
     const spec = { entities, reversed: false, limit: undefined, timeRange: undefined };
-    return new CollectionQuery<C>(access, spec, options);
+    return new CollectionQuery<C>(access, spec, options, writesOf);
   }
 
   /**
@@ -89,8 +105,34 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
     return new Groups((await this.all(options)) as object[]);
   }
 
+  /**
+   * Deletes every row of the collection, class by class and batch by batch: the class named last first, so that rows
+   * go before those that they refer to. Each row is one atomic step with its hooks, rules and copies, which checks the
+   * conditions of `where` again. After an error the same collection continues from the last `cursor`.
+   *
+   * @example
+   * ```ts
+   * const { changed } = await db.collection([Customer, Order], { customerId: 'c1' }).deleteAll();
+   * ```
+   * @throws QueryError on `limit`; before anything is deleted, where the rows of one class cannot be deleted by a
+   *   query; errors of a delete.
+   */
+  async deleteAll(options: BulkOptions = {}): Promise<BulkProgress> {
+    const { entities, limit, timeRange } = this.spec;
+    if (limit !== undefined) {
+      throw new QueryError('deleteAll of a collection deletes all of its rows. Leave out limit().');
+    }
+    const queries = [...entities].reverse().map((spec) => {
+      const { access, changer } = this.writesOf?.(spec.schema) ?? { access: this.access, changer: undefined };
+      checkBulk({ spec: { ...spec, timeRange }, changer }, 'deleteAll', options);
+      return new EntityQuery<KeyedClass>(access, { ...spec, selected: undefined }, this.options, changer);
+    });
+    return deleteTogether(queries, options);
+  }
+
   protected derive(change: Partial<CollectionSpec>, options: FindOptions = this.options): this {
-    return new CollectionQuery<C, T>(this.access, { ...this.spec, ...change }, options) as this;
+    const { access, spec, writesOf } = this;
+    return new CollectionQuery<C, T>(access, { ...spec, ...change }, options, writesOf) as this;
   }
 
   protected forCounting(): BaseQuery<unknown> {

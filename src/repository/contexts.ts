@@ -38,6 +38,8 @@ import {
   StepDriver,
   type StepMaintainer,
 } from './index.js';
+import { BulkChanges } from './row-changes.js';
+import { WriteCompiler } from './write-compiler.js';
 
 /** The tables to work on, and the parts shared by the whole database. */
 interface ContextSource {
@@ -234,6 +236,11 @@ export class Contexts {
       schemas,
       prefix as Readonly<Record<string, unknown>>,
       options,
+      (schema) => {
+        const context = this.of(schema);
+        const compiler = new WriteCompiler(schema, context.now, context.deferred);
+        return { access: context.access, changer: new BulkChanges(context, compiler) };
+      },
     );
   }
 
