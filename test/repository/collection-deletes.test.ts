@@ -129,7 +129,9 @@ test('what cannot be deleted by a query is refused before anything is deleted', 
   await expect(collection().limit(2).deleteAll()).rejects.toThrow('Leave out limit()');
   await expect(collection().deleteAll({ cursor: '7.x' })).rejects.toThrow('is not one of this collection');
   await expect(collection().deleteAll({ cursor: 'x' })).rejects.toThrow('is not one of this collection');
-  await expect(collection().deleteAll({ batches: 2 } as never)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  await expect(collection().deleteAll({ batches: 2 } as never)).rejects.toMatchObject({
+    code: 'ERR_INVALID_ARGUMENT',
+  });
   const windows = db.collection([Reading, Letter], { id: 'h1' });
   await expect(windows.deleteAll()).rejects.toThrow('a row is a whole window of time');
   expect(await collection().count()).toBe(5);
