@@ -100,6 +100,12 @@ export interface EntityDeclaration {
    */
   readonly changes?: { readonly keep: number; readonly marks?: string };
   /**
+   * Two parts of the key with the same codec, for links that hold both ways (friends). Each row has a mirror, in which
+   * the parts are exchanged and the columns are equal: a write or delete of one changes both. Default: none. See
+   * docs/relations.md.
+   */
+  readonly mutual?: readonly [string, string];
+  /**
    * The version with which rows are written, 1..255. Default 1. When you raise it, declare with `@Upgrade`
    * how a row of the version before becomes one of this version.
    */

@@ -28,6 +28,7 @@ import { InvalidArgumentError, UnsupportedError } from './errors.js';
 import type { ChangeFeed, WatchOptions } from './features/changes/change-feed.js';
 import type { CopyHandle } from './features/copies/handle.js';
 import type { IndexHandle } from './features/indexes/handle.js';
+import type { MutualHandle } from './features/mutual/handle.js';
 import type { Rekey } from './features/rekey/handle.js';
 import type { ReferenceHandle } from './features/relations/handle.js';
 import type { SummaryName } from './features/summaries/compile.js';
@@ -374,6 +375,14 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   references<C extends KeyedClass>(target: C): ReferenceHandle {
     return this.wiring.features.named.references.handle(this.wiring.bound.of(target));
+  }
+
+  /**
+   * Returns the handle of an entity's mutual links, which compares both rows of each (docs/relations.md).
+   * @throws QueryError when the entity is not mutual.
+   */
+  mutual<C extends KeyedClass>(target: C): MutualHandle {
+    return this.wiring.features.named.mutual.handle(this.wiring.bound.of(target));
   }
 
   /** Returns the handle of a summary (docs/summaries.md). @throws QueryError when it has none of this name. */

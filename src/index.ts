@@ -264,6 +264,8 @@ export type {
   ExplainedCopies,
   ExplainedCopying,
 } from './features/copies/handle.js';
+export type { MutualHandle } from './features/mutual/handle.js';
+export type { MutualReport } from './features/mutual/jobs.js';
 export type { DrainOptions } from './features/outbox.js';
 export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
 export type { RekeyDifferences } from './features/rekey/jobs/compare.js';

@@ -54,6 +54,12 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      mutual: 'Check and repair both rows of mutual links.',
+    },
+    load: async () => (await import('../features/mutual/command.js')).addMutualCommands,
+  },
+  {
+    commands: {
       'hotspots [options] <module> <entity> <samples>':
         'print how sample keys of an entity would spread over regions',
     },

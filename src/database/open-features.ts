@@ -145,6 +145,11 @@ export class OpenFeatures {
     return first(this.all, (feature) => feature.entries?.(entity, driver));
   }
 
+  /** HBase: the row that repositories write in place of a row. */
+  writtenRow(entity: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined {
+    return this.context.isRemote ? first(this.all, (feature) => feature.writtenRow?.(entity)) : undefined;
+  }
+
   maintainers(entity: EntitySchema): readonly RowMaintainer[] {
     return this.all.flatMap((feature) => feature.maintainers?.(entity) ?? []);
   }
@@ -191,7 +196,7 @@ export class OpenFeatures {
     for (const feature of this.all) feature.refuseElsewhere?.(entity);
     if (this.maintainers(entity).length === 0) return;
     throw new UnsupportedError(
-      `${entity.name} has copies, referential rules or summaries, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
+      `${entity.name} has copies, referential rules, summaries or mutual links, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
       { details: { entity: entity.name } },
     );
   }

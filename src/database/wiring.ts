@@ -120,6 +120,7 @@ export class Wiring {
       maintainers: (schema) => this.features.stepMaintainers(schema),
       intents: (schema) => this.features.intents(schema),
       entries: (schema, driver) => this.features.entries(schema, driver),
+      writtenRow: (schema) => this.features.writtenRow(schema),
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       sequences: new Sequences(

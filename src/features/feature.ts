@@ -44,6 +44,11 @@ export interface Feature {
   entries?(entity: EntitySchema, driver: IntentDriver): RowEntries | undefined;
   /** The maintainers of an entity's rows. Both drivers run them. */
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
+  /**
+   * HBase: the row that repositories write in place of a row, because that one follows it. Undefined: each row is
+   * written itself.
+   */
+  writtenRow?(entity: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined;
   /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */
   intent?(entity: EntitySchema): RowIntent | undefined;
   /**

@@ -6,6 +6,7 @@ import { EvolutionFeature } from './evolution/handle.js';
 import { MovedTables } from './evolution/moves.js';
 import type { FeatureContext, RowMigrator, TableViews } from './feature.js';
 import { IndexesFeature } from './indexes/handle.js';
+import { MutualFeature } from './mutual/handle.js';
 import { RekeyFeature } from './rekey/rekeying.js';
 import { RelationsFeature } from './relations/handle.js';
 import { SummariesFeature } from './summaries/handle.js';
@@ -21,6 +22,7 @@ export function openFeatures(context: FeatureContext) {
     indexes,
     references: new RelationsFeature(context, indexes),
     copies: new CopiesFeature(context, indexes),
+    mutual: new MutualFeature(context),
     summaries: new SummariesFeature(context, indexes),
     changes: new ChangesFeature(context),
     rekey: new RekeyFeature(context, indexes),

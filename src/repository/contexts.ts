@@ -38,6 +38,7 @@ import {
   StepDriver,
   type StepMaintainer,
 } from './index.js';
+import { RedirectingExecutor } from './remote-executor.js';
 import { BulkChanges } from './row-changes.js';
 import { WriteCompiler } from './write-compiler.js';
 
@@ -64,6 +65,8 @@ interface ContextSource {
   intents(schema: EntitySchema): readonly RowIntent[];
   /** The entries that lead to its rows, on such engines. Undefined: there are none. */
   entries(schema: EntitySchema, driver: IntentDriver): RowEntries | undefined;
+  /** The row that repositories write in place of a row, on such engines. Undefined: each row itself. */
+  writtenRow(schema: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined;
   /** The transaction that the tables are of. */
   readonly transaction?: TableTransaction;
   /** Set in a transaction: delays hooks until its end. */
@@ -131,7 +134,10 @@ export class Contexts {
   /** The context of a repository. Its writes are reported to observers. */
   of(schema: EntitySchema): RepositoryContext {
     const context = this.unobserved(schema);
-    const observed = new ObservedExecutor(context.executor, this.source.operations, schema);
+    const writtenRow = this.source.writtenRow(schema);
+    const executor =
+      writtenRow === undefined ? context.executor : new RedirectingExecutor(context.executor, writtenRow);
+    const observed = new ObservedExecutor(executor, this.source.operations, schema);
     return { ...context, executor: observed, observed: observed };
   }
 

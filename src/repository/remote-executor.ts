@@ -1,16 +1,18 @@
 /** The executor of HBase: the writing step re-checks what a change has read. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { toLatin1 } from '../bytes/index.js';
+import { equalBytes, toLatin1 } from '../bytes/index.js';
 import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/get-and-scan.js';
 import {
   type BatchAction,
   type BatchOutcome,
   type CheckAndMutate,
+  Get,
   type OperationOptions,
   type Put,
   Result,
+  type RowMutation,
   type Table,
 } from '../table/index.js';
 import {
@@ -219,4 +221,49 @@ function* chunksOf(changes: readonly Change[]): Generator<{ reading: boolean; ch
     rows.add(name);
   }
   if (chunk !== undefined) yield chunk;
+}
+
+/** Applies changes to other rows than those that they name: to rows that these follow. */
+export class RedirectingExecutor implements ChangeExecutor {
+  constructor(
+    private readonly inner: ChangeExecutor,
+    private readonly rowOf: (row: Uint8Array) => Uint8Array,
+  ) {}
+
+  run(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    return this.inner.run(this.redirected(change), options);
+  }
+
+  runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
+    return this.inner.runAll(
+      changes.map((change) => this.redirected(change)),
+      options,
+    );
+  }
+
+  runAtomic(changes: readonly Change[], options: OperationOptions | undefined): Promise<Result[]> {
+    return this.inner.runAtomic(
+      changes.map((change) => this.redirected(change)),
+      options,
+    );
+  }
+
+  private redirected(change: Change): Change {
+    const row = this.rowOf(change.row);
+    if (equalBytes(row, change.row)) return change;
+    return {
+      ...change,
+      row,
+      reads: change.reads && new Get(row),
+      resolve: (before) => {
+        const { mutations, ...rest } = change.resolve(before);
+        return { ...rest, mutations: mutations.map((mutation) => movedTo(mutation, row)) };
+      },
+    };
+  }
+}
+
+/** The same mutation of another row. */
+function movedTo<M extends RowMutation>(mutation: M, row: Uint8Array): M {
+  return Object.assign(Object.create(Object.getPrototypeOf(mutation) as object) as M, mutation, { row });
 }

@@ -38,6 +38,7 @@ export interface CompiledEntity {
   readonly copies: EntitySchema['copies'];
   readonly references: EntitySchema['references'];
   readonly summaries: EntitySchema['summaries'];
+  readonly mutual: EntitySchema['mutual'];
 }
 
 /** The compiler of what entities declare about rows of earlier declarations. */
@@ -104,7 +105,7 @@ export function compileEntity(
 
 type Linked = Pick<CompiledEntity, 'indexes'> & FeatureSchemas;
 
-const NO_FEATURES: FeatureSchemas = { copies: [], references: [], summaries: [] };
+const NO_FEATURES: FeatureSchemas = { copies: [], references: [], summaries: [], mutual: undefined };
 
 /** Compiles the indexes (declared ones, and those that features need) and the declarations of features. */
 function compileFeatures(

@@ -6,6 +6,7 @@
 import { copyCompiler } from '../features/copies/compile.js';
 import { evolutionCompiler } from '../features/evolution/compile.js';
 import { indexCompiler } from '../features/indexes/compile.js';
+import { mutualCompiler } from '../features/mutual/compile.js';
 import { referenceCompiler } from '../features/relations/compile.js';
 import { summaryCompiler } from '../features/summaries/compile.js';
 import type { FeatureCompiler } from './feature-part.js';
@@ -16,4 +17,5 @@ export const FEATURE_COMPILERS: readonly FeatureCompiler[] = [
   summaryCompiler,
   copyCompiler,
   referenceCompiler,
+  mutualCompiler,
 ];

@@ -183,6 +183,8 @@ export interface EntitySchema<E extends object = object> {
   readonly copies: readonly CopySchema[];
   /** The referential rules of its relations. */
   readonly references: readonly ReferenceRule[];
+  /** Two key parts, which are exchanged in the mirror of each row. Undefined: rows have none. */
+  readonly mutual: readonly [string, string] | undefined;
   /** The declared summaries of its rows. */
   readonly summaries: readonly SummarySchema[];
   readonly mapper: EntityMapper<E>;

@@ -1,4 +1,4 @@
-/** `rowan denormalized`, `rowan references` and `rowan summary` over a store that was written to below the mapper. */
+/** `rowan denormalized`, `rowan references`, `rowan mutual` and `rowan summary` over a store that was written to below the mapper. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { open } from '../../src/database.js';
 import { Delete, Put } from '../../src/table/index.js';
-import { Parcel, Place } from './fixtures/followed.js';
+import { Pair, Parcel, Place } from './fixtures/followed.js';
 import { run } from './run.js';
 
 const MODULE = fileURLToPath(new URL('../../build/test/cli/fixtures/followed.js', import.meta.url));
@@ -18,13 +18,14 @@ let store: string;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'rowan-followed-'));
   store = join(folder, 'store');
-  await using db = await open({ path: store, entities: [Place, Parcel] });
+  await using db = await open({ path: store, entities: [Place, Parcel, Pair] });
   await db.repository(Place).putMany([
     { id: 'a', city: 'Bern' },
     { id: 'b', city: 'Basel' },
   ]);
   const parcels = [1, 2, 3, 4].map((n) => ({ no: `p${n}`, placeId: n % 2 ? 'a' : 'b', weight: n }));
   await db.repository(Parcel).putMany(parcels);
+  await db.repository(Pair).put({ one: 'a', other: 'b', weight: 1 });
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -34,10 +35,10 @@ const command = async (...args: string[]) => {
 };
 
 test('what follows rows is checked and put right', async () => {
-  for (const name of ['denormalized', 'references', 'summary'])
+  for (const name of ['denormalized', 'references', 'mutual', 'summary'])
     expect(await command(name, 'check', MODULE, store)).toMatchObject({ code: 0 });
   {
-    await using db = await open({ path: store, entities: [Place, Parcel] });
+    await using db = await open({ path: store, entities: [Place, Parcel, Pair] });
     await db.engine.table('places').put(new Put('a').addColumn('d', 'c', 'Biel'));
     await db.engine.table('places').delete(new Delete('b'));
   }
@@ -65,7 +66,7 @@ test('what follows rows is checked and put right', async () => {
     counters: { 'byCity.groups': 1, 'byCity.valid': 1 },
   });
   {
-    await using db = await open({ path: store, entities: [Place, Parcel] });
+    await using db = await open({ path: store, entities: [Place, Parcel, Pair] });
     expect(await db.summary(Parcel, 'byCity').find({})).toEqual([{ city: 'Biel', parcels: 2, weight: 4 }]);
     await db.engine.table('parcels').delete(new Delete('p1'));
   }
@@ -83,10 +84,33 @@ test('what follows rows is checked and put right', async () => {
   });
 });
 
+test('both rows of mutual links are compared, and a missing one is written', async () => {
+  {
+    await using db = await open({ path: store, entities: [Place, Parcel, Pair] });
+    await db.engine
+      .table('pairs')
+      .delete(new Delete(db.repository(Pair).schema.mapper.rowOf({ one: 'a', other: 'b' })));
+  }
+  const off = { rows: 1, valid: 0, stale: 0, missing: 1 };
+  expect(await command('mutual', 'check', MODULE, store)).toEqual({
+    code: 1,
+    counters: { ...off, repaired: 0 },
+  });
+  expect(await command('mutual', 'repair', MODULE, store)).toEqual({
+    code: 0,
+    counters: { ...off, repaired: 1 },
+  });
+  expect(await command('mutual', 'check', MODULE, store, 'Pair')).toMatchObject({
+    code: 0,
+    counters: { valid: 2 },
+  });
+});
+
 test('what an entity does not declare is said', async () => {
   for (const [name, declared] of [
     ['denormalized', '@Denormalized'],
     ['references', 'onDelete'],
+    ['mutual', 'is not mutual'],
     ['summary', '@Summary'],
   ] as const) {
     const { code, err } = await run(name, 'check', BARE, store);

@@ -189,7 +189,7 @@ export const WITHOUT_PROGRAM: Readonly<Record<string, readonly number[]>> = {
   testing: [4],
   validation: [2],
   // Excerpts of classes.
-  relations: [7],
+  relations: [8],
   summaries: [2],
   // Two ways to write one declaration.
   observing: [1],

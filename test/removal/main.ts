@@ -20,6 +20,7 @@ const FEATURES: Readonly<Record<string, readonly string[]>> = {
   copies: [],
   relations: ['copies'],
   summaries: [],
+  mutual: [],
   changes: [],
   rekey: [],
   transactions: [],

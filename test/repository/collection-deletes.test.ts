@@ -101,7 +101,7 @@ test('what was cut off goes on from any cursor, and counts each row once', async
     await fill(members, letters);
     let cursor: string | undefined;
     let matched = 0;
-    for (let run = 0; ; run++) {
+    for (;;) {
       let last: BulkProgress | undefined;
       const ends = random.chance(0.6);
       const onProgress = (progress: BulkProgress): void => {

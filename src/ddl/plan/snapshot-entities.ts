@@ -86,6 +86,7 @@ function entityOf(entity: EntitySchema, nameOf: NameOf): SnapshotEntity {
       (reference) => referenceOf(reference, nameOf),
     ),
     copies: entity.copies.map((copy) => copyOf(copy, nameOf)),
+    mutual: entity.mutual,
     summaries: byName(
       entity.summaries,
       ({ name }) => name,

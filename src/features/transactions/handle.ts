@@ -47,6 +47,7 @@ export class Transaction implements Deferred {
       maintainers: (schema) => source.maintainers(source.schemaOf(schema.target)),
       intents: intentsInTransaction(source),
       entries: (schema, driver) => source.entries(source.schemaOf(schema.target), driver),
+      writtenRow: (schema) => source.writtenRow(source.schemaOf(schema.target)),
       transaction: tables,
       deferred: this,
     });

@@ -3,7 +3,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { Delete, Put } from '../../../src/table/index.js';
-import { Parcel, Place } from '../../cli/fixtures/followed.js';
+import { Pair, Parcel, Place } from '../../cli/fixtures/followed.js';
 import { run } from '../../cli/run.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 
@@ -11,7 +11,7 @@ const MODULE = fileURLToPath(new URL('../../../build/test/cli/fixtures/followed.
 let db: TestDatabase;
 
 beforeAll(async () => {
-  db = await openTestDatabase([Place, Parcel]);
+  db = await openTestDatabase([Place, Parcel, Pair]);
 });
 afterAll(() => db.dispose());
 
