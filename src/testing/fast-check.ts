@@ -168,6 +168,12 @@ function valuesOf(codec: AnyCodec): fc.Arbitrary<unknown> | undefined {
       return valuesOf({ name: inner, encode: (v) => codec.encode(v), decode: (b) => codec.decode(b) });
     case 'fixedString':
       return fc.string({ maxLength: count });
+    case 'geohash':
+      return fc.string({
+        unit: fc.constantFrom(...'0123456789bcdefghjkmnpqrstuvwxyz'),
+        minLength: count,
+        maxLength: count,
+      });
     case 'fixedBytes':
       return fc.uint8Array({ minLength: count, maxLength: count });
     case 'textNumber':

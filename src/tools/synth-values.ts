@@ -35,6 +35,8 @@ export function valueSpace(codecName: string): ValueSpace | undefined {
       return inner.includes('number') ? space(MAX, (n) => FIRST_DATE + n, 365 * DAY) : WHOLE['date'];
     case 'fixedString':
       return space(Math.min(MAX, 36 ** count), (n) => n.toString(36).padStart(count, '0'));
+    case 'geohash':
+      return space(Math.min(MAX, 32 ** count), (n) => geohashDigits(n, count));
     case 'fixedBytes':
       return space(Math.min(MAX, 256 ** count), (n) => bytesOf(n, count));
     case 'textNumber':
@@ -112,6 +114,14 @@ function bytesOf(n: number, count: number): Uint8Array {
 function uuidOf(n: number): string {
   const d = digest(n);
   return `${d.slice(0, 8)}-${d.slice(8, 12)}-4${d.slice(13, 16)}-a${d.slice(17, 20)}-${d.slice(20, 32)}`;
+}
+
+/** A cell: base 32 with the digits of geohashes. */
+function geohashDigits(n: number, count: number): string {
+  let text = '';
+  for (let i = 0, rest = n; i < count; i++, rest = Math.floor(rest / 32))
+    text = '0123456789bcdefghjkmnpqrstuvwxyz'[rest % 32]! + text;
+  return text;
 }
 
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';

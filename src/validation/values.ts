@@ -78,7 +78,7 @@ function bytesOf(text: string): Uint8Array {
 export function isText(codec: Pick<AnyCodec, 'name'>): boolean {
   const known = codecKind(codec.name);
   if (known?.kind === 'desc') return isText({ name: known.inner });
-  return ['text', 'fixedString', 'reverse', 'reverseDomain'].includes(known?.kind ?? '');
+  return ['text', 'fixedString', 'geohash', 'reverse', 'reverseDomain'].includes(known?.kind ?? '');
 }
 
 /** The subset of JSON Schema that is generated. */
@@ -136,6 +136,8 @@ export function valueSchema({ name }: Pick<AnyCodec, 'name'>): JsonSchema {
       return options.includes('number') ? KINDS['int53']! : DATE;
     case 'fixedString':
       return { type: 'string', maxLength: count };
+    case 'geohash':
+      return { type: 'string', pattern: `^[0-9b-hjkmnp-z]{${count}}$` };
     case 'fixedBytes':
       return BYTES;
     case 'decimal':

@@ -20,6 +20,8 @@ export function codecSource(name: string): Source | undefined {
   switch (maker) {
     case 'decimal':
       return called('decimal', /^\d+$/.test(options) ? options : undefined);
+    case 'geohash':
+      return called('geohash', /^\d+$/.test(options) ? options : undefined);
     case 'fixedBytes':
       return called('fixedBytes', /^\d+(,\d+)?$/.test(options) ? options.replace(',', ', ') : undefined);
     case 'fixedString':
