@@ -179,11 +179,14 @@ export class UnsupportedError extends RowanError {
 
 /** Throws a {@link RowanError} if `signal` has been aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted) {
-    throw new RowanError('ERR_ABORTED', 'The operation was aborted by its AbortSignal.', {
-      cause: signal.reason,
-    });
-  }
+  if (signal?.aborted) throw abortError(signal);
+}
+
+/** The error of an operation that was aborted. */
+export function abortError(signal: AbortSignal): RowanError {
+  return new RowanError('ERR_ABORTED', 'The operation was aborted by its AbortSignal.', {
+    cause: signal.reason,
+  });
 }
 
 /** The error itself, or one that wraps a thrown value that is not a RowanError. */

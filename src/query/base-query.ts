@@ -323,15 +323,33 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     return loadRows(reading, prepared.loaders, take, this.options.signal)?.then(sorted) ?? sorted();
   }
 
-  private openAll(running: Prepared, limit: number | undefined, tally: ReadTally | undefined): RowCursor {
-    return this.open(running, limit, Math.min(limit ?? MANY_ROWS, MANY_ROWS), tally);
+  private openAll(
+    running: Prepared,
+    limit: number | undefined,
+    tally: ReadTally | undefined,
+    unordered = false,
+  ): RowCursor {
+    return this.open(
+      running,
+      limit,
+      Math.min(limit ?? MANY_ROWS, MANY_ROWS),
+      tally,
+      undefined,
+      undefined,
+      unordered,
+    );
   }
 
   /** Gives every row to `take`, and keeps none. */
   protected async forEach(operation: QueryOperation, take: (item: object) => void): Promise<void> {
     const prepared = await this.begin();
     await this.observed(operation, prepared, (tally) =>
-      loadRows(this.openAll(prepared, this.spec.limit, tally), prepared.loaders, take, this.options.signal),
+      loadRows(
+        this.openAll(prepared, this.spec.limit, tally, true),
+        prepared.loaders,
+        take,
+        this.options.signal,
+      ),
     );
   }
 
@@ -368,8 +386,10 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     const prepared = await this.begin();
     return this.observed(operation, prepared, async (tally) => {
       const { limit } = this.spec;
-      const reading = this.openAll(prepared, limit, tally);
+      const reading = this.openAll(prepared, limit, tally, true);
       try {
+        const counted = reading.countRows?.();
+        if (counted !== undefined) return await counted;
         for (let count = 0; ; count++) {
           const more = reading.advance();
           if (!(typeof more === 'boolean' ? more : await more)) return count;
@@ -396,8 +416,10 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     tally: ReadTally | undefined,
     position?: Position,
     reading = plan,
+    unordered = false,
   ): RowCursor {
-    const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency } = this.options;
+    const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency, threads } =
+      this.options;
     const options: ReadOptions = {
       signal,
       timeout,
@@ -406,6 +428,8 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
       cacheBlocks,
       caching,
       limit,
+      threads,
+      unordered,
       concurrency: concurrency ?? DEFAULT_CONCURRENCY,
       expected,
       tally,

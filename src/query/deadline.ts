@@ -92,6 +92,11 @@ export class TimedCursor implements RowCursor {
     }
   }
 
+  countRows(): Promise<number> | undefined {
+    const counted = this.inner.countRows?.();
+    return counted && this.deadline.within(counted);
+  }
+
   /** Does not wait for requests in flight after the deadline: their answers are not needed. */
   close(): void | Promise<void> {
     const closing = this.inner.close();

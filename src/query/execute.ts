@@ -3,12 +3,14 @@ import { throwIfAborted } from '../errors.js';
 import type { KeyRange } from '../key/types.js';
 import {
   Get,
+  RawRow,
   type ReadView,
   type Result,
   type ResultScanner,
   Scan,
   type SyncResultScanner,
   type SyncTable,
+  type ThreadedScanner,
 } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { LimitedCursor, MergeCursor, SequenceCursor } from './cursors.js';
@@ -146,6 +148,64 @@ class RawSource extends RangeSource {
   }
 }
 
+/** Reads all ranges of a part by threads. */
+class ThreadsSource extends RangeSource {
+  /** Of its own: it shows bytes of the scanner. */
+  private readonly raw = new RawRow();
+
+  constructor(
+    private readonly scanner: ThreadedScanner,
+    plan: ReadPlan,
+    part: PlanPart,
+    options: ReadOptions,
+  ) {
+    super(part, plan, options, undefined);
+    if (options.moments !== undefined) options.moments.count++;
+  }
+
+  protected next(): boolean | Promise<boolean> {
+    this.row = this.raw;
+    return this.scanner.next(this.raw);
+  }
+
+  /** Undefined where rows are tested here. */
+  countRows(): Promise<number> | undefined {
+    return this.part.classify === undefined ? this.countAll() : undefined;
+  }
+
+  private async countAll(): Promise<number> {
+    const { rows, bytes } = await this.scanner.count();
+    const { tally } = this.options;
+    if (tally !== undefined) {
+      tally.rows += rows;
+      tally.bytes += bytes;
+    }
+    return rows;
+  }
+
+  close(): void {
+    this.scanner.close();
+  }
+}
+
+/** The rows of the plan, read by threads. Undefined where they cannot read it. */
+function openInThreads(
+  plan: ReadPlan,
+  access: TableAccess,
+  options: ReadOptions,
+  threads: number,
+): ThreadsSource | undefined {
+  const [part] = plan.parts;
+  if (plan.parts.length !== 1 || part!.points || plan.reversed || options.limit !== undefined)
+    return undefined;
+  if (plan.order === 'merge' && part!.ranges.length > 1 && !options.unordered) return undefined;
+  const scan = new Scan();
+  prepareQuery(scan, part!, plan, options);
+  const ranges = part!.ranges.map(({ start, stop = EMPTY_BYTES }) => ({ start, stop }));
+  const scanner = access.sync?.scanInThreads?.(scan, ranges, { threads, signal: options.signal });
+  return scanner && new ThreadsSource(scanner, plan, part!, options);
+}
+
 /** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
 const LARGEST_BATCH = 256;
 /** Assumed number of snapshots of scanners that do not report it. */
@@ -277,7 +337,7 @@ export function runPlan(
   if (through !== undefined) {
     // How many entries give how many rows is known only when they are read.
     const moments = { count: 0 };
-    const reading = { ...options, limit: undefined, moments };
+    const reading = { ...options, limit: undefined, moments, threads: 1 };
     const entries = openPlan(plan, through.entries, reading, position);
     return through.follow(entries, access, options, moments, position);
   }
@@ -291,6 +351,11 @@ function openPlan(
   options: ReadOptions,
   position: Position | undefined,
 ): RowCursor {
+  const { threads = 1 } = options;
+  if (threads > 1 && position === undefined) {
+    const read = openInThreads(plan, access, options, threads);
+    if (read !== undefined) return read;
+  }
   const [part] = plan.parts;
   let cursor: RowCursor;
   let bounded: boolean;

@@ -33,6 +33,13 @@ export interface FindOptions extends ReadOptionsOf {
   /** Rows fetched in one call to a server. Default: as many as are likely needed, at most 256. */
   readonly caching?: number | undefined;
   /**
+   * Threads that read beside the calling one, which builds objects and figures of what they read; default 1: the calling thread reads by
+   * itself. The rows are the same. For reads of many rows: `all`, `for await`, `count`, aggregates, `groupBy`. Ignored where threads
+   * cannot help: on HBase and Bigtable, in transactions, read-only stores and stores without worker threads (`background`), with a
+   * limit, `reverse()`, whole keys or an index, and where ranges must be merged in order.
+   */
+  readonly threads?: number | undefined;
+  /**
    * How `with` reads to-one relations. `lookup`: by gets of the keys. `hash`: by reading all related rows once.
    * Default: `hash` for queries without a limit that read a whole table, otherwise `lookup`.
    */
@@ -47,13 +54,14 @@ const READ: readonly string[] = [
   'cacheBlocks',
   'withDeleted',
 ];
-const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join'];
+const FIND: readonly string[] = [...READ, 'fullScan', 'concurrency', 'caching', 'join', 'threads'];
 
 /** @throws QueryError on invalid and on unknown options. */
 export function checkFindOptions(options: FindOptions, doing = 'find'): FindOptions {
   checkNames(doing, options, FIND);
   checkCount('concurrency', options.concurrency);
   checkCount('caching', options.caching);
+  checkCount('threads', options.threads);
   checkFlag('fullScan', options.fullScan);
   checkJoin(options.join);
   checkConsistency(options.consistency);

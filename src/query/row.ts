@@ -61,7 +61,7 @@ export function keptRow(row: Row): Result {
 
 /** The size of all values. */
 export function valueBytes(row: Row): number {
-  if (row instanceof RawRow) return row.count === 0 ? 0 : row.ends[row.count - 1]!;
+  if (row instanceof RawRow) return row.count === 0 ? 0 : row.ends[row.count - 1]! - row.starts[0]!;
   let bytes = 0;
   for (const cell of row.cells) bytes += cell.value.length;
   return bytes;
@@ -103,6 +103,10 @@ export interface ReadOptions extends OperationOptions, ReadHints {
   readonly limit: number | undefined;
   /** Ranges of a merge that are read concurrently. */
   readonly concurrency: number;
+  /** Threads that read; undefined or 1: the calling one. */
+  readonly threads?: number | undefined;
+  /** Whether the order of the rows does not matter. */
+  readonly unordered?: boolean | undefined;
   /** The expected number of rows, which a remote table is asked for first. */
   readonly expected: number;
   /** Updated if given. */
@@ -138,6 +142,8 @@ export interface RowCursor {
   readonly positions?: PositionOrder | undefined;
   /** Advances to the next row. False at the end. Returns a promise only when the table is asynchronous. */
   advance(): boolean | Promise<boolean>;
+  /** Counts the rows instead of giving them, where that is faster; undefined: it is not. Called before the first `advance`, if at all. */
+  countRows?(): Promise<number> | undefined;
   /** Closes scanners. May be called at any time and repeatedly. */
   close(): void | Promise<void>;
 }

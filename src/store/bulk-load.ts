@@ -20,9 +20,10 @@ import { CellCursor } from './cursor.js';
 import type { Interruptible } from './environment.js';
 import type { WrittenFile } from './file/footer.js';
 import { SortedFileWriter } from './file/sorted-file-writer.js';
+import { fileEntry } from './file/store-file.js';
 import type { CompleteFile } from './ledger/file-ledger.js';
 import type { Edit } from './manifest/index.js';
-import { type FamilyStore, fileEntry, type Region, regionOf } from './region/region.js';
+import { type FamilyStore, type Region, regionOf } from './region/region.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 

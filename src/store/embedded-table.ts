@@ -21,16 +21,32 @@ import {
   type RowMutation,
   type RowMutations,
   type RowRead,
+  type Scan,
+  type ScannedRange,
   type SyncTable,
   type TableChange,
+  type ThreadedScanner,
+  type ThreadedScanOptions,
 } from '../table/index.js';
 import { checkAction, checkChange, checkCheck, checkEach } from '../table/observer.js';
 import { ownCopy } from './commit/preparation.js';
+import { isForThreads, ThreadedScan } from './parallel/threaded-scan.js';
 import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
 export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, PackedPutsTable {
+  scanInThreads(
+    scan: Scan,
+    ranges: readonly ScannedRange[],
+    options: ThreadedScanOptions,
+  ): ThreadedScanner | undefined {
+    const { readerThreads, reads, catalog } = this.core;
+    throwIfAborted(options.signal);
+    if (readerThreads === undefined || !isForThreads(scan)) return undefined;
+    return new ThreadedScan(readerThreads, reads, catalog.openTable(this.name), scan, ranges, options);
+  }
+
   async put(put: Put, options?: OperationOptions): Promise<void> {
     await this.mutate(put, options);
   }

@@ -10,6 +10,7 @@ import { BlockCache, FileHandleCache } from './cache.js';
 import { RowClock } from './commit/row-clock.js';
 import { diskOf, hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
 import { StoreEnvironment } from './environment.js';
+import { byAge } from './file/store-file.js';
 import { ARCHIVE_FILE, CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
 import { FileLedger } from './ledger/file-ledger.js';
 import { Journal, type LogArchive } from './ledger/journal.js';
@@ -28,7 +29,8 @@ import {
 } from './manifest/index.js';
 import { ChunkPool } from './memstore/arena.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
-import { byAge, type FamilyMemory, FamilyStore, Region } from './region/region.js';
+import { ReaderThreads } from './parallel/reader-threads.js';
+import { type FamilyMemory, FamilyStore, Region } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import { TableState } from './table-state.js';
 import { type ReplayResult, repairSegment, replayWal, Wal } from './wal/index.js';
@@ -235,8 +237,8 @@ function openForWriting(
       removeCheckpointMark(environment);
     }
     ledger.start(journal);
-    const [flushExecutor, compactionExecutor] = executors(environment);
-    const core = new StoreCore({ ...parts, environment, lock, journal, flushExecutor, compactionExecutor });
+    const workers = workersOf(environment);
+    const core = new StoreCore({ ...parts, environment, lock, journal, ...workers });
     // Otherwise a store that is opened often and written rarely would accumulate segments to replay.
     core.maintenance.requestLogCollection();
     core.maintenance.allFilesChanged(core.catalog.tables());
@@ -270,12 +272,23 @@ function removeCheckpointMark({ fileSystem, directory }: StoreEnvironment): void
   if (fileSystem.exists(mark)) fileSystem.unlink(mark);
 }
 
-/** Two executors, so that a long compaction never delays a flush, on which writers may wait. */
-function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
+/** What worker threads do for a store; none is started yet. Two executors, so that a long compaction never delays a flush, on which writers may wait. */
+interface StoreWorkers {
+  readonly flushExecutor: JobExecutor;
+  readonly compactionExecutor: JobExecutor;
+  readonly readerThreads: ReaderThreads | undefined;
+}
+
+function workersOf(environment: StoreEnvironment): StoreWorkers {
   const { fileSystem, settings } = environment;
   const inline = (): InlineExecutor => new InlineExecutor(fileSystem);
   const disk = diskOf(fileSystem);
-  if (settings.background !== 'worker' || !(disk instanceof NodeFileSystem)) return [inline(), inline()];
+  const none = (): StoreWorkers => ({
+    flushExecutor: inline(),
+    compactionExecutor: inline(),
+    readerThreads: undefined,
+  });
+  if (settings.background !== 'worker' || !(disk instanceof NodeFileSystem)) return none();
   const reported = { already: false };
   const report = (error: RowanError): void => {
     if (!reported.already) environment.emit({ kind: 'inlineWork', error });
@@ -291,9 +304,13 @@ function executors(environment: StoreEnvironment): [JobExecutor, JobExecutor] {
           'rowan-orm/worker as rowan-worker.js beside the program, give workerPath, or set background: "inline".',
       ),
     );
-    return [inline(), inline()];
+    return none();
   }
   const setup: WorkerSetup = { folder: disk.held, keys: fileSystem.encryption?.share() };
   const executor = (): WorkerExecutor => new WorkerExecutor(file, setup, inline(), report);
-  return [executor(), executor()];
+  return {
+    flushExecutor: executor(),
+    compactionExecutor: executor(),
+    readerThreads: new ReaderThreads(file, setup),
+  };
 }

@@ -14,6 +14,7 @@ import type { FileLedger } from './ledger/file-ledger.js';
 import { type Journal, LogCollector, LogRoller } from './ledger/journal.js';
 import type { ChunkPool } from './memstore/arena.js';
 import type { StoreSettings } from './options.js';
+import type { ReaderThreads } from './parallel/reader-threads.js';
 import { StoreReads } from './read/read-table.js';
 import { ScannerRegistry } from './read/table-scanner.js';
 import type { FamilyStore, Region } from './region/region.js';
@@ -36,6 +37,7 @@ interface StoreParts {
   readonly chunkPool: ChunkPool;
   readonly flushExecutor: JobExecutor;
   readonly compactionExecutor: JobExecutor;
+  readonly readerThreads: ReaderThreads | undefined;
 }
 
 /** An open embedded store: creates its parts and connects them, and does nothing else. Created by `openStore` (`recovery.ts`). */
@@ -73,6 +75,8 @@ export class StoreCore {
   readonly chunkPool: ChunkPool;
   /** Readers in other processes. */
   readonly readers: ReaderRegistry;
+  /** Threads for scans; undefined where the store has no worker threads. */
+  readonly readerThreads: ReaderThreads | undefined;
   private readonly closing: StoreClosing;
 
   constructor(parts: StoreParts) {
@@ -85,6 +89,7 @@ export class StoreCore {
     this.cache = parts.cache;
     this.chunkPool = chunkPool;
     this.rowClock = parts.rowClock;
+    this.readerThreads = parts.readerThreads;
     this.scanners = new ScannerRegistry(settings.scannerIdleTimeout);
     this.commits = new CommitQueue(journal.wal, journal, parts.lastSeq, (memstore) =>
       this.scanners.smallestIn(memstore, this.commits.readPoint),
@@ -127,6 +132,7 @@ interface ClosingParts {
   readonly collector: LogCollector;
   readonly files: FileHandleCache;
   readonly readers: ReaderRegistry;
+  readonly readerThreads: ReaderThreads | undefined;
   readonly lock: DirectoryLock;
 }
 
@@ -162,6 +168,7 @@ class StoreClosing {
     scanners.cutOffAll();
     pressure.close();
     maintenance.end();
+    await this.parts.readerThreads?.close();
     await this.flushBeforeEnd();
     try {
       await maintenance.close();

@@ -192,6 +192,42 @@ export interface SyncTable extends Table {
    * transaction.
    */
   readView?(span: Scan): ReadView;
+  /**
+   * Scans ranges by several threads, as of now; the result is that of scans of the ranges, one after the other. Of `scan` the bounds are
+   * ignored. Undefined where threads cannot read the table, or give the rows that one thread would.
+   * @throws RowanError `ERR_IO` when no thread can be started.
+   */
+  scanInThreads?(
+    scan: Scan,
+    ranges: readonly ScannedRange[],
+    options: ThreadedScanOptions,
+  ): ThreadedScanner | undefined;
+}
+
+/** The rows in [start, stop). An empty stop is the end of the table. */
+export interface ScannedRange {
+  readonly start: Uint8Array;
+  readonly stop: Uint8Array;
+}
+
+export interface ThreadedScanOptions {
+  /** The number of threads beside the calling one. */
+  readonly threads: number;
+  /** Ends the scan with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A scan by several threads. */
+export interface ThreadedScanner {
+  /**
+   * Reads the next row; false at the end. `into` must not be used for anything else. A promise only where the row must be awaited.
+   * @throws RowanError `ERR_IO` when a thread has ended, `ERR_ABORTED`, `ERR_CLOSED`.
+   */
+  next(into: RawRow): boolean | Promise<boolean>;
+  /** Counts the rows, and the bytes of their values, without returning them; ends the scan. @throws as `next`. */
+  count(): Promise<{ readonly rows: number; readonly bytes: number }>;
+  /** May be called at any time and repeatedly. */
+  close(): void;
 }
 
 /**

@@ -1,10 +1,12 @@
-/** The worker thread for flushes and compactions: runs one job after another, and answers each. */
+/** A worker thread of a store: runs flushes and compactions one after another, and reads for scans. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { toWire } from '../../errors.js';
 import { StoreKeys } from '../encryption/keys.js';
 import { EncryptedFileSystem } from '../encryption/sealed-files.js';
 import { NodeFileSystem } from '../fs/index.js';
+import type { ScanRequest } from '../parallel/protocol.js';
+import { ScanRuns } from '../parallel/scan-run.js';
 import type { Job, JobResult, WorkerReply, WorkerRequest, WorkerSetup } from './job.js';
 import { JobRun } from './job-run.js';
 
@@ -13,8 +15,11 @@ const disk = new NodeFileSystem(folder);
 const fileSystem = keys === undefined ? disk : new EncryptedFileSystem(disk, StoreKeys.shared(keys));
 let tail: Promise<void> = Promise.resolve();
 
-parentPort?.on('message', (request: WorkerRequest) => {
-  tail = tail.then(() => answer(request));
+const scans = new ScanRuns(fileSystem, (reply, moved) => parentPort?.postMessage(reply, moved));
+
+parentPort?.on('message', (request: WorkerRequest | ScanRequest) => {
+  if ('scan' in request) scans.receive(request);
+  else tail = tail.then(() => answer(request));
 });
 
 const ready: WorkerReply = { ready: true };

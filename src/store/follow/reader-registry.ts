@@ -5,8 +5,8 @@
  */
 
 import type { Duplex } from 'node:stream';
+import type { StoreFile } from '../file/store-file.js';
 import type { DirectoryLock, FileSystem } from '../fs/index.js';
-import type { StoreFile } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type Request, readMessages, requestOf, type StorePosition, sendMessage } from './reader-protocol.js';
 

@@ -12,9 +12,9 @@ import type { BlockCache, FileHandleCache } from '../cache.js';
 import type { StoreEnvironment } from '../environment.js';
 import type { WrittenFile } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
+import { StoreFile } from '../file/store-file.js';
 import { joinPath, sortedFileName } from '../fs/index.js';
 import { type Edit, namesFile } from '../manifest/index.js';
-import { StoreFile } from '../region/region.js';
 import type { Journal } from './journal.js';
 
 /** A draft that is complete and synced. */

@@ -15,13 +15,8 @@ import {
 import type { RowReader } from '../commit/row-operations.js';
 import { type CellCursor, compareToSeekKey, isInColumn, isInRow, SeekKey } from '../cursor.js';
 import { BloomKey } from '../file/bloom-filter.js';
-import {
-  type FamilyStore,
-  type Region,
-  regionOf,
-  type StoreFile,
-  type StoreVersion,
-} from '../region/region.js';
+import type { StoreFile } from '../file/store-file.js';
+import { type FamilyStore, type Region, regionOf, type StoreVersion } from '../region/region.js';
 import {
   HIDDEN,
   isPlainFamily,

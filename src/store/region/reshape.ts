@@ -7,12 +7,13 @@ import { compareBytes, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import type { MovedCells } from '../commit/commit-queue.js';
 import { invariant } from '../environment.js';
+import { byAge, type StoreFile } from '../file/store-file.js';
 import type { FileLedger } from '../ledger/file-ledger.js';
 import type { Journal } from '../ledger/journal.js';
 import type { Edit } from '../manifest/index.js';
 import type { ChunkPool } from '../memstore/arena.js';
 import type { TableState } from '../table-state.js';
-import { byAge, FamilyStore, Region, type StoreFile } from './region.js';
+import { FamilyStore, Region } from './region.js';
 
 /** The part of the commit queue that it uses. */
 interface ReshapeCommits {

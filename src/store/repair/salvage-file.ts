@@ -6,9 +6,9 @@ import { BlockCache, FileHandleCache } from '../cache.js';
 import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
+import { fileEntry } from '../file/store-file.js';
 import { type FileSystem, joinPath, sortedFileName } from '../fs/index.js';
 import type { FileEntry } from '../manifest/index.js';
-import { fileEntry } from '../region/region.js';
 
 interface SalvagedFile {
   /** The new file, on the disk. */

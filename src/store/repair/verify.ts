@@ -3,8 +3,9 @@
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError, InvalidArgumentError, RowanError } from '../../errors.js';
 import { checkOptions, describe } from '../../table/checks.js';
+import type { StoreFile } from '../file/store-file.js';
 import { verifySteps } from '../file/verify-file.js';
-import type { Region, StoreFile, StoreVersion } from '../region/region.js';
+import type { Region, StoreVersion } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 
 export interface VerifyReport {

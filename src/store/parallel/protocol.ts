@@ -1,0 +1,67 @@
+/** Messages between a scan by several threads and its threads. */
+
+import type { WireError } from '../../errors.js';
+import type { FamilyDescriptor, Scan } from '../../table/index.js';
+import type { JobInput } from '../background/job.js';
+import type { SharedMemstore } from '../memstore/memstore-cursor.js';
+import type { PackedRows } from './packed-rows.js';
+
+/** A file of a family. */
+export interface SharedFile extends JobInput {
+  /** Bytes on the disk. */
+  readonly size: number;
+}
+
+/** The memstores and files of a family of one region, in the order of `StoreVersion.openCursors`. */
+export interface SharedFamily {
+  readonly descriptor: FamilyDescriptor;
+  /** Oldest first. */
+  readonly files: readonly SharedFile[];
+  /** Oldest first. */
+  readonly memstores: readonly SharedMemstore[];
+}
+
+/** A table as of one moment, with what a scan reads of it. The sender retains memory and files. */
+export interface SharedView {
+  /** The families that the scan reads of each region, in byte order. */
+  readonly regions: readonly (readonly SharedFamily[])[];
+  readonly readPoint: number;
+  /** The time that decides which cells have expired. */
+  readonly now: number;
+  /** The columns, versions, times and the filter; without bounds. `Scan` loses its methods on the way. */
+  readonly scan: Scan;
+}
+
+/** Some rows of one region. */
+export interface ScanPart {
+  /** The index of the region in the view. */
+  readonly region: number;
+  readonly start: Uint8Array;
+  /** Exclusive; empty: to the end of the region. */
+  readonly stop: Uint8Array;
+}
+
+/** A message to a thread; `scan` is the number of the scan. Parts are read at once, each until its packets are used up. */
+export type ScanRequest = { readonly scan: number } & (
+  | { readonly open: SharedView }
+  /** Reads a part, and sends up to `packets` packets of rows; with 0 it only counts. */
+  | { readonly part: number; readonly of: ScanPart; readonly packets: number }
+  /** Allows one packet more. */
+  | { readonly more: number }
+  | { readonly close: true }
+);
+
+/** What a part has. */
+export interface Counted {
+  readonly rows: number;
+  /** Bytes of values. */
+  readonly bytes: number;
+}
+
+/** A message from a thread. The last of a part has `counted` or `error`, the last of a scan has `closed`. */
+export type ScanReply = { readonly scan: number } & (
+  | { readonly part: number; readonly packed: PackedRows }
+  | { readonly part: number; readonly counted: Counted }
+  | { readonly part: number; readonly error: WireError }
+  | { readonly closed: true }
+);
