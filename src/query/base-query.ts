@@ -8,7 +8,7 @@ import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
 import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { Deadline, TimedCursor } from './deadline.js';
-import { DEFAULT_CONCURRENCY, runPlan } from './execute.js';
+import { DEFAULT_CONCURRENCY, runPlan, type ThreadedRun } from './execute.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
 import { type LoadedRow, loadRows, nextLoaded, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
@@ -401,6 +401,26 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     });
   }
 
+  /** Runs work that threads do for the query. False: they cannot. */
+  protected async runInThreads(
+    operation: QueryOperation,
+    begin: (plan: ReadPlan, access: TableAccess, options: ReadOptions) => ThreadedRun | undefined,
+  ): Promise<boolean> {
+    const prepared = await this.begin();
+    const { plan, deadline } = prepared;
+    const options = this.readOptions(this.spec.limit, MANY_ROWS, undefined, true);
+    const work = begin(plan, this.access, options);
+    if (work === undefined) return false;
+    try {
+      return await this.observed(operation, prepared, (tally) => {
+        const done = work.run(tally);
+        return deadline?.within(done) ?? done;
+      });
+    } finally {
+      work.close();
+    }
+  }
+
   /** Prepares the query. Its timeout starts now. */
   private begin(isReadByRow = false): Prepared | Promise<Prepared> {
     const { timeout } = this.options;
@@ -418,24 +438,21 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     reading = plan,
     unordered = false,
   ): RowCursor {
-    const { signal, timeout, attributes, consistency, cacheBlocks, caching, concurrency, threads } =
-      this.options;
-    const options: ReadOptions = {
-      signal,
-      timeout,
-      attributes,
-      consistency,
-      cacheBlocks,
-      caching,
-      limit,
-      threads,
-      unordered,
-      concurrency: concurrency ?? DEFAULT_CONCURRENCY,
-      expected,
-      tally,
-    };
+    const options = this.readOptions(limit, expected, tally, unordered);
     const cursor = runPlan(reading, this.access, options, position);
     return deadline === undefined ? cursor : new TimedCursor(cursor, deadline);
+  }
+
+  private readOptions(
+    limit: number | undefined,
+    expected: number,
+    tally: ReadTally | undefined,
+    unordered: boolean,
+  ): ReadOptions {
+    const { signal, timeout, attributes, consistency, cacheBlocks, caching, threads } = this.options;
+    const { concurrency = DEFAULT_CONCURRENCY } = this.options;
+    const hints = { consistency, cacheBlocks, caching, threads, unordered, concurrency };
+    return { signal, timeout, attributes, ...hints, limit, expected, tally };
   }
 
   /** Notifies listeners that the query begins. Undefined if there are none. */

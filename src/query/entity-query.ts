@@ -25,9 +25,11 @@ import {
   checkUnordered,
   Figures,
   type GroupedQuery,
+  type Grouping,
   type GroupKey,
   type RelatedOrderedOf,
 } from './aggregate/grouped-query.js';
+import { groupsInThreads } from './aggregate/threaded-groups.js';
 import { BaseQuery, type Prepared } from './base-query.js';
 import {
   type BulkOptions,
@@ -337,12 +339,26 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   private figures(): Figures<EntityOf<C>> {
     return new Figures(this.spec, {
       each: (selected, take) => this.readEach(selected, take),
+      inThreads: (by, read, grouping) => this.groupInThreads(by, read, grouping),
       eachRelated: async (selected, relations, take) => {
         const rows = this.derive({ selected, slices: [] }).related('groupBy');
         for await (const row of rows.with(relations as never)) take(row as Record<string, unknown>);
       },
       related: ({ target }) => this.relatedReaders('groupBy')(target()).schema,
     });
+  }
+
+  private async groupInThreads(
+    by: readonly string[],
+    read: readonly string[],
+    grouping: Grouping,
+  ): Promise<boolean> {
+    if ((this.options.threads ?? 1) === 1) return false;
+    const { schema } = this.spec;
+    const query = this.derive({ selected: [...new Set([...by, ...read])], slices: [] });
+    return query.runInThreads('aggregate', (plan, access, options) =>
+      groupsInThreads(plan, access, options, schema, by, read, grouping),
+    );
   }
 
   private readEach(

@@ -26,7 +26,14 @@ import {
   rangesFrom,
   scanOf,
 } from './read-plan.js';
-import { giveBackRawRow, type ReadOptions, type RowCursor, takeRawRow, valueBytes } from './row.js';
+import {
+  giveBackRawRow,
+  type ReadOptions,
+  type ReadTally,
+  type RowCursor,
+  takeRawRow,
+  valueBytes,
+} from './row.js';
 
 /** Gets in one request, for a query of several whole keys. */
 const GETS_AT_ONCE = 64;
@@ -188,13 +195,22 @@ class ThreadsSource extends RangeSource {
   }
 }
 
-/** The rows of the plan, read by threads. Undefined where they cannot read it. */
-function openInThreads(
+/** What threads do for a query. */
+export interface ThreadedRun {
+  /** False: the result is worthless, and the query is to be run without threads. */
+  run(tally: ReadTally | undefined): Promise<boolean>;
+  /** May be called at any time, and ends the work. */
+  close(): void;
+}
+
+/** The scan of a plan by threads. Undefined where they are not wanted, or cannot read it. */
+export function scanInThreads(
   plan: ReadPlan,
   access: TableAccess,
   options: ReadOptions,
-  threads: number,
-): ThreadsSource | undefined {
+): ThreadedScanner | undefined {
+  const { threads = 1 } = options;
+  if (threads === 1 || plan.through !== undefined) return undefined;
   const [part] = plan.parts;
   if (plan.parts.length !== 1 || part!.points || plan.reversed || options.limit !== undefined)
     return undefined;
@@ -202,8 +218,7 @@ function openInThreads(
   const scan = new Scan();
   prepareQuery(scan, part!, plan, options);
   const ranges = part!.ranges.map(({ start, stop = EMPTY_BYTES }) => ({ start, stop }));
-  const scanner = access.sync?.scanInThreads?.(scan, ranges, { threads, signal: options.signal });
-  return scanner && new ThreadsSource(scanner, plan, part!, options);
+  return access.sync?.scanInThreads?.(scan, ranges, { threads, signal: options.signal });
 }
 
 /** The most rows of one fetch from a range. Without a known limit fetches start small and double. */
@@ -351,11 +366,8 @@ function openPlan(
   options: ReadOptions,
   position: Position | undefined,
 ): RowCursor {
-  const { threads = 1 } = options;
-  if (threads > 1 && position === undefined) {
-    const read = openInThreads(plan, access, options, threads);
-    if (read !== undefined) return read;
-  }
+  const scanner = position === undefined ? scanInThreads(plan, access, options) : undefined;
+  if (scanner !== undefined) return new ThreadsSource(scanner, plan, plan.parts[0]!, options);
   const [part] = plan.parts;
   let cursor: RowCursor;
   let bounded: boolean;

@@ -217,6 +217,35 @@ export interface ThreadedScanOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A column of a row, of which the newest value counts. */
+export interface CellColumn {
+  readonly family: string;
+  readonly qualifier: Uint8Array;
+}
+
+/** What a scan gives of each row. */
+export interface GroupedColumns {
+  /** Rows of a packet with the same bytes in these columns are one group. */
+  readonly by: readonly CellColumn[];
+  readonly values: readonly CellColumn[];
+  /** Rows whose only cell is in this column are skipped. */
+  readonly alone?: CellColumn;
+}
+
+/** Values of many rows. Lengths are -1 for what is absent. */
+export interface PackedGroups {
+  readonly rows: number;
+  readonly groups: number;
+  /** For each group the length of each column that is grouped by, and their bytes one after the other. */
+  readonly keyLengths: Int32Array;
+  readonly keys: Uint8Array;
+  /** The group of each row. */
+  readonly groupOf: Int32Array;
+  /** For each row the length of each value, and their bytes one after the other. */
+  readonly lengths: Int32Array;
+  readonly bytes: Uint8Array;
+}
+
 /** A scan by several threads. */
 export interface ThreadedScanner {
   /**
@@ -226,6 +255,14 @@ export interface ThreadedScanner {
   next(into: RawRow): boolean | Promise<boolean>;
   /** Counts the rows, and the bytes of their values, without returning them; ends the scan. @throws as `next`. */
   count(): Promise<{ readonly rows: number; readonly bytes: number }>;
+  /**
+   * Gives the values of columns instead of rows, in packets, in the order of the rows; ends the scan. `take` is called within this call.
+   * Returns as `count`. @throws as `next`, and what `take` throws.
+   */
+  groups(
+    columns: GroupedColumns,
+    take: (packed: PackedGroups) => void,
+  ): Promise<{ readonly rows: number; readonly bytes: number }>;
   /** May be called at any time and repeatedly. */
   close(): void;
 }

@@ -33,7 +33,7 @@ export interface GroupOptions {
   readonly maxGroups?: number;
 }
 
-interface Group {
+export interface Group {
   readonly values: readonly unknown[];
   readonly folds: readonly Fold<unknown>[];
 }
@@ -71,6 +71,15 @@ export class Grouping {
   }
 
   readonly add = (entity: Readonly<Record<string, unknown>>): void => {
+    this.addTo(this.groupOf(entity), entity);
+  };
+
+  addTo({ folds }: Group, entity: Readonly<Record<string, unknown>>): void {
+    for (let i = 0; i < folds.length; i++) folds[i]!.add(entity);
+  }
+
+  /** The group of an entity with the properties that are grouped by. @throws QueryError when there are too many. */
+  groupOf(entity: Readonly<Record<string, unknown>>): Group {
     const { readers, identities } = this;
     let level = this.root;
     const last = readers.length - 1;
@@ -89,9 +98,8 @@ export class Grouping {
       group = this.begin(entity);
       level.set(key, group);
     }
-    const { folds } = group;
-    for (let i = 0; i < folds.length; i++) folds[i]!.add(entity);
-  };
+    return group;
+  }
 
   private begin(entity: Readonly<Record<string, unknown>>): Group {
     if (this.groups.length === this.maxGroups) {
@@ -239,6 +247,11 @@ export class GroupedQuery<E, P extends string> {
 interface FigureRows {
   /** Reads these properties of every row. */
   each(properties: readonly string[], take: (entity: Item) => void): Promise<void>;
+  /**
+   * Adds every row to the grouping by threads: grouped by these properties, with figures of those. False where threads cannot do that;
+   * then the grouping is not to be used.
+   */
+  inThreads(by: readonly string[], read: readonly string[], grouping: Grouping): Promise<boolean>;
   /** Reads these properties of every row, with these properties of entities that its relations name. */
   eachRelated(
     properties: readonly string[],
@@ -291,11 +304,16 @@ export class Figures<E> {
     checkUnordered(this.spec);
     const ofRelated = new Map<string, { readonly select: string[]; readonly schema: EntitySchema }>();
     const own = properties.filter((property) => !this.isRelated(property, ofRelated));
-    const grouping = new Grouping(withRelated(this.values, ofRelated), properties, figures, maxGroups);
+    const values = withRelated(this.values, ofRelated);
+    const begin = (): Grouping => new Grouping(values, properties, figures, maxGroups);
+    const grouping = begin();
     const read = Object.values(figures).flatMap(({ property }) => (property === undefined ? [] : [property]));
     const selected = [...new Set([...own, ...read])];
-    if (ofRelated.size === 0) await this.rows.each(selected, grouping.add);
-    else {
+    if (ofRelated.size === 0) {
+      const folded = begin();
+      if (await this.rows.inThreads(own, [...new Set(read)], folded)) return folded;
+      await this.rows.each(selected, grouping.add);
+    } else {
       const shapes = [...ofRelated].map(([name, { select }]) => [name, { select }] as const);
       await this.rows.eachRelated(selected, Object.fromEntries(shapes), grouping.add);
     }

@@ -1,7 +1,7 @@
 /** Messages between a scan by several threads and its threads. */
 
 import type { WireError } from '../../errors.js';
-import type { FamilyDescriptor, Scan } from '../../table/index.js';
+import type { FamilyDescriptor, GroupedColumns, PackedGroups, Scan } from '../../table/index.js';
 import type { JobInput } from '../background/job.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 import type { PackedRows } from './packed-rows.js';
@@ -45,7 +45,13 @@ export interface ScanPart {
 export type ScanRequest = { readonly scan: number } & (
   | { readonly open: SharedView }
   /** Reads a part, and sends up to `packets` packets of rows; with 0 it only counts. */
-  | { readonly part: number; readonly of: ScanPart; readonly packets: number }
+  | {
+      readonly part: number;
+      readonly of: ScanPart;
+      readonly packets: number;
+      /** Packets have values of columns, not rows. */
+      readonly columns: GroupedColumns | undefined;
+    }
   /** Allows one packet more. */
   | { readonly more: number }
   | { readonly close: true }
@@ -60,7 +66,7 @@ export interface Counted {
 
 /** A message from a thread. The last of a part has `counted` or `error`, the last of a scan has `closed`. */
 export type ScanReply = { readonly scan: number } & (
-  | { readonly part: number; readonly packed: PackedRows }
+  | { readonly part: number; readonly packed: PackedRows | PackedGroups }
   | { readonly part: number; readonly counted: Counted }
   | { readonly part: number; readonly error: WireError }
   | { readonly closed: true }

@@ -2,7 +2,7 @@
 
 import { prepareCodecs } from '../../compression/index.js';
 import { toWire } from '../../errors.js';
-import { RawRow, Scan, TimeRange } from '../../table/index.js';
+import { type PackedGroups, RawRow, Scan, TimeRange } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import type { CellCursor } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
@@ -15,6 +15,7 @@ import { KnownColumns } from '../scan/newest-put.js';
 import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner } from '../scan/region-scanner.js';
 import type { FamilySource, ReadHint, ScanContext } from '../scan/store-read.js';
+import { GroupPacker } from './packed-groups.js';
 import { type PackedRows, RowPacker } from './packed-rows.js';
 import type { ScanPart, ScanReply, ScanRequest, SharedFamily, SharedView } from './protocol.js';
 
@@ -88,13 +89,14 @@ class ScanRun {
     this.context = { readPoint: view.readPoint, now: view.now, random: Math.random };
   }
 
-  async read(number: number, part: ScanPart, packets: number): Promise<void> {
+  async read({ part: number, of: part, packets, columns }: PartRequest): Promise<void> {
     const state = { packets, wake: () => {} };
     this.parts.set(number, state);
     try {
       const sources = await this.sourcesOf(part.region);
       if (this.closed) return;
-      const reading = new PartReading(sources, this.boundTo(part), this.context, packets > 0);
+      const packer = packets === 0 ? undefined : columns ? new GroupPacker(columns) : new RowPacker();
+      const reading = new PartReading(sources, this.boundTo(part), this.context, packer);
       try {
         while (reading.step()) {
           const { packed } = reading;
@@ -159,6 +161,8 @@ class ScanRun {
   }
 }
 
+type PartRequest = Extract<ScanRequest, { readonly part: number }>;
+
 type PartReply = ScanReply extends infer Reply
   ? Reply extends { readonly scan: number }
     ? Omit<Reply, 'scan'>
@@ -170,14 +174,17 @@ class PartReading {
   rows = 0;
   bytes = 0;
   /** The rows that the last step read, if it is time to send them. */
-  packed: PackedRows | undefined;
+  packed: PackedRows | PackedGroups | undefined;
   private readonly raw = new RawRow();
   private readonly scanner: PlainScanner | RegionScanner;
-  private readonly packer: RowPacker | undefined;
   private ended = false;
 
-  constructor(sources: readonly FamilySource[], scan: Scan, context: ScanContext, sends: boolean) {
-    this.packer = sends ? new RowPacker() : undefined;
+  constructor(
+    sources: readonly FamilySource[],
+    scan: Scan,
+    context: ScanContext,
+    private readonly packer: RowPacker | GroupPacker | undefined,
+  ) {
     this.scanner = PlainScanner.open(sources, scan, context) ?? RegionScanner.forScan(sources, scan, context);
   }
 
@@ -225,7 +232,7 @@ export class ScanRuns {
       return;
     }
     const run = this.runs.get(scan)!;
-    if ('part' in request) void run.read(request.part, request.of, request.packets);
+    if ('part' in request) void run.read(request);
     else if ('more' in request) run.allow(request.more);
     else {
       run.close();
@@ -235,8 +242,12 @@ export class ScanRuns {
   }
 }
 
-function buffersOf({ heads, timestamps, bytes }: PackedRows): ArrayBuffer[] {
-  return [heads.buffer, timestamps.buffer, bytes.buffer] as ArrayBuffer[];
+function buffersOf(packed: PackedRows | PackedGroups): ArrayBuffer[] {
+  const arrays =
+    'heads' in packed
+      ? [packed.heads, packed.timestamps, packed.bytes]
+      : [packed.keyLengths, packed.keys, packed.groupOf, packed.lengths, packed.bytes];
+  return arrays.map(({ buffer }) => buffer as ArrayBuffer);
 }
 
 /** The scan with its methods. */

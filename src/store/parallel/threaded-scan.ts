@@ -9,7 +9,15 @@
  */
 
 import { abortError, fromWire, type RowanError } from '../../errors.js';
-import type { Filter, RawRow, Scan, ThreadedScanner, ThreadedScanOptions } from '../../table/index.js';
+import type {
+  Filter,
+  GroupedColumns,
+  PackedGroups,
+  RawRow,
+  Scan,
+  ThreadedScanner,
+  ThreadedScanOptions,
+} from '../../table/index.js';
 import {
   endedReader,
   held,
@@ -62,7 +70,7 @@ interface HeldRegion {
 /** A part that was given to a thread. */
 interface RunningPart {
   readonly thread: ReaderThread;
-  readonly packets: PackedRows[];
+  readonly packets: (PackedRows | PackedGroups)[];
   done: boolean;
 }
 
@@ -87,8 +95,13 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   /** The part whose rows are given. */
   private current = 0;
   private unpacker: RowUnpacker | undefined;
-  /** Set in {@link count}. */
-  private total: { rows: number; bytes: number; parts: number } | undefined;
+  /** The number of a part whose packet was given. */
+  private given: number | undefined;
+  /** Set in {@link groups}. */
+  private columns: GroupedColumns | undefined;
+  private counting = false;
+  /** What the parts that are read have. */
+  private readonly read = { rows: 0, bytes: 0, parts: 0 };
   private error: RowanError | undefined;
   private ended = false;
   private wake: (() => void) | undefined;
@@ -150,33 +163,61 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   }
 
   async count(): Promise<Counted> {
-    this.total = { rows: 0, bytes: 0, parts: 0 };
+    this.counting = true;
     try {
-      for (this.dispatch(); this.total.parts < this.parts.length; ) {
+      for (this.dispatch(); this.read.parts < this.parts.length; ) {
         if (this.error !== undefined) throw this.error;
         await this.message();
       }
     } finally {
       this.close();
     }
-    return this.total;
+    return this.read;
+  }
+
+  async groups(columns: GroupedColumns, take: (packed: PackedGroups) => void): Promise<Counted> {
+    this.columns = columns;
+    try {
+      for (;;) {
+        const packet = this.nextPacket();
+        if (packet === null) break;
+        if (packet === undefined) await this.message();
+        else take(packet as PackedGroups);
+      }
+    } finally {
+      this.close();
+    }
+    return this.read;
   }
 
   /** Undefined: a message must be awaited. */
   private step(into: RawRow): boolean | undefined {
     for (;;) {
       if (this.unpacker?.next(into)) return true;
+      const packet = this.nextPacket();
+      this.unpacker = packet ? new RowUnpacker(packet as PackedRows) : undefined;
+      if (packet) continue;
+      if (packet === undefined) return undefined;
+      this.close();
+      return false;
+    }
+  }
+
+  /** The next packet in order; the one before is used up. Null at the end; undefined: a message must be awaited. */
+  private nextPacket(): PackedRows | PackedGroups | null | undefined {
+    const { given } = this;
+    if (given !== undefined) this.running.get(given)?.thread.send({ scan: this.number, more: given });
+    this.given = undefined;
+    for (;;) {
       if (this.error !== undefined) throw this.error;
-      if (this.ended || this.current === this.parts.length) {
-        this.close();
-        return false;
-      }
+      if (this.ended || this.current === this.parts.length) return null;
       this.dispatch();
       const part = this.running.get(this.current)!;
-      if (this.unpacker !== undefined) part.thread.send({ scan: this.number, more: this.current });
       const packet = part.packets.shift();
-      this.unpacker = packet && new RowUnpacker(packet);
-      if (packet !== undefined) continue;
+      if (packet !== undefined) {
+        this.given = this.current;
+        return packet;
+      }
       if (!part.done) return undefined;
       this.running.delete(this.current++);
     }
@@ -203,7 +244,8 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
 
   /** Gives parts to threads, as many as may be ahead: each to the thread with the fewest that it has not read. */
   private dispatch(): void {
-    const counting = this.total !== undefined;
+    const { columns } = this;
+    const counting = this.counting;
     while (this.begun < this.parts.length && this.running.size < this.threads.length * PARTS_AHEAD) {
       const open = (thread: ReaderThread): number => {
         let parts = 0;
@@ -213,7 +255,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       const thread = this.threads.reduce((least, other) => (open(other) < open(least) ? other : least));
       this.running.set(this.begun, { thread, packets: [], done: false });
       const packets = counting ? 0 : PACKETS_AHEAD;
-      thread.send({ scan: this.number, part: this.begun, of: this.parts[this.begun]!, packets });
+      thread.send({ scan: this.number, part: this.begun, of: this.parts[this.begun]!, packets, columns });
       this.begun++;
     }
   }
@@ -230,13 +272,13 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
     else if ('packed' in reply) part.packets.push(reply.packed);
     else {
       part.done = true;
-      if (this.total !== undefined) {
-        this.total.rows += reply.counted.rows;
-        this.total.bytes += reply.counted.bytes;
-        this.total.parts++;
+      this.read.rows += reply.counted.rows;
+      this.read.bytes += reply.counted.bytes;
+      this.read.parts++;
+      if (this.counting) {
         this.running.delete(reply.part);
         this.dispatch();
-        if (this.total.parts < this.parts.length) return;
+        if (this.read.parts < this.parts.length) return;
       }
     }
     this.wake?.();

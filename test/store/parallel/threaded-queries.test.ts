@@ -10,6 +10,7 @@ import { decimal, float64, int32, text } from '../../../src/codec/index.js';
 import { type Database, open } from '../../../src/database.js';
 import { uint32 } from '../../../src/key/index.js';
 import type { Repository } from '../../../src/repository/index.js';
+import { Put, Scan } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 
 @Entity({ table: { name: 'parcels', families: { d: {} } } })
@@ -122,6 +123,21 @@ it('salted keys are counted and summed by threads, and read in their order', asy
     Array.from({ length: 500 }, (_, no) => no % 7).reduce((a, b) => a + b),
   );
   expect((await query.all()).map(({ no }) => no)).toEqual(Array.from({ length: 500 }, (_, no) => no));
+});
+
+it('a value that cannot be decoded fails figures as without threads, with the row', async () => {
+  await letters.put({ no: 7000, quantity: 1 });
+  const table = database.engine.table('letters');
+  for await (const { row } of table.scan(new Scan()))
+    if (row.at(-2) === 7000 >> 8 && row.at(-1) === (7000 & 255))
+      await table.put(new Put(row).addColumn('d', 'q', Uint8Array.of(1, 2)));
+  const query = letters.find({}, { fullScan: true, threads: 2 });
+  await expect(query.sum('quantity')).rejects.toMatchObject({
+    code: 'ERR_CODEC',
+    details: { key: { no: 7000 } },
+  });
+  expect(await query.count()).toBe(501);
+  await letters.delete({ no: 7000 });
 });
 
 it('listeners get the number of rows and bytes that one thread reads', async () => {
