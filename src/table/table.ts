@@ -217,7 +217,7 @@ export interface ThreadedScanOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A column of a row, of which the newest value counts. */
+/** A column, of which a row has at most one version. */
 export interface CellColumn {
   readonly family: string;
   readonly qualifier: Uint8Array;

@@ -70,12 +70,8 @@ function cellOf(raw: RawRow, column: CellColumn): number {
   return ABSENT;
 }
 
-/** Whether the cell is the newest of the column. */
 function isAt(raw: RawRow, cell: number, { family, qualifier }: CellColumn): boolean {
-  if (cell >= raw.count || raw.families[cell] !== family || !equalBytes(raw.qualifiers[cell]!, qualifier))
-    return false;
-  // The cells of a column stand together, the newest first.
-  return cell === 0 || raw.families[cell - 1] !== family || !equalBytes(raw.qualifiers[cell - 1]!, qualifier);
+  return cell < raw.count && raw.families[cell] === family && equalBytes(raw.qualifiers[cell]!, qualifier);
 }
 
 export class GroupPacker {
