@@ -48,7 +48,7 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      hbase: 'show the state of an HBase cluster',
+      hbase: 'show the state of an HBase cluster, and of the regions of a table',
     },
     load: async () => (await import('./commands/hbase.js')).addHBaseCommand,
   },

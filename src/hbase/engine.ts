@@ -14,7 +14,7 @@ import {
   callCoprocessors,
 } from './client/region-call.js';
 import { pauseBetweenStarts, sleep } from './client/retry.js';
-import type { HBaseMetrics } from './observe/observer.js';
+import type { HBaseDebugState, HBaseMetrics } from './observe/observer.js';
 import { type HBaseOptions, type HBaseSettings, resolveSettings } from './options.js';
 import type { ClusterIdentity } from './region/registry.js';
 import { addressKey } from './rpc/connection-settings.js';
@@ -93,6 +93,14 @@ export class HBaseEngine implements Engine {
   /** Counts of requests, retries, connections and scanners, as of now. */
   metrics(): HBaseMetrics {
     return this.cluster.metrics();
+  }
+
+  /**
+   * What the client knows and does now: cached regions with their servers, queues, connections, servers that are left alone. For bug reports
+   * and for the question why an operation waits. It has keys of regions, and neither rows nor values.
+   */
+  debugState(): HBaseDebugState {
+    return this.cluster.debugState();
   }
 
   /**

@@ -21,6 +21,7 @@ export type {
 export type { CoprocessorAnswer, CoprocessorCall } from './client/region-call.js';
 export type { HBaseEngine } from './engine.js';
 export type {
+  HBaseDebugState,
   HBaseEvent,
   HBaseMetrics,
   LatencySnapshot,

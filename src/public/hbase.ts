@@ -19,6 +19,7 @@ export {
   type GroupAdmin,
   type GroupMembers,
   type HBaseAdmin,
+  type HBaseDebugState,
   type HBaseEvent,
   type HBaseMetrics,
   type HBaseOptions,

@@ -71,6 +71,32 @@ describe('rowan store', () => {
     ]);
   });
 
+  test('stats --bytes adds up what rows cost, part by part', async () => {
+    expect(JSON.parse((await run('store', 'stats', folder, '--bytes', '--json')).out)).toMatchObject([
+      // "in a file" and "in the log", "q", 100 and 1 bytes.
+      {
+        table: 't',
+        family: 'f',
+        rows: 2,
+        cells: 2,
+        keys: 19,
+        qualifiers: 2,
+        times: 18,
+        values: 101,
+        inMemory: 1,
+      },
+      { table: 't', family: 'g', rows: 0, cells: 0, keys: 0, qualifiers: 0, times: 0, values: 0 },
+    ]);
+    expect((await run('store', 'stats', folder, '--bytes')).out).toContain('1 cells are in memory: flush');
+    await run('store', 'compact', folder);
+    const { out } = await run('store', 'stats', folder, '--bytes', 't');
+    expect(out).toMatch(
+      /^t f: 2 rows of 1\.0 cells; a row: keys 9\.5, qualifiers 1\.0, times 9\.0, values 50\.5, together 70\.0 bytes; \d+\.\d on the disk, \d+ % of that$/m,
+    );
+    expect(out).toContain('t g: 0 rows of - cells');
+    expect((await run('store', 'stats', folder, '--bytes', 'u')).err).toContain('The store has no table "u"');
+  });
+
   test('dump-wal prints the writes that are in the log', async () => {
     const { code, out } = await run('store', 'dump-wal', folder);
     expect(code).toBe(0);

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
-import type { ClusterStatus } from '../../hbase/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+import type { ClusterStatus, HBaseEngine, SlowLogEntry } from '../../hbase/index.js';
+import type { RegionInfo } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 
 interface StatusOptions {
   readonly json?: boolean;
 }
 
-/** `rowan hbase status`: prints the state of a cluster. */
+/** `rowan hbase …`: prints the state of a cluster, and of the regions and slow requests of a table. */
 export function addHBaseCommand(program: Command, context: CliContext): void {
-  const hbase = program.command('hbase').summary('show the state of an HBase cluster');
+  const hbase = program
+    .command('hbase')
+    .summary('show the state of an HBase cluster, and of the regions of a table');
   hbase
     .command('status')
     .summary('print the masters, the servers with their load, and regions in transition')
@@ -18,18 +22,135 @@ export function addHBaseCommand(program: Command, context: CliContext): void {
       'host:port,host:port, or the path of an hbase-site.xml; default: the configuration in HBASE_CONF_DIR',
     )
     .option('--json', 'print everything as JSON')
-    .action(async (place: string | undefined, options: StatusOptions) => {
-      const { connectHBase } = await import('../../hbase/engine.js');
-      const engine = await connectHBase(placeOf(place));
-      try {
-        const status = await engine.admin.getStatus();
-        const asText = (_name: string, value: unknown): unknown =>
-          value instanceof Uint8Array ? toStringBinary(value) : value;
-        context.write(options.json === true ? `${JSON.stringify(status, asText, 2)}\n` : report(status));
-      } finally {
-        await engine.close();
-      }
-    });
+    .action((place: string | undefined, options: StatusOptions) =>
+      tell(place, options, context, (engine) => engine.admin.getStatus(), report),
+    );
+  hbase
+    .command('regions')
+    .summary('print the regions of a table: keys, server, files, memory and requests since they were opened')
+    .argument('<table>')
+    .argument('[masters]', 'as for status')
+    .option('--json', 'print them as JSON')
+    .action((table: string, place: string | undefined, options: StatusOptions) =>
+      tell(place, options, context, (engine) => engine.admin.getRegions(table), regionLines),
+    );
+  hbase
+    .command('hot')
+    .summary('print the regions of a table by their requests a second, measured between two looks')
+    .argument('<table>')
+    .argument('[masters]', 'as for status')
+    .option('--seconds <number>', 'time between the looks; servers report their load every 3 s', '10')
+    .option('--json', 'print them as JSON')
+    .action(
+      (table: string, place: string | undefined, options: StatusOptions & { readonly seconds: string }) =>
+        tell(place, options, context, (engine) => loads(engine, table, Number(options.seconds)), hotLines),
+    );
+  hbase
+    .command('slowlog')
+    .summary('print the requests to a table that took long, or had large answers, newest first')
+    .argument('<table>')
+    .argument('[masters]', 'as for status')
+    .option('--large', 'requests with large answers')
+    .option('--limit <number>', 'the most requests of each server', '100')
+    .option('--json', 'print everything as JSON')
+    .action(
+      (
+        table: string,
+        place: string | undefined,
+        options: StatusOptions & { readonly large?: boolean; readonly limit: string },
+      ) => {
+        const query = {
+          table,
+          limit: Number(options.limit),
+          kind: options.large === true ? 'large' : 'slow',
+        } as const;
+        return tell(place, options, context, (engine) => engine.admin.slowLog.list(query), slowLines);
+      },
+    );
+}
+
+/** Prints what `read` finds in a cluster. */
+async function tell<T>(
+  place: string | undefined,
+  { json }: StatusOptions,
+  context: CliContext,
+  read: (engine: HBaseEngine) => Promise<T>,
+  lines: (found: T) => string,
+): Promise<void> {
+  const { connectHBase } = await import('../../hbase/engine.js');
+  const engine = await connectHBase(placeOf(place));
+  try {
+    const found = await read(engine);
+    const asText = (_name: string, value: unknown): unknown =>
+      value instanceof Uint8Array ? toStringBinary(value) : value;
+    context.write(json === true ? `${JSON.stringify(found, asText, 2)}\n` : lines(found));
+  } finally {
+    await engine.close();
+  }
+}
+
+function rangeOf({ startKey, endKey }: Pick<RegionInfo, 'startKey' | 'endKey'>): string {
+  return `[${toStringBinary(startKey)}, ${toStringBinary(endKey)})`;
+}
+
+function regionLines(regions: readonly RegionInfo[]): string {
+  return regions
+    .map(
+      (region) =>
+        `${rangeOf(region)}\t${region.server}\t${region.storeFiles} files of ${size(region.storeFileSize)}\t` +
+        `memstore ${size(region.memstoreSize)}\t${region.readRequests} reads, ${region.writeRequests} writes\t${region.name}\n`,
+    )
+    .join('');
+}
+
+/** What a region does in a second. */
+interface RegionLoad extends Pick<RegionInfo, 'name' | 'startKey' | 'endKey' | 'server'> {
+  readonly reads: number;
+  readonly writes: number;
+  /** Of the requests to the table, 0 to 1. */
+  readonly share: number;
+}
+
+/** The regions of a table by their requests a second, the busiest first. A region that was moved or split meanwhile counts from 0. */
+async function loads(engine: HBaseEngine, table: string, seconds: number): Promise<RegionLoad[]> {
+  if (!(Number.isFinite(seconds) && seconds > 0))
+    throw new InvalidArgumentError('--seconds takes the seconds between two looks, a number above 0.');
+  const before = new Map((await engine.admin.getRegions(table)).map((region) => [region.name, region]));
+  const start = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+  const regions = await engine.admin.getRegions(table);
+  const passed = (performance.now() - start) / 1000;
+  const since = (now: number, then: number | undefined): number =>
+    (now < (then ?? 0) ? now : now - (then ?? now)) / passed;
+  const found = regions.map(({ name, startKey, endKey, server, readRequests, writeRequests }) => {
+    const known = before.get(name);
+    const reads = since(readRequests, known?.readRequests);
+    return { name, startKey, endKey, server, reads, writes: since(writeRequests, known?.writeRequests) };
+  });
+  const all = found.reduce((sum, { reads, writes }) => sum + reads + writes, 0);
+  return found
+    .map((region) => ({ ...region, share: all === 0 ? 0 : (region.reads + region.writes) / all }))
+    .sort((a, b) => b.share - a.share);
+}
+
+function hotLines(regions: readonly RegionLoad[]): string {
+  return regions
+    .map(
+      (region) =>
+        `${Math.round(region.share * 100)} %\t${region.reads.toFixed(1)} reads/s\t${region.writes.toFixed(1)} writes/s\t` +
+        `${region.server}\t${rangeOf(region)}\t${region.name}\n`,
+    )
+    .join('');
+}
+
+function slowLines(entries: readonly SlowLogEntry[]): string {
+  return entries
+    .map(
+      (entry) =>
+        `${new Date(entry.startTime).toISOString()}\t${entry.processingTime} ms (queued ${entry.queueTime} ms)\t${entry.method}\t` +
+        `${entry.responseSize} bytes\t${entry.client}\t${entry.server}\t${entry.region}\n`,
+    )
+    .join('');
 }
 
 function placeOf(place: string | undefined): { readonly configuration?: string; readonly masters?: string } {

@@ -33,6 +33,7 @@ import { CellType } from '../../table/index.js';
 import type { CliContext } from '../context.js';
 import { describeMoment } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
+import { tellBytes } from './store-bytes.js';
 
 /** The output of `rowan store dump-wal` and `dump-file`. */
 
@@ -146,8 +147,13 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .command('stats')
     .description('Sizes and counts of tables, regions and families.')
     .argument('<folder>', 'the folder of the store')
+    .option('--bytes [table]', 'read all tables, or one: what a row costs, part by part')
     .option('--json', 'as JSON')
-    .action((folder: string, options: { json?: boolean }) => stats(folder, options.json ?? false, context));
+    .action((folder: string, { json = false, bytes }: { json?: boolean; bytes?: string | true }) =>
+      bytes === undefined
+        ? stats(folder, json, context)
+        : tellBytes(folder, bytes === true ? undefined : bytes, json, context),
+    );
   store
     .command('verify')
     .description('Reads and checks every file completely; exit code 1 if any is damaged.')

@@ -1,9 +1,9 @@
-import { compareBytes, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareBytes, EMPTY_BYTES, toStringBinary } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { filters } from '../../table/filter/filters.js';
 import { Scan } from '../../table/get-and-scan.js';
 import type { Result } from '../../table/result.js';
-import { type HBaseMetrics, metricsOf, Observer } from '../observe/observer.js';
+import { type HBaseDebugState, type HBaseMetrics, metricsOf, Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { Locator, type MetaReader, RegionCache } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
@@ -153,6 +153,25 @@ export class Cluster implements ScannerContext {
       regionCache: { ...cache.sizes(), lookups: this.locator.lookupsMade },
       queueOf: (server) => this.dispatcher.queueOf(server),
     });
+  }
+
+  debugState(): HBaseDebugState {
+    return {
+      regions: [...this.locator.cache].map(({ table, startKey, endKey, name, server, replicas }) => ({
+        table,
+        startKey: toStringBinary(startKey),
+        endKey: toStringBinary(endKey),
+        name: toStringBinary(name),
+        server,
+        replicas: replicas.flatMap((replica, id) =>
+          replica === undefined || id === 0 ? [] : [replica.server],
+        ),
+      })),
+      queues: this.dispatcher.loads(),
+      ...this.pool.state(),
+      openScanners: this.scanners.size,
+      lookups: this.locator.lookupsMade,
+    };
   }
 
   private watch(): void {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { ClosedError, type RowanError } from '../../errors.js';
-import type { Observer } from '../observe/observer.js';
+import type { HBaseDebugState, Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { type RegionFinder, tableDisabled } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
@@ -118,6 +118,11 @@ export class Dispatcher {
   /** Counts of operations that wait for a server and of requests under way to it. */
   queueOf(server: string): { readonly queued: number; readonly inFlight: number; readonly limit: number } {
     return this.queues.get(server)?.load ?? { queued: 0, inFlight: 0, limit: this.settings.maxInFlight };
+  }
+
+  /** The load of every server that has had requests. */
+  loads(): HBaseDebugState['queues'] {
+    return Object.fromEntries([...this.queues].map(([server, queue]) => [server, queue.load]));
   }
 
   close(): void {

@@ -191,6 +191,36 @@ export interface HBaseMetrics {
   };
 }
 
+/** What a client knows and does at a moment, for a bug report. It has keys of regions, and no rows or values. */
+export interface HBaseDebugState {
+  /** Location cache: every region that the client would send requests to, with keys as text with `\x00` for other bytes. */
+  readonly regions: readonly {
+    readonly table: string;
+    readonly startKey: string;
+    readonly endKey: string;
+    readonly name: string;
+    readonly server: string;
+    /** The servers of its read replicas. */
+    readonly replicas: readonly string[];
+  }[];
+  /** By "host:port": operations that wait, requests under way, and their limit. */
+  readonly queues: Readonly<Record<string, Omit<ServerMetrics, 'methods'>>>;
+  readonly connections: readonly {
+    readonly server: string;
+    readonly service: string;
+    readonly state: 'open' | 'opening';
+    /** Requests without an answer. */
+    readonly pending: number;
+    /** Milliseconds since the last use. */
+    readonly idle: number;
+  }[];
+  /** Servers that could not be reached and are left alone for so many milliseconds. */
+  readonly quarantined: readonly { readonly server: string; readonly for: number; readonly error: string }[];
+  readonly openScanners: number;
+  /** Reads of `hbase:meta` since the start. */
+  readonly lookups: number;
+}
+
 export interface ServerMetrics {
   /** Operations that wait for room among the requests under way. */
   readonly queued: number;

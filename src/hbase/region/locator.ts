@@ -55,6 +55,11 @@ export class RegionCache {
     return { tables: this.tables.size, regions };
   }
 
+  /** Every cached region, table by table in the order of their keys. */
+  *[Symbol.iterator](): Iterator<Region> {
+    for (const { regions } of this.tables.values()) yield* regions;
+  }
+
   /** The region that holds `row`. */
   find(table: string, row: Uint8Array): Region | undefined {
     const known = this.tables.get(table);

@@ -1,5 +1,5 @@
 import { ClosedError, type RowanError } from '../../errors.js';
-import type { Observer } from '../observe/observer.js';
+import type { HBaseDebugState, Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { Connection } from './connection.js';
 import { addressKey, type ServerAddress, type ServiceName } from './connection-settings.js';
@@ -59,6 +59,27 @@ export class ConnectionPool {
   /** Connections that are open or being opened. */
   get size(): number {
     return this.connections.size;
+  }
+
+  /** What connections there are, and which servers are left alone. */
+  state(): Pick<HBaseDebugState, 'connections' | 'quarantined'> {
+    const now = performance.now();
+    return {
+      connections: [...this.connections.values()].map(({ key, service, isOpen, pending, lastUsed }) => ({
+        server: key,
+        service,
+        state: isOpen ? 'open' : 'opening',
+        pending,
+        idle: Math.round(now - lastUsed),
+      })),
+      quarantined: [...this.quarantined]
+        .filter(([, { until }]) => until > now)
+        .map(([server, { until, error }]) => ({
+          server,
+          for: Math.round(until - now),
+          error: error.message,
+        })),
+    };
   }
 
   /** Closes every connection. Calls under way fail with a ClosedError. */

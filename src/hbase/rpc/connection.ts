@@ -114,6 +114,10 @@ export class Connection {
   }
 
   /** Calls without an answer. */
+  get isOpen(): boolean {
+    return this.opened !== undefined;
+  }
+
   get pending(): number {
     return this.inFlight.size + this.waiting.length;
   }
