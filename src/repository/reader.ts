@@ -254,6 +254,8 @@ export class EntityReader<C extends KeyedClass> {
     const gets = known.map((key, i) => at(i, () => this.getOf(key, options)));
     const { operations, sync, table } = this.access;
     if (sync?.getRaw !== undefined && options === undefined && this.loadsAlone && !operations?.hasListeners) {
+      const ahead = sync.readAhead?.(gets);
+      if (ahead !== undefined) await ahead;
       return Promise.all(this.getRaws(sync.getRaw.bind(sync), gets, keys));
     }
     const read = (): Promise<Result[]> => table.getAll(gets, options);

@@ -1,4 +1,4 @@
-import { ClosedError } from '../errors.js';
+import { ClosedError, RowanError } from '../errors.js';
 import { errnoOf, type FileHandle, type FileSystem } from './fs/file-system.js';
 import { RowCache } from './row-cache.js';
 
@@ -310,7 +310,23 @@ export class CachedFile {
         details: { file: this.path },
       });
     }
-    return this.cache.use(this).read(buffer, offset, length, position);
+    const { cache } = this;
+    const handle = cache.use(this);
+    if (!cache.disk.timesNext()) return handle.read(buffer, offset, length, position);
+    const begun = performance.now();
+    const count = handle.read(buffer, offset, length, position);
+    cache.disk.took(performance.now() - begun);
+    return count;
+  }
+
+  /** As `FileHandle.readAhead`; does nothing for a file that is closed, or whose reads do not wait. What fails is left to the read. */
+  async readAhead(position: number, length: number): Promise<void> {
+    if (this.closed) return;
+    try {
+      await this.cache.use(this).readAhead?.(position, length);
+    } catch (error) {
+      if (!(error instanceof RowanError)) throw error;
+    }
   }
 
   /** Closes the file for good; further reads fail. */
@@ -321,7 +337,42 @@ export class CachedFile {
   }
 }
 
+/** One of so many reads is timed. */
+const TIMED_READS = 16;
+/** Milliseconds. A read of memory takes a tenth of this, one of a disk twice as much and more. */
+const LONG_READ = 0.05;
+/** What a read that waits adds to the score: it may be one of nine, so that reads in which the system ran another program do not count. */
+const WAIT_SCORE = 8;
+const ENOUGH_SCORE = 16;
+const MAX_SCORE = 64;
+
+/**
+ * Knows whether reads of files wait for the disk, by the time that some of them take, or are answered from the system's memory. Reads that
+ * were read ahead do not wait: after some hundred of them the next ones are read without, and tell.
+ */
+export class DiskWaits {
+  private reads = 0;
+  private score = 0;
+
+  /** Whether reads wait, as far as it is known. */
+  get waitsAreLong(): boolean {
+    return this.score >= ENOUGH_SCORE;
+  }
+
+  /** Whether the next read is to be timed. */
+  timesNext(): boolean {
+    return ++this.reads % TIMED_READS === 0;
+  }
+
+  /** Called with the milliseconds of a timed read. */
+  took(milliseconds: number): void {
+    this.score =
+      milliseconds >= LONG_READ ? Math.min(MAX_SCORE, this.score + WAIT_SCORE) : Math.max(0, this.score - 1);
+  }
+}
+
 export class FileHandleCache {
+  readonly disk = new DiskWaits();
   /** In the order of their last reads, the latest last. */
   private readonly open = new Set<CachedFile>();
   /** How many times files were opened. */

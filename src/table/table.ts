@@ -182,6 +182,11 @@ export interface SyncTable extends Table {
   /** Like `getSync`, into a reusable row; false when there is nothing. */
   getRaw?(get: Get, into: RawRow): boolean;
   /**
+   * Where reads of files wait for the disk: reads what these gets need off the thread, so that they do not wait. Undefined where that saves
+   * nothing.
+   */
+  readAhead?(gets: readonly Get[]): Promise<void> | undefined;
+  /**
    * Reads the cell of the first row that begins with `prefix` and has the column, into a reusable row; false when there is none. The result
    * is that of a scan. Undefined where only a scan can decide, as for a table with several families.
    */

@@ -176,6 +176,13 @@ class SealedReader extends SealedFile {
     return end - position;
   }
 
+  async readAhead(position: number, length: number): Promise<void> {
+    const end = Math.min(position + length, this.size);
+    const first = Math.floor(position / PAGE_BYTES);
+    const pages = Math.floor((end - 1) / PAGE_BYTES) - first + 1;
+    if (end > position) await this.inner.readAhead?.(FIRST_PAGE + first * SEALED_PAGE, pages * SEALED_PAGE);
+  }
+
   private page(page: number, sealed: Uint8Array): Uint8Array {
     const end = sealed.length - TAG_BYTES;
     const isLast = page === this.lastPage ? 1 : 0;

@@ -193,6 +193,11 @@ export class PartPosition {
     return this.part === this.first ? 0 : this.group!.end(this.part - 1);
   }
 
+  /** The bytes of the part. */
+  get length(): number {
+    return this.group!.end(this.part) - this.start;
+  }
+
   /** The number of parts of the block after this one. */
   get left(): number {
     return this.end - 1 - this.part;

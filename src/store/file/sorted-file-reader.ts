@@ -7,10 +7,11 @@ import { compareSlices } from '../../bytes/index.js';
 import { type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
 import type { DataBlock } from '../encoding/index.js';
+import { RowBuffer } from '../row-cache.js';
 import { BLOCK_HEADER_BYTES, BlockType, corruption, LEAF_ENTRIES, readPlainBlock } from './block-frame.js';
 import { BlockIndex } from './block-index.js';
 import { BloomChunk, type BloomKey, isChunkLength } from './bloom-filter.js';
-import { DataBlockSource, PartSource } from './data-block-source.js';
+import { DataBlockSource, PartPosition, PartSource } from './data-block-source.js';
 import { type FileMeta, type Footer, fileMetaFromJson, readFooter } from './footer.js';
 import type { FileContext, FileCursorOptions, SortedFileReaderOptions } from './options.js';
 import { RowReader } from './row-reader.js';
@@ -18,6 +19,17 @@ import { SortedFileCursor } from './sorted-file-cursor.js';
 
 /** Closed cursors that are kept for reuse: a point read needs one for a microsecond. */
 const MAX_FREE_CURSORS = 8;
+
+/** A range of a file. */
+export interface FilePlace {
+  readonly file: CachedFile;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/** Reused: nothing is kept in them. */
+const part = new PartPosition();
+const foundRow = new RowBuffer();
 
 export class SortedFileReader {
   readonly meta: FileMeta;
@@ -157,6 +169,27 @@ export class SortedFileReader {
     if (meta.bloomFilter === 'ROW') return chunk.mayContain(key.row1, key.row2);
     if (chunk.mayContain(key.column1, key.column2)) return true;
     return meta.deleteFamilyCount > 0 && chunk.mayContain(key.row1, key.row2);
+  }
+
+  /**
+   * What a read of the row would read from the file: the part or block in which it may be. Undefined when that is in the cache, or the file
+   * does not have the row.
+   */
+  placeOf(key: BloomKey): FilePlace | undefined {
+    if (!this.mayContain(key)) return undefined;
+    const { target } = key;
+    const { root, twoLevels, source, parts, file } = this;
+    const index = twoLevels ? this.leaf(Math.max(0, root.find(target))) : root;
+    const entry = Math.max(0, index.find(target));
+    const block = index.firstBlocks[entry]!;
+    if (this.blocks.entries[block]! !== null) return undefined;
+    const offset = index.offsets[entry]!;
+    if (parts === null || source.readsWhole(index, entry, true))
+      return { file, offset, length: index.lengths[entry]! };
+    const { rows } = this.context.cache;
+    if (this.readsRows && rows?.find(this.number, key.row1, target, foundRow)) return undefined;
+    part.locate(parts, block, offset, target);
+    return parts.holds(part) ? undefined : { file, offset: part.payloadAt + part.start, length: part.length };
   }
 
   /** Whether the row is between the file's first and last. */

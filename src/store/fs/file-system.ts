@@ -6,7 +6,7 @@ import type { StoreKeys } from '../encryption/keys.js';
  * The interface to files. All code of the store that touches a disk uses a {@link FileSystem}, so that the same code runs on the
  * real disk, in memory with simulated power loss, and under injected errors.
  *
- * All calls but `prepare`, `syncAsync`, `syncDirectoryAsync`, `lock`, `receive` and `call` are synchronous. Paths are strings with
+ * All calls but `readAhead`, `prepare`, `syncAsync`, `syncDirectoryAsync`, `lock`, `receive` and `call` are synchronous. Paths are strings with
  * `/` between their parts. A failed call throws a `RowanError` with code `ERR_IO` whose details name the file, the call and the
  * system's error code.
  *
@@ -30,6 +30,11 @@ export interface FileHandle {
    * fewer than `length` only at the end of the file.
    */
   read(buffer: Uint8Array, offset: number, length: number, position: number): number;
+  /**
+   * Reads bytes off the thread that a later `read` will need, so that it does not wait for the disk: of the range the first 64 KiB at
+   * most. Omitted where reads do not wait.
+   */
+  readAhead?(position: number, length: number): Promise<void>;
   /**
    * Appends `length` bytes of `buffer` from `offset`, all of them: short writes are continued. When it throws, any number of the
    * bytes may have been appended; `size` says how many, and `truncate` removes them.

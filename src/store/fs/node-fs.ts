@@ -212,6 +212,9 @@ function toPromise<T>(call: string, path: string, start: (then: Then<T>) => void
 /** What `prepare` writes, in pieces of this size. */
 const ZEROS = Buffer.alloc(1 << 18);
 
+/** Where bytes go that are only wanted in the system's cache; several threads write into it at once. */
+const DISCARDED = Buffer.allocUnsafeSlow(1 << 16);
+
 class NodeFileHandle implements FileHandle {
   readonly path: string;
   private readonly fd: number;
@@ -250,6 +253,12 @@ class NodeFileHandle implements FileHandle {
       throw ioError('read', this.path, errnoOf(error), error);
     }
     return done;
+  }
+
+  async readAhead(position: number, length: number): Promise<void> {
+    if (this.isClosed) throw ioError('read', this.path, 'EBADF');
+    const count = Math.min(length, DISCARDED.length);
+    await this.offThread<number>('read', (then) => fs.read(this.fd, DISCARDED, 0, count, position, then));
   }
 
   write(buffer: Uint8Array, offset: number, length: number): void {

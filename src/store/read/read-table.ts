@@ -23,6 +23,7 @@ import type { FamilySource } from '../scan/store-read.js';
 import type { StoredTables, TableState } from '../table-state.js';
 import { readFirstRow } from './first-row.js';
 import { areNewRows, type RowReaderCore, readRawRow, readRow, UncommittedRowReader } from './point-read.js';
+import { readAhead } from './read-ahead.js';
 import {
   AsyncScanner,
   boundsOf,
@@ -97,6 +98,10 @@ export class ReadTable<Core extends ReadCore = ReadCore> {
     return readRawRow(this.core.reads, this.core.catalog.openTable(this.name), get, into);
   }
 
+  readAhead(gets: readonly Get[]): Promise<void> | undefined {
+    return readAhead(this.core.catalog.openTable(this.name), gets);
+  }
+
   firstRaw(prefix: Uint8Array, qualifier: Uint8Array, into: RawRow): boolean | undefined {
     return readFirstRow(this.core.reads, this.core.catalog.openTable(this.name), prefix, qualifier, into);
   }
@@ -110,6 +115,11 @@ export class ReadTable<Core extends ReadCore = ReadCore> {
   async getAll(gets: readonly Get[], options?: OperationOptions): Promise<Result[]> {
     throwIfAborted(options?.signal);
     checkEach('getAll', gets, checkGet);
+    const ahead = this.readAhead(gets);
+    if (ahead !== undefined) {
+      await ahead;
+      throwIfAborted(options?.signal);
+    }
     const state = this.core.catalog.openTable(this.name);
     const results: Result[] = new Array(gets.length);
     for (let i = 0; i < gets.length; i++) results[i] = readRow(this.core.reads, state, gets[i]!);

@@ -70,6 +70,39 @@ function nonce(low: number, high: number): Buffer {
 }
 
 describe('encrypted sorted files', () => {
+  test('read ahead the pages that a read of the same range reads', async () => {
+    const files = await filesOf();
+    write(files, '/s/000007.sst', numbered(5 * 4096 + 100));
+    const ranges: Record<'read' | 'ahead', number[][]> = { read: [], ahead: [] };
+    const openDisk = files.disk.openRead.bind(files.disk);
+    files.disk.openRead = (path) => {
+      const handle = openDisk(path);
+      const readDisk = handle.read.bind(handle);
+      handle.read = (buffer, offset, length, position) => {
+        ranges.read.push([position, length]);
+        return readDisk(buffer, offset, length, position);
+      };
+      handle.readAhead = async (position, length) => void ranges.ahead.push([position, length]);
+      return handle;
+    };
+    const file = files.openRead('/s/000007.sst');
+    ranges.read.length = 0;
+    for (const [position, length] of [
+      [0, 10],
+      [4095, 2],
+      [4096, 4096],
+      [9000, 9000],
+      [20_480, 4096],
+      [30_000, 1],
+    ] as const) {
+      await file.readAhead?.(position, length);
+      file.read(Buffer.alloc(length), 0, length, position);
+    }
+    expect(ranges.read).toHaveLength(5);
+    expect(ranges.ahead).toEqual(ranges.read);
+    file.close();
+  });
+
   test('the bytes are those of the page', async () => {
     const files = await filesOf();
     const text = numbered(4096 + 4096 + 100);

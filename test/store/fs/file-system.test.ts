@@ -87,6 +87,16 @@ describe.each(Object.keys(subjects))('file system: %s', (name) => {
     expect(files.fileSize(at('a'))).toBe(11);
   });
 
+  it('reads ahead anywhere in a file, also while it is closed', async () => {
+    const file = files.create(at('a'));
+    append(file, 'x'.repeat(100_000));
+    const ahead = [0, 50_000, 99_999, 200_000].map((position) => file.readAhead?.(position, 80_000));
+    expect(file.read(new Uint8Array(4), 0, 4, 50_000)).toBe(4);
+    file.close();
+    await Promise.all(ahead);
+    if (file.readAhead) await expect(file.readAhead(0, 1)).rejects.toMatchObject({ code: 'ERR_IO' });
+  });
+
   it('reads into shared memory', () => {
     const file = files.create(at('a'));
     append(file, 'shared');
