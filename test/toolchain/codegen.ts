@@ -4,11 +4,11 @@
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { defineEntity, defineTable, part, timeBucket } from '../../decorators/index.js';
+import { defineEntity, defineTable, part, recordType, salt, timeBucket } from '../../decorators/index.js';
 import { toHex } from '../../src/bytes/index.js';
 import { javaSource } from '../../src/cli/codegen/java.js';
 import { type CodecModel, type EntityModel, entityModels } from '../../src/cli/codegen/model.js';
@@ -30,7 +30,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass, EntitySchema } from '../../src/schema/index.js';
 import { Cell, CellType, Put, Result } from '../../src/table/index.js';
 import { entities as arbitraryOf } from '../../src/testing/fast-check.js';
-import { CACHE, HERE } from './builds.js';
+import { CACHE, HERE, ROOT } from './builds.js';
 import { ARBITRARIES, KEYS, RESTS, SCALARS, VALUES } from './codegen/entities.js';
 import type { Consumer } from './consumers.js';
 
@@ -277,6 +277,13 @@ function rangesOf(layout: KeyLayout, read: Readonly<Record<string, unknown>>): (
 const cellText = ({ family, qualifier, value }: Cell, time = ''): string =>
   `${family}:${toHex(qualifier)}:${time}${toHex(value)}`;
 
+/** A row with a byte changed, and without its last byte: rows of another layout, or another value of this one. */
+function othersOf(row: Uint8Array, at: number): readonly Uint8Array[] {
+  const changed = Uint8Array.from(row);
+  changed[at % row.length]! ^= 1 << (at % 8);
+  return [changed, row.subarray(0, -1)];
+}
+
 /** What is wrong with an answer, or undefined. */
 function wrongIn(one: Case, answer: string): string | undefined {
   const [row, cells, properties, ranges, matches] = answer.split('\t');
@@ -363,7 +370,13 @@ interface Rows {
   readonly seed: number;
   readonly models: readonly EntityModel[];
   readonly cases: readonly Case[];
-  /** What the programs read: a line for each case. */
+  /** Rows of which only is asked whether they are rows of the entity. */
+  readonly others: readonly {
+    readonly model: EntityModel;
+    readonly row: Uint8Array;
+    readonly matches: boolean;
+  }[];
+  /** What the programs read: a line for each case, and for each other row. */
   readonly input: string;
 }
 
@@ -386,7 +399,11 @@ function makeRows(seed: number): Rows {
     const listed = cells.map((cell) => cellText(cell, `${cell.timestamp}:`));
     return `${CLASS_NAMES[model.name] ?? model.name}\t${toHex(row)}\t${listed.join(',')}\n`;
   });
-  return { seed, models, cases, input: lines.join('') };
+  const others = cases.flatMap(({ model, schema, row }, at) =>
+    othersOf(row, at).map((other) => ({ model, row: other, matches: schema.key.matches(other) })),
+  );
+  const asked = others.map(({ model, row }) => `${CLASS_NAMES[model.name] ?? model.name}\t${toHex(row)}\n`);
+  return { seed, models, cases, others, input: [...lines, ...asked].join('') };
 }
 
 function check({ name, command, prepare }: Language): string | undefined {
@@ -395,18 +412,24 @@ function check({ name, command, prepare }: Language): string | undefined {
   }
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });
-  const { seed, models, cases, input } = rows();
+  const { seed, models, cases, others, input } = rows();
   const [program, ...args] = prepare(models);
   const { stdout, stderr } = spawnSync(program!, args, { input, encoding: 'utf8', maxBuffer: 2 ** 30 });
   const answers = stdout.trimEnd().split('\n');
-  console.log(`     ${answers.length} rows of ${models.length} classes in ${name}`);
-  if (answers.length !== cases.length) return `${answers.length} answers to ${cases.length} rows: ${stderr}`;
+  console.log(`     ${cases.length} rows, ${others.length} others, ${models.length} classes in ${name}`);
+  if (answers.length !== cases.length + others.length)
+    return `it ended after ${answers.length} answers: ${stderr}`;
   const wrong = cases.flatMap((one, at) => {
     const problem = wrongIn(one, answers[at]!);
     return problem === undefined
       ? []
       : [`${one.model.name} (${one.model.signature}) ${toHex(one.row)}: ${problem}`];
   });
+  for (const [at, { model, row, matches }] of others.entries()) {
+    const given = answers[cases.length + at]!;
+    if (given !== String(matches))
+      wrong.push(`${model.name} (${model.signature}) ${toHex(row)}: matches is ${given}`);
+  }
   if (wrong.length === 0) return undefined;
   return `${wrong.length} rows differ with ROWAN_SEED=${seed}:\n${wrong.slice(0, 20).join('\n')}`;
 }
@@ -414,7 +437,41 @@ function check({ name, command, prepare }: Language): string | undefined {
 /** The classes of entities whose name the file itself needs. */
 const CLASS_NAMES: Readonly<Record<string, string>> = { List: 'List_' };
 
-export const CODEGEN: readonly Consumer[] = [JAVA, PYTHON].map((language) => ({
-  name: `the classes of rowan codegen ${language.name} read and write what Rowan does`,
-  check: () => Promise.resolve(check(language)),
-}));
+/** The Python program of docs/codegen.md, on rows of its entity and of another record type in place of a server. */
+function checkPage(): string | undefined {
+  rmSync(FOLDER, { recursive: true, force: true });
+  mkdirSync(FOLDER, { recursive: true });
+  const target = keyed(
+    'Order',
+    [salt(8, ['customerId']), part('customerId'), recordType(), part('no', uint8)],
+    {},
+    2,
+  );
+  const schema = compileSchema([target]);
+  writeFileSync(join(FOLDER, 'shop.py'), pythonSource(entityModels(schema, schema.entities)));
+  const page = readFileSync(join(ROOT, 'docs/codegen.md'), 'utf8');
+  const program = /<!-- python: orders -->\n```python\n([^`]*)```/.exec(page)![1]!;
+  const { key } = schema.entities[0]!;
+  const rows = [1, 2].map((no) => toHex(key.encode({ customerId: 'c1', no })));
+  const stub = `
+class Table:
+    rows = [bytes.fromhex(row) for row in ${JSON.stringify([...rows, toHex(key.encode({ customerId: 'c2', no: 3 }))])}]
+
+    def scan(self, row_start, row_stop):
+        return [(row, {b"d:_": b"\\x01", b"d:0": b"n"}) for row in self.rows if row_start <= row < (row_stop or b"\\xff")]
+
+print([(order.customerId, order.no, order.note) for order in orders_of(Table(), "c1")])
+`;
+  writeFileSync(join(FOLDER, 'page.py'), program + stub);
+  const { stdout, stderr } = spawnSync('python3', [join(FOLDER, 'page.py')], { encoding: 'utf8' });
+  const wanted = "[('c1', 1, 'n'), ('c1', 2, 'n')]\n";
+  return stdout === wanted ? undefined : `other than ${wanted}${stdout}${stderr}`;
+}
+
+export const CODEGEN: readonly Consumer[] = [
+  ...[JAVA, PYTHON].map((language) => ({
+    name: `the classes of rowan codegen ${language.name} read and write what Rowan does`,
+    check: () => Promise.resolve(check(language)),
+  })),
+  { name: 'the Python program of docs/codegen.md', check: () => Promise.resolve(checkPage()) },
+];

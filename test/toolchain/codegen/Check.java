@@ -15,7 +15,7 @@ import java.util.NavigableMap;
 
 /**
  * Reads lines "entity TAB row TAB family:qualifier:time:value,..." and answers for each "row TAB cells TAB properties TAB ranges",
- * or with what was thrown. All bytes are in hex.
+ * or with what was thrown. Lines "entity TAB row" are answered by whether the row is one of the entity. All bytes are in hex.
  */
 public final class Check {
   private Check() {}
@@ -30,6 +30,7 @@ public final class Check {
   private static String answer(String[] fields) throws Exception {
     Class<?> entity = Class.forName("Entities$" + fields[0]);
     byte[] row = bytes(fields[1]);
+    if (fields.length == 2) return entity.getMethod("matchesKey", byte[].class).invoke(null, row).toString();
     Entities.Rowan.Cells cells = new Entities.Rowan.Cells();
     for (String cell : fields[2].isEmpty() ? new String[0] : fields[2].split(",")) {
       String[] parts = cell.split(":", -1);

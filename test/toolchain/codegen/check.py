@@ -39,9 +39,11 @@ def properties(found):
     return ";".join(f"{field.name}={shown(getattr(found, field.name), field.name)}" for field in dataclasses.fields(found))
 
 
-def answer(name, row, listed):
+def answer(name, row, listed=None):
     entity = getattr(entities, name)
     row = bytes.fromhex(row)
+    if listed is None:
+        return str(entity.matches_key(row)).lower()
     cells = {}
     for family, qualifier, time, value in (cell.split(":") for cell in listed.split(",") if cell):
         cells.setdefault(family, {}).setdefault(bytes.fromhex(qualifier), []).append((int(time), bytes.fromhex(value)))
