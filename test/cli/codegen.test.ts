@@ -102,6 +102,7 @@ test('every codec of the package has a model', () => {
   const known = all.filter((codec) => codec instanceof BaseCodec) as BaseCodec<unknown>[];
   expect(known.length).toBeGreaterThan(40);
   expect(known.filter(({ name }) => codecModel(name) === undefined)).toEqual([]);
+  expect(codecModel('geohash(7)')).toEqual({ kind: 'geohash', digits: 7 });
   expect(codecModel('enumeration("a"=300,"b;2"=1;2)')).toEqual({
     kind: 'names',
     size: 2,

@@ -121,16 +121,18 @@ export const JAVA_TEXTS: Pieces = {
   },
   BaseText: {
     source: `
-    /** A number of some bytes as digits of a base: ULID, KSUID. */
+    /** A number of some bytes, with zero bits behind it, as digits of a base: ULID, KSUID, geohash. */
     static final class BaseText extends Codec<String> {
       private final String alphabet;
       private final int digits;
       private final int size;
+      private final int behind;
 
-      BaseText(String alphabet, int digits, int size) {
+      BaseText(String alphabet, int digits, int size, int behind) {
         this.alphabet = alphabet;
         this.digits = digits;
         this.size = size;
+        this.behind = behind;
       }
 
       @Override
@@ -142,14 +144,16 @@ export const JAVA_TEXTS: Pieces = {
           if (digit < 0) throw badValue(value, "of the characters " + alphabet);
           number = number.multiply(base).add(BigInteger.valueOf(digit));
         }
-        if (value.length() != digits || number.bitLength() > 8 * size) throw badValue(value, digits + " characters for " + size + " bytes");
-        for (int i = size - 1; i >= 0; i--) out.push(number.shiftRight(8 * i).intValue());
+        if (value.length() != digits || number.bitLength() > 8 * size - behind) throw badValue(value, digits + " characters for " + size + " bytes");
+        for (int i = size - 1; i >= 0; i--) out.push(number.shiftLeft(behind).shiftRight(8 * i).intValue());
       }
 
       @Override
       String read(byte[] bytes, int start, int end) {
         requireLength(bytes, start, end, size);
-        BigInteger number = new BigInteger(1, Arrays.copyOfRange(bytes, start, end));
+        BigInteger whole = new BigInteger(1, Arrays.copyOfRange(bytes, start, end));
+        BigInteger number = whole.shiftRight(behind);
+        if (!number.shiftLeft(behind).equals(whole)) throw badBytes(bytes, start, end, "they have bits behind the last digit");
         BigInteger base = BigInteger.valueOf(alphabet.length());
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < digits; i++, number = number.divide(base)) text.append(alphabet.charAt(number.mod(base).intValue()));

@@ -168,9 +168,14 @@ function codecCall(codec: CodecModel): string {
     case 'uuid':
       return 'Uuid()';
     case 'ulid':
-      return 'BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16)';
+      return 'BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16, 0)';
     case 'ksuid':
-      return 'BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20)';
+      return 'BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20, 0)';
+    case 'geohash': {
+      const size = Math.ceil((5 * codec.digits) / 8);
+      const behind = 8 * size - 5 * codec.digits;
+      return `BaseText("0123456789bcdefghjkmnpqrstuvwxyz", ${codec.digits}, ${size}, ${behind})`;
+    }
     case 'ipv4':
     case 'ipv6':
     case 'cidr': {
@@ -215,6 +220,7 @@ const TYPES: Readonly<Record<Exclude<CodecModel['kind'], 'digits' | 'reverseTime
   uuid: 'UUID',
   ulid: 'String',
   ksuid: 'String',
+  geohash: 'String',
   ipv4: 'String',
   ipv6: 'String',
   cidr: 'String',

@@ -21,6 +21,7 @@ export type CodecModel =
       readonly max: bigint;
       readonly flip: number;
     }
+  | { readonly kind: 'geohash'; readonly digits: number }
   | { readonly kind: 'decimal'; readonly scale: number }
   | {
       readonly kind: 'double' | 'single';
@@ -359,6 +360,8 @@ export function codecModel(name: string): CodecModel | undefined {
       const pad = inner.includes(',') ? (JSON.parse(options) as string) : ' ';
       return { kind: 'fixedText', width: count, pad: pad.charCodeAt(0) };
     }
+    case 'geohash':
+      return { kind: 'geohash', digits: count };
     case 'decimal':
       return { kind: 'decimal', scale: count };
     case 'textNumber':

@@ -116,12 +116,13 @@ class _Uuid(Codec):
     source: `
 
 class _BaseText(Codec):
-    """A number of some bytes as digits of a base: ULID, KSUID."""
+    """A number of some bytes, with zero bits behind it, as digits of a base: ULID, KSUID, geohash."""
 
-    def __init__(self, alphabet, digits, size):
+    def __init__(self, alphabet, digits, size, behind):
         self.alphabet = alphabet
         self.digits = digits
         self.size = size
+        self.behind = behind
 
     def encode(self, value):
         _require_type(value, str, "a text")
@@ -131,13 +132,16 @@ class _BaseText(Codec):
             if digit < 0:
                 raise _bad_value(value, f"of the characters {self.alphabet}")
             number = number * len(self.alphabet) + digit
-        if len(value) != self.digits or number >> 8 * self.size:
+        if len(value) != self.digits or number >> (8 * self.size - self.behind):
             raise _bad_value(value, f"{self.digits} characters for {self.size} bytes")
-        return number.to_bytes(self.size, "big")
+        return (number << self.behind).to_bytes(self.size, "big")
 
     def decode(self, data):
         _require_length(data, self.size)
-        number = int.from_bytes(data, "big")
+        whole = int.from_bytes(data, "big")
+        number = whole >> self.behind
+        if number << self.behind != whole:
+            raise _bad_bytes(data, "they have bits behind the last digit")
         text = ""
         for _ in range(self.digits):
             number, digit = divmod(number, len(self.alphabet))

@@ -115,9 +115,14 @@ function codecSource(codec: CodecModel): string {
     case 'uuid':
       return '_Uuid()';
     case 'ulid':
-      return '_BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16)';
+      return '_BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16, 0)';
     case 'ksuid':
-      return '_BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20)';
+      return '_BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20, 0)';
+    case 'geohash': {
+      const size = Math.ceil((5 * codec.digits) / 8);
+      const behind = 8 * size - 5 * codec.digits;
+      return `_BaseText("0123456789bcdefghjkmnpqrstuvwxyz", ${codec.digits}, ${size}, ${behind})`;
+    }
     case 'ipv4':
     case 'ipv6':
     case 'cidr':
@@ -164,6 +169,7 @@ const TYPES: Readonly<Record<Exclude<CodecModel['kind'], 'digits' | 'reverseTime
   uuid: 'uuid.UUID',
   ulid: 'str',
   ksuid: 'str',
+  geohash: 'str',
   ipv4: 'str',
   ipv6: 'str',
   cidr: 'str',
