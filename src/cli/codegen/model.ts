@@ -240,6 +240,7 @@ class EntityReader {
       [entity.summaries.length > 0, 'counts its summaries'],
       [entity.copies.length > 0 || copied, 'writes copies'],
       [entity.references.length > 0, 'checks its references'],
+      [entity.mutual !== undefined, 'writes mirrors'],
       [entity.changesKept !== undefined, 'records its changes'],
       [entity.versionProperty !== undefined, 'counts its versions'],
       [lives, 'computes its times to live'],
