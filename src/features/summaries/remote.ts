@@ -204,10 +204,10 @@ export class RemoteCount {
       if (found === undefined) return [];
       return [{ row: written.row, found: found.added, was: found.added?.is, is: found.is }];
     });
-    const closed = new Set(await this.transferTogether(begun, generation));
-    const done: boolean[] = rows.map(({ row }) => closed.has(row));
-    // The others, which are few, each by itself.
-    const open = rows.flatMap((_, i) => (done[i] ? [] : [i]));
+    const ends = await this.transferTogether(begun, generation);
+    const done: boolean[] = rows.map(({ row }) => ends.get(row) === 'closed');
+    // Those that were not changed as expected, each by itself.
+    const open = rows.flatMap(({ row }, i) => (ends.has(row) ? [] : [i]));
     for (let at = 0; at < open.length; at += APART) {
       const some = open.slice(at, at + APART);
       const ends = await Promise.all(some.map((i) => this.update(rows[i]!.row, generation, settledAfter)));
@@ -312,13 +312,15 @@ export class RemoteCount {
 
   /**
    * Steps 1 to 3 of many rows, with one increment of each group.
-   * @returns the rows whose transfer is closed and that still contribute just this.
+   * @returns whether transfers are closed, or open until somebody takes them over. Without rows whose transfer was not recorded, or that
+   * contribute something else by now.
    */
   private async transferTogether(
     begun: readonly BegunTransfer[],
     generation: number,
-  ): Promise<readonly Uint8Array[]> {
-    if (begun.length === 0) return [];
+  ): Promise<ReadonlyMap<Uint8Array, 'closed' | 'open'>> {
+    const ended = new Map<Uint8Array, 'closed' | 'open'>();
+    if (begun.length === 0) return ended;
     const [batch, owner] = [newToken(), newToken()];
     const ends = performance.now() + WINDOW;
     const all = begun.map(({ row, found, was, is }): OpenTransfer => {
@@ -339,7 +341,7 @@ export class RemoteCount {
     const open = all.filter((_, i) => recorded[i]);
     const timeout = ends - performance.now();
     // As for one row.
-    if (open.length === 0 || timeout < WINDOW / 2) return [];
+    if (open.length === 0 || timeout < WINDOW / 2) return ended;
     const sums = sumsOf(open);
     const [now, taken] = await Promise.all([
       this.contributions(open.map(({ row }) => row)),
@@ -357,7 +359,11 @@ export class RemoteCount {
         sums.map(([group]) => group),
         batch,
       );
-    return open.filter(({ is }, i) => closed[i] && addTheSame(is, now[i])).map(({ row }) => row);
+    for (const [i, { row, is }] of open.entries()) {
+      if (!closed[i]) ended.set(row, 'open');
+      else if (addTheSame(is, now[i])) ended.set(row, 'closed');
+    }
+    return ended;
   }
 
   /** Adds the differences of each row to the groups that have refused the sum of them. */
