@@ -12,6 +12,7 @@ import {
   emptied,
   expectExactChecks,
   expectTrueAnswers,
+  followed,
   LATE_CASES,
   LATE_WRITES,
   LATER,
@@ -89,6 +90,7 @@ async function deliver(name: string, n: number, mode: Delivery): Promise<boolean
   return withLate(async ({ db, net }) => {
     net.keep(n, mode);
     await write(db).catch(expectGivenUp);
+    await followed(db).catch(expectGivenUp);
     if (!net.hasKept) return false;
     await rival(other).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONFLICT'));
     await drained(other);
