@@ -4,12 +4,12 @@
  * once, whichever process finishes it.
  */
 
-import { concatBytes, copyBytes, EMPTY_BYTES, toBytes } from '../../bytes/index.js';
+import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { newToken } from '../../repository/index.js';
 import { CheckAndMutate, Put, type Result, type RowMutation } from '../../table/index.js';
-import type { Contribution } from './plan.js';
-import { decodeLife, encodeLife, SUMMARY_FAMILY } from './rows.js';
+import { type Contribution, differenceOf } from './plan.js';
+import { type Amounts, decodeLife, encodeLife, groupRow, SUMMARY_FAMILY } from './rows.js';
 
 /** FROZEN. */
 export const ADDITION: Uint8Array = toBytes('a');
@@ -41,6 +41,23 @@ export interface Addition {
   readonly is: Contribution | undefined;
   /** The transfer in progress. Undefined: it is closed. */
   readonly transfer: Transfer | undefined;
+}
+
+/** The amounts to add to a group. */
+export type Difference = readonly [group: Uint8Array, amounts: Amounts];
+
+/** What a change of a row's contribution adds to each group of a count, by the group's row. */
+export function differences(
+  generation: number,
+  was: Contribution | undefined,
+  is: Contribution | undefined,
+): Difference[] {
+  if (was !== undefined && is !== undefined && equalBytes(was.group, is.group))
+    return [[groupRow(generation, is.group), differenceOf(was.amounts, is.amounts)]];
+  const out: Difference[] = [];
+  if (was !== undefined) out.push([groupRow(generation, was.group), differenceOf(was.amounts, undefined)]);
+  if (is !== undefined) out.push([groupRow(generation, is.group), is.amounts]);
+  return out;
 }
 
 export function countedValue(is: Contribution): Uint8Array {

@@ -7,6 +7,7 @@ import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js'
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../table/index.js';
+import { countedValue, differences, putAddition, readAddition } from './additions.js';
 import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
   type Amounts,
@@ -14,13 +15,18 @@ import {
   endedRow,
   endRow,
   endsUpTo,
+  getTokens,
   groupRow,
+  hasContributions,
   incrementOf,
+  incrementWithToken,
+  isRefused,
   type Life,
   lifeRow,
   putEnd,
   putLife,
   readLife,
+  refusal,
   type SummaryRecord,
 } from './rows.js';
 
@@ -35,7 +41,9 @@ export function countsWith(state: SummaryRecord, row: Uint8Array): number[] {
   const { active, building, cursor } = state;
   const counts = active === null ? [] : [active];
   const isCounted =
-    cursor === 'end' || (cursor !== null && compareBytes(row, Buffer.from(cursor, 'hex')) <= 0);
+    cursor === 'end' ||
+    (building !== null && hasContributions(state, building)) ||
+    (cursor !== null && compareBytes(row, Buffer.from(cursor, 'hex')) <= 0);
   if (building !== null && isCounted) counts.push(building);
   return counts;
 }
@@ -47,12 +55,17 @@ export function cursorAt(row: Uint8Array): string {
 
 export class SummaryCount {
   private readonly table: string;
+  /** Whether connections update the count too, by the contributions that are stored beside the groups. */
+  private readonly isShared: boolean;
 
+  /** `state`: of the summary, to change the count. */
   constructor(
     readonly plan: SummaryPlan,
     readonly generation: number,
+    state?: SummaryRecord,
   ) {
     this.table = plan.tableName;
+    this.isShared = state !== undefined && hasContributions(state, generation);
   }
 
   /** The contribution of a row. @throws KeyError. */
@@ -70,6 +83,7 @@ export class SummaryCount {
     is: Counted | undefined,
     step: Pick<ChangeStep, 'read'>,
   ): RowMutation[] {
+    if (this.isShared) return this.replaceShared(row, is, step);
     const out: RowMutation[] = [];
     const before = this.plan.ends ? this.lifeOf(row, step) : was;
     if (this.plan.ends) this.renewLife(row, before as Life | undefined, is, out);
@@ -80,6 +94,38 @@ export class SummaryCount {
       if (before !== undefined) this.add(before.group, differenceOf(before.amounts, undefined), step, out);
       if (is !== undefined) this.add(is.group, is.amounts, step, out);
     }
+    return out;
+  }
+
+  /**
+   * The same where connections update the count: from the stored contribution, which may be that of an earlier state of the row. A transfer
+   * that a connection has begun is finished first. Groups without rows stay, because a late request would not find its token.
+   */
+  private replaceShared(
+    row: Uint8Array,
+    is: Contribution | undefined,
+    step: Pick<ChangeStep, 'read'>,
+  ): RowMutation[] {
+    const { generation, table } = this;
+    const own = lifeRow(generation, this.plan.summary.id, row);
+    const stored = readAddition(step.read(new Get(own), table));
+    const out: RowMutation[] = [];
+    if (stored?.transfer !== undefined) {
+      const { was, token, batch } = stored.transfer;
+      for (const [group, amounts] of differences(generation, was, stored.is)) {
+        const sum = batch && step.read(getTokens(group, [batch]), table);
+        if (sum !== undefined && !sum.isEmpty && !isRefused(sum)) continue;
+        if (sum?.isEmpty === true) out.push(refusal(group, batch!));
+        if (step.read(getTokens(group, [token]), table).isEmpty)
+          out.push(...incrementWithToken(group, amounts, token));
+      }
+    } else if (addTheSame(stored?.is, is)) return out;
+    for (const [group, amounts] of differences(generation, stored?.is, is)) {
+      const increment = incrementOf(group, amounts);
+      if (increment !== undefined) out.push(increment);
+    }
+    if (is !== undefined) out.push(putAddition(own, countedValue(is)));
+    else if (stored !== undefined) out.push(new Delete(own));
     return out;
   }
 
@@ -152,7 +198,7 @@ export class SummaryCount {
     for (const image of images) {
       const counted = this.countedOf(image);
       if (counted === undefined) continue;
-      if (this.plan.ends) {
+      if (this.plan.ends || this.isShared) {
         this.applyAll(this.replace(image.row, undefined, counted, step), step);
         continue;
       }

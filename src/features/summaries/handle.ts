@@ -372,6 +372,8 @@ export class SummariesFeature implements Feature {
         table: (name) => engine.table(name),
         now,
         cellTtl: engine.capabilities.cellTtl,
+        // Among engines whose atomic step is one row, only a connection to a served store has transactions.
+        isServed: engine.transaction !== undefined,
       });
       this.counts.set(plan, count);
     }

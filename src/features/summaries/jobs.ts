@@ -221,7 +221,7 @@ class CountWork implements SplitWork {
     if (last !== undefined) scan.withStopRow(last, true);
     const found = step.scan(scan);
     const own = found.filter(({ row }) => schema.key.matches(row));
-    new SummaryCount(plan, building).addRows(
+    new SummaryCount(plan, building, state).addRows(
       own.map((result) => RowImage.of(result.row, result)),
       step,
     );

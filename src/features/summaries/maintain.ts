@@ -63,7 +63,7 @@ export class SummaryMaintainer implements RowMaintainer {
     if (state === undefined) return [];
     const counted = is && { ...is, end: plan.ends ? plan.endOf(after) : 0 };
     return countsWith(state, row).flatMap((generation) =>
-      new SummaryCount(plan, generation).replace(row, was, counted, step),
+      new SummaryCount(plan, generation, state).replace(row, was, counted, step),
     );
   }
 

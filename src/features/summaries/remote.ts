@@ -20,13 +20,15 @@ import {
   ADDITION,
   type Addition,
   countedValue,
+  type Difference,
+  differences,
   encodeTransfer,
   putAddition,
   readAddition,
   replaceAddition,
   type Transfer,
 } from './additions.js';
-import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
+import { addTheSame, type Contribution, type SummaryPlan } from './plan.js';
 import {
   AMOUNTS,
   type Amounts,
@@ -81,6 +83,8 @@ interface RemoteCountSource {
   now(): number;
   /** Whether cells have TTLs, by which tokens expire. */
   readonly cellTtl: boolean;
+  /** Whether it is a served store: then the process that serves it writes the same counts in steps. */
+  readonly isServed: boolean;
 }
 
 /** A closed transfer that a group has applied. */
@@ -104,9 +108,6 @@ interface BegunTransfer {
   readonly was: Contribution | undefined;
   readonly is: Contribution | undefined;
 }
-
-/** The amounts to add to a group. */
-type Difference = readonly [group: Uint8Array, amounts: Amounts];
 
 /** A transfer that is recorded, or is to be. */
 interface OpenTransfer extends Omit<BegunTransfer, 'was'> {
@@ -140,7 +141,11 @@ export class RemoteCount {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       const found = await this.table.get(new Get(stateRow(id)));
-      const state = next(parseRecord(found));
+      const before = parseRecord(found);
+      const state =
+        before === undefined
+          ? { ...next(undefined), ...(this.source.isServed && { contributionsFrom: 1 }) }
+          : next(this.withContributions(before));
       const put = putRecord(id, state);
       const [cell] = found.cells;
       const { family, qualifier } = put.cells[0]!;
@@ -154,6 +159,15 @@ export class RemoteCount {
       `Other processes changed the state of the summary "${name}" at each of ${ATTEMPTS} attempts. Try again later.`,
       { retryable: true },
     );
+  }
+
+  /**
+   * On a served store, counts without contributions are given up: what a row contributes to them is not known. Those to come have
+   * contributions.
+   */
+  private withContributions(state: SummaryRecord): SummaryRecord {
+    if (!this.source.isServed || state.contributionsFrom !== undefined) return state;
+    return { ...state, active: null, building: null, cursor: null, contributionsFrom: state.next };
   }
 
   /** The amounts of a group in some counts. `group`: as encoded by the summary's layout. */
@@ -180,7 +194,9 @@ export class RemoteCount {
   }
 
   private async readInUse(): Promise<void> {
-    const state = await this.state();
+    const found = await this.state();
+    const isWithout = this.source.isServed && found !== undefined && found.contributionsFrom === undefined;
+    const state = isWithout ? await this.changeRecord((now) => now!) : found;
     this.inUse = [state?.active, state?.building].filter((one) => typeof one === 'number');
   }
 
@@ -281,7 +297,7 @@ export class RemoteCount {
     const value = encodeTransfer({ was, is, token, batch, owner: newToken() });
     const ends = performance.now() + WINDOW;
     if (!(await this.change(replaceAddition(found?.value, putAddition(own, value))))) return false;
-    const all = this.differences(generation, was, is);
+    const all = differences(generation, was, is);
     const refusing =
       batch &&
       (await this.refusing(
@@ -332,7 +348,7 @@ export class RemoteCount {
         value: encodeTransfer({ was, is, token, batch, owner }),
         token,
         is,
-        differences: this.differences(generation, was, is),
+        differences: differences(generation, was, is),
       };
     });
     const recorded = await this.changeAll(
@@ -427,20 +443,6 @@ export class RemoteCount {
       })
       .finally(() => this.closings.delete(own));
     this.closings.set(own, closed);
-  }
-
-  /** The difference for each group, by the group's row. */
-  private differences(
-    generation: number,
-    was: Contribution | undefined,
-    is: Contribution | undefined,
-  ): Difference[] {
-    if (was !== undefined && is !== undefined && equalBytes(was.group, is.group))
-      return [[groupRow(generation, is.group), differenceOf(was.amounts, is.amounts)]];
-    const out: [Uint8Array, Amounts][] = [];
-    if (was !== undefined) out.push([groupRow(generation, was.group), differenceOf(was.amounts, undefined)]);
-    if (is !== undefined) out.push([groupRow(generation, is.group), is.amounts]);
-    return out;
   }
 
   private async close(own: Uint8Array, value: Uint8Array, is: Contribution | undefined): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
   Increment,
   Put,
   type Result,
+  type RowMutation,
   RowMutations,
   type TableDescriptor,
   tableDescriptor,
@@ -58,6 +59,16 @@ export interface SummaryRecord {
    * in records of earlier releases.
    */
   readonly ends?: boolean;
+  /**
+   * The number of the first count that stores the contribution of each row beside the groups, as connections need. Absent: on HBase every
+   * count does, and on the embedded engine none, because no connection has written rows that it counted.
+   */
+  readonly contributionsFrom?: number;
+}
+
+/** Whether a count of a store that steps write stores contributions. */
+export function hasContributions({ contributionsFrom }: SummaryRecord, generation: number): boolean {
+  return contributionsFrom !== undefined && generation >= contributionsFrom;
 }
 
 export function stateRow(id: Uint8Array): Uint8Array {
@@ -157,6 +168,20 @@ function additionTo(row: Uint8Array, amounts: Amounts): Increment {
     if (amount !== 0n) increment.addColumn(SUMMARY_FAMILY, latin1(qualifier), amount);
   }
   return increment;
+}
+
+/** The same increment, and a token that expires when no request with it can still arrive. */
+export function incrementWithToken(row: Uint8Array, amounts: Amounts, token: Uint8Array): RowMutation[] {
+  const increment = incrementOf(row, amounts);
+  const taken = new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), TAKEN).setTtl(FENCED);
+  return increment === undefined ? [taken] : [increment, taken];
+}
+
+/** A token, expiring likewise, by which the group refuses amounts. */
+export function refusal(row: Uint8Array, token: Uint8Array): Put {
+  const value = Buffer.alloc(8);
+  value.writeBigInt64BE(REFUSED);
+  return new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), new Uint8Array(value)).setTtl(FENCED);
 }
 
 /** The same increment, on condition that the group does not have the token yet. */
