@@ -138,6 +138,7 @@ function recording(table: Table, into: PreviewedMutation[]): Table {
 function recordingStep(step: AtomicStep, into: PreviewedMutation[]): AtomicStep {
   return {
     time: step.time,
+    isShared: step.isShared,
     read: step.read,
     scan: step.scan,
     apply({ table, change, ...rest }: TableChange): Result {

@@ -171,7 +171,12 @@ export class Contexts {
       executor:
         maintainers.length === 0
           ? this.executor(schema.table.descriptor.name)
-          : new EmbeddedExecutor(access.table as CommittingTable, maintainers, this.driver),
+          : new EmbeddedExecutor(
+              access.table as CommittingTable,
+              maintainers,
+              this.driver,
+              schema.marker?.family,
+            ),
       putsAlone: maintainers.length === 0,
       ...shared,
     };

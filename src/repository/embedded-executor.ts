@@ -6,7 +6,7 @@
 
 import { toLatin1 } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
-import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+import { type ColumnSchema, type EntitySchema, SHADOW_QUALIFIER } from '../schema/types.js';
 import {
   type AtomicStep,
   CellType,
@@ -36,6 +36,7 @@ import {
   resolvedFor,
 } from './change.js';
 import type { ChangeImage, EntityChange, OwnColumn, PutLater, StepMaintainer } from './maintainer.js';
+import { newToken } from './remote/row-work.js';
 import { isPlain, RowImage } from './row-image.js';
 
 /** The most rows that one change may affect: all of them are one turn of the event loop and one WAL record. */
@@ -44,8 +45,8 @@ export const MAX_EFFECTS = 10_000;
 /** A change whose row was read and whose mutations are computed. */
 interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before' | 'mutations'> {
   readonly table: string;
-  /** Whether no column has to be amended afterwards. */
-  readonly isFinal?: boolean;
+  /** The family of the row's shadow; undefined: its entity has none. */
+  readonly shadows: string | undefined;
 }
 
 export class StepDriver {
@@ -89,7 +90,8 @@ export class StepDriver {
         step.apply({ table, change: asAction(row, mutations) });
         continue;
       }
-      const change = { table, operation, row, before, mutations, settled: settled !== undefined };
+      const shadows = entity.marker?.family;
+      const change = { table, operation, row, before, mutations, shadows };
       this.one(change, maintainers, step, queue);
     }
     return changed;
@@ -116,7 +118,7 @@ export class StepDriver {
     let result: Result;
     if (isPlain(before, mutations, this.now())) {
       after = before.after(mutations);
-      const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
+      const own = ownColumns({ ...change, after }, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
       result = step.apply({ table, change: asAction(row, joined ?? mutations) });
       if (joined === undefined) [mutations, after] = applyAfter(change, mutations, after, own, step);
@@ -127,7 +129,7 @@ export class StepDriver {
     } else {
       result = step.apply({ table, change: asAction(row, mutations) });
       after = RowImage.of(row, step.read(new Get(row), table));
-      const own = change.isFinal ? NOTHING : ownColumns({ ...change, after }, maintainers, step);
+      const own = ownColumns({ ...change, after }, maintainers, step);
       if (own.length > 0) [mutations, after] = applyAfter(change, mutations, after, own, step);
     }
     const image: ChangeImage = { operation: change.operation, row, before, after, mutations };
@@ -142,11 +144,16 @@ export class StepDriver {
 }
 
 function ownColumns(
-  image: ChangeImage,
+  image: ChangeImage & Pick<DecidedChange, 'shadows'>,
   maintainers: readonly StepMaintainer[],
   step: AtomicStep,
 ): readonly OwnColumn[] {
-  let own: OwnColumn[] | undefined;
+  const { shadows, after } = image;
+  // A connection that has read the row writes it on condition that its shadow is the same.
+  let own: OwnColumn[] | undefined =
+    step.isShared && shadows !== undefined && !after.isEmpty
+      ? [{ family: shadows, qualifier: SHADOW_QUALIFIER, value: newToken() }]
+      : undefined;
   for (const maintainer of maintainers) {
     if (maintainer.amend === undefined) continue;
     const columns = maintainer.amend(image, step);
@@ -251,6 +258,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
       () => [],
       () => 0,
     ),
+    /** The family of the shadows of rows; undefined: they have none. */
+    private readonly shadows: string | undefined = undefined,
   ) {
     const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
     this.putAll =
@@ -264,7 +273,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
     this.putPacked = (puts, options) =>
       this.inTurns(puts.rows.length, options, (from, to, step) => {
         const turn = puts.slice(from, to);
-        return putNewRows(turn, step, effectsOfNewRows)
+        return !step.isShared && putNewRows(turn, step, effectsOfNewRows)
           ? turn.rows.map(() => DONE)
           : this.putTurn(turn.toPuts(), step, effectsOfNewRow);
       });
@@ -310,7 +319,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
     effectsOfNewRow: (put: Put, putLater: PutLater) => boolean,
   ): readonly ChangeOutcome[] {
     const table = this.table.name;
-    const putLater: PutLater | undefined = step.putLater && ((later) => step.putLater!(later));
+    const putLater: PutLater | undefined =
+      step.isShared || step.putLater === undefined ? undefined : (later) => step.putLater!(later);
     let put: Put;
     const putNew = (): boolean => {
       if (!effectsOfNewRow(put, putLater!)) return false;
@@ -362,7 +372,9 @@ export class EmbeddedExecutor implements ChangeExecutor {
       step.apply({ table, change: deleteOutlived(row, outlived, isDated === true ? undefined : step.time) });
     if (remains !== undefined && watched) before = RowImage.of(row, step.read(new Get(row)));
     if (!watched) return step.apply({ table, change: asAction(row, mutations) });
-    return this.driver.apply({ table, operation, row, before: before!, mutations }, this.maintainers, step);
+    const { shadows } = this;
+    const decided = { table, operation, row, before: before!, mutations, shadows };
+    return this.driver.apply(decided, this.maintainers, step);
   }
 }
 

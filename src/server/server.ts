@@ -118,6 +118,8 @@ class ServingProcess implements StoreServer, ConnectionHost {
   private readonly served = new Map<string, ServicesOfUser>();
   private readonly transactions = new OpenTransactions();
   private ending: Promise<void> | undefined;
+  /** Undefined: the server is read-only. */
+  private readonly unshare: (() => void) | undefined;
   stopped: ServerException | undefined;
 
   private constructor(
@@ -130,6 +132,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
     private readonly engine: EmbeddedEngine,
     readonly users: Users | undefined,
   ) {
+    this.unshare = parts.settings.readOnly ? undefined : parts.store.share();
     listener.on(listener instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) =>
       this.take(socket),
     );
@@ -226,6 +229,7 @@ class ServingProcess implements StoreServer, ConnectionHost {
     });
     await Promise.race([quiet, late]);
     clearTimeout(timer);
+    this.unshare?.();
     for (const { region } of this.served.values()) region.close();
     for (const connection of this.connections) connection.destroy();
     await this.zookeeper?.close();

@@ -27,6 +27,15 @@ export class ServedStore {
     this.core = coreOf(engine);
   }
 
+  /** Lets connections write the store. @returns a function that ends it. */
+  share(): () => void {
+    const { servers } = this.core;
+    servers.writable++;
+    return () => {
+      servers.writable--;
+    };
+  }
+
   /** In sorted order. */
   tableNames(): string[] {
     this.core.lifecycle.checkOpen();

@@ -64,6 +64,8 @@ export class StoreCore {
   readonly recorders = new CommitRecorders();
   /** Orders transactions that conflict. */
   readonly contention = new Contention();
+  /** How many servers let connections write the store. */
+  readonly servers = { writable: 0 };
   readonly memory: MemoryUse;
   readonly pressure: WriteThrottle;
   readonly space: SpaceLimits;

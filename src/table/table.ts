@@ -138,6 +138,8 @@ export function takesPackedPuts(table: object): table is PackedPutsTable {
 export interface AtomicStep {
   /** The step's time, ms: its writes without their own timestamp get no earlier one. */
   readonly time: number;
+  /** Whether connections write the store too, which is served: their writers see by a row's shadow that it has changed. */
+  readonly isShared: boolean;
   /** Sees every write so far, including unacknowledged ones of others, and those of this step. */
   readonly read: RowRead;
   /** Returns the rows of a scan of this table, or of another, as `read` sees them; all at once, so set a limit. */

@@ -1,5 +1,6 @@
 /**
- * Features crossed on a store that is served: the serving process and a connection take turns in writing the same rows.
+ * Features crossed on a store that is served: the serving process and a connection write the same rows in turn, and what they derive from
+ * them agrees.
  */
 
 import { describe, expect, it } from 'vitest';
@@ -8,7 +9,7 @@ import { RowanError, SchemaError } from '../../src/errors.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { type StoreServer, serve } from '../../src/server/server.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
-import { scaled } from '../proof/scale.js';
+import { mayGoOn, scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { declare, KEPT_VERSIONS } from './declare.js';
 import { Derived } from './derived.js';
@@ -16,9 +17,12 @@ import { Model, type Row } from './model.js';
 import { drawOperation, perform, repositoriesOf } from './program.js';
 import { compareVersions, shown } from './shown.js';
 
-const PROGRAMS = scaled(6, 60, 2000);
+const PROGRAMS = scaled(10, 100, 4000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 12;
+
+/** Which of two refusals comes first depends on the engine. */
+const REFUSED: ReadonlySet<unknown> = new Set(['ERR_CONFLICT', 'ERR_KEY']);
 
 const rowText = ({ key, values }: Row): string => shown({ ...values, ...key });
 
@@ -34,7 +38,8 @@ async function runProgram(seed: number): Promise<boolean> {
   const random = new Random(seed ^ 0x5eed);
   const declared = declare(new Random(seed), false);
   const { features, renew, main, sibling, source } = declared;
-  if (features.has('stamps') || features.has('ttl') || features.has('ownTtl')) return false;
+  // Times are those of two machines.
+  if (['stamps', 'ttl', 'ownTtl'].some((feature) => features.has(feature as never))) return false;
   compareVersions(renew || features.has('ownTtl') ? 1 : KEPT_VERSIONS);
   const entities = [main, sibling, source].filter((target) => target !== undefined) as never;
   const model = new Model(declared, {
@@ -55,7 +60,9 @@ async function runProgram(seed: number): Promise<boolean> {
       background: 'inline',
     });
     server = await serve(inside as never, { listen: '127.0.0.1:0' });
-    outside = await connect({ masters: [server.endpoint], user: 'u', pause: 10, entities });
+    const { endpoint } = server;
+    const connected = () => connect({ masters: [endpoint], user: 'test', pause: 10, entities });
+    outside = await connected();
     for (let i = 0; i < STEPS; i++) {
       const operation = drawOperation(random, declared, model);
       const within = random.chance(0.5);
@@ -64,11 +71,17 @@ async function runProgram(seed: number): Promise<boolean> {
         `${within ? 'inside' : 'outside'} ${operation.kind} ${shown(operation.key)} | ${shown(operation.values)}`,
       );
       const found = await perform(operation, declared, repositoriesOf(within ? inside : outside, declared));
-      expect(found).toBe(model.run(operation));
+      const meant = model.run(operation);
+      expect(REFUSED.has(found) && REFUSED.has(meant) ? meant : found).toBe(meant);
     }
     await built(random.pick([inside, outside]), main);
     const rows = model.all().map(rowText).sort();
-    for (const db of [inside, outside]) {
+    // What follows behind the answers of a connection has ended when it is closed.
+    await outside.close();
+    outside = undefined;
+    for (const reach of [() => inside!, connected]) {
+      const db = await reach();
+      if (db !== inside) outside = db;
       const all = await repositoriesOf(db, declared)
         .main.find({} as never, { fullScan: true })
         .all();
@@ -90,9 +103,22 @@ async function runProgram(seed: number): Promise<boolean> {
   return true;
 }
 
-describe('a served store', () => {
-  it.each(Array.from({ length: PROGRAMS }, (_, i) => FIRST + i))('program %i', async (seed) => {
-    const ran = await runProgram(seed);
-    if (ran) console.log('RAN', seed);
+/** Programs of one test: few enough for its time limit on a slow machine. */
+const TOGETHER = 20;
+const parts = Array.from({ length: Math.ceil(PROGRAMS / TOGETHER) }, (_, part) => {
+  const first = FIRST + part * TOGETHER;
+  return [first, Math.min(first + TOGETHER, FIRST + PROGRAMS) - 1] as const;
+});
+
+describe('a served store, written by the process that serves it and by a connection', () => {
+  let ran = 0;
+
+  it.each(parts)('programs %i to %i', async (first, last) => {
+    if (first > FIRST && !mayGoOn()) return;
+    for (let seed = first; seed <= last; seed++) if (await runProgram(seed)) ran++;
+  });
+
+  it('of which some have summaries', () => {
+    expect(ran).toBeGreaterThan(0);
   });
 });

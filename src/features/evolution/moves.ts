@@ -304,6 +304,10 @@ class MovedStep implements AtomicStep {
     return this.inner.time;
   }
 
+  get isShared(): boolean {
+    return this.inner.isShared;
+  }
+
   readonly read: RowRead = (get, table = this.own) => {
     const moves = this.movesOf(table);
     if (moves?.mustMigrate(get)) migrateRow(this.inner, table, moves, get.row);

@@ -102,6 +102,8 @@ function isSame(a: Result, b: Result): boolean {
 /** The parts of the store that steps use. */
 export interface StepCore extends PreparationCore {
   readonly space: SpaceChecks;
+  /** How many servers let connections write the store. */
+  readonly servers: { readonly writable: number };
   readonly commits: CommitQueue;
   readonly observers: WriteObservers;
   readonly recorders: CommitRecorders;
@@ -157,6 +159,10 @@ export class WriteStep implements AtomicStep {
 
   get time(): number {
     return this.core.rowClock.time;
+  }
+
+  get isShared(): boolean {
+    return this.core.servers.writable > 0;
   }
 
   readonly read = (get: Get, table?: string): Result => {

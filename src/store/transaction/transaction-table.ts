@@ -185,6 +185,7 @@ class TransactionTable implements SyncTable {
     const step: AtomicStep = {
       // Its writes get their timestamps at the commit.
       time: 0,
+      isShared: this.transaction.core.servers.writable > 0,
       read: this.read,
       scan: (scan, table = this.name) => [...new TransactionTable(this.transaction, table).scanSync(scan)],
       apply: (change) => this.apply(change),

@@ -1,0 +1,93 @@
+/** The process that serves a store and connections write the same rows at the same time: what is derived from them agrees. */
+
+import { expect, it } from 'vitest';
+import { defineEntity, part } from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import { connect, type Database, open } from '../../src/database.js';
+import { RowanError } from '../../src/errors.js';
+import { serve } from '../../src/server/server.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { scaled } from '../proof/scale.js';
+import { Random } from '../query/model/random.js';
+
+const PROGRAMS = scaled(3, 20, 200);
+const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
+const WRITES = { inside: 120, outside: 12 };
+
+const Item = defineEntity({
+  name: 'Item',
+  table: { name: 'items', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({
+    state: c.column('d:s', text),
+    mail: c.column('d:m', text),
+    amount: c.column('d:n', int32),
+  }),
+  indexes: { byState: { on: [part('state')] }, byMail: { on: [part('mail')], unique: true } },
+  summaries: { perState: { by: ['state'], figures: { rows: 'count', total: { sum: 'amount' } } } },
+});
+
+/** Puts, updates and deletes three rows at random. Every refusal leaves the row as it was. */
+async function write(
+  db: Database,
+  random: Random,
+  count: number,
+  pause: () => Promise<unknown>,
+): Promise<void> {
+  const items = db.repository(Item);
+  for (let i = 0; i < count; i++) {
+    const id = random.pick(['a', 'b', 'c']);
+    const state = random.pick(['x', 'y']);
+    const values = { state, mail: random.pick(['m1', 'm2', 'm3', 'm4']), amount: random.below(9) };
+    try {
+      const kind = random.below(4);
+      if (kind === 0) await items.delete({ id });
+      else if (kind === 1) await items.update({ id }, values);
+      else if (kind === 2) await items.put({ id, ...values });
+      else await items.putMany([{ id, ...values }]);
+    } catch (error) {
+      const code = error instanceof RowanError ? error.code : undefined;
+      if (code !== 'ERR_CONFLICT' && code !== 'ERR_NOT_FOUND') throw error;
+    }
+    if (random.chance(0.7)) await pause();
+  }
+}
+
+async function build(db: Database): Promise<void> {
+  const summary = db.summary(Item, 'perState');
+  if ((await summary.state()) !== 'active') await summary.build();
+}
+
+async function verify(db: Database): Promise<void> {
+  const right = { missing: 0, stale: 0, extra: 0 };
+  expect(await db.index(Item, 'byState').verify()).toMatchObject(right);
+  expect(await db.index(Item, 'byMail').verify()).toMatchObject(right);
+  expect(await db.summary(Item, 'perState').check()).toMatchObject(right);
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+it.each(Array.from({ length: PROGRAMS }, (_, i) => FIRST + i))('program %i', async (seed) => {
+  const fileSystem = new MemoryFileSystem();
+  await using inside = await open({ path: '/store', fileSystem, background: 'inline', entities: [Item] });
+  await using server = await serve(inside, { listen: '127.0.0.1:0' });
+  const connected = () =>
+    connect({ masters: [server.endpoint], user: 'test', pause: 10, retries: 20, entities: [Item] });
+  {
+    await using outside = await connected();
+    // The first write over a connection gives up the count of before; the second round keeps the one that is built then.
+    for (let round = 0; round < 2; round++) {
+      const draw = (writer: number) => new Random(seed * 100 + round * 10 + writer);
+      await Promise.all([
+        write(inside, draw(1), WRITES.inside, turn),
+        write(outside, draw(2), WRITES.outside, turn),
+        write(outside, draw(3), WRITES.outside, turn),
+      ]);
+      await build(seed % 2 === 0 ? inside : outside);
+    }
+  }
+  // What follows behind the answers of a connection has ended when it is closed.
+  await verify(inside);
+  await using outside = await connected();
+  await verify(outside);
+});
