@@ -303,8 +303,10 @@ export function appendKey(layout: KeyLayout, values: KeyValues, out: KeyWriter):
   }
   const { buffer, length } = layout.written(values);
   out.ensure(length);
-  copySlice(buffer, 0, length, out.buffer, out.length);
-  out.length += length;
+  const { buffer: target, length: at } = out;
+  if (length > 64) copySlice(buffer, 0, length, target, at);
+  else for (let i = 0; i < length; i++) target[at + i] = buffer[i]!;
+  out.length = at + length;
 }
 
 /** What the bytes of a layout's keys are, step by step. Undefined for a layout that is not Rowan's. */

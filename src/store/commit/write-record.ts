@@ -89,7 +89,9 @@ function writeBytes(
   from: number,
   length: number,
 ): number {
-  if (length < 24) for (let i = 0; i < length; i++) target[offset + i] = source[from + i]!;
+  // A part of `source` needs a view to be copied at once.
+  if (length < (length === source.length ? 24 : 64))
+    for (let i = 0; i < length; i++) target[offset + i] = source[from + i]!;
   else target.set(length === source.length ? source : source.subarray(from, from + length), offset);
   return offset + length;
 }

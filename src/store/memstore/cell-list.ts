@@ -129,13 +129,15 @@ export class CellList {
       const { bytes } = arena.chunks[chunkOf(ref)]!;
       this.fitShared(bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(arena, ref));
     }
+    let hint = 0;
     for (let from = 0; from < refs.length; ) {
       const ref = refs[from]!;
       const { bytes } = arena.chunks[chunkOf(ref)]!;
+      this.lastLeaf = hint;
       this.locateLeaf(ref, bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(arena, ref));
       const number = this.foundLeaf;
       const leaf = leaves[number]!;
-      this.lastLeaf = number;
+      hint = number;
       if (leaf.count === LEAF_CAPACITY) {
         const isLast =
           number === leaves.length - 1 && compareRefs(arena, leaf.refs[LEAF_CAPACITY - 1]!, ref) < 0;
@@ -146,10 +148,13 @@ export class CellList {
       let to = from + 1;
       if (number === leaves.length - 1) to = room;
       else while (to < room && this.compareFirstToRef(number + 1, refs[to]!) > 0) to++;
+      this.lastLeaf = number;
       this.lastIndex = leaf.insertAll(refs, from, to, this.shared);
       if (leaf.refs[0] === ref) this.setFirst(number);
       this.size += to - from;
       from = to;
+      // The next cell mostly belongs into the next leaf.
+      hint = Math.min(number + 1, leaves.length - 1);
     }
   }
 
