@@ -188,16 +188,18 @@ describe('cells that are loaded', () => {
     expect(cellsOf(other)).toEqual(cellsOf(one));
   });
 
-  test('that wait may come before a row whose beginning they have', () => {
+  test('that wait may come before and behind a row whose beginning they have', () => {
     const value = toBytes('v');
     const memstore = new Memstore(new ChunkPool(0));
-    ['Q', 'AAAAAAb', 'AAAAAAa1', 'AAAAAAa2'].forEach((text, seq) => {
+    ['Q', 'AAAAAAb', 'AAAAAAa1', 'AAAAAAa2', 'AAAAAAc'].forEach((text, seq) => {
       memstore.addUnsorted(inBytes(toBytes(text), [value, 1, CellType.Put, 0, value]), seq);
       if (seq < 2) memstore.sortLoaded();
     });
     const cursor = memstore.cursor();
     expect(cursor.seek(new SeekKey().setRow(toBytes('AAAAAAb')))).toBe(true);
     expect(at(cursor)).toContain(Buffer.from('AAAAAAb').toString('hex'));
+    expect(cursor.next()).toBe(true);
+    expect(at(cursor)).toContain(Buffer.from('AAAAAAc').toString('hex'));
   });
 
   test('are sorted alike whether the heads of their rows are kept or not', () => {
