@@ -354,6 +354,8 @@ export class LoadedCells {
 
   /** Forgets all cells. */
   clear(): void {
+    // Heads of shorter rows are padded with zeros.
+    this.heads.fill(0, 0, Math.min(this.count, this.mostHeads) * HEAD_BYTES);
     this.count = 0;
     this.lastSeq = -1;
     this.repeats = false;

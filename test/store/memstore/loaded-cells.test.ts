@@ -188,6 +188,20 @@ describe('cells that are loaded', () => {
     expect(cellsOf(other)).toEqual(cellsOf(one));
   });
 
+  test('that wait are sorted by their own rows, whatever longer rows waited before', () => {
+    const value = toBytes('v');
+    const long = Array.from({ length: 20 }, (_, i) => `${'z'.repeat(10)}${i}`);
+    const short = Array.from({ length: 10 }, (_, i) => String.fromCharCode(97 + i));
+    const one = new Memstore(new ChunkPool(0));
+    const other = new Memstore(new ChunkPool(0));
+    [...long, ...short, ...short.map((text) => `${text}a`)].forEach((text, seq) => {
+      if (seq === long.length) other.sortLoaded();
+      one.add(toBytes(text), value, 1, CellType.Put, seq, 0, value);
+      other.addUnsorted(inBytes(toBytes(text), [value, 1, CellType.Put, 0, value]), seq);
+    });
+    expect(cellsOf(other)).toEqual(cellsOf(one));
+  });
+
   test('that wait may come before and behind a row whose beginning they have', () => {
     const value = toBytes('v');
     const memstore = new Memstore(new ChunkPool(0));
