@@ -83,11 +83,6 @@ export class ReaderThreads {
     private readonly setup: WorkerSetup,
   ) {}
 
-  /** The number of running threads. */
-  get size(): number {
-    return this.threads.length;
-  }
-
   /** A number for a scan. */
   nextNumber(): number {
     return this.nextScan++;

@@ -1,6 +1,7 @@
 /** Divides a scan into parts of about equal bytes, along the blocks of files and the cells of memstores. */
 
 import { compareBytes } from '../../bytes/index.js';
+import type { ScannedRange } from '../../table/index.js';
 import type { StoreFile } from '../file/store-file.js';
 import { CellArena } from '../memstore/arena.js';
 import { CellList } from '../memstore/cell-list.js';
@@ -14,12 +15,6 @@ const LEAST_BYTES = 1 << 16;
 const MOST_BYTES = 1 << 21;
 /** Rows of one file or memstore at which parts may begin. */
 const MAX_BOUNDS = 4096;
-
-/** The rows in [start, stop). An empty stop is the end of the table. */
-export interface PartRange {
-  readonly start: Uint8Array;
-  readonly stop: Uint8Array;
-}
 
 /** A region with what a scan reads of it. */
 interface RegionContent {
@@ -38,7 +33,7 @@ interface Bound {
 /** The parts of the ranges, in their order and that of the rows. Which rows they have does not depend on the bounds. */
 export function scanParts(
   regions: readonly RegionContent[],
-  ranges: readonly PartRange[],
+  ranges: readonly ScannedRange[],
   threads: number,
 ): ScanPart[] {
   const bounds = regions.map(boundsOf);
@@ -111,12 +106,12 @@ function boundsOfMemstore({ buffers, refs }: SharedMemstore): Bound[] {
   return bounds;
 }
 
-function isIn(row: Uint8Array, { start, stop }: PartRange): boolean {
+function isIn(row: Uint8Array, { start, stop }: ScannedRange): boolean {
   return compareBytes(row, start) >= 0 && (stop.length === 0 || compareBytes(row, stop) < 0);
 }
 
 /** Undefined when it is empty. */
-function intersection(a: PartRange, b: PartRange): PartRange | undefined {
+function intersection(a: ScannedRange, b: ScannedRange): ScannedRange | undefined {
   const start = compareBytes(a.start, b.start) >= 0 ? a.start : b.start;
   const stop =
     a.stop.length === 0 || (b.stop.length > 0 && compareBytes(b.stop, a.stop) < 0) ? b.stop : a.stop;

@@ -15,6 +15,7 @@ import type {
   PackedGroups,
   RawRow,
   Scan,
+  ScannedRange,
   ThreadedScanner,
   ThreadedScanOptions,
 } from '../../table/index.js';
@@ -31,7 +32,7 @@ import type { TableState } from '../table-state.js';
 import { type PackedRows, RowUnpacker } from './packed-rows.js';
 import type { Counted, ScanPart, ScanReply, SharedFamily } from './protocol.js';
 import type { ReaderThread, ReaderThreads, ThreadedWork } from './reader-threads.js';
-import { type PartRange, scanParts } from './scan-parts.js';
+import { scanParts } from './scan-parts.js';
 
 const PARTS_AHEAD = 2;
 const PACKETS_AHEAD = 16;
@@ -111,7 +112,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
     private readonly core: ScannerCore,
     private readonly state: TableState,
     scan: Scan,
-    ranges: readonly PartRange[],
+    ranges: readonly ScannedRange[],
     private readonly options: ThreadedScanOptions,
   ) {
     state.checkQuery(scan);
@@ -140,7 +141,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
 
   private readonly onAbort = (): void => this.fail(abortError(this.options.signal!));
 
-  private begin(scan: Scan, ranges: readonly PartRange[]): void {
+  private begin(scan: Scan, ranges: readonly ScannedRange[]): void {
     const regions = this.held.map(({ sources }) => sources.map(sharedFamily));
     const contents = this.held.map(({ region: { startKey, endKey }, sources }, i) => ({
       startKey,
@@ -339,6 +340,6 @@ function sharedFamily({ descriptor, version }: VersionSource): SharedFamily {
   };
 }
 
-function boundsOf({ start, stop }: PartRange): Parameters<typeof overlaps>[1] {
+function boundsOf({ start, stop }: ScannedRange): Parameters<typeof overlaps>[1] {
   return { low: start, includeLow: true, high: stop, includeHigh: false };
 }
