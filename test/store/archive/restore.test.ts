@@ -290,6 +290,7 @@ test('the store keeps segments until they are archived, and writes go on while t
     await engine.table('t').put(new Put(`r${i}`).addColumn('f', 'q', 'x'.repeat(200)));
   await engine.admin.flush('t');
   await expect(engine.archiveLog()).rejects.toThrow(archive);
+  await engine.quiet();
   const logs = (): number => readdirSync(join(root, 'store')).filter((name) => name.endsWith('.wal')).length;
   expect(logs()).toBeGreaterThan(5);
   expect(
@@ -332,6 +333,30 @@ test('a store goes on with its archive without the option, and refuses that of a
   await ended.close();
   await expect(openStore()).rejects.toThrow('is of another store');
   await expect(openStore({ logArchive: backups })).rejects.toThrow('is not empty');
+});
+
+test('a store that had tables before its archive keeps them; times are of the clock, also where a row is ahead of it', async () => {
+  const unarchived = await openUnsaid();
+  await unarchived.admin.createTable(tableDescriptor('t', { f: {} }));
+  await unarchived.close();
+  const engine = await openStore();
+  await engine.backup(backups);
+  time += 1000;
+  await engine.admin.createTable(tableDescriptor('u', { f: {} }));
+  for (let i = 0; i < 20; i++) {
+    await engine.table('t').put(new Put('ahead').addColumn('f', 'q', `${i}`));
+    await engine.table('t').delete(new Delete('ahead'));
+  }
+  time += 1;
+  await engine.table('u').put(new Put('r').addColumn('f', 'q', 'v'));
+  const state = await contents(engine);
+  const moment = new Date(time);
+  time += 1;
+  await engine.table('u').put(new Put('later').addColumn('f', 'q', 'v'));
+  await engine.archiveLog();
+  await engine.close();
+  expect(Object.keys(state)).toEqual(['namespaces', 't', 'u']);
+  expect(await restored(moment)).toEqual(state);
 });
 
 test('pruning backups takes from the archive what only removed ones need, and nothing else', async () => {
