@@ -79,6 +79,7 @@ async function runProgram(seed: number): Promise<boolean> {
     // What follows behind the answers of a connection has ended when it is closed.
     await outside.close();
     outside = undefined;
+    await built(inside, main);
     for (const reach of [() => inside!, connected]) {
       const db = await reach();
       if (db !== inside) outside = db;
@@ -87,6 +88,7 @@ async function runProgram(seed: number): Promise<boolean> {
         .all();
       expect(all.map((one) => shown(one as object)).sort()).toEqual(rows);
       await derived.verify(db, main);
+      await derived.check(db, main, model.all(), model.all(true));
     }
   } catch (error) {
     if (error instanceof SchemaError && log.length === 0) return false;

@@ -14,15 +14,26 @@ const PROGRAMS = scaled(3, 20, 200);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const WRITES = { inside: 120, outside: 12 };
 
+const Owner = defineEntity({
+  name: 'Owner',
+  table: { name: 'owners', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ name: c.column('d:n', text) }),
+});
+
 const Item = defineEntity({
   name: 'Item',
-  table: { name: 'items', families: { d: {} } },
+  table: { name: 'items', families: { d: {}, m: {} } },
   key: [part('id')],
   columns: (c) => ({
     state: c.column('d:s', text),
     mail: c.column('d:m', text),
     amount: c.column('d:n', int32),
+    owner: c.column('d:o', text),
+    ownerName: c.column('d:k', text).optional(),
   }),
+  changes: { keep: 86_400_000, marks: 'm' },
+  denormalized: [{ from: () => Owner, via: { id: 'owner' }, fields: { ownerName: 'name' } }],
   indexes: { byState: { on: [part('state')] }, byMail: { on: [part('mail')], unique: true } },
   summaries: { perState: { by: ['state'], figures: { rows: 'count', total: { sum: 'amount' } } } },
 });
@@ -35,15 +46,19 @@ async function write(
   pause: () => Promise<unknown>,
 ): Promise<void> {
   const items = db.repository(Item);
+  const owners = db.repository(Owner);
   for (let i = 0; i < count; i++) {
     const id = random.pick(['a', 'b', 'c']);
     const state = random.pick(['x', 'y']);
-    const values = { state, mail: random.pick(['m1', 'm2', 'm3', 'm4']), amount: random.below(9) };
+    const owner = random.pick(['o1', 'o2']);
+    const values = { state, owner, mail: random.pick(['m1', 'm2', 'm3', 'm4']), amount: random.below(9) };
     try {
-      const kind = random.below(4);
+      const kind = random.below(6);
       if (kind === 0) await items.delete({ id });
       else if (kind === 1) await items.update({ id }, values);
       else if (kind === 2) await items.put({ id, ...values });
+      else if (kind === 3) await owners.put({ id: owner, name: `${random.below(1000)}` });
+      else if (kind === 4 && random.chance(0.3)) await owners.delete({ id: owner });
       else await items.putMany([{ id, ...values }]);
     } catch (error) {
       const code = error instanceof RowanError ? error.code : undefined;
@@ -63,16 +78,22 @@ async function verify(db: Database): Promise<void> {
   expect(await db.index(Item, 'byState').verify()).toMatchObject(right);
   expect(await db.index(Item, 'byMail').verify()).toMatchObject(right);
   expect(await db.summary(Item, 'perState').check()).toMatchObject(right);
+  expect(await db.denormalized(Item).check()).toMatchObject({ ...right, pending: 0 });
 }
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 it.each(Array.from({ length: PROGRAMS }, (_, i) => FIRST + i))('program %i', async (seed) => {
   const fileSystem = new MemoryFileSystem();
-  await using inside = await open({ path: '/store', fileSystem, background: 'inline', entities: [Item] });
+  await using inside = await open({
+    path: '/store',
+    fileSystem,
+    background: 'inline',
+    entities: [Owner, Item],
+  });
   await using server = await serve(inside, { listen: '127.0.0.1:0' });
   const connected = () =>
-    connect({ masters: [server.endpoint], user: 'test', pause: 10, retries: 20, entities: [Item] });
+    connect({ masters: [server.endpoint], user: 'test', pause: 10, retries: 20, entities: [Owner, Item] });
   {
     await using outside = await connected();
     // The first write over a connection gives up the count of before; the second round keeps the one that is built then.

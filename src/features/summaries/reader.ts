@@ -80,7 +80,9 @@ export class SummaryReader {
       const why =
         state === undefined
           ? 'it was never counted, or a program that does not know it has written since'
-          : 'it is being built';
+          : state.building !== null
+            ? 'it is being built'
+            : 'it has no count, or a connection to the served store has written rows that only the embedded engine had counted';
       throw new QueryError(
         `The summary "${summary.name}" of ${schema.name} cannot be read: ${why}. Build it: await db.summary(${schema.name}, '${summary.name}').build(), or rowan summary build.`,
         { details: { entity: schema.name, summary: summary.name } },
