@@ -76,7 +76,11 @@ it('readers apply VERSIONS, MIN_VERSIONS and TTL as the embedded engine does, wh
     durability: 'ASYNC_WAL',
   });
   const now = Date.now();
-  const families = fc.sample(keepings, scaled(12, 40, 200));
+  const families = [
+    { versions: 1, minVersions: 1, ttl: 60, ages: [80] } as const,
+    { versions: 2, minVersions: 0, ttl: 60, ages: [80] } as const,
+    ...fc.sample(keepings, scaled(12, 40, 200)),
+  ];
   // Whether versions beyond the ttl are read, and whether some are not.
   const seen = new Set<boolean>();
   for (const [i, { ages, ...family }] of families.entries()) {
