@@ -10,7 +10,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 
-const PROGRAMS = scaled(3, 20, 200);
+const PROGRAMS = scaled(2, 20, 200);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const WRITES = { inside: 120, outside: 12 };
 
