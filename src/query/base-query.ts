@@ -1,8 +1,8 @@
 /** The common part of queries on one entity and on collections: run, stream, page, count. */
 
 import { copyBytes } from '../bytes/index.js';
-import { InvalidArgumentError, QueryError } from '../errors.js';
-import { describe, isInstance, isRecord } from '../table/checks.js';
+import { InvalidArgumentError } from '../errors.js';
+import { describe, isRecord } from '../table/checks.js';
 import { TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type { FoundRow, FoundRows, FoundRowsOptions } from './bulk-change.js';
@@ -10,7 +10,7 @@ import { type CursorScope, decodeCursor, encodeCursor } from './cursor.js';
 import { Deadline, TimedCursor } from './deadline.js';
 import { DEFAULT_CONCURRENCY, runPlan, type ThreadedRun } from './execute.js';
 import type { Explanation } from './explanation.js';
-import type { FindOptions } from './find-options.js';
+import { type FindOptions, maxOf, timeOf, timeRangeAt, tooManyRows } from './find-options.js';
 import { type LoadedRow, loadRows, nextLoaded, pause, ROWS_AT_ONCE, type RowLoader } from './loader.js';
 import type { Literal, QueryOperation, RunningOperation } from './operations.js';
 import {
@@ -25,7 +25,6 @@ import {
 import type { BaseSpec } from './query-spec.js';
 import { countRanges, type Position, type ReadPlan } from './read-plan.js';
 import type { ReadOptions, ReadTally, Row, RowCursor } from './row.js';
-import { checkNames } from './slice.js';
 import { orderedPage, unboundedOrder } from './sort.js';
 
 /** A planned query. */
@@ -484,30 +483,4 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
     const running = this.started(operation, prepared);
     return running === undefined ? run(undefined) : running.follow(async () => run(running));
   }
-}
-
-/** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */
-export function timeOf(doing: string, time: number | Date): number {
-  const ms = typeof time === 'number' || isInstance(time, Date) ? Number(time) : Number.NaN;
-  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
-  throw new InvalidArgumentError(`${doing} takes Dates or milliseconds since 1970, not ${describe(time)}.`);
-}
-
-/** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */
-export function timeRangeAt(time: number | Date): TimeRange {
-  return new TimeRange(0, timeOf('asOf', time) + 1);
-}
-
-export function maxOf(options: { readonly max?: number }): number | undefined {
-  checkNames('all', options, ['max']);
-  const { max } = options;
-  if (max === undefined || (Number.isSafeInteger(max) && max >= 0)) return max;
-  throw new InvalidArgumentError(`all: max is a whole number of rows from 0 on, not ${describe(max)}.`);
-}
-
-/** The refusal of rows above `all({ max })`. */
-export function tooManyRows(max: number): QueryError {
-  return new QueryError(
-    `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
-  );
 }

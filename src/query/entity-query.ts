@@ -1,10 +1,8 @@
 /** The lazy query on one entity. */
 
-import { EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { QueryError } from '../errors.js';
 import type { CheckedNames, EntityOf, KeyedClass, Patch, Shown } from '../schema/entity-types.js';
 import { isCallable } from '../table/checks.js';
-import { Scan, TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import type {
   AggregateResults,
@@ -40,19 +38,18 @@ import {
   type RowChanger,
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
-import { explainPath, explainQuery } from './explain.js';
+import { explainPlan } from './explain.js';
 import type { Explanation } from './explanation.js';
-import { type FindOptions, readOptionsOf } from './find-options.js';
-import { describeKeyConditions } from './key-conditions.js';
+import type { FindOptions } from './find-options.js';
 import { RowLoader } from './loader.js';
-import type { EqualLookUps, PathPlan } from './path-planner.js';
+import { type EqualLookUps, type PathPlan, pathIdentity } from './path-planner.js';
 import { PATHS } from './path-planners.js';
 import { type EntityPlan, planQuery, readPlanOf } from './plan.js';
 import { describeSpec, identityOf, type QuerySpec } from './query-spec.js';
-import { prepareQuery, type ReadPlan } from './read-plan.js';
+import { type ReadPlan, rowSourceOf } from './read-plan.js';
 import { type PlainQuery, RelatedQuery } from './related/related-query.js';
 import type { CheckedCounts, RelatedCounts, RelatedWhere, WithCounts } from './related/related-tests.js';
-import type { ReadView, RelatedReaders } from './related/relation-loader.js';
+import { type RelatedReaders, viewOf } from './related/relation-loader.js';
 import type {
   CheckedTree,
   RelationPath,
@@ -60,16 +57,10 @@ import type {
   TreeOfPaths,
   WithTree,
 } from './related/relation-tree.js';
-import type { Row, RowSource } from './row.js';
+import type { RowSource } from './row.js';
 import { parseSlice, type SliceBounds } from './slice.js';
 import { compareItems, orderedProperty } from './sort.js';
-import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
-
-/** The Map properties of an entity, with their key types. */
-export type MapsOf<E> = {
-  [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
-}[keyof E & string];
-type MapKey<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
+import { type KeyOfMap, type MapsOf, type Predicate, resolverOf, type Where, WhereBuilder } from './where.js';
 
 /**
  * A lazy query on one entity. It reads only when it is run: `for await`, `first`, `all`, `page`, `count`, `exists`.
@@ -125,7 +116,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * Reads only some entries of a Map of columns, in the order of their stored keys. @throws QueryError when the
    * property is no Map, or the bounds are invalid.
    */
-  slice<P extends MapsOf<EntityOf<C>>>(property: P, bounds: SliceBounds<MapKey<EntityOf<C>[P]>>): this {
+  slice<P extends MapsOf<EntityOf<C>>>(property: P, bounds: SliceBounds<KeyOfMap<EntityOf<C>[P]>>): this {
     const { schema, slices } = this.spec;
     return this.derive({ slices: [...slices, parseSlice(schema, property, bounds)] });
   }
@@ -246,7 +237,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       counts: [],
       join: options.join ?? (scans ? 'hash' : 'lookup'),
       readers,
-      view: viewOf(spec, options),
+      view: viewOf(spec.timeRange, options),
       limit,
     });
   }
@@ -371,7 +362,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   explain(): Explanation {
-    return explained(this.plan(), this.access);
+    return explainPlan(this.plan(), this.access);
   }
 
   protected derive(change: Partial<QuerySpec>, options: FindOptions = this.options): this {
@@ -400,27 +391,10 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
         'A job reads the rows of the table itself, and this query is answered from an index: query by the key, or allow { fullScan: true }.',
       );
     }
-    const part = plan.parts[0]!;
-    const loader = loaders[part.entity]!;
-    const load = (row: Row): T | null | Promise<T | null> =>
-      part.classify !== undefined && part.classify(row) < 0
-        ? null
-        : (loader.load(row) as T | null | Promise<T | null>);
-    return {
+    return rowSourceOf<T>(plan, loaders, {
       signature: `${identityOf(this.spec)} ${JSON.stringify(selected ?? 'all')}`,
       table: this.access.table.name,
-      ranges: part.ranges.map(({ start, stop }) => ({
-        start,
-        stop: part.points ? keyAfter(start) : (stop ?? EMPTY_BYTES),
-      })),
-      scan: () => {
-        const scan = new Scan().setCacheBlocks(false);
-        prepareQuery(scan, part, plan, {});
-        return scan;
-      },
-      load,
-      loadRaw: load,
-    };
+    });
   }
 
   private plan(): EntityPlan | PathPlan {
@@ -492,7 +466,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       plan: this.reading(plan),
       reversedPlan: () => this.reading(this.planOf({ ...spec, reversed: !spec.reversed })),
       scope: {
-        identity: () => `${identityOf(this.spec)}${'use' in plan ? indexIdentity(plan) : ''}`,
+        identity: () => `${identityOf(this.spec)}${'use' in plan ? pathIdentity(plan) : ''}`,
         ...(index === undefined && {
           formerly: () =>
             (this.access.formerNames?.(schema) ?? []).map((name) => identityOf(this.spec, name)),
@@ -502,7 +476,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
       },
       loaders: [new RowLoader(schema, this.access, plan.read.properties, plan.finish)],
       compare: orderBy && compareItems(schema, orderBy),
-      explain: () => explained(plan, this.access),
+      explain: () => explainPlan(plan, this.access),
       conditions: (literal) => describeSpec({ ...this.spec, key: through?.key ?? this.spec.key }, literal),
     };
   }
@@ -515,22 +489,4 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
 interface Resolved {
   readonly spec: QuerySpec;
   readonly plan: EntityPlan | PathPlan;
-}
-
-function explained(plan: EntityPlan | PathPlan, { indexing }: TableAccess): Explanation {
-  return 'use' in plan ? explainPath(plan, indexing!.access.indexes.tableName) : explainQuery(plan);
-}
-
-/** A position in one index is none in another. */
-function indexIdentity({ use }: PathPlan): string {
-  return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
-}
-
-/** How rows of relations are read: at the time of the query's own rows. */
-function viewOf({ timeRange }: QuerySpec, options: FindOptions): ReadView {
-  return {
-    // Cells older than a time window belong to the rows written in it.
-    timeRange: timeRange && new TimeRange(0, timeRange.max),
-    options: readOptionsOf(options),
-  };
 }

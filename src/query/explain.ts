@@ -4,6 +4,7 @@ import { toHex, toStringBinary } from '../bytes/index.js';
 import type { KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
+import type { TableAccess } from './access.js';
 import type { CollectionPlan } from './collection-plan.js';
 import { describeCondition } from './condition.js';
 import {
@@ -18,6 +19,11 @@ import type { PathPlan } from './path-planner.js';
 import type { EntityPlan } from './plan.js';
 import type { ReadSet } from './projection.js';
 import type { CollectionSpec } from './query-spec.js';
+
+/** Explains the plan of a query by the key or by an access path. */
+export function explainPlan(plan: EntityPlan | PathPlan, { indexing }: TableAccess): Explanation {
+  return 'use' in plan ? explainPath(plan, indexing!.access.indexes.tableName) : explainQuery(plan);
+}
 
 /** Explains the plan of a query on one entity. */
 export function explainQuery(plan: EntityPlan): Explanation {

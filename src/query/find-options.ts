@@ -1,8 +1,8 @@
-/** Options of reads, checked at run time. */
+/** Options and arguments of reads, checked at run time. */
 
-import { QueryError } from '../errors.js';
-import { describe, isRecord } from '../table/checks.js';
-import type { Consistency, OperationOptions } from '../table/index.js';
+import { InvalidArgumentError, QueryError } from '../errors.js';
+import { describe, isInstance, isRecord } from '../table/checks.js';
+import { type Consistency, type OperationOptions, TimeRange } from '../table/index.js';
 import { checkCount, checkNames } from './slice.js';
 
 /** Options of every read. */
@@ -131,4 +131,31 @@ function checkConsistency(value: Consistency | undefined): void {
 function checkJoin(join: unknown): void {
   if (join === undefined || join === 'hash' || join === 'lookup') return;
   throw new QueryError(`join is "hash" or "lookup", not ${describe(join)}.`);
+}
+
+/** Milliseconds since 1970. @throws InvalidArgumentError when it is no time. */
+export function timeOf(doing: string, time: number | Date): number {
+  const ms = typeof time === 'number' || isInstance(time, Date) ? Number(time) : Number.NaN;
+  if (Number.isSafeInteger(ms) && ms >= 0) return ms;
+  throw new InvalidArgumentError(`${doing} takes Dates or milliseconds since 1970, not ${describe(time)}.`);
+}
+
+/** All cells up to and including this time. @throws InvalidArgumentError when it is no time. */
+export function timeRangeAt(time: number | Date): TimeRange {
+  return new TimeRange(0, timeOf('asOf', time) + 1);
+}
+
+/** The `max` of `all`. @throws InvalidArgumentError. */
+export function maxOf(options: { readonly max?: number }): number | undefined {
+  checkNames('all', options, ['max']);
+  const { max } = options;
+  if (max === undefined || (Number.isSafeInteger(max) && max >= 0)) return max;
+  throw new InvalidArgumentError(`all: max is a whole number of rows from 0 on, not ${describe(max)}.`);
+}
+
+/** The refusal of rows above `all({ max })`. */
+export function tooManyRows(max: number): QueryError {
+  return new QueryError(
+    `all({ max: ${max} }) found more than ${max} rows. Use limit(), page() or for await.`,
+  );
 }

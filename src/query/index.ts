@@ -7,9 +7,8 @@ export {
 } from './access.js';
 export type { DownsampleOptions, PointFigures } from './aggregate/downsample.js';
 export { decimalText, quotient } from './aggregate/exact-sum.js';
-export { timeRangeAt } from './base-query.js';
 export { CollectionQuery } from './collection-query.js';
-export { EntityQuery, type MapsOf } from './entity-query.js';
+export { EntityQuery } from './entity-query.js';
 export {
   type ExplainedIndex,
   type ExplainRange,
@@ -24,6 +23,7 @@ export {
   checkReadOptions,
   type FindOptions,
   type ReadOptionsOf as ReadOptions,
+  timeRangeAt,
 } from './find-options.js';
 export { parseKeyConditions, splitConditions } from './key-conditions.js';
 export { loadEntity, RowLoader } from './loader.js';
@@ -57,4 +57,10 @@ export type {
 } from './related/relation-tree.js';
 export type { SliceBounds } from './slice.js';
 export { type TablesPage, TablesQuery } from './tables-query.js';
-export { type ColumnOperators, type Predicate, resolverOf, type Where, type WhereBuilder } from './where.js';
+export {
+  type ColumnOperators,
+  type Predicate,
+  resolverOf,
+  type Where,
+  type WhereBuilder,
+} from './where.js';

@@ -9,6 +9,7 @@ import type { PathAccess, TableAccess } from './access.js';
 import type { RowCheck } from './bulk-change.js';
 import type { Condition } from './condition.js';
 import type { FindOptions } from './find-options.js';
+import { describeKeyConditions } from './key-conditions.js';
 import type { ReadSet } from './projection.js';
 import type { AccessPath, OtherPath, PathUse, QuerySpec } from './query-spec.js';
 import type { ReadPlan } from './read-plan.js';
@@ -71,4 +72,9 @@ export interface PathPlanner {
   lookUpsBy(path: AccessPath, access: TableAccess): EqualLookUps | undefined;
   /** Tests whether a row that was found by the path still has an entry in its range. */
   membership(spec: QuerySpec, use: PathUse): RowCheck;
+}
+
+/** The part of a cursor's identity that names the path: a position in one index is none in another. */
+export function pathIdentity({ use }: PathPlan): string {
+  return ` ${use.index.index.signature} ${describeKeyConditions(use.key)}`;
 }

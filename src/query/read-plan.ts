@@ -1,11 +1,18 @@
 /** A plan that is ready to run: ranges, columns, the order of rows, and their entities. */
 
-import { compareBytes, concatBytes, keyAfter, prefixEnd, startsWithBytes } from '../bytes/index.js';
+import {
+  compareBytes,
+  concatBytes,
+  EMPTY_BYTES,
+  keyAfter,
+  prefixEnd,
+  startsWithBytes,
+} from '../bytes/index.js';
 import type { KeyLayout, KeyLead, KeyPlan, KeyRange } from '../key/types.js';
 import { type Filter, type Query, Scan, type TimeRange } from '../table/index.js';
 import type { TableAccess } from './access.js';
 import { applyReadSet, type ReadSet } from './projection.js';
-import type { Moments, ReadHints, ReadOptions, Row, RowCursor } from './row.js';
+import type { Moments, ReadHints, ReadOptions, Row, RowCursor, RowSource } from './row.js';
 
 /** Ranges that are read in the same way. */
 export interface PlanPart {
@@ -181,4 +188,32 @@ export function scanOf(range: KeyRange, reversed: boolean): Scan {
   scan.setReversed(true).withStopRow(range.start, true);
   if (range.stop !== undefined) scan.withStartRow(range.stop, false);
   return scan;
+}
+
+/** The rows of a plan of one part, as a source of jobs. */
+export function rowSourceOf<T>(
+  plan: ReadPlan,
+  loaders: readonly { load(row: Row): object | null | Promise<object | null> }[],
+  names: Pick<RowSource<T>, 'signature' | 'table'>,
+): RowSource<T> {
+  const part = plan.parts[0]!;
+  const loader = loaders[part.entity]!;
+  const load = (row: Row): T | null | Promise<T | null> =>
+    part.classify !== undefined && part.classify(row) < 0
+      ? null
+      : (loader.load(row) as T | null | Promise<T | null>);
+  return {
+    ...names,
+    ranges: part.ranges.map(({ start, stop }) => ({
+      start,
+      stop: part.points ? keyAfter(start) : (stop ?? EMPTY_BYTES),
+    })),
+    scan: () => {
+      const scan = new Scan().setCacheBlocks(false);
+      prepareQuery(scan, part, plan, {});
+      return scan;
+    },
+    load,
+    loadRaw: load,
+  };
 }

@@ -123,11 +123,11 @@ export class WhereBuilder<C extends KeyedClass> {
 }
 
 /** The Map properties of an entity. */
-type MapsOf<E> = {
+export type MapsOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends ReadonlyMap<unknown, unknown> ? P : never;
 }[keyof E & string];
 
-type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
+export type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ? K : never;
 
 type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;
 

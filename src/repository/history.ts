@@ -1,6 +1,6 @@
 import { QueryError } from '../errors.js';
 import { recovering, type TableAccess } from '../query/access.js';
-import { timeOf } from '../query/base-query.js';
+import { timeOf } from '../query/find-options.js';
 import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js';

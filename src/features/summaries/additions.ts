@@ -4,10 +4,10 @@
  * once, whichever process finishes it.
  */
 
-import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes } from '../../bytes/index.js';
+import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { newToken } from '../../repository/index.js';
-import { CheckAndMutate, Put, type Result, type RowMutation } from '../../table/index.js';
+import { CheckAndMutate, Delete, Put, type Result, type RowMutation } from '../../table/index.js';
 import { type Contribution, differenceOf } from './plan.js';
 import { type Amounts, decodeLife, encodeLife, groupRow, SUMMARY_FAMILY } from './rows.js';
 
@@ -60,6 +60,19 @@ export function differences(
   return out;
 }
 
+/** What several changes add to each group together. */
+export function sumsOf(all: readonly Difference[]): Difference[] {
+  const sums = new Map<string, { readonly group: Uint8Array; readonly amounts: Map<string, bigint> }>();
+  for (const [group, amounts] of all) {
+    const name = toLatin1(group);
+    const sum = sums.get(name) ?? { group, amounts: new Map<string, bigint>() };
+    sums.set(name, sum);
+    for (const [qualifier, amount] of amounts)
+      sum.amounts.set(qualifier, (sum.amounts.get(qualifier) ?? 0n) + amount);
+  }
+  return [...sums.values()].map(({ group, amounts }) => [group, amounts]);
+}
+
 export function countedValue(is: Contribution): Uint8Array {
   return concatBytes(Uint8Array.of(COUNTED), encoded(is));
 }
@@ -87,6 +100,11 @@ export function replaceAddition(found: Uint8Array | undefined, mutation: RowMuta
 
 export function putAddition(row: Uint8Array, value: Uint8Array): Put {
   return new Put(row).addColumn(SUMMARY_FAMILY, ADDITION, value);
+}
+
+/** Deletes a contribution up to the version that was read. */
+export function removeAddition(row: Uint8Array, { since }: Addition): Delete {
+  return new Delete(row).addColumns(SUMMARY_FAMILY, ADDITION, since);
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */

@@ -15,20 +15,17 @@ import {
   endedRow,
   endRow,
   endsUpTo,
-  getTokens,
   groupRow,
   hasContributions,
   incrementOf,
-  incrementWithToken,
-  isRefused,
   type Life,
   lifeRow,
   putEnd,
   putLife,
   readLife,
-  refusal,
   type SummaryRecord,
 } from './rows.js';
+import { getTokens, incrementWithToken, isRefused, refusal } from './tokens.js';
 
 /** The contribution of a row at one moment, with its expiry. */
 interface Counted extends Contribution {

@@ -20,7 +20,6 @@ import { SummaryPlan } from './plan.js';
 import { type GroupPosition, SummaryReader } from './reader.js';
 import { RemoteCount } from './remote.js';
 import {
-  AMOUNTS,
   parseRecord,
   putRecord,
   readRecord,
@@ -29,6 +28,7 @@ import {
   stateRow,
   summaryTableName,
 } from './rows.js';
+import { AMOUNTS } from './tokens.js';
 
 /** The handle of a summary (`db.summary(…)`): its figures and jobs. */
 

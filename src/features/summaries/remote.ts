@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
-import { BackgroundBatches, FENCED } from '../../repository/index.js';
 import type { WrittenRow } from '../../repository/maintainer.js';
 import { newToken, WINDOW } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
@@ -17,7 +16,6 @@ import {
   type Table,
 } from '../../table/index.js';
 import {
-  ADDITION,
   type Addition,
   countedValue,
   type Difference,
@@ -25,28 +23,23 @@ import {
   encodeTransfer,
   putAddition,
   readAddition,
+  removeAddition,
   replaceAddition,
+  sumsOf,
   type Transfer,
 } from './additions.js';
 import { addTheSame, type Contribution, type SummaryPlan } from './plan.js';
 import {
-  AMOUNTS,
   type Amounts,
   amountsOf,
-  endTokens,
-  getEnded,
-  getTokens,
   groupRow,
-  incrementOnce,
-  isRefused,
   lifeRow,
   parseRecord,
   putRecord,
-  refuseToken,
-  SUMMARY_FAMILY,
   type SummaryRecord,
   stateRow,
 } from './rows.js';
+import { AMOUNTS, getTokens, incrementOnce, isRefused, refuseToken, TokenExpiry } from './tokens.js';
 
 /**
  * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
@@ -55,7 +48,7 @@ import {
  * 1. The row's old and new contribution are recorded, on condition that the old one is unchanged since it was read.
  * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whichever
  *   process sends it.
- * 3. The new contribution is recorded as closed. Then the tokens get a TTL, longer than {@link FENCED}: until then a
+ * 3. The new contribution is recorded as closed. Then the tokens get a TTL ({@link TokenExpiry}): until then a
  *   late request finds that the group has applied it.
  *
  * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
@@ -68,8 +61,6 @@ import {
  * taken the sum has taken that row; to one that refuses, each row's difference is added by itself, with the row's token.
  */
 
-/** Milliseconds for which the tokens of closed transfers wait for others of their groups. */
-const ENDING = 250;
 /** Rows that are brought in line at once, each by itself. */
 const APART = 32;
 /** The most attempts on a row that others change, or whose transfer others are about to finish. */
@@ -85,13 +76,6 @@ interface RemoteCountSource {
   readonly cellTtl: boolean;
   /** Whether it is a served store: then the process that serves it writes the same counts in steps. */
   readonly isServed: boolean;
-}
-
-/** A closed transfer that a group has applied. */
-interface TakenTransfer {
-  /** The group's row. */
-  readonly group: Uint8Array;
-  readonly token: Uint8Array;
 }
 
 /** A row and its stored contribution. */
@@ -123,12 +107,14 @@ export class RemoteCount {
   private inUse: readonly number[] = [];
   /** Transfers of this process that are being closed in the background, by the contributing row (latin1). */
   private readonly closings = new Map<string, Promise<boolean>>();
-  private readonly ending = new BackgroundBatches<TakenTransfer>((taken) => this.end(taken), ENDING);
+  private readonly expiry: TokenExpiry;
 
   constructor(
     readonly plan: SummaryPlan,
     private readonly source: RemoteCountSource,
-  ) {}
+  ) {
+    this.expiry = new TokenExpiry(source, plan.tableName);
+  }
 
   /** The state of the summary. Undefined: it was never counted. */
   async state(): Promise<SummaryRecord | undefined> {
@@ -314,7 +300,7 @@ export class RemoteCount {
     const [[now]] = await Promise.all([this.contributions([row]), this.batch(steps, timeout)]);
     const groups = taken.map(([group]) => group);
     const closing = this.close(own, value, is).then((isClosed) => {
-      if (isClosed) this.endLater(groups, token);
+      if (isClosed) this.expiry.add(groups, token);
       return isClosed;
     });
     if (!addTheSame(is, now)) {
@@ -358,7 +344,7 @@ export class RemoteCount {
     const timeout = ends - performance.now();
     // As for one row.
     if (open.length === 0 || timeout < WINDOW / 2) return ended;
-    const sums = sumsOf(open);
+    const sums = sumsOf(open.flatMap(({ differences }) => differences));
     const [now, taken] = await Promise.all([
       this.contributions(open.map(({ row }) => row)),
       this.changeAll(
@@ -371,7 +357,7 @@ export class RemoteCount {
     const closed = await this.closeAll(open);
     // Whoever has taken over a row asks its groups for the token.
     if (closed.every((one) => one))
-      this.endLater(
+      this.expiry.add(
         sums.map(([group]) => group),
         batch,
       );
@@ -399,7 +385,7 @@ export class RemoteCount {
       steps.map(({ step }) => step),
       timeout,
     );
-    for (const { group, token } of steps) this.endLater([group], token);
+    for (const { group, token } of steps) this.expiry.add([group], token);
   }
 
   /** Has groups refuse the sum with this token. @returns those (latin1) that have not taken it. */
@@ -428,7 +414,7 @@ export class RemoteCount {
       return addition !== undefined && equalBytes(addition.value, one.value) ? [{ one, addition }] : [];
     });
     const removed = await this.changeAll(
-      left.map(({ one, addition }) => replaceAddition(addition.value, removalOf(one.own, addition))),
+      left.map(({ one, addition }) => replaceAddition(addition.value, removeAddition(one.own, addition))),
     );
     const done = new Set(left.filter((_, i) => removed[i]).map(({ one }) => one));
     for (const [i, isClosed] of (await closing).entries()) if (isClosed) done.add(kept[i]!);
@@ -450,7 +436,7 @@ export class RemoteCount {
     await nextMillisecond();
     const [found] = await this.additions([own]);
     if (found === undefined || !equalBytes(found.value, value)) return false;
-    return this.change(replaceAddition(value, removalOf(own, found)));
+    return this.change(replaceAddition(value, removeAddition(own, found)));
   }
 
   private async change(check: CheckAndMutate): Promise<boolean> {
@@ -464,50 +450,10 @@ export class RemoteCount {
     return answers.map((answer) => answer.ok && answer.success !== false);
   }
 
-  /** In the background: if the token never expires, the group keeps one small cell. */
-  private endLater(groups: readonly Uint8Array[], token: Uint8Array): void {
-    this.ending.add(groups.map((group) => ({ group, token }))).catch((error: unknown) => {
-      if (!(error instanceof RowanError)) throw error;
-    });
-  }
-
   /** Resolves when all transfers are closed and their tokens have got their expiry. */
   async rest(): Promise<void> {
     await Promise.all(this.closings.values());
-    await this.ending.rest();
-  }
-
-  /** Sets the expiry of tokens of closed transfers. Until then they show late requests that the group has applied the transfer. */
-  private async end(taken: readonly TakenTransfer[]): Promise<void> {
-    const groups = new Map<string, { readonly group: Uint8Array; readonly tokens: Uint8Array[] }>();
-    for (const { group, token } of taken) {
-      const name = toLatin1(group);
-      const known = groups.get(name);
-      if (known === undefined) groups.set(name, { group, tokens: [token] });
-      else known.tokens.push(token);
-    }
-    const all = [...groups.values()];
-    await nextMillisecond();
-    const found = await this.table.getAll(all.map(({ group, tokens }) => getTokens(group, tokens)));
-    await this.batch(found.filter(({ cells }) => cells.length > 0).map(endTokens));
-    if (!this.source.cellTtl) await this.removeEnded(all.map(({ group }) => group));
-  }
-
-  /** Deletes expired tokens on engines without cell TTLs. Requests that could still need them have failed long ago. */
-  private async removeEnded(groups: readonly Uint8Array[]): Promise<void> {
-    const before = this.source.now() - FENCED;
-    const found = await this.table.getAll(groups.map((group) => getEnded(group, before)));
-    const deletes = found.flatMap(({ row, cells }) =>
-      cells.length === 0
-        ? []
-        : [
-            cells.reduce(
-              (del, { family, qualifier, timestamp }) => del.addColumns(family, qualifier, timestamp),
-              new Delete(row),
-            ),
-          ],
-    );
-    await this.batch(deletes);
+    await this.expiry.rest();
   }
 
   private async batch(actions: readonly BatchAction[], timeout?: number): Promise<void> {
@@ -524,26 +470,8 @@ export class RemoteCount {
   }
 }
 
-/** Deletes a contribution up to the version that was read. */
-function removalOf(own: Uint8Array, { since }: Addition): Delete {
-  return new Delete(own).addColumns(SUMMARY_FAMILY, ADDITION, since);
-}
-
 async function getAll(table: Table, rows: readonly Uint8Array[]): Promise<Result[]> {
   if (rows.length === 0) return [];
   const gets = rows.map((row) => new Get(row));
   return gets.length === 1 ? [await table.get(gets[0]!)] : table.getAll(gets);
-}
-
-/** What the transfers add to each group together. */
-function sumsOf(open: readonly OpenTransfer[]): Difference[] {
-  const sums = new Map<string, { readonly group: Uint8Array; readonly amounts: Map<string, bigint> }>();
-  for (const [group, amounts] of open.flatMap(({ differences }) => differences)) {
-    const name = toLatin1(group);
-    const sum = sums.get(name) ?? { group, amounts: new Map<string, bigint>() };
-    sums.set(name, sum);
-    for (const [qualifier, amount] of amounts)
-      sum.amounts.set(qualifier, (sum.amounts.get(qualifier) ?? 0n) + amount);
-  }
-  return [...sums.values()].map(({ group, amounts }) => [group, amounts]);
 }

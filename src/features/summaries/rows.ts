@@ -2,20 +2,13 @@
 
 import { concatBytes, copyBytes, EMPTY_BYTES, toBytes, toLatin1 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
-import { FENCED } from '../../repository/index.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
 import type { EntitySchema, SummarySchema } from '../../schema/types.js';
 import {
-  CheckAndMutate,
-  Delete,
-  type Filter,
-  filters,
   Get,
   Increment,
   Put,
   type Result,
-  type RowMutation,
-  RowMutations,
   type TableDescriptor,
   tableDescriptor,
 } from '../../table/index.js';
@@ -133,11 +126,6 @@ export function groupOf(row: Uint8Array): Uint8Array {
 /** The amounts that rows contribute to a group, by the qualifier (latin1) of their cells. */
 export type Amounts = ReadonlyMap<string, bigint>;
 
-/** The prefix of the columns of tokens. FROZEN. */
-const TOKENS = Uint8Array.of(0xff, 0xff, 0xff);
-/** The value in the column of a token. */
-const TAKEN = new Uint8Array(8);
-
 /** The longest qualifier of an amount. Longer ones are tokens. */
 const LONGEST_QUALIFIER = 2;
 
@@ -162,83 +150,14 @@ export function incrementOf(row: Uint8Array, amounts: Amounts): Increment | unde
   return increment.columns.length === 0 ? undefined : increment;
 }
 
-function additionTo(row: Uint8Array, amounts: Amounts): Increment {
+/** As {@link incrementOf}, with no columns where there is nothing to add. */
+export function additionTo(row: Uint8Array, amounts: Amounts): Increment {
   const increment = new Increment(row).setReturnResults(false);
   for (const [qualifier, amount] of amounts) {
     if (amount !== 0n) increment.addColumn(SUMMARY_FAMILY, latin1(qualifier), amount);
   }
   return increment;
 }
-
-/** The same increment, and a token that expires when no request with it can still arrive. */
-export function incrementWithToken(row: Uint8Array, amounts: Amounts, token: Uint8Array): RowMutation[] {
-  const increment = incrementOf(row, amounts);
-  const taken = new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), TAKEN).setTtl(FENCED);
-  return increment === undefined ? [taken] : [increment, taken];
-}
-
-/** A token, expiring likewise, by which the group refuses amounts. */
-export function refusal(row: Uint8Array, token: Uint8Array): Put {
-  const value = Buffer.alloc(8);
-  value.writeBigInt64BE(REFUSED);
-  return new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), new Uint8Array(value)).setTtl(FENCED);
-}
-
-/** The same increment, on condition that the group does not have the token yet. */
-export function incrementOnce(row: Uint8Array, amounts: Amounts, token: Uint8Array): CheckAndMutate {
-  const column = tokenColumn(token);
-  const increment = additionTo(row, amounts).addColumn(SUMMARY_FAMILY, column, 1n);
-  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
-}
-
-/** In the column of a token in place of 1: the group refuses the amounts that were to come with it. */
-const REFUSED = 2n;
-
-/** Has the group refuse the amounts of this token, unless it has taken them. */
-export function refuseToken(row: Uint8Array, token: Uint8Array): CheckAndMutate {
-  const column = tokenColumn(token);
-  const increment = new Increment(row).setReturnResults(false).addColumn(SUMMARY_FAMILY, column, REFUSED);
-  return CheckAndMutate.ifNotExists(SUMMARY_FAMILY, column, increment);
-}
-
-/** Whether the group has refused the amounts of this token, by the answer to {@link getTokens}. */
-export function isRefused({ cells: [cell] }: Result): boolean {
-  return cell !== undefined && Buffer.from(cell.value).readBigInt64BE() === REFUSED;
-}
-
-/** Reads tokens of a group, and the times at which the group got them. */
-export function getTokens(row: Uint8Array, tokens: readonly Uint8Array[]): Get {
-  const get = new Get(row);
-  for (const token of tokens) get.addColumn(SUMMARY_FAMILY, tokenColumn(token));
-  return get;
-}
-
-/** Gives tokens of a group, as they were read, a TTL, longer than any request with them can still arrive. */
-export function endTokens({ row, cells }: Result): RowMutations {
-  const [del, put] = [new Delete(row), new Put(row).setTtl(FENCED, { optional: true })];
-  for (const { qualifier, timestamp } of cells) {
-    // The new cell must hide that one, also when it has expired.
-    del.addColumns(SUMMARY_FAMILY, qualifier, timestamp);
-    put.addColumn(SUMMARY_FAMILY, qualifier, TAKEN);
-  }
-  return new RowMutations(row).add(del, put);
-}
-
-/** Reads the tokens of a group that expired before this time, on engines without cell TTLs. */
-export function getEnded(row: Uint8Array, before: number): Get {
-  return new Get(row)
-    .addFamily(SUMMARY_FAMILY)
-    .setTimeRange(0, before)
-    .setFilter(filters.all(filters.columnRange(TOKENS, true, null, false), filters.value('EQUAL', TAKEN)));
-}
-
-/** After all amounts, so that these are read without tokens. */
-function tokenColumn(token: Uint8Array): Uint8Array {
-  return concatBytes(TOKENS, token);
-}
-
-/** Reads a group without its tokens, of which there may be many. */
-export const AMOUNTS: Filter = filters.columnRange(null, false, TOKENS, false);
 
 /** The contribution of a row of the entity, and its expiry. */
 export interface Life {

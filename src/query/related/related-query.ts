@@ -3,10 +3,9 @@
 import { QueryError } from '../../errors.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isList } from '../../table/checks.js';
-import { maxOf, tooManyRows } from '../base-query.js';
 import { Deadline } from '../deadline.js';
 import { type Explanation, explainedWith, type RelationExplanation } from '../explanation.js';
-import type { JoinStrategy } from '../find-options.js';
+import { type JoinStrategy, maxOf, tooManyRows } from '../find-options.js';
 import { checkPage, Page, type PageOptions } from '../page.js';
 import type { QuerySpec } from '../query-spec.js';
 import { compareItems, orderedPage, unboundedOrder } from '../sort.js';

@@ -3,8 +3,8 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
 import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/types.js';
-import type { TimeRange } from '../../table/index.js';
-import type { JoinStrategy, ReadOptionsOf } from '../find-options.js';
+import { TimeRange } from '../../table/index.js';
+import { type FindOptions, type JoinStrategy, type ReadOptionsOf, readOptionsOf } from '../find-options.js';
 
 /** A row whose relations are read. */
 export type Item = Record<string, unknown>;
@@ -40,6 +40,15 @@ export interface ReadView {
   /** Undefined: the present. */
   readonly timeRange: TimeRange | undefined;
   readonly options: ReadOptionsOf;
+}
+
+/** How rows of relations are read: at the time of the query's own rows. */
+export function viewOf(timeRange: TimeRange | undefined, options: FindOptions): ReadView {
+  return {
+    // Cells older than a time window belong to the rows written in it.
+    timeRange: timeRange && new TimeRange(0, timeRange.max),
+    options: readOptionsOf(options),
+  };
 }
 
 /**
