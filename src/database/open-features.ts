@@ -145,7 +145,7 @@ export class OpenFeatures {
     return first(this.all, (feature) => feature.entries?.(entity, driver));
   }
 
-  /** HBase: the row that repositories write in place of a row. */
+  /** As {@link Feature.writtenRow}. */
   writtenRow(entity: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined {
     return this.context.isRemote ? first(this.all, (feature) => feature.writtenRow?.(entity)) : undefined;
   }

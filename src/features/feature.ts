@@ -45,8 +45,8 @@ export interface Feature {
   /** The maintainers of an entity's rows. Both drivers run them. */
   maintainers?(entity: EntitySchema): readonly RowMaintainer[];
   /**
-   * HBase: the row that repositories write in place of a row, because that one follows it. Undefined: each row is
-   * written itself.
+   * HBase: returns a function from a row to the row that repositories write in its place, where one row follows another. Undefined: each
+   * row is written itself.
    */
   writtenRow?(entity: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined;
   /** HBase: the intent that the feature writes before a row, beside that of the outbox. Undefined: none. */

@@ -337,24 +337,24 @@ export class CachedFile {
   }
 }
 
-/** One of so many reads is timed. */
+/** One of this many reads is timed. */
 const TIMED_READS = 16;
-/** Milliseconds. A read of memory takes a tenth of this, one of a disk twice as much and more. */
+/** Milliseconds from which a read has waited for the disk. A read of memory takes a tenth of this, one of a disk at least twice as much. */
 const LONG_READ = 0.05;
-/** What a read that waits adds to the score: it may be one of nine, so that reads in which the system ran another program do not count. */
+/** A timed read that has waited adds this to the score; any other subtracts 1. So single reads that another program delays do not count. */
 const WAIT_SCORE = 8;
 const ENOUGH_SCORE = 16;
 const MAX_SCORE = 64;
 
 /**
- * Knows whether reads of files wait for the disk, by the time that some of them take, or are answered from the system's memory. Reads that
- * were read ahead do not wait: after some hundred of them the next ones are read without, and tell.
+ * Tells by timed reads whether reads of files wait for the disk, or are answered from the system's memory. What was read ahead does not
+ * wait, so the score falls: after some hundreds of such reads nothing is read ahead for a while, and reads are measured again.
  */
 export class DiskWaits {
   private reads = 0;
   private score = 0;
 
-  /** Whether reads wait, as far as it is known. */
+  /** Whether the timed reads have mostly waited. */
   get waitsAreLong(): boolean {
     return this.score >= ENOUGH_SCORE;
   }

@@ -43,7 +43,7 @@ function pairOf(given: unknown): EntitySchema['mutual'] {
     : undefined;
 }
 
-/** Refuses what a row and its mirror cannot have alike. */
+/** Refuses what cannot be equal in a row and its mirror. */
 function checkMutual(entities: readonly EntitySchema[], problems: Problems): void {
   for (const entity of entities) {
     if (entity.mutual === undefined) continue;
@@ -107,7 +107,7 @@ function isOneSided({ mutual }: EntitySchema, { via }: Pick<LinkSchema, 'via'>):
   return via.some(([, held]) => mutual!.includes(held));
 }
 
-/** Whether one rule says of the other side what the other says of this one. */
+/** Whether two rules are equal once the sides are exchanged. */
 function isMirrored({ mutual }: EntitySchema, one: ReferenceRule, other: ReferenceRule): boolean {
   const [first, second] = mutual!;
   const opposite = (held: string): string => (held === first ? second : held === second ? first : held);

@@ -23,18 +23,11 @@ import {
   walFileName,
 } from '../fs/index.js';
 import type { LogArchive } from '../ledger/journal.js';
-import {
-  type Edit,
-  namesFile,
-  snapshotEdits,
-  type VersionState,
-  type WalSegmentEntry,
-} from '../manifest/index.js';
+import type { Edit, VersionState, WalSegmentEntry } from '../manifest/index.js';
 import type { StoreCore } from '../store-core.js';
-import { isUserTable } from '../table-state.js';
+import { ArchivedTables, archivedOf, isSame, presentTables } from './archived-tables.js';
 import {
   type ArchivedEdits,
-  ArchivedTables,
   type ArchiveIndex,
   beginning,
   encodeLine,
@@ -163,8 +156,8 @@ function missing(folder: string, pointer: string): InvalidArgumentError {
  *
  * 1. The store removes no segment that is not archived completely, and only a copy with the checksum of the MANIFEST is complete.
  * 2. Segments are archived in their order. Of the open one the archive has a prefix: what was written up to the last copy.
- * 3. A change of tables, and files that come past the log, are in the archive before the MANIFEST has them. A change that failed
- *    after that is put right by the next line, which lists all tables.
+ * 3. A change of tables, and files that do not pass through the log, are in the archive before the MANIFEST has them. If the change
+ *    then fails, the next line corrects that: it lists all tables.
  */
 export class Archiver implements LogArchive {
   private core: StoreCore | undefined;
@@ -173,8 +166,8 @@ export class Archiver implements LogArchive {
   private readonly complete = new Set<number>();
   private readonly index: IndexWriter;
   private readonly begin: number;
-  /** The archive may say something of tables that is not so. */
-  private unsure = true;
+  /** Whether the archive may differ from the MANIFEST about tables. */
+  private mayDiffer = true;
   private timer: NodeJS.Timeout | undefined;
   private takenBack: Edit[] = [];
   /** Sorted files that this process has copied. */
@@ -199,7 +192,7 @@ export class Archiver implements LogArchive {
     for (const { number } of segments) this.complete.add(number);
     for (const change of changes) {
       this.tables.apply(change);
-      // No write is numbered while a load is: it had not come to the store when that was killed.
+      // No write gets a number during a bulk load. So a load with a later number was not complete when the store was killed.
       this.takeBack(
         change.edits.filter((edit) => edit.type === 'fileAdd' && (edit.file.bulkSeq ?? 0) > lastSeq),
       );
@@ -214,7 +207,7 @@ export class Archiver implements LogArchive {
       await writeWhole(joinPath(this.environment.directory, ARCHIVE_FILE), `${JSON.stringify(pointer)}\n`);
     await this.work(async () => {
       await this.removeLost();
-      await this.putRight([]);
+      await this.recordTables([]);
     });
     this.timer = setInterval(() => void this.archiveQuietly(), EVERY).unref();
   }
@@ -230,7 +223,7 @@ export class Archiver implements LogArchive {
     });
   }
 
-  /** Removes the copy of a segment whose records a loss of power has left to nobody but the archive: they were not acknowledged. */
+  /** Removes copies of segments that the store has lost in a power failure: their records were not acknowledged. */
   private async removeLost(): Promise<void> {
     const { walSegments } = this.started.journal.manifest.state;
     for (const name of await readdir(this.folder)) {
@@ -256,16 +249,16 @@ export class Archiver implements LogArchive {
     if (wanted.length === 0) return Promise.resolve();
     return this.work(async () => {
       for (const edit of wanted) if (edit.type === 'fileAdd') await this.copySorted(edit.file.number);
-      await this.putRight(wanted);
+      await this.recordTables(wanted);
     });
   }
 
   failed(edits: readonly Edit[]): void {
-    this.unsure = true;
+    this.mayDiffer = true;
     this.takeBack(edits);
   }
 
-  /** Lets the next line say that files of loads did not come to the store. */
+  /** Has the next line remove files of bulk loads that failed. */
   private takeBack(edits: readonly Edit[]): void {
     for (const edit of edits) {
       if (edit.type !== 'fileAdd' || edit.file.bulkSeq === undefined) continue;
@@ -323,12 +316,12 @@ export class Archiver implements LogArchive {
     return this.core;
   }
 
-  /** Appends a change of tables; all tables, where the archive does not say what the MANIFEST does. */
-  private async putRight(edits: readonly Edit[]): Promise<void> {
+  /** Appends a change of tables; all tables, if the archive differs from the MANIFEST. */
+  private async recordTables(edits: readonly Edit[]): Promise<void> {
     const { journal, commits, rowClock } = this.started;
     const present = presentTables(journal.manifest.state);
-    const whole = this.unsure && !isSame(this.tables, present);
-    this.unsure = false;
+    const whole = this.mayDiffer && !isSame(this.tables, present);
+    this.mayDiffer = false;
     const { takenBack } = this;
     if (!whole && edits.length + takenBack.length === 0) return;
     const line: ArchivedEdits = {
@@ -341,7 +334,7 @@ export class Archiver implements LogArchive {
     try {
       await this.index.append(line);
     } catch (error) {
-      this.unsure = true;
+      this.mayDiffer = true;
       throw error;
     }
     this.takenBack = [];
@@ -352,7 +345,7 @@ export class Archiver implements LogArchive {
   /** Copies what the log has grown by. @returns whether the archive has the log up to its end then. */
   private async copyLog(): Promise<boolean> {
     const { journal, maintenance, lifecycle } = this.started;
-    await this.putRight([]);
+    await this.recordTables([]);
     let isWhole = true;
     let archived = 0;
     for (const segment of journal.manifest.state.walSegments.values()) {
@@ -362,7 +355,7 @@ export class Archiver implements LogArchive {
         archived++;
         continue;
       }
-      // The one before it is not recorded as closed yet.
+      // Only the last segment is open, unless the one before it is not recorded as closed yet.
       const { wal } = journal;
       isWhole = segment.number === wal.number;
       if (isWhole && wal.begun && !wal.empty) await this.copyTail(segment.number, wal.writtenLength);
@@ -442,7 +435,7 @@ export class Archiver implements LogArchive {
     }
   }
 
-  /** Copies a sorted file that came past the log. */
+  /** Copies a sorted file that did not pass through the log. */
   private async copySorted(number: number): Promise<void> {
     const name = sortedFileName(number);
     const place = join(this.folder, name);
@@ -452,87 +445,4 @@ export class Archiver implements LogArchive {
     await syncFolder(this.folder);
     this.kept.add(number);
   }
-}
-
-/** What an archive needs of edits: changes of tables, and files that came past the log, with their regions. */
-function archivedOf(edits: readonly Edit[], state: VersionState): Edit[] {
-  const hidden = new Set<number>();
-  const regions = new Set<number>();
-  const wanted: Edit[] = [];
-  for (const edit of edits) {
-    switch (edit.type) {
-      case 'namespaceAdd':
-      case 'namespaceRemove':
-      case 'namespaceAlter':
-        wanted.push(edit);
-        break;
-      case 'tableAdd':
-        if (isUserTable(edit.descriptor.name)) wanted.push(edit);
-        else hidden.add(edit.id);
-        break;
-      case 'tableAlter': {
-        const known = state.tables.get(edit.id);
-        if (known === undefined || !isUserTable(known.descriptor.name)) break;
-        const { id, descriptor, familyNumbers, enabled } = edit;
-        wanted.push({
-          type: 'tableAdd',
-          id,
-          descriptor: descriptor ?? known.descriptor,
-          familyNumbers: familyNumbers ?? known.familyNumbers,
-          enabled: enabled ?? known.enabled,
-        });
-        break;
-      }
-      case 'tableDrop':
-        wanted.push(edit);
-        break;
-      case 'regionAdd':
-        if (
-          hidden.has(edit.table) ||
-          !wanted.some((other) => other.type === 'tableAdd' && other.id === edit.table)
-        )
-          break;
-        wanted.push(edit);
-        regions.add(edit.id);
-        break;
-      case 'fileAdd':
-        if (regions.has(edit.region)) wanted.push(edit);
-        else if (edit.file.bulkSeq !== undefined && !namesFile(state, edit.file.number)) {
-          const region = state.regions.get(edit.region);
-          if (region === undefined) break;
-          const { id, table, startKey, endKey } = region;
-          wanted.push({ type: 'regionAdd', id, table, startKey, endKey }, edit);
-        }
-        break;
-    }
-  }
-  return wanted;
-}
-
-/** The edits that make the tables and namespaces of a state, without files. */
-function presentTables(state: VersionState): Edit[] {
-  const hidden = new Set(
-    [...state.tables.values()].flatMap(({ id, descriptor }) => (isUserTable(descriptor.name) ? [] : [id])),
-  );
-  return snapshotEdits(state).filter((edit) => {
-    if (edit.type === 'tableAdd') return !hidden.has(edit.id);
-    if (edit.type === 'regionAdd') return !hidden.has(edit.table);
-    return edit.type === 'namespaceAdd' || edit.type === 'namespaceAlter';
-  });
-}
-
-/** Whether the archive says of tables and namespaces what `edits` do. */
-function isSame(archived: ArchivedTables, edits: readonly Edit[]): boolean {
-  const present = new ArchivedTables();
-  present.apply({ whole: true, edits });
-  return textOf(archived) === textOf(present);
-}
-
-function textOf({ tables, namespaces, properties }: ArchivedTables): string {
-  const sorted = [...tables.values()].sort((a, b) => a.id - b.id);
-  return JSON.stringify([
-    sorted.map(({ familyNumbers, ...table }) => ({ ...table, familyNumbers: [...familyNumbers].sort() })),
-    [...namespaces].sort(),
-    [...properties].sort(([a], [b]) => (a < b ? -1 : 1)),
-  ]);
 }

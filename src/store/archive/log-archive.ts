@@ -1,16 +1,15 @@
 /**
- * The folder of a log archive (docs/formats.md): copies of the segments of a store's log under their own names, copies of the files that
- * came past the log, and INDEX, a file of lines that says what is complete, and which tables there were when.
+ * The folder of a log archive (docs/formats.md): copies of the segments of a store's log under their own names, copies of the files
+ * that did not pass through the log, and INDEX, a file of lines: which copies are complete, and which tables the store had at which write.
  */
 
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from '../../bytes/index.js';
 import { CorruptionError, InvalidArgumentError, UnsupportedError } from '../../errors.js';
-import type { NamespaceProperties } from '../../table/index.js';
 import { syncFolder } from '../fs/copies.js';
 import { sortedFileName, walFileName } from '../fs/index.js';
-import { decodeEdits, type Edit, encodeEdits, type FileEntry, type TableEntry } from '../manifest/index.js';
+import { decodeEdits, type Edit, encodeEdits } from '../manifest/index.js';
 import type { ClosedSegment } from '../wal/index.js';
 
 const INDEX = 'INDEX';
@@ -27,7 +26,7 @@ export interface Beginning {
 /** A segment whose copy is complete. */
 export type ArchivedSegment = { readonly type: 'segment' } & ClosedSegment;
 
-/** A change of tables or namespaces, or files that came past the log. */
+/** A change of tables or namespaces, or files that did not pass through the log. */
 export interface ArchivedEdits {
   readonly type: 'edits';
   /** The last write before it. */
@@ -37,8 +36,8 @@ export interface ArchivedEdits {
   /** The edits list all tables and namespaces: others were removed. */
   readonly whole: boolean;
   /**
-   * Tables are added again with what has changed of them. Of regions there are those of new tables, and those that files name. A file that
-   * is removed was of a load that failed after its line.
+   * A changed table is added again as a whole. Regions are there only for new tables, and where a file names them. A removed file was of a
+   * bulk load that failed after its line.
    */
   readonly edits: readonly Edit[];
 }
@@ -158,44 +157,6 @@ export class IndexWriter {
     }
     if (this.length === 0) await syncFolder(this.folder);
     this.length += bytes.length;
-  }
-}
-
-/** The tables and namespaces of a store, as lines of an INDEX say. */
-export class ArchivedTables {
-  readonly tables = new Map<number, TableEntry>();
-  /** Of tables that were added after the archive began. */
-  readonly regions = new Map<number, Extract<Edit, { type: 'regionAdd' }>[]>();
-  readonly namespaces = new Set<string>();
-  readonly properties = new Map<string, NamespaceProperties>();
-  /** Files that came past the log, with their table. */
-  readonly files: { readonly table: number; readonly family: number; readonly file: FileEntry }[] = [];
-
-  apply({ whole, edits }: Pick<ArchivedEdits, 'whole' | 'edits'>): void {
-    if (whole) for (const map of [this.tables, this.namespaces, this.properties]) map.clear();
-    const tableOf = new Map<number, number>();
-    const added = new Set<number>();
-    for (const edit of edits) {
-      if (edit.type === 'tableAdd') {
-        const { id, descriptor, familyNumbers, enabled } = edit;
-        this.tables.set(id, { id, descriptor, familyNumbers, enabled });
-        added.add(id);
-      } else if (edit.type === 'tableDrop') this.tables.delete(edit.id);
-      else if (edit.type === 'namespaceAdd') this.namespaces.add(edit.name);
-      else if (edit.type === 'namespaceAlter') this.properties.set(edit.name, edit.properties);
-      else if (edit.type === 'namespaceRemove') {
-        this.namespaces.delete(edit.name);
-        this.properties.delete(edit.name);
-      } else if (edit.type === 'regionAdd') {
-        tableOf.set(edit.id, edit.table);
-        if (!added.has(edit.table)) continue;
-        const others = this.regions.get(edit.table)?.filter((region) => tableOf.has(region.id)) ?? [];
-        this.regions.set(edit.table, [...others, edit]);
-      } else if (edit.type === 'fileAdd') {
-        const table = tableOf.get(edit.region);
-        if (table !== undefined) this.files.push({ table, family: edit.family, file: edit.file });
-      }
-    }
   }
 }
 

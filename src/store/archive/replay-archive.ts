@@ -11,7 +11,8 @@ import { type Edit, findStore, Manifest, type RegionEntry, type VersionState } f
 import { openStore } from '../recovery.js';
 import { isUserTable } from '../table-state.js';
 import { replayWal, type SegmentToRead, Wal, type WalRecord } from '../wal/index.js';
-import { ArchivedTables, type ArchiveIndex, requireIndex } from './log-archive.js';
+import { ArchivedTables } from './archived-tables.js';
+import { type ArchiveIndex, requireIndex } from './log-archive.js';
 
 /** Bytes of the log that are applied between two flushes of the store that is being restored. */
 const ROUND_BYTES = 128 << 20;
@@ -216,7 +217,7 @@ class RecordTimes {
 }
 
 /**
- * The edits that give the restored store the tables of the moment, and the files that came past the log, which are copied into its folder.
+ * The edits that give the restored store the tables of the moment, and the files that did not pass through the log, which are copied into its folder.
  * @throws CorruptionError when such a file is missing.
  */
 async function tableEdits(

@@ -212,7 +212,7 @@ function toPromise<T>(call: string, path: string, start: (then: Then<T>) => void
 /** What `prepare` writes, in pieces of this size. */
 const ZEROS = Buffer.alloc(1 << 18);
 
-/** Where bytes go that are only wanted in the system's cache; several threads write into it at once. */
+/** Receives bytes that are read only to bring them into the system's cache. Several threads write into it at once; nobody reads it. */
 const DISCARDED = Buffer.allocUnsafeSlow(1 << 16);
 
 class NodeFileHandle implements FileHandle {

@@ -8,13 +8,13 @@ import type { FamilyStore, Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type ClosedSegment, PreparedSegment, type Wal } from '../wal/index.js';
 
-/** The copy of the log that restores to a moment read (`archive/archiver.ts`). */
+/** A copy of the log, from which a store is restored to any moment (`archive/archiver.ts`). */
 export interface LogArchive {
   /** Bytes of the log that it does not have yet. */
   readonly behind: number;
   /** Whether it has all of a segment, so that the store may remove it. */
   has(segment: number): boolean;
-  /** Called before edits are recorded; resolves when it has what a restore needs of them. */
+  /** Called before edits are recorded in the MANIFEST; resolves when the archive has those that a restore needs. */
   before(edits: readonly Edit[]): Promise<void>;
   /** Edits that were passed to `before` could not be recorded. */
   failed(edits: readonly Edit[]): void;

@@ -14,7 +14,7 @@ export interface ThreadedWork {
   lost(thread: ReaderThread, error: RowanError): void;
 }
 
-/** A thread that reads for scans. It does not keep the process alive, but while somebody waits for it. */
+/** A thread that reads for scans. It keeps the process alive only while a scan waits for it. */
 export class ReaderThread {
   readonly scans = new Map<number, ThreadedWork>();
   ended = false;
@@ -88,7 +88,7 @@ export class ReaderThreads {
     return this.nextScan++;
   }
 
-  /** As many threads, those with the least work. `attach` and `detach` say for what. @throws RowanError `ERR_IO`. */
+  /** Returns `count` threads: those with the fewest scans. Starts them where needed. @throws RowanError `ERR_IO`. */
   take(count: number): readonly ReaderThread[] {
     if (this.closed) throw new ClosedError('The store is closed.');
     clearTimeout(this.timer);
