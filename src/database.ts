@@ -8,7 +8,13 @@ import {
   explainWrite,
   runDatabaseBatch,
 } from './database/batch.js';
-import { type Health, type HealthOptions, healthOf } from './database/health.js';
+import {
+  type BacklogOptions,
+  backlogOf,
+  type Health,
+  type HealthOptions,
+  healthOf,
+} from './database/health.js';
 import {
   CONNECT_OPTIONS,
   type ConnectOptions,
@@ -65,12 +71,12 @@ import type { ReadOnlyStore } from './store/follow/read-only-store.js';
 import type { Studio, StudioOptions } from './studio/server/server.js';
 import { checkOptions, describe, isCallable } from './table/checks.js';
 import type { Admin, Engine, TransactionOptions } from './table/index.js';
-import { checkTelemetry, type TelemetryApi } from './table/telemetry.js';
+import { checkTelemetry, type Metric, type TelemetryApi } from './table/telemetry.js';
 
 /** The time, ms, for which `close` waits for the background work of acknowledged writes. */
 const CLOSING_WAIT = 1000;
 
-export type { Health, HealthOptions, TableHealth } from './database/health.js';
+export type { BacklogOptions, Health, HealthOptions, TableHealth } from './database/health.js';
 export type { ConnectOptions, OpenOptions, TableHandling } from './database/options.js';
 
 /**
@@ -509,6 +515,22 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    */
   health(options: HealthOptions = {}): Promise<Health> {
     return healthOf(this.engine, this.wiring.declared, options);
+  }
+
+  /**
+   * Returns what waits in the background, in the form of a store's metrics (docs/observing.md): changes in the outbox, entries of
+   * indexes, the age of the oldest in ms; on HBase also how often changes started again, unique values were taken over and
+   * entries were repaired. Counters are of this program since it opened the database. It reads queues up to `limit` rows each,
+   * and no other table.
+   *
+   * @example
+   * ```ts
+   * const waiting = (await db.backlog()).find(({ name }) => name === 'rowan.outbox.age');
+   * ```
+   * @throws InvalidArgumentError on wrong options; RowanError of the engine.
+   */
+  backlog(options: BacklogOptions = {}): Promise<readonly Metric[]> {
+    return backlogOf(this.wiring.features, options);
   }
 
   /**

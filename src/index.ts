@@ -215,7 +215,15 @@ export type {
 export type { LiveSchema, SchemaTools } from './database/schema-tools.js';
 export { type AdminConnection, connectAdmin, openAdmin } from './database/table-setup.js';
 export type { PreviewedMutation, WriteOf, WritePreview } from './database/write-preview.js';
-export { connect, Database, type Health, type HealthOptions, open, type TableHealth } from './database.js';
+export {
+  type BacklogOptions,
+  connect,
+  Database,
+  type Health,
+  type HealthOptions,
+  open,
+  type TableHealth,
+} from './database.js';
 export {
   type Allowance,
   type AppliedPlan,
@@ -441,3 +449,4 @@ export type {
   TableOptions,
   TransactionOptions,
 } from './table/index.js';
+export type { Metric } from './table/telemetry.js';

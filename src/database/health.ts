@@ -1,8 +1,11 @@
+import { InvalidArgumentError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
-import { checkOptions, timerDelay } from '../table/checks.js';
+import { checkOptions, describe, timerDelay } from '../table/checks.js';
 import { type Engine, Get } from '../table/index.js';
+import type { Metric } from '../table/telemetry.js';
+import type { OpenFeatures } from './open-features.js';
 
-/** Whether a database can be used, for health and readiness checks. */
+/** Whether a database can be used, for health and readiness checks; and what waits in it. */
 
 /** Options of `db.health`. */
 export interface HealthOptions {
@@ -90,4 +93,23 @@ async function tableHealth(engine: Engine, name: string, timeout: number): Promi
 function codeOf(error: unknown): string {
   const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
   return String(code ?? name ?? error);
+}
+
+/** Options of `db.backlog`. */
+export interface BacklogOptions {
+  /** The most rows to read of each queue: what is beyond is not counted. Default 10,000. */
+  readonly limit?: number;
+}
+
+const BACKLOG_OPTIONS: Readonly<Record<keyof BacklogOptions, true>> = { limit: true };
+
+/** What waits in a database, and how often its writes started again. */
+export function backlogOf(
+  features: Pick<OpenFeatures, 'backlog'>,
+  options: BacklogOptions,
+): Promise<readonly Metric[]> {
+  checkOptions('backlog', options, BACKLOG_OPTIONS);
+  const { limit = 10_000 } = options;
+  if (Number.isSafeInteger(limit) && limit > 0) return features.backlog(limit);
+  throw new InvalidArgumentError(`backlog: limit is a whole number of rows above 0, not ${describe(limit)}.`);
 }

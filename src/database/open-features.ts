@@ -3,6 +3,7 @@ import { SchemaError, UnsupportedError } from '../errors.js';
 import type { Feature, FeatureContext, KeyChange } from '../features/feature.js';
 import { JoinedOutbox, type Outbox, RemoteOutbox } from '../features/outbox.js';
 import { type Features, openFeatures } from '../features/registry.js';
+import { systemTables } from '../features/tables.js';
 import type { PathAccess } from '../query/index.js';
 import {
   applyingWith,
@@ -17,9 +18,12 @@ import {
   type RowMaintainer,
   readingFrom,
   type StepMaintainer,
+  waitingIn,
 } from '../repository/index.js';
 import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
+import { Scan } from '../table/index.js';
+import type { Metric } from '../table/telemetry.js';
 
 /** The parts of a database from which its features are created. */
 interface FeaturesSource
@@ -49,6 +53,8 @@ export class OpenFeatures {
   readonly named: Features;
   /** The pending effects of every feature. */
   readonly outbox: Outbox;
+  /** HBase: how many changes of rows have started again. */
+  restarts = 0;
   private readonly all: readonly Feature[];
   private readonly remote: RemoteOutbox | undefined;
   private readonly context: FeatureContext;
@@ -125,6 +131,52 @@ export class OpenFeatures {
       onUnsettled: (token) => this.remote!.enqueue(token),
       onFailure,
     });
+  }
+
+  /** What waits in the outbox and for the features. `limit`: rows to read of a queue. */
+  async backlog(limit: number): Promise<readonly Metric[]> {
+    const features = await Promise.all(this.all.map((feature) => feature.backlog?.(limit) ?? []));
+    const outbox = await this.outboxBacklog(limit);
+    if (this.remote === undefined) return [...outbox, ...features.flat()];
+    const restarts: Metric = {
+      name: 'rowan.change.restarts',
+      kind: 'counter',
+      unit: '{change}',
+      description: 'Changes started again because others changed their rows or claimed their unique values',
+      value: this.restarts,
+    };
+    return [restarts, ...outbox, ...features.flat()];
+  }
+
+  private async outboxBacklog(limit: number): Promise<Metric[]> {
+    const { engine, declared } = this.context;
+    if (!systemTables(declared()).some(({ descriptor }) => descriptor.name === OUTBOX_TABLE)) return [];
+    const { count, age } = await waitingIn(engine, OUTBOX_TABLE, new Scan(), limit);
+    const metrics: Metric[] = [
+      {
+        name: 'rowan.outbox.pending',
+        kind: 'gauge',
+        unit: '{change}',
+        description: 'Changes in rowan_outbox whose effects are not applied yet',
+        value: count,
+      },
+      {
+        name: 'rowan.outbox.age',
+        kind: 'gauge',
+        unit: 'ms',
+        description: 'Age of the oldest change in rowan_outbox',
+        value: age,
+      },
+    ];
+    if (this.remote !== undefined)
+      metrics.push({
+        name: 'rowan.outbox.takeovers',
+        kind: 'counter',
+        unit: '{change}',
+        description: 'Changes of abandoned writers whose effects this program applied',
+        value: this.remote.takenOver,
+      });
+    return metrics;
   }
 
   /** The maintainers that the step driver runs. */

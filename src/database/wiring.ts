@@ -121,6 +121,9 @@ export class Wiring {
       intents: (schema) => this.features.intents(schema),
       entries: (schema, driver) => this.features.entries(schema, driver),
       writtenRow: (schema) => this.features.writtenRow(schema),
+      onRestart: (changes) => {
+        this.features.restarts += changes;
+      },
       dictionary: (name) => this.bound.dictionary(name),
       dictionaryTable: dictionaryTableDescriptor().name,
       sequences: new Sequences(

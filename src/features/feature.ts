@@ -22,6 +22,7 @@ import type {
 import type { AdoptedSchema } from '../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../schema/types.js';
 import type { Engine, Result, Table } from '../table/index.js';
+import type { Metric } from '../table/telemetry.js';
 import type { Outbox } from './outbox.js';
 
 /** A feature of an open database. `openFeatures` creates them all. */
@@ -96,6 +97,8 @@ export interface Feature {
   tablesOpened?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
   /** The steps of schema plans that the feature carries out. */
   readonly schemaSteps?: FeatureSteps | undefined;
+  /** What waits for the feature, and how often it did what only rivals or abandoned writes make necessary. `limit`: rows to read of a queue. */
+  backlog?(limit: number): Promise<readonly Metric[]>;
   /** Resumes work that an earlier opening of the database began. */
   resume?(): Promise<void>;
   /** Called when the database closes: the feature stops after its current step. */

@@ -64,6 +64,8 @@ interface RemoteOutboxSource {
 }
 
 export class RemoteOutbox implements Outbox {
+  /** The number of intents of other writers that this program has settled in their place. */
+  takenOver = 0;
   /** Tokens (hex) of this program's changes whose rows are written and whose effects are pending. */
   private readonly left = new Set<string>();
   private readonly ending = new AbortController();
@@ -185,6 +187,7 @@ export class RemoteOutbox implements Outbox {
       ? await followUps.settle(target, 'all', settledAfter)
       : await followUps.takeOver(target, settledAfter);
     if (!isDone) return false;
+    if (!isOwn) this.takenOver += marks.length;
     const [answer] = await this.table.batch([removeIntents(row, marks)]);
     if (!answer!.ok) throw answer!.error;
     for (const { token } of marks) this.left.delete(toHex(token));

@@ -102,3 +102,4 @@ export {
   tableDescriptor,
   type WriteObserver,
 } from '../table/index.js';
+export type { Metric } from '../table/telemetry.js';

@@ -67,6 +67,8 @@ interface ContextSource {
   entries(schema: EntitySchema, driver: IntentDriver): RowEntries | undefined;
   /** The row that repositories write in place of a row, on such engines. Undefined: each row itself. */
   writtenRow(schema: EntitySchema): ((row: Uint8Array) => Uint8Array) | undefined;
+  /** Receives the number of changes that start again because others changed their rows or claimed their unique values. */
+  onRestart(changes: number): void;
   /** The transaction that the tables are of. */
   readonly transaction?: TableTransaction;
   /** Set in a transaction: delays hooks until its end. */
@@ -152,7 +154,15 @@ export class Contexts {
     const intents = isRemote ? source.intents(schema) : [];
     if (isRemote && (indexing !== undefined || intents.length > 0)) {
       const entriesOf = (driver: IntentDriver) => source.entries(schema, driver);
-      const rows = new IntentDriver(access.table, schema, shared.now, intents, entriesOf, source.transaction);
+      const rows = new IntentDriver(
+        access.table,
+        schema,
+        shared.now,
+        intents,
+        entriesOf,
+        source.transaction,
+        (changes) => source.onRestart(changes),
+      );
       const { entries } = rows;
       const gate = this.lockOf(access.table.name);
       return {

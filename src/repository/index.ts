@@ -41,6 +41,7 @@ export {
   readIntent,
   readNote,
   removeIntents,
+  waitingIn,
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';

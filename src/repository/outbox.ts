@@ -3,9 +3,11 @@ import { concatBytes, copyBytes, EMPTY_BYTES, toBytes } from '../bytes/index.js'
 import type { EntitySchema } from '../schema/types.js';
 import {
   Delete,
+  type Engine,
   Put,
   type Result,
   type RowMutation,
+  type Scan,
   type TableDescriptor,
   tableDescriptor,
 } from '../table/index.js';
@@ -122,4 +124,23 @@ export function readIntent({ row, cells }: Result): Intent | undefined {
     target: copyBytes(row, end + ENTITY_END.length),
     marks: own.map(({ qualifier, timestamp }) => ({ token: qualifier, since: timestamp })),
   };
+}
+
+/** Rows that wait in a queue. */
+interface Waiting {
+  /** Their cells, of at most as many rows as were asked for. */
+  readonly count: number;
+  /** The age of the oldest of these, ms; 0 if there is none. */
+  readonly age: number;
+}
+
+/** Counts what waits in a queue: each cell of the scan is an item, as old as its timestamp. */
+export async function waitingIn(engine: Engine, table: string, scan: Scan, limit: number): Promise<Waiting> {
+  let count = 0;
+  let oldest = Number.POSITIVE_INFINITY;
+  for await (const { cells } of engine.table(table).scan(scan.setLimit(limit))) {
+    count += cells.length;
+    for (const { timestamp } of cells) oldest = Math.min(oldest, timestamp);
+  }
+  return { count, age: count === 0 ? 0 : Math.max(0, engine.now() - oldest) };
 }

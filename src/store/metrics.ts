@@ -1,18 +1,10 @@
 /** Metrics of a store for monitoring: name, unit and value of each. They cover the whole store, not single tables. */
 
+import type { Metric } from '../table/telemetry.js';
 import type { StoreStats } from './stats.js';
 
-/** One metric. */
-export interface StoreMetric {
-  /** In OpenTelemetry's form; Prometheus writes `_` for dots. */
-  readonly name: string;
-  /** A counter only grows while the store is open; a gauge goes up and down. */
-  readonly kind: 'counter' | 'gauge';
-  /** `By` (bytes), `ms`, or what is counted: `{file}`. */
-  readonly unit: string;
-  readonly description: string;
-  readonly value: number;
-}
+/** A figure of an embedded store. */
+export type StoreMetric = Metric;
 
 /** How often and how long writers waited for memory. */
 interface Stalls {

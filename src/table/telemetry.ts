@@ -3,6 +3,18 @@
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from './checks.js';
 
+/** A figure of a database or store. */
+export interface Metric {
+  /** In OpenTelemetry's form; Prometheus writes `_` for dots. */
+  readonly name: string;
+  /** A counter only grows while the database is open; a gauge goes up and down. */
+  readonly kind: 'counter' | 'gauge';
+  /** `By` (bytes), `ms`, or what is counted: `{file}`. */
+  readonly unit: string;
+  readonly description: string;
+  readonly value: number;
+}
+
 type Attributes = Record<string, string | number>;
 
 /** The module `@opentelemetry/api` (1.x). */

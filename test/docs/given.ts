@@ -135,6 +135,7 @@ export const GIVEN: Readonly<Record<string, string>> = {
   'jobs#3': ENTITIES_FILE,
   observing: `${OPENED}declare const statistics: { record(name: string, milliseconds: number): void };\n`,
   'observing#2': DB,
+  'observing#5': DB,
   'operations#3': "import { createServer } from 'node:http';\n",
   'operations#4': RECORDS,
   pages: QUERIES,

@@ -7,8 +7,9 @@
 import { equalBytes, startsWithBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../query/projection.js';
-import { type CommittingTable, EntryExpiry } from '../../repository/index.js';
+import { type CommittingTable, EntryExpiry, waitingIn } from '../../repository/index.js';
 import { type AtomicStep, type Engine, Get, Scan } from '../../table/index.js';
+import type { Metric } from '../../table/telemetry.js';
 import type { EntityIndexes } from './entity-indexes.js';
 import { dataRowOf, notePrefix, noteRow } from './entry.js';
 import { deleteOf, putOf } from './plan.js';
@@ -40,6 +41,15 @@ class EventualIndexQueue {
     const scan = new Scan().setStartStopRowForPrefix(this.prefixes[place]!).setLimit(most);
     if (after !== undefined) scan.withStartRow(after, false);
     return step.scan(scan, this.indexes.tableName).map(({ row }) => row);
+  }
+
+  /** Scans of the notes of each index, with the table that they are in. */
+  scans(): readonly (readonly [string, Scan])[] {
+    return this.prefixes.flatMap((prefix) =>
+      prefix === undefined
+        ? []
+        : [[this.indexes.tableName, new Scan().setStartStopRowForPrefix(prefix)] as const],
+    );
   }
 
   /** The positions of the eventual indexes among the entity's. */
@@ -113,6 +123,29 @@ export class EventualEntries {
     if (!this.ended) own.listen(this.engine);
     this.byEntity.set(schema.name, own);
     return own;
+  }
+
+  /** The notes that wait, of all eventual indexes. None where no entity has one. @param limit notes to read of an index. */
+  async backlog(limit: number): Promise<readonly Metric[]> {
+    const all = [...this.byEntity.values()].flatMap(({ notes }) => notes.scans());
+    if (all.length === 0) return [];
+    const found = await Promise.all(all.map(([table, scan]) => waitingIn(this.engine, table, scan, limit)));
+    return [
+      {
+        name: 'rowan.index.pending',
+        kind: 'gauge',
+        unit: '{entry}',
+        description: 'Entries of eventual indexes that are not written yet',
+        value: found.reduce((sum, { count }) => sum + count, 0),
+      },
+      {
+        name: 'rowan.index.pending.age',
+        kind: 'gauge',
+        unit: 'ms',
+        description: 'For how long the first of them has waited',
+        value: Math.max(...found.map(({ age }) => age)),
+      },
+    ];
   }
 
   /** Stops after the current step. The rest is resumed when the database is opened next. */

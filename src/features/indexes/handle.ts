@@ -18,6 +18,7 @@ import {
 } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
+import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
@@ -25,7 +26,7 @@ import { indexTableName } from './entry.js';
 import { type EntityNotes, EventualEntries } from './eventual.js';
 import type { IndexReport, IndexTarget, VerifyOptions } from './jobs/target.js';
 import { entityIndexes, type IndexAccess } from './query/access.js';
-import { RemoteEntries } from './remote.js';
+import { EntryFigures, RemoteEntries } from './remote.js';
 import {
   checkIndexes,
   ensureIndexes,
@@ -197,6 +198,7 @@ export class IndexesFeature implements Feature {
   private readonly last = new Map<string, Promise<unknown>>();
 
   private readonly eventual: EventualEntries;
+  private readonly figures = new EntryFigures();
 
   private readonly engine: Engine;
 
@@ -298,7 +300,16 @@ export class IndexesFeature implements Feature {
     const indexes = this.paths(schema)?.indexes;
     if (indexes === undefined) return undefined;
     const table = (driver.transaction ?? this.engine).table(indexes.tableName);
-    return new RemoteEntries(indexes, table, driver, this.context.now);
+    return new RemoteEntries(indexes, table, driver, this.context.now, undefined, this.figures);
+  }
+
+  async backlog(limit: number): Promise<readonly Metric[]> {
+    const { isRemote, declared, schemaOf } = this.context;
+    const hasIndexes = declared().entities.some(({ indexes }) => indexes.length > 0);
+    if (!hasIndexes) return [];
+    if (isRemote) return this.figures.metrics;
+    for (const { target } of declared().entities) this.paths(schemaOf(target));
+    return this.eventual.backlog(limit);
   }
 
   /** @throws QueryError when the entity has no such index. */

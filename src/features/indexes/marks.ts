@@ -55,6 +55,13 @@ export class EntryWork {
   }
 }
 
+/** What is tried for a mark that was not as expected. */
+interface NextStep {
+  readonly action: BatchAction;
+  /** Whether it takes the value from a writer that gave up. */
+  readonly isTakeover: boolean;
+}
+
 /** An entry as it is stored. */
 export interface StoredEntry {
   readonly cell: Cell;
@@ -71,6 +78,8 @@ export class EntryMarks {
     private readonly settledAfter: number,
     /** Whether it is in a transaction, so that nobody else writes meanwhile. */
     private readonly isAlone: boolean,
+    /** Called when a unique value is taken over from a writer that gave up. */
+    private readonly onTakeover: () => void,
   ) {}
 
   /** Marks every entry that the works touch. A work that cannot continue fails or is deferred. */
@@ -126,16 +135,20 @@ export class EntryMarks {
       options,
     );
     const here = new Set(works.filter(({ of }) => !of.isDone).map(({ of }) => toLatin1(of.row)));
-    const steps: [EntryWork, BatchAction][] = [];
+    const steps: [EntryWork, NextStep][] = [];
     for (const [i, [work, mark]] of open.entries()) {
       const step = await this.nextStep(work, mark, found[i], here, options);
       if (step !== undefined) steps.push([work, step]);
     }
     const answers = await this.batch(
-      steps.map(([, step]) => step),
+      steps.map(([, { action }]) => action),
       options,
     );
-    for (const [i, [work]] of steps.entries()) if (!this.isMarked(work, answers[i]!)) work.of.isPutOff = true;
+    for (const [i, [work, { isTakeover }]] of steps.entries()) {
+      const answer = answers[i]!;
+      if (!this.isMarked(work, answer)) work.of.isPutOff = true;
+      else if (isTakeover && answer.ok) this.onTakeover();
+    }
   }
 
   private async nextStep(
@@ -144,16 +157,20 @@ export class EntryMarks {
     found: StoredEntry | undefined,
     here: ReadonlySet<string>,
     options: OperationOptions | undefined,
-  ): Promise<BatchAction | undefined> {
+  ): Promise<NextStep | undefined> {
     const { index, row, change } = mark;
     const put = this.putOf(work, mark);
     if (found === undefined) {
-      if (change.is !== undefined) return CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put);
+      if (change.is !== undefined) {
+        const action = CheckAndMutate.ifNotExists(INDEX_FAMILY, ENTRY_QUALIFIER, put);
+        return { action, isTakeover: false };
+      }
       work.drop(change);
       return undefined;
     }
     const { holder, token, cell } = found;
-    if (equalBytes(holder, work.of.row)) return ifStill(cell.value, put);
+    const action = ifStill(cell.value, put);
+    if (equalBytes(holder, work.of.row)) return { action, isTakeover: false };
     if (change.is === undefined) {
       work.drop(change);
       return undefined;
@@ -171,7 +188,7 @@ export class EntryMarks {
     // Its row has been written since, or its writer can no longer write the row.
     const isSeen = token === undefined || (shadow !== undefined && equalBytes(token, shadow));
     if (isSeen || (this.isAbandoned(cell) && (await this.rows.fence(holder, loaded, this.now()))))
-      return ifStill(cell.value, put);
+      return { action, isTakeover: !isSeen };
     work.of.isPutOff = true;
     return undefined;
   }

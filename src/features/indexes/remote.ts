@@ -18,6 +18,7 @@ import {
 } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
 import type { Cell, OperationOptions, RowMutation, RowMutations, Table } from '../../table/index.js';
+import type { Metric } from '../../table/telemetry.js';
 import type { EntityIndexes } from './entity-indexes.js';
 import { encodeEntryValue } from './entry.js';
 import { EntryMarks, EntryWork, type Mark, type StoredEntry, type Suspect, verified } from './marks.js';
@@ -30,6 +31,55 @@ interface RepairedRow {
   readonly taken: number;
   /** Entries written or removed. */
   readonly entries: number;
+}
+
+/** What a database counts about its entries on HBase. */
+export class EntryFigures {
+  takeovers = 0;
+  repairs = 0;
+  /** When the wait of entries began, by `performance.now()`. */
+  private readonly waiting = new Map<object, { readonly entries: number; readonly since: number }>();
+
+  /** Counts entries as waiting until {@link end} with the same object. */
+  begin(what: object, entries: number): void {
+    if (entries > 0) this.waiting.set(what, { entries, since: performance.now() });
+  }
+
+  end(what: object): void {
+    this.waiting.delete(what);
+  }
+
+  get metrics(): Metric[] {
+    const all = [...this.waiting.values()];
+    const now = performance.now();
+    const figure = (
+      [name, kind, unit]: readonly [string, Metric['kind'], string],
+      description: string,
+      value: number,
+    ): Metric => ({ name: `rowan.index.${name}`, kind, unit, description, value });
+    return [
+      figure(
+        ['unverified', 'gauge', '{entry}'],
+        'Unverified entries that this program has written or read, and is about to settle',
+        all.reduce((sum, { entries }) => sum + entries, 0),
+      ),
+      figure(
+        ['unverified.age', 'gauge', 'ms'],
+        'For how long the first of them has waited',
+        all.reduce((age, { since }) => Math.max(age, now - since), 0),
+      ),
+      figure(
+        ['repairs', 'counter', '{entry}'],
+        'Unverified entries that queries read and this program settled',
+        this.repairs,
+      ),
+      figure(
+        ['takeovers', 'counter', '{entry}'],
+        'Unique values taken over from writers that gave up',
+        this.takeovers,
+      ),
+    ];
+  }
 }
 
 export class RemoteEntries implements RowEntries {
@@ -48,11 +98,16 @@ export class RemoteEntries implements RowEntries {
     private readonly driver: IntentDriver,
     now: () => number,
     settledAfter: number = ABANDONED_AFTER,
+    readonly figures: EntryFigures = new EntryFigures(),
   ) {
     this.rows = driver.rows;
     this.planner = new EntryPlanner(indexes, now);
     this.name = this.planner.names;
-    this.marks = new EntryMarks(entries, this.planner, this.rows, now, settledAfter, driver.isAlone);
+    const onTakeover = (): void => {
+      figures.takeovers++;
+    };
+    const { isAlone } = driver;
+    this.marks = new EntryMarks(entries, this.planner, this.rows, now, settledAfter, isAlone, onTakeover);
     this.readRepair = new ReadRepair(this);
   }
 
@@ -138,7 +193,12 @@ export class RemoteEntries implements RowEntries {
   async settle(written: readonly RowWork[]): Promise<void> {
     const touching = written.map((work) => this.of(work)).filter(({ changes }) => changes.length > 0);
     const isRepair = touching.some(({ of }) => of.change === undefined);
-    await (isRepair ? this.settleAll(touching) : this.settling.add(touching));
+    for (const work of touching) this.figures.begin(work, work.changes.length);
+    try {
+      await (isRepair ? this.settleAll(touching) : this.settling.add(touching));
+    } finally {
+      for (const work of touching) this.figures.end(work);
+    }
   }
 
   private async settleAll(works: readonly EntryWork[]): Promise<void> {
@@ -268,12 +328,17 @@ class ReadRepair implements EntryRepair {
   private async run(): Promise<void> {
     while (this.waiting.size > 0) {
       const suspects = [...this.waiting.values()];
+      const { figures } = this.entries;
       this.waiting.clear();
+      figures.begin(suspects, suspects.length);
       try {
-        await this.settle(suspects);
+        const left = await this.settle(suspects);
+        figures.repairs += suspects.length - left.length;
       } catch (error) {
         // The next query that meets the entries tries again.
         if (!(error instanceof RowanError)) throw error;
+      } finally {
+        figures.end(suspects);
       }
     }
   }

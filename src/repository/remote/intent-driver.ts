@@ -63,6 +63,8 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     entriesOf: (driver: IntentDriver) => Entries,
     /** The transaction that its table is of. */
     readonly transaction?: TableTransaction,
+    /** Receives the number of changes that start again. */
+    private readonly onRestart?: (changes: number) => void,
   ) {
     this.rows = new DataRows(table, schema);
     this.entries = entriesOf(this);
@@ -103,6 +105,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const open = works.filter(({ isDone }) => !isDone);
       if (open.length === 0) return;
+      if (attempt > 0) this.onRestart?.(open.length);
       if (attempt > 0) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       try {
         await this.round(open, call);
