@@ -38,6 +38,7 @@ test('what is deleted and left counts as not there, and comes back whole', async
   await expect(shops.delete({ id: 'a' })).rejects.toMatchObject({ code: 'ERR_REFERENCE' });
   await sales.delete({ id: '1' });
   await shops.delete({ id: 'a' });
+  expect(await db.references(Sale).check()).toEqual({ rows: 1, valid: 1, dangling: 0 });
   await expect(sales.restore({ id: '1' })).rejects.toMatchObject({ code: 'ERR_REFERENCE' });
   await expect(sales.put({ id: '2', shopId: 'a' })).rejects.toMatchObject({ code: 'ERR_REFERENCE' });
   await shops.restore({ id: 'a' });

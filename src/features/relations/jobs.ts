@@ -11,7 +11,7 @@ import type { ReferencePlan } from './maintain.js';
 export interface ReferenceReport {
   /** Rows that were read. */
   readonly rows: number;
-  /** References to existing rows, and rows without a reference. */
+  /** References to existing rows, and rows without a reference: a soft-deleted row (`@DeletedAt`) has none. */
   readonly valid: number;
   /** References to rows that do not exist. */
   readonly dangling: number;
@@ -48,9 +48,9 @@ export async function checkReferences(
       ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {
-          const isDangling = plan.missing(row, schema, step) !== undefined;
-          count(isDangling ? 'dangling' : 'valid');
-          if (!isDangling || !repair || driver === undefined) continue;
+          const isMissing = plan.missing(row, schema, step) !== undefined;
+          count(isMissing && plan.link.own.isIn(row, 'living') ? 'dangling' : 'valid');
+          if (!isMissing || !repair || driver === undefined) continue;
           const change = plan.orphaned(row, schema, step, () => engine.now());
           if (change !== undefined) count('repaired', driver.applyChanges([change], step as AtomicStep));
         }
