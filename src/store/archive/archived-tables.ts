@@ -38,10 +38,10 @@ export class ArchivedTables {
         this.namespaces.delete(edit.name);
         this.properties.delete(edit.name);
       } else if (edit.type === 'regionAdd') {
-        tableOf.set(edit.id, edit.table);
-        if (!added.has(edit.table)) continue;
+        // Those of the same line. An earlier line may have listed this region, too.
         const others = this.regions.get(edit.table)?.filter((region) => tableOf.has(region.id)) ?? [];
-        this.regions.set(edit.table, [...others, edit]);
+        tableOf.set(edit.id, edit.table);
+        if (added.has(edit.table)) this.regions.set(edit.table, [...others, edit]);
       } else if (edit.type === 'fileAdd') {
         const table = tableOf.get(edit.region);
         if (table !== undefined) this.files.push({ table, family: edit.family, file: edit.file });

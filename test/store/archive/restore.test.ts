@@ -359,6 +359,27 @@ test('a store that had tables before its archive keeps them; times are of the cl
   expect(await restored(moment)).toEqual(state);
 });
 
+test('a crash between the archive and the MANIFEST: tables are listed again, and those made after the backup are restored', async () => {
+  const engine = await openStore();
+  await engine.backup(backups);
+  await engine.admin.createTable(tableDescriptor('t', { f: {} }), [Buffer.from('m')]);
+  await engine.table('t').put(new Put('r').addColumn('f', 'q', 'v'));
+  await engine.archiveLog();
+  const copy = (from: string, to: string): void =>
+    cpSync(from, to, { recursive: true, filter: (name) => !/LOCK|\.sock/.test(name) });
+  copy(join(root, 'store'), join(root, 'crashed'));
+  await engine.admin.createTable(tableDescriptor('lost', { f: {} }));
+  copy(archive, join(root, 'archive2'));
+  await engine.close();
+  archive = join(root, 'archive2');
+  const again = await openStore({}, join(root, 'crashed'));
+  await again.table('t').put(new Put('z').addColumn('f', 'q', 'v'));
+  const state = await contents(again);
+  await again.close();
+  expect(Object.keys(state)).toEqual(['namespaces', 't']);
+  expect(await restored(undefined)).toEqual(state);
+});
+
 test('pruning backups takes from the archive what only removed ones need, and nothing else', async () => {
   const { engine } = await archivedStore();
   const load = async (row: string): Promise<unknown> =>
