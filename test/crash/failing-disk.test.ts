@@ -3,7 +3,7 @@ import { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
-import { FaultFileSystem, type FileCall } from '../store/fs/fault-fs.js';
+import { DISK_FAILURES, FaultFileSystem } from '../store/fs/fault-fs.js';
 import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { smallStore, Workload } from './workload.js';
@@ -12,27 +12,8 @@ const STEPS = 40;
 /** Every how many operations a failure is tried; 1 tries each. */
 const STRIDE = scaled(47, 23, 1);
 
-interface Kind {
-  readonly name: string;
-  readonly calls: readonly FileCall[];
-  readonly errno: string;
-  readonly times: number;
-}
-
-const KINDS: readonly Kind[] = [
-  { name: 'one write fails (EIO)', calls: ['write'], errno: 'EIO', times: 1 },
-  { name: 'the disk is full from here on', calls: ['write', 'create'], errno: 'ENOSPC', times: Infinity },
-  { name: 'one sync fails', calls: ['sync'], errno: 'EIO', times: 1 },
-  { name: 'one folder cannot be synced', calls: ['syncDirectory'], errno: 'EIO', times: 1 },
-  { name: 'one rename fails', calls: ['rename'], errno: 'EIO', times: 1 },
-  { name: 'no more files can be opened', calls: ['open', 'create'], errno: 'EMFILE', times: Infinity },
-  { name: 'one read fails', calls: ['read'], errno: 'EIO', times: 1 },
-  { name: 'one removal fails', calls: ['unlink'], errno: 'EIO', times: 1 },
-  { name: 'everything fails from here on', calls: [], errno: 'EIO', times: Infinity },
-];
-
 describe('a store on a disk that fails', () => {
-  it.each(KINDS)('loses nothing acknowledged and shows nothing wrong: $name', async (kind) => {
+  it.each(DISK_FAILURES)('loses nothing acknowledged and shows nothing wrong: $name', async (kind) => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);
@@ -41,14 +22,7 @@ describe('a store on a disk that fails', () => {
       for (let after = 0; ; after += STRIDE) {
         const disk = new MemoryFileSystem();
         const files = new FaultFileSystem(disk);
-        const { calls, errno, times } = kind;
-        files.inject({
-          ...(calls.length > 0 ? { calls } : {}),
-          after,
-          times,
-          errno,
-          shortWrite: (length) => length >> 1,
-        });
+        files.inject({ ...kind.fault, after, shortWrite: (length) => length >> 1 });
         const failed = await runUntilFailure(disk, files, `${kind.name} after ${after}`);
         if (!failed) break;
         runs++;

@@ -232,3 +232,22 @@ class FaultFileHandle implements FileHandle {
     this.inner.close();
   }
 }
+
+/** The ways in which a disk fails: injected after any number of calls, none of them may lose or invent data. */
+export const DISK_FAILURES: readonly { readonly name: string; readonly fault: Fault }[] = [
+  { name: 'one write fails (EIO)', fault: { calls: ['write'], errno: 'EIO', times: 1 } },
+  {
+    name: 'the disk is full from here on',
+    fault: { calls: ['write', 'create'], errno: 'ENOSPC', times: Infinity },
+  },
+  { name: 'one sync fails', fault: { calls: ['sync'], errno: 'EIO', times: 1 } },
+  { name: 'one folder cannot be synced', fault: { calls: ['syncDirectory'], errno: 'EIO', times: 1 } },
+  { name: 'one rename fails', fault: { calls: ['rename'], errno: 'EIO', times: 1 } },
+  {
+    name: 'no more files can be opened',
+    fault: { calls: ['open', 'create'], errno: 'EMFILE', times: Infinity },
+  },
+  { name: 'one read fails', fault: { calls: ['read'], errno: 'EIO', times: 1 } },
+  { name: 'one removal fails', fault: { calls: ['unlink'], errno: 'EIO', times: 1 } },
+  { name: 'everything fails from here on', fault: { errno: 'EIO', times: Infinity } },
+];
