@@ -202,6 +202,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
+      'top [options] <place>':
+        'show the sizes and loads of the tables of a store in use, or of a cluster, again and again',
+    },
+    load: async () => (await import('./commands/top.js')).addTopCommand,
+  },
+  {
+    commands: {
       'importtsv [options] <place> <table> <files...>': 'Imports lines of delimited text into a table.',
       'backup [options] <place> <folder>':
         'Adds a backup of tables to a folder, or finishes an interrupted one.',

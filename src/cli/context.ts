@@ -9,12 +9,15 @@ export interface CliContext {
   readonly writeError: (text: string) => void;
   /** Asks the user; undefined where nobody can answer: the input is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
+  /** Whether the output is a terminal. Default false. */
+  readonly isTerminal?: boolean;
 }
 
 export const processContext: CliContext = {
   write: (text) => void process.stdout.write(text),
   writeError: (text) => void process.stderr.write(text),
   ask: process.stdin.isTTY ? askTerminal : undefined,
+  isTerminal: process.stdout.isTTY === true,
 };
 
 async function askTerminal(question: string): Promise<string> {

@@ -111,21 +111,33 @@ interface RegionLoad extends Pick<RegionInfo, 'name' | 'startKey' | 'endKey' | '
   readonly share: number;
 }
 
-/** The regions of a table by their requests a second, the busiest first. A region that was moved or split meanwhile counts from 0. */
+/** The regions of a table by their requests a second, the busiest first. */
 async function loads(engine: HBaseEngine, table: string, seconds: number): Promise<RegionLoad[]> {
   if (!(Number.isFinite(seconds) && seconds > 0))
     throw new InvalidArgumentError('--seconds takes the seconds between two looks, a number above 0.');
-  const before = new Map((await engine.admin.getRegions(table)).map((region) => [region.name, region]));
+  const before = await engine.admin.getRegions(table);
   const start = performance.now();
   await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
   const regions = await engine.admin.getRegions(table);
-  const passed = (performance.now() - start) / 1000;
+  return ratesBetween(before, regions, (performance.now() - start) / 1000);
+}
+
+/**
+ * What regions did between two looks that lie `seconds` apart, the busiest first. A region that was moved or split meanwhile counts
+ * from 0.
+ */
+export function ratesBetween(
+  before: readonly RegionInfo[],
+  after: readonly RegionInfo[],
+  seconds: number,
+): RegionLoad[] {
+  const known = new Map(before.map((region) => [region.name, region]));
   const since = (now: number, then: number | undefined): number =>
-    (now < (then ?? 0) ? now : now - (then ?? now)) / passed;
-  const found = regions.map(({ name, startKey, endKey, server, readRequests, writeRequests }) => {
-    const known = before.get(name);
-    const reads = since(readRequests, known?.readRequests);
-    return { name, startKey, endKey, server, reads, writes: since(writeRequests, known?.writeRequests) };
+    (now < (then ?? 0) ? now : now - (then ?? now)) / seconds;
+  const found = after.map(({ name, startKey, endKey, server, readRequests, writeRequests }) => {
+    const reads = since(readRequests, known.get(name)?.readRequests);
+    const writes = since(writeRequests, known.get(name)?.writeRequests);
+    return { name, startKey, endKey, server, reads, writes };
   });
   const all = found.reduce((sum, { reads, writes }) => sum + reads + writes, 0);
   return found
