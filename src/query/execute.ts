@@ -157,7 +157,7 @@ class RawSource extends RangeSource {
 
 /** Reads all ranges of a part by threads. */
 class ThreadsSource extends RangeSource {
-  /** Of its own: it shows bytes of the scanner. */
+  /** Shows the current row of a packet; nothing else uses it. */
   private readonly raw = new RawRow();
 
   constructor(
@@ -175,7 +175,7 @@ class ThreadsSource extends RangeSource {
     return this.scanner.next(this.raw);
   }
 
-  /** Undefined where rows are tested here. */
+  /** Undefined if the calling thread must test the rows. */
   countRows(): Promise<number> | undefined {
     return this.part.classify === undefined ? this.countAll() : undefined;
   }
@@ -197,9 +197,9 @@ class ThreadsSource extends RangeSource {
 
 /** What threads do for a query. */
 export interface ThreadedRun {
-  /** False: the result is worthless, and the query is to be run without threads. */
+  /** Resolves to false if the threads could not do the work: discard its result, and run the query without threads. */
   run(tally: ReadTally | undefined): Promise<boolean>;
-  /** May be called at any time, and ends the work. */
+  /** Ends the work. May be called at any time. */
   close(): void;
 }
 

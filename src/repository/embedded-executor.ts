@@ -395,7 +395,7 @@ function putNewRows(
   try {
     return step.putNewRows?.(puts, () => effectsOfNewRows(puts)) ?? false;
   } catch (error) {
-    // Some of them may be accepted.
+    // Nothing was put. Put one by one, some of the rows may be accepted.
     if (error instanceof RowanError) return false;
     throw error;
   }

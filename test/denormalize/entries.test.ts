@@ -186,7 +186,7 @@ test('two declarations of one link both follow behind the outbox', async () => {
     expect(trip).toMatchObject({ city: 'Biel', note: 'm' });
 });
 
-test('what no Map can hold is refused, with the mend', () => {
+test('what no Map can hold is refused, and the error says what to do', () => {
   const of = (options: unknown): string => {
     @Entity({ table: { name: 'wrong', families: { d: {}, m: {}, n: {} } } })
     class Wrong {

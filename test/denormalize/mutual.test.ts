@@ -87,7 +87,7 @@ describe.each(Object.entries(ENGINES))('on an engine of %s', (name, openIt) => {
     expect(await db.mutual(Friendship).check()).toMatchObject({ rows: 0, stale: 0, missing: 0 });
   });
 
-  test('a person takes all links along', async () => {
+  test('deleting a person deletes both rows of its links', async () => {
     const links = db.repository(Friendship);
     await links.putMany([
       { person: 'ann', friend: 'ben' },
@@ -191,7 +191,7 @@ test('a transaction changes both sides, or none', async () => {
   ).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
 });
 
-test('what cannot be mutual is refused, with the mend', () => {
+test('what cannot be mutual is refused, and the error says what to do', () => {
   const table = { name: 'wrong', families: { d: {} } };
   const problemsOf = (...classes: Parameters<typeof compileSchema>[0]): string => {
     try {

@@ -94,7 +94,7 @@ test('conditions hold for the rows of their class', async () => {
   expect(await db.repository(Household).exists({ id: 'h1' })).toBe(true);
 });
 
-test('what was cut off goes on from any cursor, and counts each row once', async () => {
+test('an interrupted delete continues from any cursor, and counts each row once', async () => {
   for (let seed = 1; seed <= scaled(4, 20, 200); seed++) {
     const random = new Random(seed);
     const [members, letters] = [random.below(6), random.below(6)];

@@ -61,7 +61,7 @@ import { AMOUNTS, getTokens, incrementOnce, isRefused, refuseToken, TokenExpiry 
  * taken the sum has taken that row; to one that refuses, each row's difference is added by itself, with the row's token.
  */
 
-/** Rows that are brought in line at once, each by itself. */
+/** Rows that are updated one by one at the same time. */
 const APART = 32;
 /** The most attempts on a row that others change, or whose transfer others are about to finish. */
 const ATTEMPTS = 64;
@@ -208,7 +208,7 @@ export class RemoteCount {
     });
     const ends = await this.transferTogether(begun, generation);
     const done: boolean[] = rows.map(({ row }) => ends.get(row) === 'closed');
-    // Those that were not changed as expected, each by itself.
+    // The stored contribution of these was not the expected one: each is read and updated by itself.
     const open = rows.flatMap(({ row }, i) => (ends.has(row) ? [] : [i]));
     for (let at = 0; at < open.length; at += APART) {
       const some = open.slice(at, at + APART);
