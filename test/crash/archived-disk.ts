@@ -6,7 +6,6 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -138,7 +137,15 @@ export class ArchivedDisk extends NodeFileSystem {
   }
 
   override create(path: string): FileHandle {
-    return this.used.create(path);
+    const file = this.used.create(path);
+    if (!path.endsWith('.sst') || dirname(path) !== this.store) return file;
+    // A sorted file is put where the archive looks for it when it is complete.
+    const close = file.close.bind(file);
+    file.close = () => {
+      close();
+      if (this.memory.exists(path)) writeFileSync(path, this.memory.contents(path));
+    };
+    return file;
   }
 
   override mkdir(path: string): void {
@@ -180,24 +187,10 @@ export class ArchivedDisk extends NodeFileSystem {
 
   override syncDirectory(path: string): void {
     this.used.syncDirectory(path);
-    this.show(path);
   }
 
-  override async syncDirectoryAsync(path: string): Promise<void> {
-    await this.used.syncDirectoryAsync(path);
-    this.show(path);
-  }
-
-  /** Puts the sorted files of the store where the archive looks for them. */
-  private show(folder: string): void {
-    if (folder !== this.store) return;
-    for (const name of this.memory.readdir(folder)) {
-      if (!name.endsWith('.sst')) continue;
-      const path = join(folder, name);
-      const bytes = this.memory.contents(path);
-      // It may have been seen before when it was being written.
-      if (statSync(path, { throwIfNoEntry: false })?.size !== bytes.length) writeFileSync(path, bytes);
-    }
+  override syncDirectoryAsync(path: string): Promise<void> {
+    return this.used.syncDirectoryAsync(path);
   }
 
   override lock(directory: string): Promise<DirectoryLock> {
