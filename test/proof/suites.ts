@@ -31,6 +31,12 @@ export const SUITES: readonly Suite[] = [
     what: 'Makes the nth file operation of one kind fail, once or from then on, under one writer.',
   },
   {
+    id: 'archived-crashes',
+    promises: 'docs/backup.md',
+    file: 'test/crash/archived-crashes.test.ts',
+    what: 'Cuts the power, or makes the disk fail, under one writer whose log is archived. The store opens with what was promised. After another write the archive restores exactly what the store has.',
+  },
+  {
     id: 'concurrent-faults',
     promises: 'P1, P4, P5, P7',
     file: 'test/crash/concurrent-faults.test.ts',
