@@ -3,8 +3,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { runCli } from '../../src/cli/program.js';
+import { RowanError } from '../../src/errors.js';
+import { HBaseAdmin } from '../../src/hbase/admin/hbase-admin.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import { Get, Put, tableDescriptor } from '../../src/table/index.js';
 import { Served } from '../server/served.js';
@@ -114,6 +116,23 @@ test('has the requests of a served store by table, the busiest first, with the h
     { table: 'idle', reads: 0, writes: 0, hottest: null },
   ]);
   expect(read!.totals['servers']).toBe(1);
+});
+
+test('leaves out a table that is dropped meanwhile, and looks again after an error that may pass', async () => {
+  await using served = await Served.start();
+  for (const name of ['dropped', 't']) await served.store.admin.createTable(tableDescriptor(name, { f: {} }));
+  const looked = vi.spyOn(HBaseAdmin.prototype, 'getRegions');
+  onTestFinished(() => looked.mockRestore());
+  const gone = new RowanError('ERR_TABLE_NOT_FOUND', 'Table "dropped" is gone.');
+  const busy = new RowanError('ERR_BUSY', 'The server is busy.', { retryable: true });
+  const regions = await served.store.admin.getRegions('t');
+  for (const step of [regions, regions, busy, gone, regions] as const) {
+    if (step instanceof RowanError) looked.mockRejectedValueOnce(step);
+    else looked.mockResolvedValueOnce([...step]);
+  }
+  const top = await run('top', `hbase:${served.endpoint}`, '--every', '0.01', '--once', '--json');
+  expect(top).toMatchObject({ code: 0, err: 'The next look is in 0.01 s: The server is busy.\n' });
+  expect(JSON.parse(top.out)).toMatchObject({ tables: [{ table: 't' }] });
 });
 
 test('refuses what it cannot look at', async () => {

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { toStringBinary } from '../../bytes/index.js';
-import { InvalidArgumentError } from '../../errors.js';
+import { InvalidArgumentError, RowanError } from '../../errors.js';
 import type { HBaseEngine } from '../../hbase/index.js';
 import type { ReadOnlyStore } from '../../store/follow/read-only-store.js';
-import type { RegionInfo } from '../../table/index.js';
+import type { Admin, RegionInfo } from '../../table/index.js';
 import { type CliContext, signalled } from '../context.js';
 import { isServer, openEngine, requireStore } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
@@ -80,10 +80,18 @@ async function top(place: string, options: TopOptions, context: CliContext): Pro
     const look: Looking = 'refresh' in engine ? lookAtStore(engine) : lookAtCluster(engine);
     // The first look has nothing before it.
     await look();
-    for (let shown = 0; shown < frames; shown++) {
+    for (let shown = 0; shown < frames; ) {
       await sleep(seconds * 1000, undefined, { signal: ended.signal }).catch(() => undefined);
       if (ended.signal.aborted) return;
-      const seen = await look();
+      let seen: Look;
+      try {
+        seen = await look();
+      } catch (error) {
+        if (!(error instanceof RowanError && error.retryable)) throw error;
+        context.writeError(`The next look is in ${seconds} s: ${error.message}\n`);
+        continue;
+      }
+      shown++;
       const clear = context.isTerminal === true && options.json !== true ? '\x1b[H\x1b[2J' : '';
       context.write(clear + (options.json === true ? `${JSON.stringify(seen)}\n` : linesOf(place, seen)));
     }
@@ -113,6 +121,21 @@ async function opened(place: string): Promise<ReadOnlyStore | HBaseEngine> {
   );
 }
 
+/** The regions of each table; without tables that are dropped meanwhile. */
+async function regionsOf(
+  admin: Pick<Admin, 'listTables' | 'getRegions'>,
+): Promise<Map<string, readonly RegionInfo[]>> {
+  const regions = new Map<string, readonly RegionInfo[]>();
+  for (const { name } of await admin.listTables()) {
+    try {
+      regions.set(name, await admin.getRegions(name));
+    } catch (error) {
+      if (!(error instanceof RowanError && error.code === 'ERR_TABLE_NOT_FOUND')) throw error;
+    }
+  }
+  return regions;
+}
+
 /** Adds up the regions of a table. */
 function sizesOf(
   table: string,
@@ -138,10 +161,8 @@ function lookAtStore(store: ReadOnlyStore): Looking {
     const { lastSeq: seq, walBytes, walSegments } = store.stats();
     const passed = (at - (before?.at ?? at)) / 1000;
     const tables: TableLoad[] = [];
-    for (const { name } of await store.admin.listTables()) {
-      const sizes = sizesOf(name, await store.admin.getRegions(name));
-      tables.push({ ...sizes, reads: null, writes: null, hottest: null });
-    }
+    for (const [name, regions] of await regionsOf(store.admin))
+      tables.push({ ...sizesOf(name, regions), reads: null, writes: null, hottest: null });
     const writesPerSecond = before === undefined ? 0 : (seq - before.seq) / passed;
     before = { at, seq };
     const totals = { writesPerSecond, logBytes: walBytes, logSegments: walSegments };
@@ -154,14 +175,11 @@ function lookAtCluster(engine: HBaseEngine): Looking {
     | { readonly at: number; readonly regions: ReadonlyMap<string, readonly RegionInfo[]> }
     | undefined;
   return async () => {
-    const names = (await engine.admin.listTables()).map(({ name }) => name);
-    const regions = new Map<string, readonly RegionInfo[]>();
-    for (const name of names) regions.set(name, await engine.admin.getRegions(name));
+    const regions = await regionsOf(engine.admin);
     const { servers } = await engine.admin.getStatus();
     const at = performance.now();
     const passed = (at - (before?.at ?? at)) / 1000;
-    const tables = names.map((table): TableLoad => {
-      const found = regions.get(table)!;
+    const tables = [...regions].map(([table, found]): TableLoad => {
       const loads = before === undefined ? [] : ratesBetween(before.regions.get(table) ?? [], found, passed);
       const first = loads[0];
       return {
@@ -213,7 +231,7 @@ const TOTALS: Readonly<Record<string, (value: number) => string>> = {
   writesPerSecond: (value) => `${value.toFixed(1)} writes/s`,
   logBytes: (value) => `log ${size(value)}`,
   logSegments: (value) => `${value} segments`,
-  servers: (value) => `${value} servers`,
+  servers: (value) => `${value} ${value === 1 ? 'server' : 'servers'}`,
   requestsPerSecond: (value) => `${value} requests/s`,
 };
 
