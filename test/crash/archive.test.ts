@@ -63,7 +63,9 @@ it(
         expect(acknowledged.length).toBeGreaterThan(0);
         for (let i = 0; i < acknowledged.length; i += 2)
           expect(rows.has(`row-${acknowledged[i]}-${acknowledged[i + 1]}`)).toBe(true);
-        for (const row of fromArchive.keys()) expect(rows.has(row), row).toBe(true);
+        // A load that was killed may be in the archive and not in the store, until the opening takes it back.
+        const isLoad = (row: string): boolean => Number(/^row-\d+-(\d+)$/.exec(row)?.[1]) % 7 === 1;
+        for (const row of fromArchive.keys()) if (!isLoad(row)) expect(rows.has(row), row).toBe(true);
         expect(await restored()).toEqual(rows);
         next += 100_000;
       }
