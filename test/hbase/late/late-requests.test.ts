@@ -29,7 +29,7 @@ import { LateNet } from './late-net.js';
 
 /** How long the program waits whose request is kept. */
 const GIVES_UP = 1500;
-const STRIDE = scaled(8, 3, 1);
+const STRIDE = scaled(8, 5, 1);
 
 let store: TestStore;
 let engine: Engine;
