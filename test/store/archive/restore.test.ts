@@ -83,7 +83,7 @@ async function restored(
   return found;
 }
 
-test.each(Array.from({ length: scaled(2, 12, 400) }, (_, seed) => seed))(
+test.each(Array.from({ length: scaled(2, 6, 400) }, (_, seed) => seed))(
   'a store restored to a moment is as it was at that moment (seed %i)',
   async (seed) => {
     const random = seededRandom(seed);
