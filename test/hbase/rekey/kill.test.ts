@@ -51,7 +51,7 @@ const WAYS: readonly Way[] = [
     ['cleanup', 'emptied'],
   ],
 ];
-const ROUNDS = scaled(1, 3, 30);
+const ROUNDS = scaled(1, 2, 30);
 
 /**
  * What writers of the old layout are told behind the cut-over: it takes no writes, is disabled, or is being emptied, for which

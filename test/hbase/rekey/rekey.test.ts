@@ -7,7 +7,7 @@ import { changeUnderWriters, declareLayouts } from '../../rekey/copied-keys.js';
 import { SUMMARIES } from '../../rekey/figures.js';
 import { CHANGES, FeedEnd } from '../../rekey/reader.js';
 
-const SEEDS = scaled(1, 3, 10);
+const SEEDS = scaled(1, 2, 10);
 const PATIENCE = 900_000;
 
 let store: TestStore;
