@@ -471,12 +471,6 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     prefix: object = {},
     options: WatchOptions = {},
   ): ChangeFeed<KeyedClass> {
-    if (this.engine.capabilities.readOnly === true) {
-      throw new UnsupportedError(
-        'A store that was opened with readOnly is told of no changes. Watch in the process that has it open, or read again ' +
-          'after engine.refresh().',
-      );
-    }
     const classes = Array.isArray(targets) ? (targets as readonly KeyedClass[]) : [targets as KeyedClass];
     return this.wiring.features.named.changes.watch(classes, prefix, options);
   }
@@ -541,17 +535,12 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * ```ts
    * const { name, added } = await db.backup('/backups/orders');
    * ```
-   * @throws UnsupportedError on another engine; InvalidArgumentError when the folder holds something else; RowanError
-   *   `ERR_BUSY` when a
+   * @throws UnsupportedError on another engine; InvalidArgumentError when the folder holds something else; RowanError `ERR_BUSY` when a
    *   backup is being made, `ERR_LOCKED` when another process works in the folder, `ERR_ABORTED`, `ERR_IO`.
    */
   backup(folder: string, options: StoreBackupOptions = {}): Promise<StoreBackup> {
-    const engine = this.engine as Partial<Pick<EmbeddedEngine, 'backup'>>;
-    if (engine.backup !== undefined) return engine.backup(folder, options);
-    const name = this.engine.capabilities.readOnly === true ? 'a store opened to read' : this.engine.name;
-    throw new UnsupportedError(
-      `backup copies the files of an embedded store, which ${name} does not have. Use \`rowan backup\`, which exports tables.`,
-    );
+    const instead = ' Use `rowan backup`, which exports tables.';
+    return this.embedded('backup', 'the files', instead).backup(folder, options);
   }
 
   /**
@@ -560,12 +549,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * @throws UnsupportedError on an engine or store without an archive; RowanError `ERR_IO`, `ERR_BUSY`.
    */
   archiveLog(): Promise<void> {
-    const engine = this.engine as Partial<Pick<EmbeddedEngine, 'archiveLog'>>;
-    if (engine.archiveLog !== undefined) return engine.archiveLog();
-    const { name } = this.engine;
-    throw new UnsupportedError(
-      `archiveLog copies the log of an embedded store, which ${name} does not have.`,
-    );
+    return this.embedded('archiveLog', 'the log').archiveLog();
   }
 
   /**
@@ -587,6 +571,19 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     const studio = await startStudio(this, { ...options, place });
     this.wiring.endings.push(() => void studio.close());
     return studio;
+  }
+
+  /** The embedded engine, for a method that copies something of its store. @throws UnsupportedError on another engine. */
+  private embedded<Name extends 'backup' | 'archiveLog'>(
+    method: Name,
+    copied: string,
+    instead = '',
+  ): Pick<EmbeddedEngine, Name> {
+    if (method in this.engine) return this.engine as unknown as Pick<EmbeddedEngine, Name>;
+    const name = this.engine.capabilities.readOnly === true ? 'a store opened to read' : this.engine.name;
+    throw new UnsupportedError(
+      `${method} copies ${copied} of an embedded store, which ${name} does not have.${instead}`,
+    );
   }
 
   /** Closes the database and its engine. Calls in progress fail with `ERR_CLOSED`. */

@@ -8,6 +8,7 @@ import {
   type ValidatorIssue,
 } from '../../decorators/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { CROCKFORD } from '../key/codecs/ids.js';
 import { describe } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
 import type { Problems } from './problems.js';
@@ -300,8 +301,6 @@ export function newUuid(): string {
   const hex = value.toString(16).padStart(32, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
-
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /** A ULID: 48 bits of milliseconds and 80 random ones as 26 characters of Crockford's base 32, rising as `newUuid`. */
 export function newUlid(): string {

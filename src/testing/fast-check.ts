@@ -13,6 +13,7 @@ import {
   ksuid,
 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
+import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
 import { compileSchema } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
@@ -170,7 +171,7 @@ function valuesOf(codec: AnyCodec): fc.Arbitrary<unknown> | undefined {
       return fc.string({ maxLength: count });
     case 'geohash':
       return fc.string({
-        unit: fc.constantFrom(...'0123456789bcdefghjkmnpqrstuvwxyz'),
+        unit: fc.constantFrom(...GEOHASH_DIGITS),
         minLength: count,
         maxLength: count,
       });

@@ -2,6 +2,8 @@
 
 import { hash } from 'node:crypto';
 import { codecKind, decimalText, enumerationNames, enumerationNumbers, ipv6, ksuid } from '../codec/index.js';
+import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
+import { CROCKFORD } from '../key/codecs/ids.js';
 import { murmur3 } from '../key/digest.js';
 
 /** The values of a codec, numbered. */
@@ -120,11 +122,9 @@ function uuidOf(n: number): string {
 function geohashDigits(n: number, count: number): string {
   let text = '';
   for (let i = 0, rest = n; i < count; i++, rest = Math.floor(rest / 32))
-    text = '0123456789bcdefghjkmnpqrstuvwxyz'[rest % 32]! + text;
+    text = GEOHASH_DIGITS[rest % 32]! + text;
   return text;
 }
-
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /** Ten digits of time, one millisecond for each value, and sixteen pseudorandom ones. */
 function ulidOf(n: number): string {

@@ -8,6 +8,7 @@ import { JAVA_TEXTS } from './java-texts.js';
 import { JAVA_VALUES } from './java-values.js';
 import type { CodecModel, ColumnModel, EntityModel, PartModel, StepModel } from './model.js';
 import {
+  baseTextArguments,
   codecsOf,
   freeName,
   indented,
@@ -168,14 +169,9 @@ function codecCall(codec: CodecModel): string {
     case 'uuid':
       return 'Uuid()';
     case 'ulid':
-      return 'BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16, 0)';
     case 'ksuid':
-      return 'BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20, 0)';
-    case 'geohash': {
-      const size = Math.ceil((5 * codec.digits) / 8);
-      const behind = 8 * size - 5 * codec.digits;
-      return `BaseText("0123456789bcdefghjkmnpqrstuvwxyz", ${codec.digits}, ${size}, ${behind})`;
-    }
+    case 'geohash':
+      return `BaseText(${baseTextArguments(codec)})`;
     case 'ipv4':
     case 'ipv6':
     case 'cidr': {

@@ -12,7 +12,9 @@ import { isInstance } from '../../table/checks.js';
 /** A codec as data. `flip` is the bits of the first byte that are inverted. */
 export type CodecModel =
   | { readonly kind: 'text' | 'bytes' | 'json' | 'uint64' | 'bigint' | 'rawDecimal' | 'phoenixTimestamp' }
-  | { readonly kind: 'uuid' | 'ulid' | 'ksuid' | 'ipv4' | 'ipv6' | 'cidr' | 'reverse' | 'reverseDomain' }
+  | { readonly kind: 'ulid' }
+  | { readonly kind: 'ksuid' }
+  | { readonly kind: 'uuid' | 'ipv4' | 'ipv6' | 'cidr' | 'reverse' | 'reverseDomain' }
   | { readonly kind: 'fixedBytes' | 'fixedText'; readonly width: number; readonly pad: number }
   | {
       readonly kind: 'int' | 'long';

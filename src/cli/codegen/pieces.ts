@@ -1,5 +1,7 @@
 /** Code that a generated file has only if its tables use it, and names that differ from those of the file itself. */
 
+import { GEOHASH_BITS, GEOHASH_DIGITS } from '../../key/codecs/geohash.js';
+import { BASE_62, CROCKFORD, KSUID_BYTES, KSUID_DIGITS } from '../../key/codecs/ids.js';
 import type { CodecModel, EntityModel, StepModel } from './model.js';
 
 /** A piece of the generated file, and the names of others that it calls. */
@@ -40,6 +42,22 @@ export function codecsOf(entities: readonly EntityModel[]): CodecModel[] {
   const inner = (codec: CodecModel): CodecModel[] =>
     codec.kind === 'desc' ? [codec, ...inner(codec.inner)] : [codec];
   return outer.flatMap(inner);
+}
+
+/**
+ * The arguments of `BaseText`, alike in both languages: the digits of a text, their number, the bytes that they stand for, and the bits
+ * of the last byte behind them.
+ */
+export function baseTextArguments(
+  codec: Extract<CodecModel, { kind: 'ulid' | 'ksuid' | 'geohash' }>,
+): string {
+  const of = (digits: string, count: number, bytes: number, behind = 0): string =>
+    `"${digits}", ${count}, ${bytes}, ${behind}`;
+  if (codec.kind === 'ulid') return of(CROCKFORD, 26, 16);
+  if (codec.kind === 'ksuid') return of(BASE_62, KSUID_DIGITS, KSUID_BYTES);
+  const bits = GEOHASH_BITS * codec.digits;
+  const bytes = Math.ceil(bits / 8);
+  return of(GEOHASH_DIGITS, codec.digits, bytes, 8 * bytes - bits);
 }
 
 /** The kinds of steps of the entities. */

@@ -3,6 +3,7 @@
 import { toHex } from '../../bytes/index.js';
 import type { CodecModel, ColumnModel, EntityModel, StepModel } from './model.js';
 import {
+  baseTextArguments,
   codecsOf,
   freeName,
   indented,
@@ -115,14 +116,9 @@ function codecSource(codec: CodecModel): string {
     case 'uuid':
       return '_Uuid()';
     case 'ulid':
-      return '_BaseText("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 26, 16, 0)';
     case 'ksuid':
-      return '_BaseText("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", 27, 20, 0)';
-    case 'geohash': {
-      const size = Math.ceil((5 * codec.digits) / 8);
-      const behind = 8 * size - 5 * codec.digits;
-      return `_BaseText("0123456789bcdefghjkmnpqrstuvwxyz", ${codec.digits}, ${size}, ${behind})`;
-    }
+    case 'geohash':
+      return `_BaseText(${baseTextArguments(codec)})`;
     case 'ipv4':
     case 'ipv6':
     case 'cidr':

@@ -88,6 +88,12 @@ export class ChangesFeature implements Feature {
     prefix: unknown,
     options: WatchOptions,
   ): ChangeFeed<C> {
+    if (this.context.stored.capabilities.readOnly === true) {
+      throw new UnsupportedError(
+        'A store that was opened with readOnly is told of no changes. Watch in the process that has it open, or read again ' +
+          'after engine.refresh().',
+      );
+    }
     checkNames('watch', options, ['from', 'signal', 'settledAfter']);
     const settledAfter = checkSettled(options.settledAfter);
     const watched = targets.map((target) => this.watched(target, prefix));

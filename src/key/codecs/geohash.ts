@@ -4,9 +4,10 @@ import { InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import { describe, isRecord } from '../../table/checks.js';
 import { BaseCodec, badBytes, badValue, type KeyWriter, type ScalarCodec, wrongLength } from './base.js';
 
-const DIGITS = '0123456789bcdefghjkmnpqrstuvwxyz';
+/** The digits of geohashes: base 32. */
+export const GEOHASH_DIGITS = '0123456789bcdefghjkmnpqrstuvwxyz';
 /** The bits of a digit: in turn of longitude and latitude. */
-const BITS = 5;
+export const GEOHASH_BITS = 5;
 const LONGEST = 12;
 /** The most cells that `geohashCells` returns: each is a range of a query. */
 const MAX_CELLS = 1000;
@@ -28,13 +29,13 @@ class GeohashCodec extends BaseCodec<string> {
   constructor(private readonly digits: number) {
     super();
     this.name = `geohash(${digits})`;
-    this.fixedLength = Math.ceil((BITS * digits) / 8);
+    this.fixedLength = Math.ceil((GEOHASH_BITS * digits) / 8);
   }
 
   write(value: string, out: KeyWriter): void {
     const numbers = digitsOf(value);
     if (numbers?.length !== this.digits)
-      throw badValue(this.name, value, `${this.digits} of the digits ${DIGITS}`);
+      throw badValue(this.name, value, `${this.digits} of the digits ${GEOHASH_DIGITS}`);
     writeBits(numbers, this.fixedLength, out);
   }
 
@@ -46,9 +47,9 @@ class GeohashCodec extends BaseCodec<string> {
     for (let at = start; at < end; at++) {
       held = ((held << 8) | bytes[at]!) & 0xffff;
       bits += 8;
-      while (bits >= BITS && text.length < this.digits) {
-        bits -= BITS;
-        text += DIGITS[(held >> bits) & 31];
+      while (bits >= GEOHASH_BITS && text.length < this.digits) {
+        bits -= GEOHASH_BITS;
+        text += GEOHASH_DIGITS[(held >> bits) & 31];
       }
     }
     if ((held & ((1 << bits) - 1)) !== 0)
@@ -59,8 +60,8 @@ class GeohashCodec extends BaseCodec<string> {
   override writePrefix(value: unknown, out: KeyWriter): boolean {
     const numbers = digitsOf(value);
     if (numbers === undefined || numbers.length > this.digits)
-      throw badValue(this.name, value, `at most ${this.digits} of the digits ${DIGITS}`);
-    const bits = BITS * numbers.length;
+      throw badValue(this.name, value, `at most ${this.digits} of the digits ${GEOHASH_DIGITS}`);
+    const bits = GEOHASH_BITS * numbers.length;
     writeBits(numbers, Math.floor(bits / 8), out);
     return bits % 8 === 0;
   }
@@ -69,7 +70,7 @@ class GeohashCodec extends BaseCodec<string> {
 /** Undefined for what is no text of digits. */
 function digitsOf(value: unknown): number[] | undefined {
   if (typeof value !== 'string' || value.length > LONGEST) return undefined;
-  const numbers = [...value].map((digit) => DIGITS.indexOf(digit));
+  const numbers = [...value].map((digit) => GEOHASH_DIGITS.indexOf(digit));
   return numbers.includes(-1) ? undefined : numbers;
 }
 
@@ -80,8 +81,8 @@ function writeBits(numbers: readonly number[], count: number, out: KeyWriter): v
   let at = 0;
   for (let i = 0; i < count; i++) {
     while (bits < 8) {
-      held = ((held << BITS) | (numbers[at++] ?? 0)) & 0xffff;
-      bits += BITS;
+      held = ((held << GEOHASH_BITS) | (numbers[at++] ?? 0)) & 0xffff;
+      bits += GEOHASH_BITS;
     }
     bits -= 8;
     out.push((held >> bits) & 0xff);
@@ -127,7 +128,7 @@ export function geohashBox(hash: string): GeoBox {
   let [column, row] = [0, 0];
   let isLongitude = true;
   for (const number of numbers) {
-    for (let bit = BITS - 1; bit >= 0; bit--, isLongitude = !isLongitude) {
+    for (let bit = GEOHASH_BITS - 1; bit >= 0; bit--, isLongitude = !isLongitude) {
       const one = (number >> bit) & 1;
       if (isLongitude) column = 2 * column + one;
       else row = 2 * row + one;
@@ -199,7 +200,10 @@ export function geohashCells(box: GeoBox, digits: number): string[] {
 
 /** The cells of the whole earth. The first bit is of the longitude, so it has a bit more where their number is odd. */
 function gridOf(digits: number): { readonly columns: number; readonly rows: number } {
-  return { columns: 2 ** Math.ceil((BITS * digits) / 2), rows: 2 ** Math.floor((BITS * digits) / 2) };
+  return {
+    columns: 2 ** Math.ceil((GEOHASH_BITS * digits) / 2),
+    rows: 2 ** Math.floor((GEOHASH_BITS * digits) / 2),
+  };
 }
 
 function columnOf(longitude: number, columns: number): number {
@@ -212,12 +216,15 @@ function rowOf(latitude: number, rows: number): number {
 
 function textOf(column: number, row: number, digits: number): string {
   let text = '';
-  let [columnBits, rowBits] = [Math.ceil((BITS * digits) / 2), Math.floor((BITS * digits) / 2)];
+  let [columnBits, rowBits] = [
+    Math.ceil((GEOHASH_BITS * digits) / 2),
+    Math.floor((GEOHASH_BITS * digits) / 2),
+  ];
   for (let digit = 0, isLongitude = true; digit < digits; digit++) {
     let number = 0;
-    for (let bit = 0; bit < BITS; bit++, isLongitude = !isLongitude)
+    for (let bit = 0; bit < GEOHASH_BITS; bit++, isLongitude = !isLongitude)
       number = 2 * number + (isLongitude ? (column >> --columnBits) & 1 : (row >> --rowBits) & 1);
-    text += DIGITS[number];
+    text += GEOHASH_DIGITS[number];
   }
   return text;
 }

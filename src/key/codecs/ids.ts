@@ -68,7 +68,8 @@ class UuidCodec extends BaseCodec<string> {
  */
 export const uuid: ScalarCodec<string> = new UuidCodec();
 
-const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+/** The digits of ULIDs: Crockford's base 32. */
+export const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 class UlidCodec extends BaseCodec<string> {
   readonly name = 'ulid';
@@ -114,9 +115,10 @@ class UlidCodec extends BaseCodec<string> {
 /** A ULID, a string in code: 16 bytes in the order of the strings, and so in the order of time. */
 export const ulid: ScalarCodec<string> = new UlidCodec();
 
-const BASE_62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const KSUID_BYTES = 20;
-const KSUID_DIGITS = 27;
+/** The digits of KSUIDs. */
+export const BASE_62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+export const KSUID_BYTES = 20;
+export const KSUID_DIGITS = 27;
 
 class KsuidCodec extends BaseCodec<string> {
   readonly name = 'ksuid';
