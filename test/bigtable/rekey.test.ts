@@ -19,6 +19,7 @@ import {
 } from '../../src/table/index.js';
 import { type Delivery, LateRequests } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
+import { overriding } from '../proof/stepless.js';
 import { changeUnderWriters, declareLayouts } from '../rekey/copied-keys.js';
 import { declareLate, deliverLate } from '../rekey/late-copies.js';
 import { CHANGES } from '../rekey/reader.js';
@@ -212,17 +213,6 @@ test('copies that arrive late find another stamp, whatever was copied or written
   await rekey.cleanup();
   for (const outcome of await engine.table(name).batch([...sent])) expect(outcome.ok).toBe(false);
 });
-
-/** An object with another property in place of one of its own. */
-function overriding<T extends object>(target: T, property: keyof T, by: unknown): T {
-  return new Proxy(target, {
-    get: (of, name) => {
-      if (name === property) return by;
-      const value: unknown = Reflect.get(of, name);
-      return typeof value === 'function' ? value.bind(of) : value;
-    },
-  });
-}
 
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 const CASES = DELIVERIES.flatMap((mode) => [false, true].map((isBegunAnew) => ({ mode, isBegunAnew })));

@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RowanError } from '../../src/errors.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
@@ -124,32 +123,19 @@ async function fails(
   options: Partial<EmbeddedOptions>,
   seed: number,
 ): Promise<boolean> {
-  let workload: Workload | undefined;
-  let failure: unknown;
-  try {
-    await Workload.run(
-      smallStore(disk, { logArchive: disk.archive, ...options }),
-      seededRandom(seed),
-      STEPS,
-      (started) => {
-        workload = started;
-      },
-      async () => {},
-    );
-  } catch (error) {
-    failure = error;
-    if (!(error instanceof RowanError) || !['ERR_IO', 'ERR_READONLY', 'ERR_BUSY'].includes(error.code))
-      throw error;
-  }
-  const { states, acknowledged: least } = workload!;
-  const promised = { states, least, most: states.length - 1 };
-  if (failure !== undefined) await workload!.lookAround(promised);
+  const { workload, promised, failure } = await Workload.runUntilFailure(
+    smallStore(disk, { logArchive: disk.archive, ...options }),
+    seededRandom(seed),
+    STEPS,
+    ['ERR_IO', 'ERR_READONLY', 'ERR_BUSY'],
+  );
+  if (failure !== undefined) await workload.lookAround(promised);
   const lost = join(disk.archive, '../lost');
   disk.copyTo(lost, memory.crash({ keepUnsynced: 0, random: () => 0 }));
   await disk.checkCopy(lost, promised, options);
   const isMet = faults.failures > 0;
   faults.clear();
-  await workload!.closeAfterFailure();
+  await workload.closeAfterFailure();
   expect(memory.openHandles).toBe(0);
   const closed = join(disk.archive, '../closed');
   disk.copyTo(closed, memory);

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { RowanError } from '../../src/errors.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
@@ -43,33 +42,19 @@ async function runUntilFailure(
   files: FaultFileSystem,
   where: string,
 ): Promise<boolean> {
-  let workload: Workload | undefined;
-  let failure: unknown;
   try {
-    await Workload.run(
+    const { workload, promised, failure } = await Workload.runUntilFailure(
       smallStore(files),
       seededRandom(31),
       STEPS,
-      (started) => {
-        workload = started;
-      },
-      async () => {},
+      ['ERR_IO', 'ERR_READONLY'],
     );
-  } catch (error) {
-    failure = error;
-    if (!(error instanceof RowanError)) throw new Error(`${where}: ${String(error)}`, { cause: error });
-    if (!['ERR_IO', 'ERR_READONLY'].includes(error.code))
-      throw new Error(`${where}: ${error.code}`, { cause: error });
-  }
-  if (files.failures === 0) return false;
-  const { states, acknowledged: least } = workload!;
-  const promised = { states, least, most: states.length - 1 };
-  try {
-    if (failure !== undefined) await workload!.lookAround(promised);
+    if (files.failures === 0) return false;
+    if (failure !== undefined) await workload.lookAround(promised);
     const afterPowerLoss = disk.crash({ keepUnsynced: 0, random: () => 0 });
     await checkRecovered(afterPowerLoss, promised);
     files.clear();
-    await workload!.closeAfterFailure();
+    await workload.closeAfterFailure();
     expect(disk.openHandles).toBe(0);
     await checkRecovered(disk, promised);
   } catch (error) {

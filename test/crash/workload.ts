@@ -111,6 +111,34 @@ export class Workload {
   }
 
   /**
+   * Runs on a disk that fails. @param codes of the errors that a failure may end it with.
+   * @returns the workload, what it has promised, and the failure that ended it, if one did.
+   */
+  static async runUntilFailure(
+    options: EmbeddedOptions,
+    random: () => number,
+    steps: number,
+    codes: readonly string[],
+  ): Promise<{ readonly workload: Workload; readonly promised: Promised; readonly failure: unknown }> {
+    let workload: Workload | undefined;
+    let failure: unknown;
+    try {
+      await Workload.run(
+        options,
+        random,
+        steps,
+        (started) => (workload = started),
+        async () => {},
+      );
+    } catch (error) {
+      failure = error;
+      if (!(error instanceof RowanError && codes.includes(error.code))) throw error;
+    }
+    const { states, acknowledged: least } = workload!;
+    return { workload: workload!, promised: { states, least, most: states.length - 1 }, failure };
+  }
+
+  /**
    * A store that is opened, read and changed once, over and over, by a change of another kind each time. `quietly` runs the opening and the
    * reads.
    */

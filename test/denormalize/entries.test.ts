@@ -8,7 +8,7 @@ import type { SchemaError } from '../../src/errors.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { Put } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
-import { openStepless } from '../proof/stepless.js';
+import { bothEngines } from '../proof/stepless.js';
 import { Location, Region, Tour } from './entities.js';
 
 /** A tree whose rows name their children, and are named by them. */
@@ -27,17 +27,7 @@ class Category {
 
 const entities = [Location, Region, Tour, Category];
 const WELL = { stale: 0, missing: 0, extra: 0, pending: 0 };
-const ENGINES = {
-  steps: async () => {
-    const db = await openMemory({ entities });
-    return { db: db as Database, close: () => db.close() };
-  },
-  'rows alone': async () => {
-    const store = await openStepless();
-    const { db } = await store.program(...entities);
-    return { db, close: async () => store[Symbol.asyncDispose]() };
-  },
-};
+const ENGINES = bothEngines(entities);
 
 describe.each(Object.entries(ENGINES))('on an engine of %s', (_, openIt) => {
   let db: Database;

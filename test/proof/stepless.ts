@@ -8,7 +8,7 @@ import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine, Table } from '../../src/table/index.js';
-import { MemoryFileSystem } from '../../src/testing/index.js';
+import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { Mortal } from './dying.js';
 import { LateRequests } from './late.js';
 import { StampingServer } from './server-times.js';
@@ -42,6 +42,17 @@ function hiding<T extends Engine | Table>(target: T, get: (target: T, name: Prop
 function plain(target: object, name: PropertyKey): unknown {
   const value: unknown = Reflect.get(target, name, target);
   return typeof value === 'function' ? value.bind(target) : value;
+}
+
+/** An object with another property in place of one of its own. */
+export function overriding<T extends object>(target: T, property: keyof T, by: unknown): T {
+  return new Proxy(target, {
+    get: (of, name) => {
+      if (name === property) return by;
+      const value: unknown = Reflect.get(of, name);
+      return typeof value === 'function' ? value.bind(of) : value;
+    },
+  });
 }
 
 /** A program: a database whose engine can be made to fail. */
@@ -97,4 +108,19 @@ export async function openStepless(
 /** Programs close their own view of it. */
 function unclosed(engine: Engine): Engine {
   return hiding(engine, (target, name) => (name === 'close' ? async () => {} : plain(target, name)));
+}
+
+/** Opens a database in memory: where steps may write several rows, and where a step is one row. */
+export function bothEngines(entities: readonly EntityClass[]) {
+  return {
+    steps: async () => {
+      const db = await openMemory({ entities });
+      return { db: db as Database, close: () => db.close() };
+    },
+    'rows alone': async () => {
+      const store = await openStepless();
+      const { db } = await store.program(...entities);
+      return { db, close: async () => store[Symbol.asyncDispose]() };
+    },
+  };
 }
