@@ -5,25 +5,17 @@ import { Column, Counter, Entity, Reference, rowKey, salt, uniqueIndex } from '.
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import type { SchemaError } from '../../src/errors.js';
+import { MirrorMaintainer, MirrorPlan } from '../../src/features/mutual/mirror.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import { Delete, Put } from '../../src/table/index.js';
+import { RowImage } from '../../src/repository/index.js';
+import { Delete, Get, Put, RowMutations } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
-import { openStepless } from '../proof/stepless.js';
+import { bothEngines, openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import { endBehindMutual, entities, Friendship, Person, prepare, states, writeBothSides } from './mutual.js';
 
-const ENGINES = {
-  steps: async () => {
-    const db = await openMemory({ entities });
-    return { db: db as Database, close: () => db.close() };
-  },
-  'rows alone': async () => {
-    const store = await openStepless();
-    const { db } = await store.program(...entities);
-    return { db, close: async () => store[Symbol.asyncDispose]() };
-  },
-};
+const ENGINES = bothEngines(entities);
 
 describe.each(Object.entries(ENGINES))('on an engine of %s', (name, openIt) => {
   let db: Database;
@@ -173,6 +165,43 @@ test('writers of both sides at once, in three programs: both are equal once the 
     programs.map(({ db }) => db),
     (writes) => writes < most,
   );
+});
+
+test('a mirror is made equal again when its row has changed since it was read', async () => {
+  await using db = await openMemory({ entities });
+  await prepare(db);
+  const [first, second] = [
+    { person: 'ann', friend: 'ben' },
+    { person: 'ben', friend: 'ann' },
+  ];
+  const links = db.repository(Friendship);
+  await links.put({ ...first, since: 1 });
+  const schema = db.schema.entity(Friendship);
+  const table = db.engine.table('friendships');
+  const read = (get: Get) => table.getSync(get);
+  const since = schema.columns.find(({ property }) => property === 'since')!;
+  const setFirst = async (value: number): Promise<void> => {
+    await table.put(
+      new Put(schema.key.encode(first)).addColumn('d', since.qualifier, since.codec.encode(value)),
+    );
+  };
+  await setFirst(2);
+  let writes = 0;
+  const settled = await new MirrorMaintainer(new MirrorPlan(schema), {
+    reading: async (look) => look({ read, scan: () => [] }),
+    applyChanges: async ([change]) => {
+      const { row, resolve } = change!;
+      // Another program is faster the first time.
+      if (writes++ === 0) await setFirst(3);
+      for (const mutation of resolve(RowImage.of(row, read(new Get(row)))))
+        await table.mutateRow(new RowMutations(row).add(mutation as Put));
+      return 1;
+    },
+    fence: () => Promise.resolve(true),
+    now: () => Date.now(),
+  }).settle(schema.key.encode(first));
+  expect([settled, writes]).toEqual([true, 2]);
+  expect([(await links.get(first))?.since, (await links.get(second))?.since]).toEqual([3, 3]);
 });
 
 test('a transaction changes both sides, or none', async () => {

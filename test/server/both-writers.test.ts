@@ -1,13 +1,18 @@
 /** The process that serves a store and connections write the same rows at the same time: what is derived from them agrees. */
 
-import { expect, it } from 'vitest';
+import { expect, it, test } from 'vitest';
 import { defineEntity, part } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
-import { connect, type Database, open } from '../../src/database.js';
+import { connect, Database, open } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
+import { connectHBase } from '../../src/hbase/engine.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import type { Repository } from '../../src/repository/index.js';
 import { serve } from '../../src/server/server.js';
+import type { Engine, Get, Table } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
+import { overriding } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 const PROGRAMS = scaled(2, 20, 200);
@@ -112,3 +117,46 @@ it.each(Array.from({ length: PROGRAMS }, (_, i) => FIRST + i))('program %i', asy
   await using outside = await connected();
   await verify(outside);
 });
+
+/** New rows of it are written in the cheapest way. */
+const Plain = defineEntity({
+  name: 'Plain',
+  table: { name: 'plain', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ state: c.column('d:s', text) }),
+  indexes: { byState: { on: [part('state')] } },
+});
+
+type Plains = Repository<typeof Plain>;
+
+test.each<[string, string | undefined, (plains: Plains) => Promise<unknown>]>([
+  ['a row', 'x', (plains) => plains.put({ id: 'a', state: 'y' })],
+  ['no row', undefined, (plains) => plains.put({ id: 'a', state: 'y' })],
+  ['no row, one of many', undefined, (plains) => plains.putMany([{ id: 'a', state: 'y' }])],
+])(
+  'a connection that has read %s begins anew when the serving process has written it since',
+  async (_, before, writeAgain) => {
+    const fileSystem = new MemoryFileSystem();
+    await using inside = await open({ path: '/store', fileSystem, background: 'inline', entities: [Plain] });
+    await using server = await serve(inside, { listen: '127.0.0.1:0' });
+    const plains = inside.repository(Plain);
+    if (before !== undefined) await plains.put({ id: 'a', state: before });
+    const engine = await connectHBase({ masters: [server.endpoint], user: 'test', pause: 10 });
+    let reads = 0;
+    const late = async <T>(reading: Promise<T>): Promise<T> => {
+      const found = await reading;
+      if (reads++ === 0) await writeAgain(plains);
+      return found;
+    };
+    const slow = overriding<Engine>(engine, 'table', (name: string) => {
+      const table = engine.table(name);
+      return name === 'plain' ? overriding<Table>(table, 'get', (get: Get) => late(table.get(get))) : table;
+    });
+    await using outside = new Database(compileSchema([Plain]), slow, 'verify');
+    await outside.ready();
+    await outside.repository(Plain).put({ id: 'a', state: 'z' });
+    expect(reads).toBeGreaterThan(1);
+    expect(await plains.get({ id: 'a' })).toMatchObject({ state: 'z' });
+    expect(await inside.index(Plain, 'byState').verify()).toMatchObject({ missing: 0, stale: 0, extra: 0 });
+  },
+);
