@@ -326,11 +326,9 @@ function deleteOfColumns(row: Uint8Array, cells: readonly Cell[]): Delete {
   return del;
 }
 
-/** Removes the rows of a retired entity, while the application keeps writing other entities of the table. */
-
 /**
- * Deletes every row of the entity, then checks every row again. Counters: `removed` rows, and `left`, rows that still
- * exist. Resumes an unfinished run.
+ * Deletes every row of a retired entity, while the application keeps writing other entities of the table; then checks
+ * every row again. Counters: `removed` rows, and `left`, rows that still exist. Resumes an unfinished run.
  * @throws ConflictError when rows are left: somebody still writes them.
  */
 export async function removeRows(
