@@ -1,6 +1,7 @@
 /** One process of `bench:start`: imports, fills or opens and gets, and prints what that took. */
 
 import { once } from 'node:events';
+import { tmpdir } from 'node:os';
 import { PEERS } from '../orm/peers/imports.mjs';
 
 const CONTESTANTS = {
@@ -39,7 +40,7 @@ if (what === 'import') {
 } else if (what === 'thread') {
   const { Worker } = await import('node:worker_threads');
   const [from, before] = [performance.now(), process.cpuUsage()];
-  const worker = new Worker(folder, { execArgv: [] });
+  const worker = new Worker(folder, { execArgv: [], workerData: { folder: tmpdir() } });
   await once(worker, 'message');
   print(performance.now() - from, before);
   await worker.terminate();
