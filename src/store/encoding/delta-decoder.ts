@@ -94,7 +94,7 @@ class DeltaKey {
   }
 }
 
-/** The common part of the decoders of PREFIX, DIFF and FAST_DIFF; the format is described in delta-encoder.ts. */
+// — The common part of the decoders of PREFIX, DIFF and FAST_DIFF; the format is described in delta-encoder.ts.
 
 /** Verifies the table of a payload. Cells are verified when they are decoded. */
 export function parseDelta(bytes: Uint8Array, start: number, end: number): DataBlock {

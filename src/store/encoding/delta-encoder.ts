@@ -3,7 +3,7 @@ import type { CellCursor } from '../cursor.js';
 import { BlockEncoder } from './data-block.js';
 
 /**
- * The encodings PREFIX, DIFF and FAST_DIFF: each cell is stored as its difference from the one before. FROZEN, see docs/formats.md. A
+ * The encodings PREFIX, DIFF and FAST_DIFF: each cell is stored as its difference from the one before. FROZEN, see docs/formats-sorted-files.md. A
  * payload is the cells, then the table of restarts (u32 each: the offsets of cells 0, 16, 32, …), then the number of cells, u32.
  * The first cell after a restart is stored as its difference from a cell in which everything is empty or 0.
  *

@@ -1,14 +1,16 @@
 /** The data block encodings by name and code. */
 
 export * from './data-block.js';
-export { PlainRowFinder, plainCellBytes } from './plain.js';
+export { PlainRowFinder } from './plain-decoder.js';
+export { plainCellBytes } from './plain-encoder.js';
 export { isRowAt } from './row-lookup.js';
 
 import { DATA_BLOCK_ENCODINGS, type DataBlockEncoding } from '../../table/index.js';
 import type { BlockDecoder, BlockEncoder, DataBlock } from './data-block.js';
 import { DiffDecoder, FastDiffDecoder, PrefixDecoder, parseDelta } from './delta-decoder.js';
 import { DiffEncoder, FastDiffEncoder, PrefixEncoder } from './delta-encoder.js';
-import { PlainDecoder, PlainEncoder, parsePlain, parsePlainPart, plainPartMemory } from './plain.js';
+import { PlainDecoder, parsePlain, parsePlainPart, plainPartMemory } from './plain-decoder.js';
+import { PlainEncoder } from './plain-encoder.js';
 import {
   parseRowIndex,
   parseRowIndexPart,

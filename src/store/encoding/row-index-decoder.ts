@@ -13,7 +13,7 @@ import {
   readU64,
   sharedPrefix,
 } from './data-block.js';
-import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain.js';
+import { CELL_HEADER_BYTES, FLAG_SAME_ROW, FLAG_TTL, TTL_BYTES } from './plain-encoder.js';
 import { isRowAt, PrefixIndex, RowHashIndex } from './row-lookup.js';
 
 const TAIL_BYTES = 8;

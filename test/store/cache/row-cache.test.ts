@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SeekKey } from '../../../src/store/cursor.js';
-import { PlainEncoder } from '../../../src/store/encoding/plain.js';
+import { PlainEncoder } from '../../../src/store/encoding/plain-encoder.js';
 import { RowBuffer, RowCache } from '../../../src/store/row-cache.js';
 import { ArrayCursor, cell } from '../file/cells.js';
 

@@ -1,0 +1,113 @@
+import type { CellCursor } from '../cursor.js';
+import { BlockEncoder } from './data-block.js';
+
+/**
+ * A cell of the encodings NONE and ROW_INDEX_V1. FROZEN, see docs/formats-sorted-files.md:
+ *
+ *     0   timestamp         u64
+ *     8   seq               u64
+ *     16  value length      u32
+ *     20  qualifier length  u32
+ *     24  row length        u16
+ *     26  type              u8
+ *     27  flags             u8   1: a time to live follows the value   2: the row is that of the previous cell
+ *     28  row (unless flag 2), qualifier, value, time to live u64 (with flag 1)
+ */
+
+export const CELL_HEADER_BYTES = 28;
+export const FLAG_TTL = 1;
+export const FLAG_SAME_ROW = 2;
+export const TTL_BYTES = 8;
+
+/** Bytes of a cell in the encoding NONE, by which the size of blocks is measured. */
+export function plainCellBytes(
+  rowLength: number,
+  qualifierLength: number,
+  valueLength: number,
+  ttl: number,
+): number {
+  return CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + (ttl === 0 ? 0 : TTL_BYTES);
+}
+
+/**
+ * NONE: the cells, then the table of their offsets, u32 each, and the number of cells, u32.
+ *
+ * ROW_INDEX_V1: the bytes of a row are only in its first cell of the block. After the table of offsets comes the table of rows, u32
+ * each: the number of each row's first cell; then the number of rows and the number of cells.
+ */
+export class PlainEncoder extends BlockEncoder {
+  private offsets = new Uint32Array(256);
+  private rowStarts = new Uint32Array(64);
+  private rows = 0;
+
+  constructor(private readonly rowIndex: boolean) {
+    super();
+  }
+
+  override get hasParts(): boolean {
+    return true;
+  }
+
+  override canBeginPart(sameRow: boolean): boolean {
+    return !this.rowIndex || !sameRow;
+  }
+
+  override append(cursor: CellCursor, _sharedRow: number, sameRow: boolean): void {
+    const { rowLength, qualifierLength, valueLength, ttl } = cursor;
+    this.reserve(CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + TTL_BYTES);
+    const omitRow = this.rowIndex && sameRow && this.count > 0;
+    this.note(omitRow);
+    const at = this.length;
+    const view = this.view;
+    this.putU64(at, cursor.timestamp);
+    this.putU64(at + 8, cursor.seq);
+    view.setUint32(at + 16, valueLength, true);
+    view.setUint32(at + 20, qualifierLength, true);
+    const flags = (ttl === 0 ? 0 : FLAG_TTL) | (omitRow ? FLAG_SAME_ROW : 0);
+    view.setUint32(at + 24, rowLength | (cursor.type << 16) | (flags << 24), true);
+    let end = at + CELL_HEADER_BYTES;
+    if (!omitRow) end = this.putBytes(end, cursor.key, cursor.rowOffset, rowLength);
+    end = this.putBytes(end, cursor.key, cursor.qualifierOffset, qualifierLength);
+    end = this.putBytes(end, cursor.value, cursor.valueOffset, valueLength);
+    if (ttl !== 0) {
+      this.putU64(end, ttl);
+      end += TTL_BYTES;
+    }
+    this.length = end;
+  }
+
+  /** Adds the cell that begins at `length` to the tables. */
+  private note(omitRow: boolean): void {
+    if (this.count === this.offsets.length) this.offsets = grown(this.offsets);
+    this.offsets[this.count] = this.length;
+    if (this.rowIndex && !omitRow) {
+      if (this.rows === this.rowStarts.length) this.rowStarts = grown(this.rowStarts);
+      this.rowStarts[this.rows++] = this.count;
+    }
+    this.count++;
+  }
+
+  override finish(): void {
+    this.reserve(4 * (this.count + this.rows + 2));
+    for (let i = 0; i < this.count; i++) this.putU32(this.offsets[i]!);
+    for (let i = 0; i < this.rows; i++) this.putU32(this.rowStarts[i]!);
+    if (this.rowIndex) this.putU32(this.rows);
+    this.putU32(this.count);
+  }
+
+  override reset(): void {
+    super.reset();
+    this.rows = 0;
+  }
+
+  private putU32(value: number): void {
+    this.view.setUint32(this.length, value, true);
+    this.length += 4;
+  }
+}
+
+function grown(array: Uint32Array): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(array.length * 2);
+  larger.set(array);
+  return larger;
+}
