@@ -1,7 +1,7 @@
 /** Copies, referential rules, summaries and feeds on Bigtable: programs that end behind any call, and programs that write at once. */
 
 import { describe, expect, it } from 'vitest';
-import { endBehindCalls, entities, writeAtOnce } from '../denormalize/faults.js';
+import { endCopyingBehindCalls, entities, writeAtOnce } from '../denormalize/faults.js';
 import { endDeletesBehindCalls, nameWhileDeleted, ruled } from '../denormalize/rules.js';
 import { scaled } from '../proof/scale.js';
 import type { Program } from '../proof/stepless.js';
@@ -16,7 +16,7 @@ describe('copies', () => {
   const { database, program } = programsOf(entities);
 
   it('are mended by the outbox, wherever a program has ended', async () => {
-    const { died, off } = await endBehindCalls(database(), program, scaled(25, 5, 1));
+    const { died, off } = await endCopyingBehindCalls(database(), program, scaled(25, 5, 1));
     expect(died).toBeGreaterThan(scaled(8, 40, 150));
     expect(off).toBeGreaterThan(0);
   });

@@ -13,7 +13,15 @@ import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 import { bothEngines, openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
-import { endBehindMutual, entities, Friendship, Person, prepare, states, writeBothSides } from './mutual.js';
+import {
+  endLinkingBehindCalls,
+  entities,
+  Friendship,
+  Person,
+  prepare,
+  states,
+  writeBothSides,
+} from './mutual.js';
 
 const ENGINES = bothEngines(entities);
 
@@ -148,7 +156,7 @@ test('a program may end behind any call: check tells it, the outbox ends it, and
   await using store = await openStepless();
   const program = () => store.program(...entities);
   const { db } = await program();
-  const { died, off } = await endBehindMutual(db, program, scaled(29, 3, 1));
+  const { died, off } = await endLinkingBehindCalls(db, program, scaled(29, 3, 1));
   expect(died).toBeGreaterThan(scaled(1, 20, 60));
   expect(off).toBeGreaterThan(0);
 });

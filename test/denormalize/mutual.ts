@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { Column, Columns, copy, Entity, index, Reference, rowKey, summary } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
-import type { Program } from '../proof/stepless.js';
+import { endBehindCalls, type Program } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 @Entity({ table: { name: 'people', families: { d: {} } } })
@@ -61,40 +61,23 @@ const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
   'delete there': (db) => db.repository(Friendship).delete(there),
 };
 
-/**
- * Has programs end behind their calls, every `stride`-th of each kind of write: check tells what is off, and the outbox ends it.
- * @returns how many ended, and how much was off behind them
- */
-export async function endBehindMutual(
-  db: Database,
-  program: () => Promise<Program>,
-  stride: number,
-): Promise<{ readonly died: number; readonly off: number }> {
-  let died = 0;
-  let off = 0;
+/** Ends programs behind the calls of their writes: check tells what is off, and the outbox corrects it. */
+export async function endLinkingBehindCalls(db: Database, program: () => Promise<Program>, stride: number) {
   const links = db.repository(Friendship);
-  for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
-    for (let after = (place * 7) % stride; ; after += stride) {
-      await prepare(db);
-      await links.deleteMany([{ person: 'ben', friend: 'cid' }]);
-      await links.put({ ...there, since: 1 });
-      const { db: own, mortal } = await program();
-      mortal.dieAfter(after);
-      await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
-      await mortal.arrived();
-      const when = `${name}, ended behind ${after}`;
-      const { faults } = await states(db);
-      off += faults;
-      const { stale, missing } = await db.mutual(Friendship).check();
-      expect(stale + missing > 0, when).toBe(faults > 0);
-      await db.denormalized(Friendship).drain({ settledAfter: 0 });
-      expect(await states(db), when).toMatchObject({ faults: 0 });
-      expect(await db.mutual(Friendship).repair(), when).toMatchObject({ stale: 0, missing: 0, repaired: 0 });
-      if (!mortal.isDead) break;
-      died++;
-    }
-  }
-  return { died, off };
+  const prepareLinks = async (): Promise<void> => {
+    await prepare(db);
+    await links.deleteMany([{ person: 'ben', friend: 'cid' }]);
+    await links.put({ ...there, since: 1 });
+  };
+  return endBehindCalls({ writes: WRITES, prepare: prepareLinks, stride }, program, async (when) => {
+    const { faults } = await states(db);
+    const { stale, missing } = await db.mutual(Friendship).check();
+    expect(stale + missing > 0, when).toBe(faults > 0);
+    await db.denormalized(Friendship).drain({ settledAfter: 0 });
+    expect(await states(db), when).toMatchObject({ faults: 0 });
+    expect(await db.mutual(Friendship).repair(), when).toMatchObject({ stale: 0, missing: 0, repaired: 0 });
+    return faults;
+  });
 }
 
 /** Writers of both sides of the same links at once, until `goesOn` says no: both sides are equal once the outbox is drained. */

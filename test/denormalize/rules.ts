@@ -5,7 +5,7 @@ import { Column, Entity, part, Reference, RowKey, Version } from '../../decorato
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
-import type { Program } from '../proof/stepless.js';
+import { endBehindCalls, type Program } from '../proof/stepless.js';
 
 const families = { d: {} };
 
@@ -77,36 +77,20 @@ async function countOrphans(db: Database): Promise<number> {
   return named.filter((id) => id != null && !ids.has(id)).length;
 }
 
-/** As of copies: what is off is told, the outbox finds all of it, and repair then nothing. */
-export async function endDeletesBehindCalls(
-  db: Database,
-  program: () => Promise<Program>,
-  stride: number,
-): Promise<{ readonly died: number; readonly off: number }> {
-  let died = 0;
-  let off = 0;
+/** Ends programs behind the calls of their deletes: check tells what is off, the outbox finds all of it, and repair then nothing. */
+export async function endDeletesBehindCalls(db: Database, program: () => Promise<Program>, stride: number) {
   const rules = [db.references(Member), db.references(Call)];
-  for (const [place, [name, write]] of Object.entries(WRITES).entries()) {
-    for (let after = (place * 3) % stride; ; after += stride) {
-      await prepare(db);
-      const { db: own, mortal } = await program();
-      mortal.dieAfter(after);
-      await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
-      await mortal.arrived();
-      const when = `${name}, ended behind ${after}`;
-      const found = await countOrphans(db);
-      off += found;
-      let counted = 0;
-      for (const one of rules) counted += (await one.check()).dangling;
-      expect(counted, when).toBe(found);
-      await db.references(Member).repair({ settledAfter: 0 });
-      expect(await countOrphans(db), when).toBe(0);
-      for (const one of rules) expect(await one.repair(), when).toMatchObject({ dangling: 0, repaired: 0 });
-      if (!mortal.isDead) break;
-      died++;
-    }
-  }
-  return { died, off };
+  const writes = { writes: WRITES, prepare: () => prepare(db), stride };
+  return endBehindCalls(writes, program, async (when) => {
+    const found = await countOrphans(db);
+    let counted = 0;
+    for (const one of rules) counted += (await one.check()).dangling;
+    expect(counted, when).toBe(found);
+    await db.references(Member).repair({ settledAfter: 0 });
+    expect(await countOrphans(db), when).toBe(0);
+    for (const one of rules) expect(await one.repair(), when).toMatchObject({ dangling: 0, repaired: 0 });
+    return found;
+  });
 }
 
 /** Two programs, of which one deletes what the other begins to name: nothing is left that names what is gone. */

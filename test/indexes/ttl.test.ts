@@ -81,6 +81,14 @@ class Session {
 const WORDS = ['a', 'b', 'c'] as const;
 const WELL = { missing: 0, extra: 0, stale: 0 };
 
+function idsOf(rows: readonly { readonly id: string }[]): string[] {
+  return rows.map(({ id }) => id).sort();
+}
+
+async function found(query: { all(): Promise<readonly { readonly id: string }[]> }): Promise<string[]> {
+  return idsOf(await query.all());
+}
+
 test('columns that end at different times: every index answers what a scan does, at any time', async () => {
   for (let seed = 1; seed <= scaled(1, 12, 400); seed++) {
     const random = new Random(seed);
@@ -99,13 +107,7 @@ test('columns that end at different times: every index answers what a scan does,
       if (random.chance(0.1)) await db.admin.flush('lives_idx');
       if (random.chance(0.05)) await db.admin.majorCompact('lives_idx');
       const all = await lives.find({}, { fullScan: true }).all();
-      const idsThat = (meets: (life: Life) => boolean): string[] =>
-        all
-          .filter(meets)
-          .map(({ id }) => id)
-          .sort();
-      const found = async (query: { all(): Promise<readonly { id: string }[]> }): Promise<string[]> =>
-        (await query.all()).map(({ id }) => id).sort();
+      const idsThat = (meets: (life: Life) => boolean): string[] => idsOf(all.filter(meets));
       const when = `seed ${seed}, step ${step}`;
       expect(await found(lives.by('byId').find({ id: { gte: 'i' } })), when).toEqual(idsThat(() => true));
       for (const word of WORDS) {
@@ -148,13 +150,7 @@ test('columns that all end, of rows that stay: no index loses a row that is stil
       await briefs.put({ group: 'g', id: `i${random.below(4)}`, ...values });
       if (random.chance(0.5)) clock.advance(1000 * random.pick([1, 20, 50, 61, 240, 301]));
       const all = await briefs.find({}, { fullScan: true }).all();
-      const idsThat = (meets: (one: Brief) => boolean): string[] =>
-        all
-          .filter(meets)
-          .map(({ id }) => id)
-          .sort();
-      const found = async (query: { all(): Promise<readonly { id: string }[]> }): Promise<string[]> =>
-        (await query.all()).map(({ id }) => id).sort();
+      const idsThat = (meets: (one: Brief) => boolean): string[] => idsOf(all.filter(meets));
       const when = `seed ${seed}, step ${step}`;
       expect(await found(briefs.by('byId').find({ id: { gte: 'i' } })), when).toEqual(idsThat(() => true));
       for (const word of WORDS) {

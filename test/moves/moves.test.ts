@@ -17,6 +17,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
+import { type Condition, gathered, plain, readings } from './readings.js';
 
 const ROUNDS = scaled(1, 10, 400);
 const STEPS = scaled(25, 60, 120);
@@ -122,8 +123,6 @@ function oldRow(row: Row, moved: ReadonlySet<string>): Row {
 
 const isSet = (row: Row): boolean => Object.keys(row).some((name) => name !== 'a' && name !== 'b');
 
-type Condition = Record<string, unknown>;
-
 function drawCondition(random: Random): Condition {
   return random.pick<Condition>([
     { name: random.pick(['', 'ann', 'bob']) },
@@ -202,65 +201,19 @@ const WRITES = [
   'check',
 ];
 
-/** What two repositories answer alike, comparable. */
-function plain(value: unknown): unknown {
-  return JSON.parse(
-    JSON.stringify(value ?? null, (_, inner: unknown) => (inner instanceof Map ? [...inner] : inner)),
-  );
-}
-
-async function gathered<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const item of items) all.push(item);
-  return all;
-}
-
 async function answers(db: Database, classes: readonly KeyedClass[], condition: Condition, indexed: boolean) {
   const things = db.repository(classes[0]!);
   const all = () => things.find({} as never, { fullScan: true });
   const page = await all().page({ size: 2 } as never);
   const next = page.cursor === undefined ? [] : await all().page({ size: 3, cursor: page.cursor } as never);
   const key = { a: 'x', b: '1' } as never;
+  const columns = { some: ['name', 'qty'], narrow: 'note', number: 'qty', text: 'name' } as const;
   const read: Record<string, unknown> = {
-    all: await all().all(),
-    get: await things.get(key),
-    getMany: await things.getMany([key, { a: 'y', b: '2' } as never]),
-    exists: await things.exists(key),
-    where: await all()
-      .where(condition as never)
-      .all(),
-    some: await all()
-      .where(condition as never)
-      .select(...(['name', 'qty'] as never[]))
-      .limit(3)
-      .all(),
-    narrow: await all()
-      .select('note' as never)
-      .all(),
-    count: await all()
-      .where(condition as never)
-      .count(),
-    sum: await all().sum('qty' as never),
-    max: await all().max('name' as never),
-    groups: await all()
-      .groupBy('name' as never)
-      .count(),
-    sorted: await all()
-      .orderBy('qty' as never)
-      .all({ max: 100 } as never),
-    reverse: await all().reverse().limit(2).all(),
+    ...(await readings(db, classes[0]!, condition, columns)),
     page,
     next,
-    streamed: await gathered(all().where(condition as never)),
     together: await db.collection(classes as never, { a: 'x' } as never).all(),
     history: await things.history(key, 'name' as never).catch((error: { code: string }) => error.code),
-    inside: await db.transaction(async (tx) =>
-      tx
-        .repository(classes[0]!)
-        .find({} as never, { fullScan: true })
-        .where(condition as never)
-        .all(),
-    ),
   };
   if (indexed) {
     read['byName'] = await things

@@ -16,6 +16,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { settableClock } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
+import { type Condition, plain, readings } from './readings.js';
 
 const ROUNDS = scaled(2, 6, 400);
 const STEPS = scaled(20, 50, 120);
@@ -125,8 +126,6 @@ function later({ name, total, ...row }: Row, kind: 'second' | 'now'): Row {
 
 const isSet = (row: Row): boolean => Object.keys(row).length > 2;
 
-type Condition = Record<string, unknown>;
-
 function drawCondition(random: Random): Condition {
   return random.pick<Condition>([
     { last: 'Lee' },
@@ -193,63 +192,15 @@ async function write(people: Repository<KeyedClass>, kind: string, row: Row, con
   }
 }
 
-/** What two databases answer alike, comparable. */
-function plain(value: unknown): unknown {
-  return JSON.parse(
-    JSON.stringify(value ?? null, (_, inner: unknown) => {
-      if (inner instanceof Map) return [...inner];
-      return typeof inner === 'bigint' ? `${inner}n` : inner;
-    }),
-  );
-}
-
 async function answers(db: Database, target: KeyedClass, condition: Condition, indexed: boolean) {
   const people = db.repository(target);
-  const all = () => people.find({} as never, { fullScan: true });
-  const key = { a: 'x', b: '1' } as never;
-  const streamed: unknown[] = [];
-  for await (const one of all().where(condition as never)) streamed.push(one);
+  const columns = { some: ['last', 'cents'], narrow: 'plain', number: 'cents', text: 'last' } as const;
   const read: Row = {
-    all: await all().all(),
-    where: await all()
-      .where(condition as never)
-      .all(),
-    some: await all()
-      .where(condition as never)
-      .select(...(['last', 'cents'] as never[]))
-      .limit(3)
-      .all(),
-    narrow: await all()
-      .select('plain' as never)
-      .all(),
-    initials: await all()
+    ...(await readings(db, target, condition, columns)),
+    initials: await people
+      .find({} as never, { fullScan: true })
       .select('initials' as never)
       .all(),
-    count: await all()
-      .where(condition as never)
-      .count(),
-    sum: await all().sum('cents' as never),
-    max: await all().max('last' as never),
-    groups: await all()
-      .groupBy('last' as never)
-      .count(),
-    sorted: await all()
-      .orderBy('cents' as never)
-      .all({ max: 100 } as never),
-    reverse: await all().reverse().limit(2).all(),
-    streamed,
-    inside: await db.transaction(async (tx) => [
-      await tx.repository(target).get(key),
-      await tx
-        .repository(target)
-        .find({} as never, { fullScan: true })
-        .where(condition as never)
-        .all(),
-    ]),
-    get: await people.get(key),
-    again: await people.get(key),
-    getMany: await people.getMany([key, { a: 'y', b: '2' } as never, key]),
-    exists: await people.exists(key),
   };
   if (indexed) {
     read['byLast'] = await people

@@ -3,6 +3,7 @@
  * drivers run on it without a server, and programs may end after any of its calls.
  */
 
+import { expect } from 'vitest';
 import { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
@@ -59,6 +60,40 @@ export function overriding<T extends object>(target: T, property: keyof T, by: u
 export interface Program {
   readonly db: Database;
   readonly mortal: Mortal;
+}
+
+/** Writes by their names, and what stands before each of them. */
+interface EndedWrites {
+  readonly writes: Readonly<Record<string, (db: Database) => Promise<unknown>>>;
+  prepare(): Promise<unknown>;
+  /** Every `stride`-th call of a write is the last one of its program. */
+  readonly stride: number;
+}
+
+/**
+ * Ends programs behind calls of their writes, and calls `check` behind each write, which returns how much is off.
+ * @returns how many programs ended, and how much was off behind them
+ */
+export async function endBehindCalls(
+  { writes, prepare, stride }: EndedWrites,
+  program: () => Promise<Program>,
+  check: (when: string) => Promise<number>,
+): Promise<{ readonly died: number; readonly off: number }> {
+  let died = 0;
+  let off = 0;
+  for (const [place, [name, write]] of Object.entries(writes).entries()) {
+    for (let after = (place * 3) % stride; ; after += stride) {
+      await prepare();
+      const { db, mortal } = await program();
+      mortal.dieAfter(after);
+      await write(db).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+      await mortal.arrived();
+      off += await check(`${name}, ended behind ${after}`);
+      if (!mortal.isDead) break;
+      died++;
+    }
+  }
+  return { died, off };
 }
 
 /** A store in memory that programs share like HBase. */
