@@ -26,7 +26,7 @@ function versionOne(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes.subarray(0, bytes.length - FOOTER_BYTES), footer]);
 }
 
-describe('the bytes that docs/formats.md shows', () => {
+describe('the bytes that docs/formats-sorted-files.md shows', () => {
   test('are those of a whole file', () => {
     const { fs } = context();
     write(fs, CELLS, { bloomFilter: 'NONE' });
