@@ -106,8 +106,9 @@ export class SnappyCodec implements BlockCodec {
   decompress(source: Uint8Array, offset: number, length: number, rawLength: number): Uint8Array {
     checkRatio(this.name, length, rawLength, MAX_SNAPPY);
     // The package allocates the length that the block states, so that is checked first.
-    const said = declaredLength(source, offset, offset + length);
-    if (said !== rawLength) throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
+    const declared = declaredLength(source, offset, offset + length);
+    if (declared !== rawLength)
+      throw badBlock(this.name, `it says ${declared} bytes instead of ${rawLength}`);
     try {
       return plainView(
         this.snappy.uncompressSync(source.subarray(offset, offset + length), OPTIONS) as Uint8Array,
@@ -160,10 +161,10 @@ export class ZstdCodec implements BlockCodec {
     checkRatio(this.name, length, rawLength, MAX_ZSTD);
     if (rawLength > MAX_BYTES || length > MAX_BYTES)
       throw badBlock(this.name, `${rawLength} bytes are too many`);
-    const said = contentSize(source, offset, length);
+    const declared = contentSize(source, offset, length);
     // Node's streaming compressor writes frames without a size.
-    if (said !== undefined && said !== rawLength)
-      throw badBlock(this.name, `it says ${said} bytes instead of ${rawLength}`);
+    if (declared !== undefined && declared !== rawLength)
+      throw badBlock(this.name, `it says ${declared} bytes instead of ${rawLength}`);
     let raw: Uint8Array;
     try {
       raw = this.zstd.decompress(source.subarray(offset, offset + length), rawLength);

@@ -73,10 +73,10 @@ export function checkFindOptions(options: FindOptions, doing = 'find'): FindOpti
 /** Merges the options of a call with the defaults. Values that are no object are left to the checks. */
 export function withDefaults<O extends ReadOptionsOf>(
   defaults: ReadOptionsOf | undefined,
-  said: O | undefined,
+  given: O | undefined,
 ): O | undefined {
-  if (defaults === undefined || (said !== undefined && !isRecord(said))) return said;
-  return { ...defaults, ...said } as O;
+  if (defaults === undefined || (given !== undefined && !isRecord(given))) return given;
+  return { ...defaults, ...given } as O;
 }
 
 /** The options that also apply to rows read beside those of the query. */

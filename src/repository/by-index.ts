@@ -29,12 +29,10 @@ export interface IndexFinder<C extends KeyedClass, Name> {
   ): EntityQuery<C>;
 }
 
-/** Queries by one index. */
-
 const NOTHING: PathUse['served'] = new Set();
 const NO_OPTIONS: FindOptions = Object.freeze({});
 
-/** The state that does not depend on conditions is prepared once. */
+/** Queries by one index. The state that does not depend on conditions is prepared once. */
 export class ByIndex<C extends KeyedClass> {
   private readonly title: string;
   private readonly asked: Pick<KeyLayout, 'parts'>;
@@ -54,10 +52,10 @@ export class ByIndex<C extends KeyedClass> {
   }
 
   /** @throws KeyError on conditions that the index cannot search; InvalidArgumentError on unknown options. */
-  find(conditions: Readonly<Record<string, unknown>>, said?: FindOptions): Query<C> {
+  find(conditions: Readonly<Record<string, unknown>>, given?: FindOptions): Query<C> {
     const { index, timeRange, access } = this;
-    const given = said === undefined ? this.defaults : withDefaults(this.defaults, said);
-    const options = given === undefined ? NO_OPTIONS : checkFindOptions(given);
+    const merged = given === undefined ? this.defaults : withDefaults(this.defaults, given);
+    const options = merged === undefined ? NO_OPTIONS : checkFindOptions(merged);
     const key = parseKeyConditions(this.title, this.asked, conditions);
     const why = 'it was asked for by name';
     const through: PathUse = { index, key, served: NOTHING, why, others: [] };

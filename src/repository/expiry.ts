@@ -54,9 +54,9 @@ export class Expiry {
     options: { readonly ttl?: number; readonly timestamp?: number } | undefined,
   ): WriteTtl {
     const { property } = this.schema.timeToLive;
-    const said = property === undefined ? undefined : source?.[property];
+    const given = property === undefined ? undefined : source?.[property];
     const timestamp = timestampOf(options);
-    const own = options?.ttl ?? said ?? undefined;
+    const own = options?.ttl ?? given ?? undefined;
     if (own !== undefined) checkPositiveInteger(own as number, 'A time to live (milliseconds)');
     return { own: own as number | undefined, timestamp };
   }
@@ -100,12 +100,12 @@ export class Expiry {
         : [{ kind: 'equal', family, qualifier, value: marker.value }];
     const now = life.timestamp ?? this.now();
     const stored = marker && endOf(marker.value, marker.timestamp, milliseconds);
-    const said = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
-    if (marker !== undefined && said === undefined) {
+    const ttl = life.own ?? (marker === undefined || renew ? milliseconds : undefined);
+    if (marker !== undefined && ttl === undefined) {
       return { mutations: kept(mutations, stored, now, this.marker), seen };
     }
     // Must differ from the previous expiry, so that comparing markers detects this write.
-    const end = said === undefined ? undefined : now + said + (now + said === stored ? 1 : 0);
+    const end = ttl === undefined ? undefined : now + ttl + (now + ttl === stored ? 1 : 0);
     const isDated = life.timestamp !== undefined;
     const begun = mutations.flatMap((mutation) => begin(mutation, end, now, this.schema));
     if (marker === undefined)
@@ -230,14 +230,13 @@ function begin(
   return [put];
 }
 
-/** The TTL of index entries: the same for writes, builds and repairs. */
-
 /** The most milliseconds by which an entry outlives its row. Rows found by it are re-checked. */
 const ENTRY_GRACE = 2 * GRACE;
 
 /** Returns the newest cell of a column of a row. */
 type CellOf = (family: string, qualifier: Uint8Array) => Cell | undefined;
 
+/** The TTL of index entries: the same for writes, builds and repairs. */
 export class EntryExpiry {
   /** Whether rows, or some of their columns, expire. */
   readonly ends: boolean;

@@ -115,50 +115,50 @@ export class EntityReader<C extends KeyedClass> {
    * ```
    * @throws KeyError when a part is missing, undefined, or of a wrong type; InvalidArgumentError on unknown options.
    */
-  get(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C> | null>;
+  get(key: KeyOf<C>, options?: ReadOptions): Promise<EntityOf<C> | null>;
   get<const O extends ShapedReadOptions<C>>(
     key: KeyOf<C>,
     options: O & CheckedWith<EntityOf<C>, O>,
   ): Promise<ShapedBy<C, O> | null>;
-  get(key: KeyOf<C>, said?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
-    if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.get(key, options));
+  get(key: KeyOf<C>, given?: ShapedReadOptions<C>): Promise<EntityOf<C> | null> {
+    if (isShaped(given)) return this.getShaped(given!, (reader, options) => reader.get(key, options));
     const { operations } = this.access;
-    if (operations?.hasListeners) return this.getObserved(key, said, operations);
-    return this.getOne(key, said);
+    if (operations?.hasListeners) return this.getObserved(key, given, operations);
+    return this.getOne(key, given);
   }
 
   /**
    * The entity with this key.
    * @throws RowanError `ERR_NOT_FOUND` when there is none; else as `get`.
    */
-  getOrThrow(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C>>;
+  getOrThrow(key: KeyOf<C>, options?: ReadOptions): Promise<EntityOf<C>>;
   getOrThrow<const O extends ShapedReadOptions<C>>(
     key: KeyOf<C>,
     options: O & CheckedWith<EntityOf<C>, O>,
   ): Promise<ShapedBy<C, O>>;
-  async getOrThrow(key: KeyOf<C>, said?: ReadOptions): Promise<EntityOf<C>> {
-    const entity = await this.get(key, said);
+  async getOrThrow(key: KeyOf<C>, given?: ReadOptions): Promise<EntityOf<C>> {
+    const entity = await this.get(key, given);
     if (entity === null) throw notFound(this.schema, key);
     return entity;
   }
 
   private async getObserved(
     key: KeyOf<C>,
-    said: ReadOptions | undefined,
+    given: ReadOptions | undefined,
     operations: Operations,
   ): Promise<EntityOf<C> | null> {
     checkKey(this.schema, 'get', key);
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
     const running = beginOfRows(operations, this.schema, 'get', [this.schema.mapper.rowOf(known)]);
-    return running.follow(() => this.getOne(key, said, running));
+    return running.follow(() => this.getOne(key, given, running));
   }
 
   private async getOne(
     key: KeyOf<C>,
-    said: ReadOptions | undefined,
+    given: ReadOptions | undefined,
     tally?: ReadTally,
   ): Promise<EntityOf<C> | null> {
-    const options = this.defaults === undefined ? said : this.withDefaults(said);
+    const options = this.defaults === undefined ? given : this.withDefaults(given);
     checkKey(this.schema, 'get', key);
     const get = this.getOf(this.dictionaries === undefined ? key : await this.knownKey(key), options);
     this.refuseRandom('get');
@@ -235,14 +235,14 @@ export class EntityReader<C extends KeyedClass> {
    * The entities with these keys, in order; null where there is none. `select` and `with` as in `get`.
    * @throws KeyError naming the position of a wrong key.
    */
-  getMany(keys: readonly KeyOf<C>[], said?: ReadOptions): Promise<(EntityOf<C> | null)[]>;
+  getMany(keys: readonly KeyOf<C>[], options?: ReadOptions): Promise<(EntityOf<C> | null)[]>;
   getMany<const O extends ShapedReadOptions<C>>(
     keys: readonly KeyOf<C>[],
     options: O & CheckedWith<EntityOf<C>, O>,
   ): Promise<(ShapedBy<C, O> | null)[]>;
-  async getMany(keys: readonly KeyOf<C>[], said?: ShapedReadOptions<C>): Promise<(EntityOf<C> | null)[]> {
-    if (isShaped(said)) return this.getShaped(said!, (reader, options) => reader.getMany(keys, options));
-    const options = this.withDefaults(said);
+  async getMany(keys: readonly KeyOf<C>[], given?: ShapedReadOptions<C>): Promise<(EntityOf<C> | null)[]> {
+    if (isShaped(given)) return this.getShaped(given!, (reader, options) => reader.getMany(keys, options));
+    const options = this.withDefaults(given);
     if (!isList(keys)) {
       throw new InvalidArgumentError(`getMany takes an array of keys, not ${describe(keys)}.`);
     }
@@ -322,13 +322,13 @@ export class EntityReader<C extends KeyedClass> {
    * ```
    * @throws KeyError on a wrong key; QueryError `ERR_FULL_SCAN` on conditions that would read the whole table.
    */
-  async exists(key: KeyOf<C> | ConditionsWithoutKey<C>, said?: ReadOptions): Promise<boolean> {
-    if (isRecord(key) && !isKey(this.schema, key)) return this.where(key as Where<C>, said).exists();
-    return this.existsKey(key as KeyOf<C>, said);
+  async exists(key: KeyOf<C> | ConditionsWithoutKey<C>, options?: ReadOptions): Promise<boolean> {
+    if (isRecord(key) && !isKey(this.schema, key)) return this.where(key as Where<C>, options).exists();
+    return this.existsKey(key as KeyOf<C>, options);
   }
 
-  private async existsKey(key: KeyOf<C>, said: ReadOptions | undefined): Promise<boolean> {
-    const options = this.withDefaults(said);
+  private async existsKey(key: KeyOf<C>, given: ReadOptions | undefined): Promise<boolean> {
+    const options = this.withDefaults(given);
     checkKey(this.schema, 'exists', key);
     this.refuseRandom('exists');
     const known = this.dictionaries === undefined ? key : await this.knownKey(key);
@@ -515,8 +515,8 @@ export class EntityReader<C extends KeyedClass> {
     return new EntityReader<C>(this.schema, this.access, this.timeRange, defaults);
   }
 
-  private withDefaults<O extends ReadOptions>(said: O | undefined): O | undefined {
-    return withDefaults(this.defaults, said);
+  private withDefaults<O extends ReadOptions>(given: O | undefined): O | undefined {
+    return withDefaults(this.defaults, given);
   }
 }
 

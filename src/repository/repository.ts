@@ -96,8 +96,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   async putMany(entities: readonly Input<C>[], options?: BulkWriteOptions<Input<C>>): Promise<void> {
     checkList('putMany', entities);
     const { compiler, context } = this;
-    const said = options as BulkWriteOptions<never> | undefined;
-    if (compiler.plain !== undefined && (await compiler.plain.write(entities, said, context))) return;
+    const given = options as BulkWriteOptions<never> | undefined;
+    if (compiler.plain !== undefined && (await compiler.plain.write(entities, given, context))) return;
     const changes: Change[] = [];
     try {
       for (const entity of entities) {

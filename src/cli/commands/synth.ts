@@ -1,5 +1,3 @@
-/** `rowan synth` (docs/tools.md). */
-
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
@@ -24,6 +22,7 @@ interface SynthFlags {
   readonly progress?: boolean;
 }
 
+/** `rowan synth` (docs/tools.md). */
 export function addSynthCommand(program: Command, context: CliContext): void {
   program
     .command('synth')
@@ -50,10 +49,10 @@ export function addSynthCommand(program: Command, context: CliContext): void {
       const exports = await importModule(module);
       const schema = schemaOf(module, exports);
       const { target } = entityNamed(schema, name);
-      const said = (exports['synth'] as Readonly<Record<string, SynthOptions['properties']>> | undefined)?.[
-        name
-      ];
-      const options = optionsOf(flags, said ?? {});
+      const declared = (
+        exports['synth'] as Readonly<Record<string, SynthOptions['properties']>> | undefined
+      )?.[name];
+      const options = optionsOf(flags, declared ?? {});
       await withDatabase(place, schema, { mayMake: true }, async (db) => {
         const entity = db.schema.entity(target);
         const outcome = await withProgress(flags, (onProgress) =>
@@ -67,8 +66,8 @@ export function addSynthCommand(program: Command, context: CliContext): void {
     });
 }
 
-function optionsOf(flags: SynthFlags, said: NonNullable<SynthOptions['properties']>): SynthOptions {
-  const properties: Record<string, NonNullable<SynthOptions['properties']>[string]> = { ...said };
+function optionsOf(flags: SynthFlags, declared: NonNullable<SynthOptions['properties']>): SynthOptions {
+  const properties: Record<string, NonNullable<SynthOptions['properties']>[string]> = { ...declared };
   const add = (property: string, values: SynthValues): void => {
     const before = properties[property];
     properties[property] = typeof before === 'object' ? { ...before, ...values } : values;

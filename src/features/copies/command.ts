@@ -7,7 +7,6 @@ import type { KeyedClass } from '../../schema/entity-types.js';
 import type { CopiesReport, CopyHandle } from './handle.js';
 
 /** `rowan denormalized check|repair|backfill`: copies of other entities' properties (docs/denormalization.md). */
-
 export function addDenormalizedCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('denormalized')

@@ -20,7 +20,7 @@ import type { CopyReport, CopyTarget } from './jobs.js';
 import { CopyHolder, CopySource } from './maintain.js';
 import { CopyPlan } from './plan.js';
 
-/** Operations on all copies in the rows of one entity. */
+// — Operations on all copies in the rows of one entity.
 
 /** The result of a check, with the state of the outbox. */
 export interface CopiesReport extends CopyReport {
@@ -76,8 +76,6 @@ export class CopyHandle {
   }
 }
 
-/** The copies feature of an open database, with its outbox on the embedded engine. */
-
 /** Rows changed in one step of the outbox. */
 const STEP_ROWS = 256;
 /** Notes read at once. */
@@ -109,6 +107,7 @@ export interface ExplainedCopying {
   readonly copiedTo: readonly ExplainedCopies[];
 }
 
+/** The copies feature of an open database, with its outbox on the embedded engine. */
 export class CopiesFeature implements Feature, Outbox {
   /** The number of notes written so far, including those of uncommitted transactions. */
   private notes = 0;

@@ -5,11 +5,6 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { CopyPlan } from './plan.js';
 
-/**
- * Jobs that compare the copies of every row with their sources, and correct them, while the application keeps
- * writing.
- */
-
 /** The entity whose copies are checked. */
 export interface CopyTarget {
   readonly engine: Engine;
@@ -36,6 +31,10 @@ export interface CopyReport {
   readonly repaired: number;
 }
 
+/**
+ * Jobs that compare the copies of every row with their sources, and correct them, while the application keeps
+ * writing.
+ */
 export async function checkCopies(
   { engine, schema, plans, driver, remote }: CopyTarget,
   repair: boolean,

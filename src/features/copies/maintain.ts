@@ -95,15 +95,15 @@ export class CopyHolder implements RowMaintainer {
     const changes = await reading((step) => {
       const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
       if (!this.marker.isIn(image, 'deleted too')) return [];
-      return this.plans.flatMap((plan) => this.mending(plan, image, step) ?? []);
+      return this.plans.flatMap((plan) => this.correctionOf(plan, image, step) ?? []);
     });
     return changes.length === 0 ? 0 : applyChanges(changes);
   }
 
-  private mending(plan: CopyPlan, image: RowImage, step: ChangeStep): EntityChange | undefined {
+  private correctionOf(plan: CopyPlan, image: RowImage, step: ChangeStep): EntityChange | undefined {
     const differences = plan.differencesOf(image, (target) => plan.read(step, target));
     if (differences.fault === undefined) return undefined;
-    return { ...plan.mend(image, differences), operation: 'put' };
+    return { ...plan.correction(image, differences), operation: 'put' };
   }
 
   /** Reads sources of a changed row, which may be its own source. */
@@ -117,9 +117,9 @@ export class CopyHolder implements RowMaintainer {
     const { operation, before, mutations } = change;
     const { entity, source } = plan;
     for (const { family, qualifier } of off) {
-      const said = saidOf(mutations, family, qualifier);
-      if (said === undefined) continue;
-      const { time, value } = said;
+      const written = writtenIn(mutations, family, qualifier);
+      if (written === undefined) continue;
+      const { time, value } = written;
       const property = plan.propertyAt({ family, qualifier });
       const details = { entity: entity.name, property };
       const was = before.value(family, qualifier);
@@ -251,7 +251,7 @@ export class CopySource implements RowMaintainer {
 }
 
 /** The timestamp at which the mutations change a column. Undefined: they do not. */
-function saidOf(
+function writtenIn(
   mutations: readonly RowMutation[],
   family: string,
   qualifier: Uint8Array,

@@ -7,12 +7,6 @@ import type { ColumnSchema, CopySchema, EntitySchema } from '../../schema/types.
 import { Get } from '../../table/index.js';
 import { Link, type NamingEntry } from '../relations/link.js';
 
-/**
- * Plans one declaration of copies: computes the values that the copies of a row should have. Used by writes, the
- * outbox, checks and repairs. The copies are columns of a row that names one source, or the values of a Map whose keys
- * each name a source.
- */
-
 /** The cells that are copied from a source, in the order of the declared fields; undefined for absent ones. */
 export type CopiedValues = readonly (Uint8Array | undefined)[];
 
@@ -31,6 +25,11 @@ interface Differences {
   readonly columns: readonly OwnColumn[];
 }
 
+/**
+ * Plans one declaration of copies: computes the values that the copies of a row should have. Used by writes, the
+ * outbox, checks and repairs. The copies are columns of a row that names one source, or the values of a Map whose keys
+ * each name a source.
+ */
 export abstract class CopyPlan {
   readonly link: Link;
   /** Identifies the link among those of the entity. It depends on the source and the linking properties only. */
@@ -80,7 +79,7 @@ export abstract class CopyPlan {
   abstract differencesOf(row: RowImage, read: SourceReader): Differences;
 
   /** Sets the copies of a row as far as it still names the sources that these differences are of. */
-  abstract mend(row: RowImage, differences: Differences): EntityChange;
+  abstract correction(row: RowImage, differences: Differences): EntityChange;
 
   /** Sets the copies of a source in each of these rows if the row still names it. */
   abstract changes(
@@ -175,7 +174,7 @@ class ColumnCopies extends CopyPlan {
     return { fault: this.placesIn(row).length > 0 ? 'stale' : 'missing', columns };
   }
 
-  mend(row: RowImage, { columns }: Differences): EntityChange {
+  correction(row: RowImage, { columns }: Differences): EntityChange {
     const target = this.link.targetOf(row.toResult());
     return this.changeIf(
       (before) => isEqual(this.link.targetOf(before.toResult()), target),
@@ -253,7 +252,7 @@ class EntryCopies extends CopyPlan {
     return { fault: columns.some(({ value }) => value === undefined) ? 'extra' : 'stale', columns };
   }
 
-  mend(row: RowImage, { columns }: Differences): EntityChange {
+  correction(row: RowImage, { columns }: Differences): EntityChange {
     return this.changeOf(row.row, (before) => {
       if (!this.link.own.isIn(before, 'deleted too') || differ(row, before, this.shared)) return [];
       const left = columns.filter(({ family, qualifier }) => before.value(family, qualifier) !== undefined);

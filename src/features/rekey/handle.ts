@@ -328,9 +328,9 @@ export class Rekey {
     );
   }
 
-  private notNow(what: string, state: RekeyState, mend: string): ConflictError {
+  private notNow(what: string, state: RekeyState, remedy: string): ConflictError {
     return new ConflictError(
-      `The change of the keys of ${this.from.name} to those of ${this.to.name} is at "${state}", and cannot be ${what}. ${mend}`,
+      `The change of the keys of ${this.from.name} to those of ${this.to.name} is at "${state}", and cannot be ${what}. ${remedy}`,
       { details: { entity: this.from.name, state } },
     );
   }

@@ -205,16 +205,16 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     await purgeCounts(this.source);
     const off = found.stale + found.missing + found.extra;
     let entries = 0;
-    let mended = 0;
+    let repairedEntries = 0;
     const options = { ...(run && { run }), ...(settledAfter !== undefined && { settledAfter }) };
     for (const index of indexes) {
       const { missing, extra, stale, repaired } = replace
         ? await index.repair(options)
         : await index.verify(options);
       entries += missing + extra + stale;
-      mended += repaired;
+      repairedEntries += repaired;
     }
-    return { rows, ...found, entries, repaired: replace ? off + mended : 0 };
+    return { rows, ...found, entries, repaired: replace ? off + repairedEntries : 0 };
   }
 }
 
@@ -225,12 +225,11 @@ function overtaken(): RowanError {
   );
 }
 
-/** The summaries feature of an open database. */
-
 interface Stored extends SummaryRecord {
   readonly id: Uint8Array;
 }
 
+/** The summaries feature of an open database. */
 export class SummariesFeature implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
   /** HBase: the counts of each summary. */

@@ -102,7 +102,7 @@ export function encodedNameOf(name: Uint8Array): string | undefined {
   return text === META_NAME ? META_ENCODED_NAME : REGION_NAME_FORM.exec(text)?.[1];
 }
 
-/** Rows of `hbase:meta` (`MetaTableAccessor`, `CatalogFamilyFormat`). */
+// — Rows of `hbase:meta` (`MetaTableAccessor`, `CatalogFamilyFormat`).
 
 export const INFO = 'info';
 const MAGIC = 'PBUF';

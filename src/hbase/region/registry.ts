@@ -100,11 +100,11 @@ export class RpcRegistry implements Registry {
       const { errors } = failure as NoAnswerError;
       const hopeless = errors.find((error) => !error.retryable);
       if (hopeless !== undefined) throw hopeless;
-      const said =
+      const reasons =
         errors.map((error) => error.message.replace(/\.$/, '')).join(' | ') ||
         `no answer within ${Math.round(timeout)} ms`;
       throw new ConnectionError(
-        `No HBase node could answer ${method}: ${said}. Check the option masters, and that the cluster is up.`,
+        `No HBase node could answer ${method}: ${reasons}. Check the option masters, and that the cluster is up.`,
         { cause: errors[0], details: { nodes: nodes.map((node) => `${node.host}:${node.port}`) } },
       );
     }

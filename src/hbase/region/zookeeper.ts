@@ -61,8 +61,8 @@ export async function readZNodes(
     });
   } catch (failure) {
     const failures = (failure as NoAnswerError).errors.map(({ message }) => message);
-    const said = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
-    throw new ConnectionError(`No ZooKeeper server answered: ${said}. Check the option zookeeper.`);
+    const reasons = failures.join(' | ') || `no answer within ${Math.round(timeout)} ms`;
+    throw new ConnectionError(`No ZooKeeper server answered: ${reasons}. Check the option zookeeper.`);
   }
 }
 

@@ -105,8 +105,6 @@ class ParquetScanner extends FileScanner {
   }
 }
 
-/** Decodes a Parquet file in a thread that is terminated when it takes too much time or memory. */
-
 /** Heap limit of the thread in MiB: many times the objects of 64 MiB of a file. */
 const LARGEST_HEAP = 1024;
 
@@ -119,6 +117,7 @@ function parquetDecoder(path: string, timeoutMs: number): ParquetDecoder {
   return file === undefined ? new ParquetRows(path) : new ThreadDecoder(file, path, timeoutMs);
 }
 
+/** Decodes a Parquet file in a thread that is terminated when it takes too much time or memory. */
 class ThreadDecoder implements ParquetDecoder {
   private worker: Worker | undefined;
 
@@ -167,9 +166,9 @@ class ThreadDecoder implements ParquetDecoder {
   }
 
   private failure(why: string, cause: unknown): CorruptionError {
-    const said = cause instanceof Error ? `: ${cause.message}` : '';
+    const reason = cause instanceof Error ? `: ${cause.message}` : '';
     return new CorruptionError(
-      `${this.path} cannot be read as Parquet: ${why}${said}. A page is probably damaged: copy the file again; ` +
+      `${this.path} cannot be read as Parquet: ${why}${reason}. A page is probably damaged: copy the file again; ` +
         'on a slow machine, set a larger timeoutMs.',
       { cause, details: { file: this.path } },
     );
