@@ -2,8 +2,14 @@ import type { BigtableEngine } from '../bigtable/engine.js';
 import { BIGTABLE_OPTIONS, type BigtableOptions } from '../bigtable/options.js';
 import { type Database, start } from '../database.js';
 import { checkOptions } from '../table/checks.js';
-import type { DatabaseOptions, LintEvent, OutboxEvent, TablesEvent } from './options.js';
-import { prepare } from './options.js';
+import {
+  DATABASE_OPTIONS,
+  type DatabaseOptions,
+  type LintEvent,
+  type OutboxEvent,
+  prepare,
+  type TablesEvent,
+} from './options.js';
 
 /** Options of `connectBigtable`. By default tables are checked, not created. */
 export interface BigtableConnectOptions extends DatabaseOptions, BigtableOptions {
@@ -12,14 +18,8 @@ export interface BigtableConnectOptions extends DatabaseOptions, BigtableOptions
 }
 
 const CONNECT_OPTIONS: Readonly<Record<keyof BigtableConnectOptions, true>> = {
+  ...DATABASE_OPTIONS,
   ...BIGTABLE_OPTIONS,
-  entities: true,
-  tables: true,
-  subscribers: true,
-  onEvent: true,
-  onQuery: true,
-  cursorSecret: true,
-  log: true,
 };
 
 /**

@@ -84,7 +84,8 @@ export interface ConnectOptions extends DatabaseOptions, Omit<HBaseOptions, 'onE
   readonly onEvent?: (event: HBaseEvent | TablesEvent | LintEvent | OutboxEvent) => void;
 }
 
-const DATABASE_OPTIONS = {
+/** The options that every way of opening a database has. */
+export const DATABASE_OPTIONS = {
   entities: true,
   tables: true,
   subscribers: true,
@@ -245,7 +246,6 @@ export function prepare(
 }
 
 /** Passes the events of a database to the application's listener. */
-
 export class Listener {
   constructor(private readonly onEvent?: (event: TablesEvent | LintEvent | OutboxEvent) => void) {}
 
