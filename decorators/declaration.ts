@@ -9,10 +9,10 @@ import type { KeyElement } from '../src/key/index.js';
 import type { SplitAlgorithm } from '../src/table/admin.js';
 import type { FamilyOptions, TableOptions } from '../src/table/index.js';
 
+/** The data that decorators record. The schema checks and compiles it. */
+
 /** Any class, abstract ones included. */
 export type AnyClass = abstract new (...args: never[]) => object;
-
-/** The data that decorators record. The schema checks and compiles it. */
 
 /** A column as "family:qualifier", or with a qualifier of arbitrary bytes. */
 export type ColumnName = string | { readonly family: string; readonly qualifier: Uint8Array };

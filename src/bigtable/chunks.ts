@@ -2,12 +2,11 @@ import { RowanError } from '../errors.js';
 import { Cell, CellType } from '../table/checks.js';
 import { type CellChunk, toMilliseconds } from './wire.js';
 
+const EMPTY = new Uint8Array(0);
+
 /**
  * Assembles the rows of a response from its chunks: large values are split, and a row is complete when it is committed.
  */
-
-const EMPTY = new Uint8Array(0);
-
 export class ChunkReader {
   private row: Uint8Array = EMPTY;
   private family = '';

@@ -1,8 +1,3 @@
-/**
- * Batches the calls of one turn of the event loop, so that concurrent reads, or small changes, of one process share
- * requests. A single call waits only for the end of the turn.
- */
-
 /** The most calls that share a request. Further calls are sent in parallel requests. */
 const MAX_CALLS = 100;
 
@@ -12,6 +7,10 @@ interface Waiting<T, R> {
   readonly reject: (error: unknown) => void;
 }
 
+/**
+ * Batches the calls of one turn of the event loop, so that concurrent reads, or small changes, of one process share
+ * requests. A single call waits only for the end of the turn.
+ */
 export class Gathering<T extends { readonly row: Uint8Array }, R> {
   private waiting: Waiting<T, R>[] = [];
 

@@ -15,14 +15,13 @@ import { MAX_FILTER } from './names.js';
 import { serviceFilterOf } from './pushdown.js';
 import { chain, column, interleave, type RowFilter, timesOf, wholeFamily } from './wire.js';
 
+/** The approximate size of a column's filter besides its name: reads of more columns than fit fetch whole families. */
+const COLUMN_BYTES = 24;
+
 /**
  * Plans how a get or a scan is executed: which part the service evaluates, and which part runs here. The service always
  * returns a superset of the result. It may return expired cells and surplus versions, which are removed here.
  */
-
-/** The approximate size of a column's filter besides its name: reads of more columns than fit fetch whole families. */
-const COLUMN_BYTES = 24;
-
 export class ReadPlan {
   /** The filter for the service; undefined: everything. */
   readonly filter: RowFilter | undefined;

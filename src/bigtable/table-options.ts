@@ -21,12 +21,6 @@ import {
   SERVER_TIME,
 } from './wire.js';
 
-/**
- * The table `rowan_tables` of the instance. It stores namespaces, and the parts of descriptors without a counterpart in
- * Bigtable: metadata with the schema stamp, configuration, HBase's own options, and whether a table is disabled. It is
- * created on first use. Its bytes are FROZEN: docs/bigtable.md.
- */
-
 const FAMILY = 't';
 const OPTIONS = Buffer.from('o');
 const TABLE = 'table/';
@@ -38,6 +32,11 @@ export type StoredOptions = Partial<Omit<TableDescriptor, 'name' | 'families'>> 
   readonly disabled?: boolean;
 };
 
+/**
+ * The table `rowan_tables` of the instance. It stores namespaces, and the parts of descriptors without a counterpart in
+ * Bigtable: metadata with the schema stamp, configuration, HBase's own options, and whether a table is disabled. It is
+ * created on first use. Its bytes are FROZEN: docs/bigtable.md.
+ */
 export class TableOptionsStore {
   constructor(private readonly client: BigtableClient) {}
 

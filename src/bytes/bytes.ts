@@ -1,4 +1,4 @@
-/** Byte strings: unsigned lexicographic order, a shorter prefix first (HBase `Bytes.compareTo`). */
+// — Byte strings: unsigned lexicographic order, a shorter prefix first (HBase `Bytes.compareTo`).
 
 import { crc32 as zlibCrc32 } from 'node:zlib';
 import { CorruptionError, InvalidArgumentError } from '../errors.js';
@@ -113,7 +113,7 @@ export function copyBytes(bytes: Uint8Array, start = 0, end: number = bytes.leng
   return out;
 }
 
-/** Byte strings as text: hex, latin1, and the escaped form that the HBase shell and logs use. */
+// — Byte strings as text: hex, latin1, and the escaped form that the HBase shell and logs use.
 
 const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
@@ -192,10 +192,8 @@ export function fromStringBinary(text: string): Uint8Array {
   return Uint8Array.from(out);
 }
 
-/**
- * Unsigned variable-length integers, 0..2^53-1: seven bits in each byte, lowest first; the top bit is set if more bytes follow (LEB128).
- * One to eight bytes; only the shortest form is valid.
- */
+// — Unsigned variable-length integers, 0..2^53-1: seven bits in each byte, lowest first; the top bit is set if more bytes follow (LEB128).
+// One to eight bytes; only the shortest form is valid.
 
 /** The most bytes that a varint takes. */
 export const MAX_VARINT_LENGTH = 8;
@@ -275,7 +273,7 @@ export class VarintReader {
   }
 }
 
-/** CRC-32 as in zlib, gzip and PNG (polynomial EDB88320, reflected). */
+// — CRC-32 as in zlib, gzip and PNG (polynomial EDB88320, reflected).
 
 /** Below this length the call into zlib costs more than the loop here; measured on Node 20. */
 const NATIVE_FROM = 192;
@@ -324,10 +322,8 @@ export function crc32(bytes: Uint8Array, offset: number, length: number, seed = 
   return ~crc >>> 0;
 }
 
-/**
- * The hash of rows and columns: two lanes of 32 bits that process the same words. The first is MurmurHash3_x86_32, the second uses
- * other constants.
- */
+// — The hash of rows and columns: two lanes of 32 bits that process the same words. The first is MurmurHash3_x86_32, the second uses
+// other constants.
 
 const ROW_SEED_1 = 0x9747b28c | 0;
 const ROW_SEED_2 = 0x1b873593;

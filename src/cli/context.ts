@@ -51,7 +51,7 @@ export function packageVersion(): string {
   }
 }
 
-/** The progress bar of jobs, on standard error. */
+// — The progress bar of jobs, on standard error.
 
 /** Runs a job with a progress bar, if the output is a terminal and neither `--json` nor `--no-progress` is given. */
 export async function withProgress<T>(

@@ -6,7 +6,7 @@ import type { StoreMoment } from '../store/follow/follower.js';
 import type { Engine } from '../table/index.js';
 import { encryptionFromEnvironment } from './encryption.js';
 
-/** Opens engines by place, as the command line names them. */
+// — Opens engines by place, as the command line names them.
 
 /**
  * Opens `hbase:host:port,host:port` (masters), `bigtable:project/instance` or the folder of an embedded store. The
@@ -133,7 +133,7 @@ export async function withEngines(
   }
 }
 
-/** Opens databases of a user's entities. */
+// — Opens databases of a user's entities.
 
 /**
  * Opens the entities of a module at a place, runs `use`, and closes the database. The store must exist unless `create`

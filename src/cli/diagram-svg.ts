@@ -1,8 +1,3 @@
-/**
- * An entity-relationship diagram as a picture: boxes of entities, and lines with the feet of crows where there are many.
- * `@dagrejs/dagre` places them. The letters are of one width, so that no browser is needed to measure them.
- */
-
 import { Graph, layout } from '@dagrejs/dagre';
 import type { Diagram } from '../schema/diagram.js';
 
@@ -29,6 +24,10 @@ interface Placed extends Point {
   readonly height: number;
 }
 
+/**
+ * An entity-relationship diagram as a picture: boxes of entities, and lines with the feet of crows where there are many.
+ * `@dagrejs/dagre` places them. The letters are of one width, so that no browser is needed to measure them.
+ */
 export function svgDiagram({ entities, links }: Diagram): string {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: 'LR', nodesep: 30, ranksep: 60, marginx: MARGIN, marginy: MARGIN });

@@ -3,8 +3,6 @@ import { badValue } from '../key/codecs/base.js';
 import { inferKeyCodec } from '../key/codecs/index.js';
 import { RawLongCodec } from '../key/codecs/raw-numbers.js';
 
-/** The interface of codecs of column values. */
-
 /** Encodes and decodes the values of a column. Stateless and immutable. */
 export interface ValueCodec<T> {
   /** The name in schema hashes, explain and errors, e.g. "text", "int32", "decimal(2)". Frozen: it is never renamed. */
@@ -27,10 +25,8 @@ export interface ValueCodec<T> {
   compare?(a: T, b: T): number;
 }
 
-/**
- * The scalar codecs of columns. All are key codecs, so a value has the same bytes in a key and in a column, and byte
- * order is the order of values. The exception is the counter, which has HBase's own bytes.
- */
+// — The scalar codecs of columns. All are key codecs, so a value has the same bytes in a key and in a column, and byte
+// order is the order of values. The exception is the counter, which has HBase's own bytes.
 
 export {
   bigint,
@@ -75,7 +71,6 @@ export {
 export const counter: ValueCodec<bigint> = new RawLongCodec('counter');
 
 /** A codec's kind and options, parsed from its name. */
-
 export interface CodecKind {
   /** "int32" of `int32`, "fixedString" of `fixedString(8)`. */
   readonly kind: string;
@@ -109,10 +104,9 @@ export function decimalText(unscaled: bigint, scale: number): string {
   return `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** HBase's `Bytes.toBytes(BigDecimal)`. */
-
 const PATTERN = /^(-?)([0-9]+)(?:\.([0-9]+))?$/;
 
+/** HBase's `Bytes.toBytes(BigDecimal)`. */
 class RawDecimalCodec implements ValueCodec<string> {
   readonly name = 'raw.decimal';
   readonly ordered = false;
@@ -203,11 +197,10 @@ function scaled(value: string, scale: number): bigint {
  */
 export const rawDecimal: ValueCodec<string> = new RawDecimalCodec();
 
-/** Chooses the codec of a column declared without one, by the type that the compiler emitted for the property. */
-
 /**
- * The value codec of a `design:type`: String text, Number float64, Boolean, Date, BigInt int64, Uint8Array and Buffer
- * bytes. Undefined for any other type: the codec must then be given.
+ * Chooses the codec of a column declared without one, by the type that the compiler emitted for the property
+ * (`design:type`): String text, Number float64, Boolean, Date, BigInt int64, Uint8Array and Buffer bytes. Undefined for
+ * any other type: the codec must then be given.
  */
 export function inferValueCodec(designType: unknown): ValueCodec<unknown> | undefined {
   return inferKeyCodec(designType);

@@ -1,6 +1,6 @@
 import { type BlockCodec, badBlock, checkRatio } from './block-codec.js';
 
-/** Compresses to LZO1X streams, greedily like LZO1X-1: one hash table look-up at each position. */
+// — Compresses to LZO1X streams, greedily like LZO1X-1: one hash table look-up at each position.
 
 const HASH_BITS = 14;
 const MIN_MATCH = 4;
@@ -249,14 +249,13 @@ function instructions(): void {
   }
 }
 
+/** Each byte of a match's length stands for at most 255. */
+const MAX_LENGTH_BYTE = 255;
+
 /**
  * LZO: one LZO1X stream, compatible with every LZO library. Written from the description of the format in the Linux kernel
  * (`Documentation/staging/lzo.rst`), because no maintained package implements it.
  */
-
-/** Each byte of a match's length stands for at most 255. */
-const MAX_LENGTH_BYTE = 255;
-
 export class LzoCodec implements BlockCodec {
   readonly name = 'LZO';
   private readonly compressor = new LzoCompressor();

@@ -1,7 +1,5 @@
-/**
- * The codecs by name and code. Optional packages are loaded once, when a store is opened, so that a missing package is reported before
- * the first block is read.
- */
+// — The codecs by name and code. Optional packages are loaded once, when a store is opened, so that a missing package is reported before
+// the first block is read.
 
 import * as zlib from 'node:zlib';
 import {
@@ -158,7 +156,7 @@ async function loadWasmZstd(): Promise<ZstdFunctions> {
   };
 }
 
-/** The codecs of Node.js itself: GZ is a raw deflate stream, BROTLI a brotli stream. */
+// — The codecs of Node.js itself: GZ is a raw deflate stream, BROTLI a brotli stream.
 
 /** Deflate's own limit is 1032; the rest is for its framing. */
 const MAX_DEFLATE_RATIO = 1040;

@@ -159,8 +159,6 @@ async function allOrNone(
 
 const DONE = Object.freeze({ ok: true, result: Result.EMPTY } as const);
 
-/** The effects of a write, without writing. */
-
 /** The result of `Database.explainWrite`. */
 export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
   readonly entity: string;
@@ -172,6 +170,7 @@ export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
   readonly changes: number | null;
 }
 
+/** The effects of a write, without writing. */
 export async function explainWrite(
   { copies, references }: Features,
   schema: EntitySchema,

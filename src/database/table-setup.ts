@@ -39,7 +39,6 @@ export function renamedTable(table: TableSchema, name: string): TableSchema {
 }
 
 /** Creates or checks the tables of an engine at opening, and adapts the schema to them. */
-
 export class TableSetup {
   /** The result of the last check. */
   found: EnsuredTables | undefined;
@@ -122,7 +121,7 @@ export class TableSetup {
   }
 }
 
-/** Admin access without entities, for changes that must precede opening a database. */
+// — Admin access without entities, for changes that must precede opening a database.
 
 /** Namespaces, tables and regions, without entities. */
 export interface AdminConnection extends AsyncDisposable {

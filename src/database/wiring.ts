@@ -16,7 +16,6 @@ import { Listener, type Opening, type TableHandling } from './options.js';
 import { renamedTable, TableSetup } from './table-setup.js';
 
 /** Schemas with their keys bound to the dictionaries of a database. */
-
 class BoundSchemas {
   private readonly bound = new Map<EntityClass, EntitySchema>();
   private readonly dictionaries = new Map<string, KeyDictionary>();
@@ -67,7 +66,6 @@ function viewedBy(engine: Engine, view: (table: Table) => Table): Engine {
 }
 
 /** Connects the declared entities with the tables of an engine, and with the features. */
-
 export class Wiring {
   readonly bound: BoundSchemas;
   readonly setup: TableSetup;

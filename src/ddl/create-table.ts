@@ -10,7 +10,7 @@ import {
 import { INDEX_DDL } from './index-ddl.js';
 import { stampedDescriptor } from './table-stamp.js';
 
-/** Ruby literals for the HBase shell (JRuby). */
+// — Ruby literals for the HBase shell (JRuby).
 
 /**
  * A string as a Ruby literal. Single quotes, in which only `\\` and `\'` are escapes; text with control characters uses
@@ -52,7 +52,7 @@ export function rubyHash(entries: Readonly<Record<string, string>>, indent?: str
   return `{${indent ?? ''}${pairs.join(indent === undefined ? ', ' : `,${indent}`)}}`;
 }
 
-/** Generates HBase shell statements that create declared tables. */
+// — Generates HBase shell statements that create declared tables.
 
 /** The width at which statements are wrapped. */
 const LINE_WIDTH = 110;

@@ -19,7 +19,7 @@ import {
   tableDifferences,
 } from './table-stamp.js';
 
-/** Brings an engine's tables in line with the declarations where that loses no data, and refuses the rest. */
+// — Brings an engine's tables in line with the declarations where that loses no data, and refuses the rest.
 
 /** The result of `ensureTables`. */
 export interface EnsuredTables {
@@ -142,7 +142,7 @@ function refuse(name: string, problems: readonly string[]): void {
   throw new SchemaError(lines.join('\n'), lines, { details: { table: name } });
 }
 
-/** Creates and drops tables in the presence of other programs that do the same. */
+// — Creates and drops tables in the presence of other programs that do the same.
 
 const TRIES = 8;
 const FIRST_WAIT_MS = 50;
@@ -194,7 +194,7 @@ async function trying(isDone: () => Promise<boolean>, act: () => Promise<void>):
   return false;
 }
 
-/** Registers a program's Avro schemas in its database, and loads the database's schemas into the program. */
+// — Registers a program's Avro schemas in its database, and loads the database's schemas into the program.
 
 /**
  * Checks each Avro column's schema against all schemas that the column was written with, then registers it. If one is

@@ -18,10 +18,8 @@ import {
   writeStamp,
 } from './stamp-format.js';
 
-/**
- * Compares declarations with the stamps of a table, so that a program whose declarations would misread stored bytes
- * fails when it opens the table. The content of stamps is defined in {@link import('./stamp-format.js')}.
- */
+// — Compares declarations with the stamps of a table, so that a program whose declarations would misread stored bytes
+// fails when it opens the table. The content of stamps is defined in {@link import('./stamp-format.js')}.
 
 /** The descriptor of a new table, including its stamps. */
 export function stampedDescriptor(table: TableSchema): TableDescriptor {
@@ -351,9 +349,10 @@ export function stampChanges(table: TableSchema, live: TableDescriptor): Record<
   return changes;
 }
 
-/** Adapts declarations to tables that were written under earlier ones. */
-
-/** The same schema, with markers in the families that they were written to. */
+/**
+ * Adapts declarations to tables that were written under earlier ones: returns the schema with markers in the families
+ * that they were written to.
+ */
 export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDescriptor>): AdoptedSchema {
   const markers = storedMarkers(declared.entities, live);
   const isAsStored = declared.entities.every(({ target, marker }) => {
@@ -365,7 +364,7 @@ export function adoptMarkers(declared: Schema, live: ReadonlyMap<string, TableDe
   return AdoptedSchema.of(compileSchema(classes, markers, declared.subscribers));
 }
 
-/** Compares the options of a live table with the declared ones. */
+// — Compares the options of a live table with the declared ones.
 
 /** One option of a table or family that differs from the declaration. */
 export interface TableDifference {

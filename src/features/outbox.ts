@@ -41,13 +41,6 @@ export interface Outbox {
   end(): Promise<void>;
 }
 
-/**
- * The outbox on HBase: it works off intents that this program left, and abandoned ones of others.
- *
- * A change writes its intent before its row, and its row write expires after a fixed time. So an intent older than
- * that has no live writer.
- */
-
 /** Intents read in one request. */
 const PAGE = 64;
 /** Milliseconds between two polls for intents of other writers. */
@@ -63,6 +56,12 @@ interface RemoteOutboxSource {
   onFailure(error: RowanError): void;
 }
 
+/**
+ * The outbox on HBase: it works off intents that this program left, and abandoned ones of others.
+ *
+ * A change writes its intent before its row, and its row write expires after a fixed time. So an intent older than
+ * that has no live writer.
+ */
 export class RemoteOutbox implements Outbox {
   /** The number of intents of other writers that this program has settled in their place. */
   takenOver = 0;

@@ -4,7 +4,7 @@ import { CorruptionError, UnsupportedError } from '../errors.js';
 import { checkRow } from '../table/checks.js';
 import { Cell, CellType, CellWithTtl } from '../table/index.js';
 
-/** Numbers and byte strings in the encodings of Hadoop's `Writable`s and of protocol buffers. */
+// — Numbers and byte strings in the encodings of Hadoop's `Writable`s and of protocol buffers.
 
 const TWO_32 = 0x100000000;
 
@@ -227,7 +227,7 @@ function safe(value: number): number {
   throw new CorruptionError(`${value} is beyond what numbers here can be`);
 }
 
-/** Cells in HBase's files, with the tags that hold a cell's time to live. */
+// — Cells in HBase's files, with the tags that hold a cell's time to live.
 
 /** The type of the tag for a cell's time to live, in milliseconds (8 bytes). */
 const TTL_TAG = 8;
@@ -281,7 +281,7 @@ function ttlOf(tags: Buffer): number | undefined {
   return undefined;
 }
 
-/** Reading files, with the file and byte in errors. */
+// — Reading files, with the file and byte in errors.
 
 /** @throws CorruptionError when the file ends before. */
 export async function readAt(handle: FileHandle, offset: number, length: number): Promise<Buffer> {

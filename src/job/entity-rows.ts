@@ -6,11 +6,6 @@ import { runJob } from './runner.js';
 import { toolJobName } from './table-pass.js';
 import type { Counters, JobRunOptions, SplitContext, SplitWork } from './types.js';
 
-/**
- * Checks every row of an entity on engines whose atomic step is one row. The data that a row is compared with is read
- * after the row, so an apparent fault is checked again, and counts only if it is found twice.
- */
-
 /** The functions that read and repair rows on such engines. */
 export interface RemoteRows {
   readonly reading: StepReading;
@@ -32,6 +27,10 @@ const MAX_READS = 8;
 /** How many rows are checked together. */
 const TOGETHER = 32;
 
+/**
+ * Checks every row of an entity on engines whose atomic step is one row. The data that a row is compared with is read
+ * after the row, so an apparent fault is checked again, and counts only if it is found twice.
+ */
 class RemoteEntityRowsWork implements SplitWork {
   constructor(
     private readonly job: LookedAt,
@@ -79,8 +78,6 @@ function sameCounts(a: Counts, b: Counts): boolean {
   return a.size === b.size && [...a].every(([what, by]) => b.get(what) === by);
 }
 
-/** Checks every row of an entity in atomic steps, on engines that have them: what is counted of a row is consistent. */
-
 /** Rows in one step, for which writers must wait. */
 const STEP_ROWS = 256;
 
@@ -123,6 +120,7 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
   return counters;
 }
 
+/** Checks every row of an entity in atomic steps, on engines that have them: what is counted of a row is consistent. */
 class EntityRowsWork implements SplitWork {
   private readonly table: SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
@@ -152,12 +150,13 @@ class EntityRowsWork implements SplitWork {
   }
 }
 
-/** Work on a split that reads the next batches while earlier ones are being written. */
-
 /** Default for the number of batches in flight. */
 const AT_ONCE = 2;
 
-/** A checkpoint waits for all batches in flight, so everything before it is durable. */
+/**
+ * Work on a split that reads the next batches while earlier ones are being written. A checkpoint waits for all batches
+ * in flight, so everything before it is durable.
+ */
 export abstract class OverlappedWork implements SplitWork {
   /** In row order, the oldest first. */
   private readonly inFlight: Promise<void>[] = [];

@@ -13,7 +13,7 @@ import {
 import { compareAndSet } from '../table/table.js';
 import type { Counters, RowRange } from './types.js';
 
-/** Validates the content of `rowan_jobs` before it is used, since other programs can write there too. */
+// — Validates the content of `rowan_jobs` before it is used, since other programs can write there too.
 
 const MAX_RUNS = 2 ** 32 - 1;
 
@@ -84,12 +84,10 @@ function damaged(row: Uint8Array, cause?: unknown): CorruptionError {
   );
 }
 
-/**
- * The state of jobs in the table `rowan_jobs` (docs/job-processes.md).
- *
- * Each state is one cell, and each change of it a checkAndMutate on the exact bytes before. A worker that lost a split
- * to another one learns it at its next change; if the response to a change is lost, the worker reads the cell back.
- */
+// — The state of jobs in the table `rowan_jobs` (docs/job-processes.md).
+//
+// Each state is one cell, and each change of it a checkAndMutate on the exact bytes before. A worker that lost a split
+// to another one learns it at its next change; if the response to a change is lost, the worker reads the cell back.
 
 const FAMILY = 'j';
 const JOB = Buffer.from('job', 'latin1');
@@ -261,7 +259,7 @@ function fromPlan(plan: readonly [string, string][]): RowRange[] {
   return plan.map(([start, stop]) => ({ start: fromHex(start), stop: fromHex(stop) }));
 }
 
-/** The storage of a job's state: a table, or, on read-only stores, memory. */
+// — The storage of a job's state: a table, or, on read-only stores, memory.
 
 /** Rows of one family, each with one column. */
 interface JobRows {

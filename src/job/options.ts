@@ -122,11 +122,10 @@ export class CounterSet {
   }
 }
 
-/** Limits the rate of work of all splits of a process: a token bucket that may go into debt. */
-
 /** Unused rate is saved for at most this long, so that a burst cannot follow a pause. */
 const SAVED_MS = 250;
 
+/** Limits the rate of work of all splits of a process: a token bucket that may go into debt. */
 export class Throttle {
   private readonly perMs: number;
   private available = 0;

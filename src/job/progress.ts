@@ -1,5 +1,3 @@
-/** Measures the progress and rate of a phase, and estimates its end. */
-
 import { fromHex } from '../bytes/index.js';
 import type { SplitState } from './job-store.js';
 import { CounterSet } from './options.js';
@@ -25,6 +23,7 @@ interface SplitProgress {
   state: SplitState | undefined;
 }
 
+/** Measures the progress and rate of a phase, and estimates its end. */
 export class ProgressMeter {
   private readonly splits: SplitProgress[];
   private readonly samples: Sample[] = [];

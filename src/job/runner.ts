@@ -10,7 +10,7 @@ import { planSplits } from './split-plan.js';
 import { type SplitEnvironment, SplitRun } from './split-run.js';
 import type { JobDefinition, JobOutcome, JobPhase, JobRunOptions, RowRange } from './types.js';
 
-/** Wakes lanes of this process that wait for a split of a job when another lane has finished one. */
+// — Wakes lanes of this process that wait for a split of a job when another lane has finished one.
 
 const waiting = new Map<string, Set<AbortController>>();
 
@@ -30,17 +30,6 @@ async function waitForSplitEnd(job: string, milliseconds: number, signal: AbortS
 function notifySplitEnd(job: string): void {
   for (const lane of waiting.get(job) ?? []) lane.abort();
 }
-
-/**
- * Runs jobs. Any number of workers, in one or many processes, may run the same job at once; they coordinate only
- * through `rowan_jobs`.
- *
- * 1. A phase begins when every split of the phase before is done.
- * 2. A split is processed by the worker that claimed it last; a claim is a change of its state that only one worker can
- *    make.
- * 3. A split of a live owner is left alone. An owner counts as dead when the state has not changed for `leaseMs` by
- *    this worker's clock, or at once if only one process can open the store and this one does not know the owner.
- */
 
 /** How often one worker retries a split after a transient error. */
 const ATTEMPTS = 5;
@@ -67,6 +56,16 @@ export async function runJob(
   }
 }
 
+/**
+ * Runs jobs. Any number of workers, in one or many processes, may run the same job at once; they coordinate only
+ * through `rowan_jobs`.
+ *
+ * 1. A phase begins when every split of the phase before is done.
+ * 2. A split is processed by the worker that claimed it last; a claim is a change of its state that only one worker can
+ *    make.
+ * 3. A split of a live owner is left alone. An owner counts as dead when the state has not changed for `leaseMs` by
+ *    this worker's clock, or at once if only one process can open the store and this one does not know the owner.
+ */
 class JobRun {
   readonly owner = randomUUID();
   private readonly store: JobStore;

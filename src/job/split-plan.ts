@@ -2,7 +2,7 @@ import { compareBytes, EMPTY_BYTES, keyAfter } from '../bytes/index.js';
 import { type Admin, filters, type RegionInfo, Scan, type Table } from '../table/index.js';
 import type { RowRange } from './types.js';
 
-/** Treats byte strings as numbers, to compute the position of a row between two others, and to find rows in between. */
+// — Treats byte strings as numbers, to compute the position of a row between two others, and to find rows in between.
 
 /** How many bytes after the common prefix count: as many as a number holds exactly. */
 const DIGITS = 6;
@@ -52,15 +52,13 @@ function middleOf({ start, stop }: RowRange): Uint8Array | undefined {
 /** All rows. */
 const WHOLE_TABLE: RowRange = Object.freeze({ start: EMPTY_BYTES, stop: EMPTY_BYTES });
 
-/**
- * Divides a pass into splits: one for each region, like MapReduce's `TableInputFormat`, and several for a region larger
- * than the split size.
- */
-
 /** The largest number of splits in a region. */
 const MAX_PIECES = 256;
 
-/** Plans the splits of `ranges`, in the order of the ranges and of the keys within each. */
+/**
+ * Divides a pass into splits: one for each region, like MapReduce's `TableInputFormat`, and several for a region larger
+ * than the split size. They are in the order of `ranges` and of the keys within each.
+ */
 export async function planSplits(
   admin: Admin,
   table: Table,

@@ -229,8 +229,6 @@ async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   throwIfAborted(signal);
 }
 
-/** Job phases that read nothing: they run once, and their result is stored with the job's state. */
-
 const NOTHING: JobReadable = {
   name: 'nothing',
   scan: () => ({
@@ -242,8 +240,8 @@ const NOTHING: JobReadable = {
 };
 
 /**
- * A phase with one split that runs `work` and stores its result. Only one worker runs it at a time; it runs again if it
- * was interrupted.
+ * Job phases that read nothing: they run once, and their result is stored with the job's state. A phase with one split
+ * that runs `work` and stores its result. Only one worker runs it at a time; it runs again if it was interrupted.
  */
 export function onePhase(work: (context: SplitContext) => Promise<JsonValue> | JsonValue): JobPhase {
   return {

@@ -99,10 +99,8 @@ export class UnsignedDateCodec extends DateCodec {
 /**
  * Codecs of the types of Apache Phoenix (`org.apache.phoenix.schema.types`), for tables shared with Phoenix.
  * `desc(...)` is Phoenix's DESC; `salt(n, { algorithm: 'phoenix' })` is its SALT_BUCKETS. A null VARCHAR is the empty
- * string.
+ * string. Phoenix's type names, in lower camel case.
  */
-
-/** Phoenix's type names, in lower camel case. */
 export const phoenix = Object.freeze({
   tinyint: int8,
   smallint: int16,
@@ -136,10 +134,8 @@ export const phoenix = Object.freeze({
  * Codecs of KijiSchema's FORMATTED row keys (`FormattedEntityId`). Text always ends with 00 and contains no NUL;
  * numbers are big-endian with the sign bit flipped. The hash before them is `hash([...], { bytes: hashSize })` over the
  * leading parts; HASH PREFIXED and SUPPRESS FIELDS correspond to its `keep`. Null components are not supported: every
- * part needs a value.
+ * part needs a value. Kiji's component types.
  */
-
-/** Kiji's component types. */
 export const kiji = Object.freeze({
   string: new StringCodec('kiji.string', 'separated', 0, true) as ScalarCodec<string>,
   int: int32,
@@ -149,9 +145,8 @@ export const kiji = Object.freeze({
 /**
  * Codecs of tables written with HBase's `Bytes.toBytes`: two's complement, IEEE 754, text without a terminator. If byte
  * order is not the order of values, ranges still give correct results: they are split at zero, or each row is tested.
+ * Codecs of `Bytes.toBytes`. `string` and `bytes` have no terminator, so they must be last in a key.
  */
-
-/** Codecs of `Bytes.toBytes`. `string` and `bytes` have no terminator, so they must be last in a key. */
 export const raw = Object.freeze({
   /** `Bytes.toBytes(String)`. */
   string: new StringCodec('raw.string', 'rest') as ScalarCodec<string>,

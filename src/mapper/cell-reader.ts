@@ -239,10 +239,8 @@ function compareColumn(qualifier: Uint8Array, column: ExpectedColumn): number {
   return difference;
 }
 
-/**
- * Generates the reader of raw rows for an entity: one step for each expected column, in the order of cells. Each step
- * has its own codec and property, so that calls on the hot path are monomorphic.
- */
+// — Generates the reader of raw rows for an entity: one step for each expected column, in the order of cells. Each step
+// has its own codec and property, so that calls on the hot path are monomorphic.
 
 /** A single-cell column with its slot. */
 export interface SingleColumn {

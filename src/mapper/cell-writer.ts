@@ -306,10 +306,8 @@ function embeddedNames({ properties }: ObjectShape): EmbeddedNames[] {
   });
 }
 
-/**
- * Generates the function that writes the columns of objects for an entity: one step for each column, in the order of
- * cells. Each step has its own codec and property, so that calls on the hot path are monomorphic.
- */
+// — Generates the function that writes the columns of objects for an entity: one step for each column, in the order of
+// cells. Each step has its own codec and property, so that calls on the hot path are monomorphic.
 
 /** Adds a cell to the put for every column with a value. Returns the delete of null columns, if any. */
 type ColumnsWriter = (source: object, put: Put) => Delete | undefined;

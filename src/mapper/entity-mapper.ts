@@ -142,7 +142,7 @@ export function compileSchema(
   return compileDeclarations(entities, (entity) => new CompiledMapper(entity), markers, subscribers);
 }
 
-/** Entities as JSON for other programs: with class-transformer's decorators applied, and with loaded relations. */
+// — Entities as JSON for other programs: with class-transformer's decorators applied, and with loaded relations.
 
 type Properties = Readonly<Record<string, unknown>>;
 type PlainObject = Record<string, JsonValue>;

@@ -4,7 +4,7 @@ import type { KeyLayout } from '../key/types.js';
 import type { ColumnSchema, EmbeddedSchema, EntityClass, EntitySchema, TimeToLive } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 
-/** Shapes: the layout of key parts and columns in objects, as a tree of properties with slots. */
+// — Shapes: the layout of key parts and columns in objects, as a tree of properties with slots.
 
 /** The part of an entity's schema that the mapper uses. */
 export interface MappedEntity {
@@ -122,11 +122,9 @@ export function refuseEmbedded(property: string, value: unknown): never {
   );
 }
 
-/**
- * Generates the functions that create and read objects of one shape, once per entity: all objects of an entity have
- * one hidden class, and property access is monomorphic. Beside them is the same without generated code, for runtimes
- * that forbid it.
- */
+// — Generates the functions that create and read objects of one shape, once per entity: all objects of an entity have
+// one hidden class, and property access is monomorphic. Beside them is the same without generated code, for runtimes
+// that forbid it.
 
 /** Pieces of source for functions over one shape. */
 interface ShapeSource {

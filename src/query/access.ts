@@ -8,7 +8,7 @@ import type { Operations, QueryListener } from './operations.js';
 import type { AccessPath } from './query-spec.js';
 import type { RelatedReaders } from './related/relation-loader.js';
 
-/** Access to the tables that queries read. */
+// — Access to the tables that queries read.
 
 /**
  * The state of an index. `active`: queries use it. `building`: writes maintain it, but it lacks rows. `disabled`: a
@@ -99,10 +99,8 @@ export function checkReadSettings({ onQuery, cursorSecret }: ReadSettings): Read
   return { onQuery, cursorSecret: Uint8Array.from(secret) };
 }
 
-/**
- * Decoding that may have to load something: the schema that an Avro value was written with, or the text of a
- * dictionary id.
- */
+// — Decoding that may have to load something: the schema that an Avro value was written with, or the text of a
+// dictionary id.
 
 /** Loads what decoding lacked. @throws the error itself when nothing can be loaded. */
 async function recoverOrThrow(access: TableAccess, error: unknown): Promise<void> {

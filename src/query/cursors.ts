@@ -73,13 +73,12 @@ export class SequenceCursor implements RowCursor {
   }
 }
 
-/** A binary heap of merged ranges, by their next rows. */
-
 /** A range at its current row, or at its end. */
 interface HeapSource {
   readonly row: unknown;
 }
 
+/** A binary heap of merged ranges, by their next rows. */
 class RangeHeap<S extends HeapSource> {
   private readonly sources: S[];
 

@@ -8,7 +8,7 @@ import type { Condition, Test } from './condition.js';
 import { counterBound, encodeEqual, encodeOperand, entryColumn, isOrdered } from './pushdown.js';
 import { hasCell, type Row, valueIn } from './row.js';
 
-/** The logical order of values, whatever their bytes. */
+// — The logical order of values, whatever their bytes.
 
 /** Compares two values of a column or key part. @throws QueryError when they have no order. */
 export type ValueComparator = (a: unknown, b: unknown) => number;
@@ -55,7 +55,7 @@ export function typeName(value: unknown): string {
   return typeof value === 'object' && value !== null ? (value.constructor?.name ?? 'object') : typeof value;
 }
 
-/** Evaluates conditions that the engine cannot evaluate. */
+// — Evaluates conditions that the engine cannot evaluate.
 
 /** Whether a row satisfies a condition. */
 export type RowTest = (row: Row) => boolean;

@@ -328,10 +328,8 @@ function openRange(
   return new ScanSource(access, plan, part, range, limit, options, isAfter);
 }
 
-/**
- * Runs plans: whole keys, ranges in sequence, or a merge; with the limit. Every reading of several rows goes through
- * here.
- */
+// — Runs plans: whole keys, ranges in sequence, or a merge; with the limit. Every reading of several rows goes through
+// here.
 
 /** Default number of ranges read concurrently when a merge begins. */
 export const DEFAULT_CONCURRENCY = 16;

@@ -6,7 +6,7 @@ import { recoverAndRetry, recovering, type TableAccess } from './access.js';
 import type { ReadPlan } from './read-plan.js';
 import { type Finish, keptRow, type Row, type RowCursor } from './row.js';
 
-/** Builds entities from rows. */
+// — Builds entities from rows.
 
 /** Builds entities, or parts of them, from the rows of one entity. */
 export class RowLoader {
@@ -87,7 +87,7 @@ export async function nextLoaded(
   return { row, place, entity, item: await loaders[entity]!.load(reading.row!) };
 }
 
-/** Loads all entities of a reading: synchronously as long as rows are available, then asynchronously. */
+// — Loads all entities of a reading: synchronously as long as rows are available, then asynchronously.
 
 /** Rows between two turns of the event loop. */
 export const ROWS_AT_ONCE = 8192;

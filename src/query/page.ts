@@ -7,7 +7,7 @@ import type { RowLoader } from './loader.js';
 import type { RowCursor } from './row.js';
 import { checkNames } from './slice.js';
 
-/** Pages of a query's rows. */
+// — Pages of a query's rows.
 
 /** Options of `page()`. `size` is required. */
 export interface PageOptions {
@@ -116,7 +116,7 @@ export class Groups {
   }
 }
 
-/** Streams of a query's rows. */
+// — Streams of a query's rows.
 
 /** An open stream: a cursor of rows, or items that are already loaded. */
 export type OpenStream<T> =

@@ -12,7 +12,6 @@ import { type Finish, type Row, valueSpan } from './row.js';
 import { sliceOf } from './slice.js';
 
 /** The plan of one entity's part of a query: byte ranges, columns, and which conditions the engine evaluates. */
-
 export interface EntityPlan {
   readonly spec: QuerySpec;
   readonly keyPlan: KeyPlan;
@@ -176,7 +175,6 @@ function indexToDeclare(schema: EntitySchema, where: readonly Condition[]): stri
 }
 
 /** The plan of one entity as a read plan. */
-
 export function readPlanOf(plan: EntityPlan): ReadPlan {
   const { keyPlan, rowTest, spec } = plan;
   return {

@@ -1,7 +1,5 @@
-/**
- * Predicate pushdown: which conditions the engine can evaluate, as HBase filters. A comparison is pushed only when
- * the codec's byte order is the order of values. Others are evaluated by Rowan, and `explain` says so.
- */
+// — Predicate pushdown: which conditions the engine can evaluate, as HBase filters. A comparison is pushed only when
+// the codec's byte order is the order of values. Others are evaluated by Rowan, and `explain` says so.
 
 import { AvroCodec } from '../codec/index.js';
 import { QueryError, RowanError } from '../errors.js';
@@ -156,7 +154,7 @@ function escapeRegex(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** The rule for soft-deleted rows (`@DeletedAt`): rows without a time of deletion exist. */
+// — The rule for soft-deleted rows (`@DeletedAt`): rows without a time of deletion exist.
 
 /** The condition under which a row exists. Empty for entities without `@DeletedAt`. */
 export function liveConditions(schema: EntitySchema): readonly Condition[] {

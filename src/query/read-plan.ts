@@ -1,5 +1,3 @@
-/** A plan that is ready to run: ranges, columns, the order of rows, and their entities. */
-
 import {
   compareBytes,
   concatBytes,
@@ -34,6 +32,7 @@ export interface PlanPart {
   readonly classify: ((row: Row) => number) | undefined;
 }
 
+/** A plan that is ready to run: ranges, columns, the order of rows, and their entities. */
 export interface ReadPlan {
   readonly parts: readonly PlanPart[];
   /** The key layout of each entity. */
@@ -90,7 +89,7 @@ export function countRanges(plan: ReadPlan): number {
   return plan.parts.reduce((sum, part) => sum + part.ranges.length, 0);
 }
 
-/** The byte ranges of a plan in reading order, and their rest after a position. */
+// — The byte ranges of a plan in reading order, and their rest after a position.
 
 /** The position after `key`, in reading order. */
 export interface Position {

@@ -2,7 +2,6 @@ import { EMPTY_BYTES, equalBytes, startsWithBytes } from '../bytes/index.js';
 import { type Consistency, type OperationOptions, RawRow, type Result, type Scan } from '../table/index.js';
 
 /** A row of a reading: a result of its own, or a raw row that is reused for the next one. */
-
 export type Row = Result | RawRow;
 
 /** Bytes within a buffer. */
@@ -83,7 +82,7 @@ export function giveBackRawRow(raw: RawRow): void {
 /** A change to an entity before it is returned. */
 export type Finish = (entity: Record<string, unknown>) => void;
 
-/** The parameters and counters of a running reading. */
+// — The parameters and counters of a running reading.
 
 /** Options of the table's reads. */
 export interface ReadHints {
@@ -147,8 +146,6 @@ export interface RowCursor {
   /** Closes scanners. May be called at any time and repeatedly. */
   close(): void | Promise<void>;
 }
-
-/** The source of jobs over a query. */
 
 /** The rows of a query, to be read in parts. */
 export interface RowSource<T> {

@@ -4,7 +4,7 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 import type { Finish } from './row.js';
 
-/** Run-time checks of options: names and numbers. */
+// — Run-time checks of options: names and numbers.
 
 /** @throws InvalidArgumentError when the options are no object, or have an unknown name. */
 export function checkNames(doing: string, options: object, known: readonly string[]): void {
@@ -27,7 +27,7 @@ export function checkCount(name: string, value: number | undefined): void {
   throw new QueryError(`${name} is a positive integer, not ${describe(value)}.`);
 }
 
-/** Slices: some of the entries of a Map property. */
+// — Slices: some of the entries of a Map property.
 
 /** The bounds of a slice, by the bytes of keys, which are their stored order. */
 export interface SliceBounds<K> {

@@ -36,7 +36,7 @@ class BuiltPredicate<C extends KeyedClass> implements Predicate<C> {
   }
 }
 
-/** The types of `where`, and the builder of alternatives. */
+// — The types of `where`, and the builder of alternatives.
 
 /** Values that are compared as a whole. Other objects are embedded ones. */
 type Scalar = string | number | bigint | boolean | Date | Uint8Array;
@@ -131,7 +131,7 @@ export type KeyOfMap<M> = NonNullable<M> extends ReadonlyMap<infer K, unknown> ?
 
 type ValueOfMap<M> = NonNullable<M> extends ReadonlyMap<unknown, infer V> ? V : never;
 
-/** The properties that conditions may name. */
+// — The properties that conditions may name.
 
 /** Tells columns and key parts from embedded objects. */
 export function resolverOf(schema: EntitySchema): PropertyResolver {

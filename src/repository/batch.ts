@@ -58,7 +58,7 @@ export class CheckedItem<C extends KeyedClass, B> {
   }
 }
 
-/** Batches: many changes in one call, each with its own outcome. */
+// — Batches: many changes in one call, each with its own outcome.
 
 /** Options of `batch`. */
 export interface RepositoryBatchOptions extends WriteOptions {

@@ -18,7 +18,7 @@ import {
 } from '../table/index.js';
 import type { RowImage } from './row-image.js';
 
-/** Turning the mutations of one row into one request. */
+// — Turning the mutations of one row into one request.
 
 /** A single mutation unchanged, several as one atomic `RowMutations`. */
 export function asAction(row: Uint8Array, mutations: readonly RowMutation[]): RowMutation | RowMutations {
@@ -53,7 +53,7 @@ export async function applyAction(
   }
 }
 
-/** Change sets: a write before an engine applies it. All ways of writing compile to them. */
+// — Change sets: a write before an engine applies it. All ways of writing compile to them.
 
 /** The kinds of writes that hooks, observers and maintainers distinguish. */
 export type ChangeOperation = 'put' | 'insert' | 'replace' | 'update' | 'delete' | 'mutate';
@@ -317,10 +317,9 @@ function following(
   }
 }
 
-/** Hooks and object updates after a write has taken effect, or after the commit of its transaction. */
-
 type Entity = Record<string, unknown>;
 
+/** Hooks and object updates after a write has taken effect, or after the commit of its transaction. */
 export class AfterCommit {
   private readonly lifecycle: EntityLifecycle;
 
@@ -369,7 +368,7 @@ export class AfterCommit {
   }
 }
 
-/** Executors apply change sets. One interface, because engines differ in what one atomic step is. */
+// — Executors apply change sets. One interface, because engines differ in what one atomic step is.
 
 /** The outcome of one change of several. */
 export type ChangeOutcome =

@@ -16,9 +16,10 @@ import { checkEntity } from './row-marker.js';
 import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
-/** A put on condition that the entity exists and satisfies a condition. */
-
-/** @throws QueryError when the entity's key differs from the checked one; errors of compiling the entity. */
+/**
+ * A put on condition that the entity exists and satisfies a condition.
+ * @throws QueryError when the entity's key differs from the checked one; errors of compiling the entity.
+ */
 export async function checkedPut(
   schema: EntitySchema,
   compiler: WriteCompiler,
@@ -42,7 +43,7 @@ export async function checkedPut(
   );
 }
 
-/** Conditional writes: `check(key, condition)`, one atomic step of the engine. */
+// — Conditional writes: `check(key, condition)`, one atomic step of the engine.
 
 /** The filter of a condition that the engine must evaluate. @throws QueryError when it cannot. */
 export function checkFilter<C extends KeyedClass>(schema: EntitySchema, condition: Where<C>): Filter {

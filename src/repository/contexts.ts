@@ -1,7 +1,3 @@
-/**
- * Creates what repositories and queries work on, from compiled entities and the tables of an engine or a transaction.
- */
-
 import type { AvroRegistry } from '../codec/index.js';
 import { QueryError, UnsupportedError } from '../errors.js';
 import type { KeyDictionary } from '../key/index.js';
@@ -102,6 +98,9 @@ export function intentsInTransaction(source: SharedSource): ContextSource['inten
   };
 }
 
+/**
+ * Creates what repositories and queries work on, from compiled entities and the tables of an engine or a transaction.
+ */
 export class Contexts {
   private readonly accesses = new Map<string, TableAccess>();
   private readonly executors = new Map<string, ChangeExecutor>();

@@ -1,9 +1,3 @@
-/**
- * The driver of maintainers on engines whose steps may write several rows. It applies a change with the columns that
- * maintainers amend, their effects on other rows, and changes of other entities with their own effects. A queue holds
- * these, so that long chains need no deep stack.
- */
-
 import { toLatin1 } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import { type ColumnSchema, type EntitySchema, SHADOW_QUALIFIER } from '../schema/types.js';
@@ -49,6 +43,11 @@ interface DecidedChange extends Pick<ChangeImage, 'operation' | 'row' | 'before'
   readonly shadows: string | undefined;
 }
 
+/**
+ * The driver of maintainers on engines whose steps may write several rows. It applies a change with the columns that
+ * maintainers amend, their effects on other rows, and changes of other entities with their own effects. A queue holds
+ * these, so that long chains need no deep stack.
+ */
 export class StepDriver {
   /** The maintainers affected by changes of the same columns. */
   private readonly affected = new WeakMap<readonly ColumnSchema[], readonly StepMaintainer[]>();
@@ -238,14 +237,13 @@ function tooMany({ entity }: EntityChange): RowanError {
   );
 }
 
-/** The executor of the embedded engine: reading and writing of a change are one step. */
-
 /** Changes processed in one turn of the event loop. */
 const TURN = 1024;
 
 /** A table whose writes can be steps. */
 export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
+/** The executor of the embedded engine: reading and writing of a change are one step. */
 export class EmbeddedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];

@@ -162,7 +162,6 @@ function bytesOf(mutations: readonly RowMutation[]): number {
 }
 
 /** Change sets that are decided on by the rows as they are, and not sent: for a preview of a write. */
-
 export class RecordingExecutor implements ChangeExecutor {
   readonly mutations: RowMutation[] = [];
 

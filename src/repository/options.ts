@@ -148,7 +148,7 @@ export class WholeCall implements OperationOptions {
   }
 }
 
-/** Types of repositories beyond those of {@link import('../schema/entity-types.js')}. */
+// — Types of repositories beyond those of {@link import('../schema/entity-types.js')}.
 
 /** The counters of an entity: its columns of type bigint, and Maps of them. */
 export type CountersOf<C extends KeyedClass> = {

@@ -13,12 +13,10 @@ import {
 } from '../table/index.js';
 import type { RowEffect } from './maintainer.js';
 
-/**
- * Sources whose copies are still to be changed: more rows than one step is to change. docs/formats.md has the bytes.
- *
- *     row    entity 00 | name of the declaration 00 | row of the source
- *     o:t    8 random bytes, other ones for each change of the source
- */
+// — Sources whose copies are still to be changed: more rows than one step is to change. docs/formats.md has the bytes.
+//
+//     row    entity 00 | name of the declaration 00 | row of the source
+//     o:t    8 random bytes, other ones for each change of the source
 
 /** FROZEN. */
 export const OUTBOX_TABLE = 'rowan_outbox';
@@ -70,13 +68,11 @@ export function deleteNote({ row }: OutboxNote): RowEffect {
   return { table: OUTBOX_TABLE, mutation: new Delete(row) };
 }
 
-/**
- * Intents, on engines whose one step is a row: noted before the row is written, removed when its effects have been settled.
- * docs/formats.md has the bytes.
- *
- *     row      entity 00 | 00 | row of the entity
- *     o:token  (empty)                              a cell for each change that is under way
- */
+// — Intents, on engines whose one step is a row: noted before the row is written, removed when its effects have been settled.
+// docs/formats.md has the bytes.
+//
+//     row      entity 00 | 00 | row of the entity
+//     o:token  (empty)                              a cell for each change that is under way
 
 const ENTITY_END = Uint8Array.of(0, 0);
 

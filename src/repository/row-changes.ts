@@ -15,7 +15,6 @@ import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 /** The writes of `deleteAll` and `updateAll`. */
-
 export class BulkChanges implements RowChanger {
   constructor(
     private readonly context: RepositoryContext,
@@ -101,11 +100,10 @@ function seenIn(image: RowImage, { kind, family, qualifier }: ColumnSchema): Exp
   ];
 }
 
-/** Entities as cells, for writes that bypass repositories: bulk loads. */
-
 /**
- * The mutations of each entity's row. Runs put hooks, stamps and checks. @throws UnsupportedError where a put depends
- * on stored cells; errors of compiling an entity.
+ * Entities as cells, for writes that bypass repositories (bulk loads): the mutations of each entity's row. Runs put
+ * hooks, stamps and checks. @throws UnsupportedError where a put depends on stored cells; errors of compiling an
+ * entity.
  */
 export async function cellChanges(
   schema: EntitySchema,
@@ -141,7 +139,7 @@ function beyondCells(schema: EntitySchema, { putsAlone, now }: RepositoryContext
   return schema.lifecycle.afterWrite === undefined ? undefined : 'hooks that follow a put';
 }
 
-/** `upsertMany`: inserts new entities and patches stored ones, in two calls. */
+// — `upsertMany`: inserts new entities and patches stored ones, in two calls.
 
 /** Whether an insert failed because of its key. A conflict on a unique index is no conflict on the key, and would recur. */
 export function isKeyConflict(error: unknown): error is ConflictError {

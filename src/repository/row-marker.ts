@@ -1,8 +1,3 @@
-/**
- * The row marker: a cell that records that a row exists. With the column of `@DeletedAt` it tells whether the entity
- * is soft-deleted.
- */
-
 import { InvalidArgumentError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
@@ -15,6 +10,10 @@ type Entity = Record<string, unknown>;
 /** Whether soft-deleted entities count as existing. */
 export type Counted = 'living' | 'deleted too';
 
+/**
+ * The row marker: a cell that records that a row exists. With the column of `@DeletedAt` it tells whether the entity
+ * is soft-deleted.
+ */
 export class RowMarker {
   /** The column of `@DeletedAt`. */
   readonly deletedAt: ColumnSchema | undefined;
@@ -69,7 +68,7 @@ export class RowMarker {
   }
 }
 
-/** Copies of the caller's objects. */
+// — Copies of the caller's objects.
 
 /** A changeable object of the same class. */
 export function mutableCopy(entity: Entity): Entity {
@@ -137,7 +136,7 @@ export async function preparedPatch<P extends object>(
   return copy as P;
 }
 
-/** Run-time checks of entities, for callers without types. */
+// — Run-time checks of entities, for callers without types.
 
 /** @throws InvalidArgumentError on values that are no object. */
 export function checkEntity(

@@ -15,9 +15,9 @@ export class ConditionFailed extends RowanError {
   }
 }
 
-/** Optimistic locking: a version property that each write increments and must know. */
-
-/** The `@Version` column of one entity. */
+/**
+ * Optimistic locking: a version property that each write increments and must know. The `@Version` column of one entity.
+ */
 export class VersionLock {
   private constructor(
     private readonly schema: EntitySchema,

@@ -38,7 +38,7 @@ import {
 } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
-/** The columns that a `replace` deletes. */
+// — The columns that a `replace` deletes.
 
 type Entity = Record<string, unknown>;
 
@@ -86,10 +86,6 @@ function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): R
   return { mutations: [...rest.filter((m) => m.kind !== 'put' || m.cells.length > 0), del], ...resolved };
 }
 
-/**
- * Compiles every way of writing to change sets: the one place for versions, TTLs, stamps, hooks, checks and markers.
- */
-
 /** A condition on the row, and the error when it is not satisfied. */
 export type Condition = Pick<Change, 'expects' | 'mismatch'>;
 
@@ -99,6 +95,9 @@ export interface Prepared {
   readonly undo: (() => void) | undefined;
 }
 
+/**
+ * Compiles every way of writing to change sets: the one place for versions, TTLs, stamps, hooks, checks and markers.
+ */
 export class WriteCompiler {
   readonly lock: VersionLock | undefined;
   /** Set for entities whose puts are cells only: no checks, no hooks, no reads. */

@@ -13,7 +13,7 @@ import { checkMarks } from './marker.js';
 import { Problems, schemaSignature } from './problems.js';
 import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './types.js';
 
-/** Compiles the declarations of one table: its descriptor, entities and split points. */
+// — Compiles the declarations of one table: its descriptor, entities and split points.
 
 export interface CompiledTable {
   readonly descriptor: TableDescriptor;
@@ -217,10 +217,8 @@ export class Schema {
   }
 }
 
-/**
- * Compiles declarations to a frozen schema. Every rule is checked for every entity before an error is thrown, so that
- * one run reports all problems.
- */
+// — Compiles declarations to a frozen schema. Every rule is checked for every entity before an error is thrown, so that
+// one run reports all problems.
 
 /** An entity without its mapper. */
 export type UnmappedEntity = Omit<EntitySchema, 'table' | 'mapper'> & { readonly tableName: string };

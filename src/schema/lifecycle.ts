@@ -14,11 +14,10 @@ import type { CollectedEntity } from './collect.js';
 import type { Problems } from './problems.js';
 import type { ColumnSchema, EntityLifecycle, EntitySchema, TimeToLive, WriteOperation } from './types.js';
 
-/** Compiles hooks, timestamps and checks of an entity to the functions that repositories call. */
-
 type Entity = Record<string, unknown>;
 type Hook = (entity: object) => void | Promise<void>;
 
+/** Compiles hooks, timestamps and checks of an entity to the functions that repositories call. */
 export function compileLifecycle(source: CollectedEntity): EntityLifecycle {
   return Object.freeze({
     beforeWrite: beforeWriteOf(source),
@@ -168,7 +167,7 @@ function inTurn<T>(items: readonly T[], step: (item: T) => unknown): void | Prom
   }
 }
 
-/** Subscribers: hooks outside of entity classes. */
+// — Subscribers: hooks outside of entity classes.
 
 /**
  * A subscriber to the writes and reads of entities, outside of their classes: an audit, a cache, a search index. Its
@@ -265,7 +264,7 @@ function mistakeOf(given: unknown, targets: readonly object[]): [rule: string, r
   ];
 }
 
-/** Ids that rise with time, for `@Default` of key parts. */
+// — Ids that rise with time, for `@Default` of key parts.
 
 /** The random bits of an id. Within a millisecond they are incremented, so that ids of one process always rise. */
 class RisingBits {
@@ -314,8 +313,6 @@ export function newUlid(): string {
   return out;
 }
 
-/** Properties that programs set. */
-
 /**
  * The columns that a put may set: not those that Rowan sets (versions, times of deletion, copies), nor counters,
  * histories and packed columns.
@@ -333,7 +330,6 @@ export function givenColumns(schema: EntitySchema): ColumnSchema[] {
 }
 
 /** Compiles `@Entity({ ttl, renewTtl })` and `@Ttl`. */
-
 export function timeToLiveOf(source: CollectedEntity, problems: Problems): TimeToLive {
   const { ttl } = source.declaration;
   if (ttl !== undefined && (!Number.isSafeInteger(ttl) || ttl <= 0)) {

@@ -14,11 +14,9 @@ import type {
   RelationSchema,
 } from './types.js';
 
-/**
- * Links: a row of one entity names a row of another by holding its key. Copies and referential rules use them, and
- * must find the rows that name a row. So each link has an index, unless the key of the naming entity begins with the
- * link.
- */
+// — Links: a row of one entity names a row of another by holding its key. Copies and referential rules use them, and
+// must find the rows that name a row. So each link has an index, unless the key of the naming entity begins with the
+// link.
 
 /** A declared link, with the name of its decorator for messages. */
 interface DeclaredLink {
@@ -168,7 +166,7 @@ export function checkLink(
   return problems.count === before;
 }
 
-/** Relations: properties for related entities. */
+// — Relations: properties for related entities.
 
 /** The default limit of related entities. */
 const DEFAULT_MAX = 1000;

@@ -4,10 +4,8 @@ import type { CollectedEntity } from './collect.js';
 import type { Problems } from './problems.js';
 import { MARKER_VALUE, type Marker } from './types.js';
 
-/**
- * The values of marker cells: one byte, the version as which the row was written; for an entity with a TTL, 8 more
- * bytes, big-endian: the time of expiry in ms.
- */
+// — The values of marker cells: one byte, the version as which the row was written; for an entity with a TTL, 8 more
+// bytes, big-endian: the time of expiry in ms.
 
 export const LAST_VERSION = 255;
 
@@ -48,7 +46,7 @@ export function versionOf(marker: Uint8Array): number | undefined {
   return marker.length === 1 || marker.length === 9 ? marker[0] : undefined;
 }
 
-/** Compiles `@Entity({ changes })`: the retention time of changes, and the family of row marks. */
+// — Compiles `@Entity({ changes })`: the retention time of changes, and the family of row marks.
 
 /** The declared recording of changes. */
 interface DeclaredChanges {

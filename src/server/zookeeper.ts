@@ -1,13 +1,3 @@
-/**
- * Answers the few requests that HBase's clients send to ZooKeeper: the locations of the master and of meta, and the
- * cluster's id. It is not a ZooKeeper: nothing can be written and nothing changes, so watches never fire. Frames are
- * `int32 length | bytes`:
- *
- *     request  int32 xid | int32 operation | body           reply  int32 xid | int64 zxid | int32 error | body
- *
- * The first frame of a connection opens a session, and has neither xid nor operation.
- */
-
 import { randomBytes } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { FrameAssembler } from '../hbase/rpc/frames.js';
@@ -55,6 +45,15 @@ function ints(...values: readonly number[]): Buffer {
   return out;
 }
 
+/**
+ * Answers the few requests that HBase's clients send to ZooKeeper: the locations of the master and of meta, and the
+ * cluster's id. It is not a ZooKeeper: nothing can be written and nothing changes, so watches never fire. Frames are
+ * `int32 length | bytes`:
+ *
+ *     request  int32 xid | int32 operation | body           reply  int32 xid | int64 zxid | int32 error | body
+ *
+ * The first frame of a connection opens a session, and has neither xid nor operation.
+ */
 export class ZooKeeperAnswers {
   private readonly sockets = new Set<Socket>();
   private readonly nodes: ReadonlyMap<string, Buffer>;

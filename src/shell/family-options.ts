@@ -13,7 +13,7 @@ import {
 import { booleanOf, CommandError, integerOf, Options, textOf } from './options.js';
 import { inspect, RubyHash, type RubyValue } from './ruby/index.js';
 
-/** Family options in `create` and `alter`, with HBase's spellings. */
+// — Family options in `create` and `alter`, with HBase's spellings.
 
 type Draft = { -readonly [Option in keyof FamilyDescriptor]: FamilyDescriptor[Option] };
 
@@ -193,7 +193,7 @@ function merged(
   return after;
 }
 
-/** Table options in `create` and `alter`, with HBase's spellings. */
+// — Table options in `create` and `alter`, with HBase's spellings.
 
 export type TableDraft = { -readonly [Option in keyof TableDescriptor]: TableDescriptor[Option] };
 

@@ -55,7 +55,7 @@ function split(text: string, width: number): string[] {
   return parts;
 }
 
-/** Formats cells. */
+// — Formats cells.
 
 const BYTES_CLASS = 'org.apache.hadoop.hbase.util.Bytes';
 const MAX_DATE = 8.64e15;

@@ -12,7 +12,7 @@ import {
 /** A command failed; the message is what the HBase shell prints after `ERROR: `. */
 export class CommandError extends Error {}
 
-/** Parses the arguments of commands: option hashes, strings, numbers. */
+// — Parses the arguments of commands: option hashes, strings, numbers.
 
 export function textOf(value: RubyValue): string {
   return toText(toS(value));

@@ -20,7 +20,7 @@ import {
 import { type Token, tokenize } from './ruby/lexer.js';
 import { TableReference } from './table-reference.js';
 
-/** The constants of the HBase shell. Most have their own name as value; some stand for another name. */
+// — The constants of the HBase shell. Most have their own name as value; some stand for another name.
 
 const NAMES = (
   'ALLOW_PARTIAL_RESULTS ALL_METRICS ATTRIBUTES AUTHORIZATIONS BATCH BLOCKCACHE BLOCKSIZE BLOOMFILTER CACHE ' +
@@ -52,7 +52,7 @@ const CONSTANTS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** Translates errors to the messages of the HBase shell. */
+// — Translates errors to the messages of the HBase shell.
 
 /** The text after `ERROR: ` for a failed command with these arguments. */
 async function messageOf(error: unknown, args: readonly RubyValue[], shell: ShellContext): Promise<string> {
@@ -123,18 +123,17 @@ async function familyMessage(
   );
 }
 
-/**
- * Collects the lines of a statement until it is complete. While it is certainly incomplete, the text need not be parsed
- * again with each line.
- */
-
 const BLOCKS: ReadonlySet<string> = new Set(['if', 'unless', 'while', 'until', 'for', 'begin']);
 /** Keywords that a following `do` belongs to. */
 const LOOPS: ReadonlySet<string> = new Set(['while', 'until', 'for']);
 const OPENING: ReadonlySet<string> = new Set(['(', '[', '{']);
 const CLOSING: ReadonlySet<string> = new Set([')', ']', '}']);
 
-/** Counts open brackets and blocks line by line. It ignores doubtful ones, so the count is never too high. */
+/**
+ * Collects the lines of a statement until it is complete. While it is certainly incomplete, the text need not be parsed
+ * again with each line. Counts open brackets and blocks line by line. It ignores doubtful ones, so the count is never
+ * too high.
+ */
 export class OpenStatement {
   /** The lines so far. */
   text = '';
@@ -196,8 +195,6 @@ export class OpenStatement {
   }
 }
 
-/** A shell on an engine: executes statements and prints results like HBase's shell. */
-
 export interface ShellOptions {
   readonly engine: Engine;
   readonly io: ShellIo;
@@ -220,6 +217,7 @@ export interface ShellOutcome {
 /** Aborts the script after a failed command. */
 class Stopped extends Error {}
 
+/** A shell on an engine: executes statements and prints results like HBase's shell. */
 export class ShellSession {
   private readonly interpreter: Interpreter;
   private readonly context: ShellContext;

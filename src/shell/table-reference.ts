@@ -35,7 +35,7 @@ export class TableReference implements RubyObject {
   }
 }
 
-/** The table of regions printed by `list_regions`. */
+// — The table of regions printed by `list_regions`.
 
 const MEBIBYTE = 1 << 20;
 

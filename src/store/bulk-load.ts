@@ -1,8 +1,3 @@
-/**
- * Loads sorted cells into a table as files, past the log and the memstores (HBase's bulk load, R83). All cells become visible at
- * one moment, or none.
- */
-
 import { compareBytes, toStringBinary } from '../bytes/index.js';
 import { ClosedError, InvalidArgumentError } from '../errors.js';
 import { checkRow, checkTimestamp } from '../table/checks.js';
@@ -42,6 +37,10 @@ interface OpenFile {
   readonly fileNo: number;
 }
 
+/**
+ * Loads sorted cells into a table as files, past the log and the memstores (HBase's bulk load, R83). All cells become visible at
+ * one moment, or none.
+ */
 export class BulkLoad implements Interruptible {
   private readonly writers = new Map<string, OpenFile>();
   private readonly loaded: LoadedFile[] = [];

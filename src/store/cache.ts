@@ -40,28 +40,6 @@ export class CacheSlots<Entry extends CacheEntry> {
   }
 }
 
-/**
- * Blocks in memory, limited by bytes (HBase `LruBlockCache`, but with second chances instead of an order by time, so that a hit is
- * one store). There are five segments, each a queue:
- *
- * - single: blocks that were read once; evicted first.
- * - multi: blocks that were read again while they were in `single`.
- * - memory: blocks of IN_MEMORY families.
- * - index: index and bloom blocks. They are evicted only while they take more than three quarters of the memory: to read one again costs
- *   as much as fifty rows.
- * - spare: blocks of which parts can be read alone. They are evicted before all others, used or not: what is needed of them is
- *   then read in parts, and a scan cannot evict anything else.
- *
- * When room is needed, the one of the first three segments that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If
- * that was used since the last time, it moves to the end of its queue instead, from `single` to `multi`.
- *
- * Where the blocks of single rows do not fit, a part of the memory is for the rows themselves: {@link RowCache}. They give half of it back
- * when the index has no room beside them.
- *
- * An evicted block stays valid for readers that use it. The buffer of one that nobody uses is reused for the next block: getting
- * new memory from the system costs as much as reading a block from the system's cache.
- */
-
 const SINGLE = 0;
 const MULTI = 1;
 const MEMORY = 2;
@@ -101,6 +79,27 @@ interface Segment {
   count: number;
 }
 
+/**
+ * Blocks in memory, limited by bytes (HBase `LruBlockCache`, but with second chances instead of an order by time, so that a hit is
+ * one store). There are five segments, each a queue:
+ *
+ * - single: blocks that were read once; evicted first.
+ * - multi: blocks that were read again while they were in `single`.
+ * - memory: blocks of IN_MEMORY families.
+ * - index: index and bloom blocks. They are evicted only while they take more than three quarters of the memory: to read one again costs
+ *   as much as fifty rows.
+ * - spare: blocks of which parts can be read alone. They are evicted before all others, used or not: what is needed of them is
+ *   then read in parts, and a scan cannot evict anything else.
+ *
+ * When room is needed, the one of the first three segments that exceeds its share (25, 50 and 25 per cent) most evicts its oldest entry. If
+ * that was used since the last time, it moves to the end of its queue instead, from `single` to `multi`.
+ *
+ * Where the blocks of single rows do not fit, a part of the memory is for the rows themselves: {@link RowCache}. They give half of it back
+ * when the index has no room beside them.
+ *
+ * An evicted block stays valid for readers that use it. The buffer of one that nobody uses is reused for the next block: getting
+ * new memory from the system costs as much as reading a block from the system's cache.
+ */
 export class BlockCache {
   /** Incremented by readers. */
   hits = 0;
@@ -284,10 +283,8 @@ function emptySegment(): Segment {
   return { oldest: null, newest: null, bytes: 0, count: 0 };
 }
 
-/**
- * Files open for reading, at most a given number at once. The least recently read file is closed, and opened again when it is next
- * read. Reads are synchronous, so no file is closed during a read.
- */
+// — Files open for reading, at most a given number at once. The least recently read file is closed, and opened again when it is next
+// read. Reads are synchronous, so no file is closed during a read.
 
 /** A file that may or may not be open at the moment. */
 export class CachedFile {

@@ -1,5 +1,3 @@
-/** The tables and namespaces of an open store, and their changes. Each change is one edit of the MANIFEST. */
-
 import { EMPTY_BYTES } from '../bytes/index.js';
 import { prepareCodecs } from '../compression/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -29,6 +27,7 @@ interface CatalogParts {
   readonly environment: StoreEnvironment;
 }
 
+/** The tables and namespaces of an open store, and their changes. Each change is one edit of the MANIFEST. */
 export class Catalog extends StoredTables {
   private readonly byId = new Map<number, TableState>();
   /** Names of tables that are being changed. */

@@ -1,5 +1,3 @@
-/** One table of an embedded store. */
-
 import { asRowanError, throwIfAborted, UnsupportedError } from '../errors.js';
 import { isGet } from '../table/get-and-scan.js';
 import {
@@ -35,6 +33,7 @@ import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
 
+/** One table of an embedded store. */
 export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, PackedPutsTable {
   scanInThreads(
     scan: Scan,

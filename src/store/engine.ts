@@ -1,5 +1,3 @@
-/** The embedded engine: HBase's data model in this process, on files of its own. */
-
 import { CorruptionError, UnsupportedError } from '../errors.js';
 import type {
   BulkLoadResult,
@@ -40,6 +38,7 @@ const CAPABILITIES: Capabilities = Object.freeze({
   deleteMarkers: true,
 });
 
+/** The embedded engine: HBase's data model in this process, on files of its own. */
 export class EmbeddedEngine implements Engine {
   readonly name = 'embedded';
   readonly place: string;

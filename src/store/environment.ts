@@ -1,10 +1,9 @@
-/** The folder, settings, clock and listener of an open store, shared by all its parts. */
-
 import { ClosedError, InvalidArgumentError } from '../errors.js';
 import type { StoreEvent } from './events.js';
 import type { FileSystem } from './fs/file-system.js';
 import type { StoreSettings } from './options.js';
 
+/** The folder, settings, clock and listener of an open store, shared by all its parts. */
 export class StoreEnvironment {
   constructor(
     readonly directory: string,
@@ -30,14 +29,13 @@ export class StoreEnvironment {
   }
 }
 
-/** Whether a store is open, and the operations that its close waits for. */
-
 /** An operation that closing the store interrupts, because its length depends on the caller: a bulk load that reads its cells. */
 export interface Interruptible {
   /** Ends the operation at once and releases what it holds. It may be called in any turn, once. */
   interrupt(): void;
 }
 
+/** Whether a store is open, and the operations that its close waits for. */
 export class Lifecycle {
   private ended = false;
   private readonly operations = new Set<Promise<unknown>>();
@@ -98,11 +96,12 @@ export class SerialQueue {
   }
 }
 
-/** Checks of numbered invariants, run in tests (environment variable `ROWAN_INVARIANTS=1`) and skipped elsewhere. */
-
 const CHECKED = process.env['ROWAN_INVARIANTS'] === '1';
 
-/** `holds`: a function if the check is costly. @throws Error naming the invariant when it does not hold. */
+/**
+ * Checks of numbered invariants, run in tests (environment variable `ROWAN_INVARIANTS=1`) and skipped elsewhere.
+ * `holds`: a function if the check is costly. @throws Error naming the invariant when it does not hold.
+ */
 export function invariant(holds: boolean | (() => boolean), name: string): void {
   if (CHECKED && !(typeof holds === 'function' ? holds() : holds))
     throw new Error(`Invariant ${name} does not hold. This is a bug in Rowan: report it.`);

@@ -94,7 +94,7 @@ function loadRegion(
   return new Region(entry.id, table.id, entry.startKey, entry.endKey, stores);
 }
 
-/** Opening a store: takes its lock, reads its MANIFEST and files, and replays the writes of the log that are in no file yet. */
+// — Opening a store: takes its lock, reads its MANIFEST and files, and replays the writes of the log that are in no file yet.
 
 /**
  * Opens the store in `directory`, or creates one in a new or empty folder.

@@ -1,5 +1,3 @@
-/** Access to a store's tables by region, for the server: HBase clients address each region by itself. */
-
 import type { NamespaceProperties, Scan, SyncTable } from '../table/index.js';
 import { coreOf, type EmbeddedEngine } from './engine.js';
 import { TableScanner } from './read/table-scanner.js';
@@ -20,6 +18,7 @@ export function scanInTransaction(table: SyncTable, scan: Scan): TrackedScanner 
   throw new TypeError('Only a table of a transaction is scanned so.');
 }
 
+/** Access to a store's tables by region, for the server: HBase clients address each region by itself. */
 export class ServedStore {
   private readonly core: StoreCore;
 

@@ -1,9 +1,3 @@
-/**
- * Snapshots of tables. A snapshot is a hidden, disabled table whose regions share the files of the original table, as the
- * daughters of a split share their parent's files: nothing is copied, and a file is removed when no table uses it. So checkpoints,
- * verification and repair of a store cover its snapshots too.
- */
-
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { describe } from '../table/checks.js';
 import { canonicalTableName, type TableDescriptor, tableDescriptor } from '../table/index.js';
@@ -23,6 +17,11 @@ export interface TableSnapshot {
 /** The metadata key of the hidden table that marks it as a snapshot. */
 const MARK = 'ROWAN_SNAPSHOT';
 
+/**
+ * Snapshots of tables. A snapshot is a hidden, disabled table whose regions share the files of the original table, as the
+ * daughters of a split share their parent's files: nothing is copied, and a file is removed when no table uses it. So checkpoints,
+ * verification and repair of a store cover its snapshots too.
+ */
 export class Snapshots {
   constructor(private readonly core: StoreCore) {}
 

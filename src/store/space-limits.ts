@@ -1,12 +1,3 @@
-/**
- * Refuses writes before the disk is full, as HBase's space quotas with NO_INSERTS do: puts, increments, appends and bulk loads are
- * refused while the store is beyond `maxDiskSize`, or the table beyond its own `rowan.maxDiskSize`. Deletes, flushes and compactions
- * go on, so that there is a way back.
- *
- * What counts are sorted files and what is in memory and becomes one; for the store also the log. The figures are taken
- * once in {@link CHECK_EVERY} writes, so a limit may be passed by so many writes; and for every write that would be refused.
- */
-
 import { type ErrorDetails, RowanError } from '../errors.js';
 import type { RowMutation, RowMutations } from '../table/index.js';
 import { liveFiles, type VersionState } from './manifest/index.js';
@@ -31,6 +22,14 @@ export interface SpaceChecks {
   checkPut(state: TableState): void;
 }
 
+/**
+ * Refuses writes before the disk is full, as HBase's space quotas with NO_INSERTS do: puts, increments, appends and bulk loads are
+ * refused while the store is beyond `maxDiskSize`, or the table beyond its own `rowan.maxDiskSize`. Deletes, flushes and compactions
+ * go on, so that there is a way back.
+ *
+ * What counts are sorted files and what is in memory and becomes one; for the store also the log. The figures are taken
+ * once in {@link CHECK_EVERY} writes, so a limit may be passed by so many writes; and for every write that would be refused.
+ */
 export class SpaceLimits implements SpaceChecks {
   private writes = 0;
   private readonly full = new Set<TableState>();

@@ -1,5 +1,3 @@
-/** Statistics of a store by table, region and family. */
-
 import type { BlockCache, BlockCacheStats } from './cache.js';
 import type { RowClock } from './commit/row-clock.js';
 import type { VersionState } from './manifest/index.js';
@@ -60,6 +58,7 @@ interface CountedStore {
   readonly openScanners: number;
 }
 
+/** Statistics of a store by table, region and family. */
 export function storeStats(store: CountedStore): StoreStats {
   const { state, cache, openLogBytes, lastSeq, rowClock, openScanners } = store;
   const segments = [...state.walSegments.values()];

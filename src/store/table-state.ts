@@ -1,5 +1,3 @@
-/** The state of one table of an open store. */
-
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
 import { describe } from '../table/checks.js';
@@ -21,6 +19,7 @@ const CELL_LIMIT = 'hbase.server.keyvalue.maxsize';
 /** The configuration of a table that limits its bytes (`space-limits.ts`). */
 const SPACE_LIMIT = 'rowan.maxDiskSize';
 
+/** The state of one table of an open store. */
 export class TableState {
   /** Serializes changes of the table's regions and families, and bulk loads. */
   readonly changes = new SerialQueue();
@@ -123,8 +122,6 @@ export class TableState {
   }
 }
 
-/** The tables and namespaces of a store, read-only. */
-
 /** The part of the MANIFEST's state that concerns namespaces. */
 export type StoredNamespaces = Pick<VersionState, 'namespaces' | 'namespaceProperties'>;
 
@@ -133,6 +130,7 @@ export interface OpenCheck {
   checkOpen(): void;
 }
 
+/** The tables and namespaces of a store, read-only. */
 export abstract class StoredTables {
   protected readonly byName = new Map<string, TableState>();
 

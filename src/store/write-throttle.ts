@@ -1,11 +1,3 @@
-/**
- * Makes writers wait before they begin.
- *
- * - For memory: it counts the bytes of memstores, requests flushes of families that have reached their flush size, and stops
- *   writers while flushes do not keep up. (HBase rejects such writes with `RegionTooBusyException`; here they wait.)
- * - For publication of files that must be one commit, as bulk loads are.
- */
-
 import { RowanError, throwIfAborted } from '../errors.js';
 import type { FamilyStore, Region } from './region/region.js';
 
@@ -31,6 +23,13 @@ interface Waiter {
   readonly reject: (error: RowanError) => void;
 }
 
+/**
+ * Makes writers wait before they begin.
+ *
+ * - For memory: it counts the bytes of memstores, requests flushes of families that have reached their flush size, and stops
+ *   writers while flushes do not keep up. (HBase rejects such writes with `RegionTooBusyException`; here they wait.)
+ * - For publication of files that must be one commit, as bulk loads are.
+ */
 export class WriteThrottle {
   private writes = 0;
   private bytes = 0;

@@ -71,7 +71,7 @@ export interface Admin {
   split(table: string, splitKey?: Uint8Array): Promise<void>;
 }
 
-/** HBase's algorithms for pre-splitting (`util/RegionSplitter`), computed as the server computes them. */
+// — HBase's algorithms for pre-splitting (`util/RegionSplitter`), computed as the server computes them.
 
 export type SplitAlgorithm = 'HexStringSplit' | 'DecimalStringSplit' | 'UniformSplit';
 

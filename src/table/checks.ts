@@ -1,7 +1,7 @@
 import { type BytesLike, toBytes, toHex } from '../bytes/index.js';
 import { InvalidArgumentError } from '../errors.js';
 
-/** Cells, as HBase has them (`KeyValue`, research rules R1-R8). */
+// — Cells, as HBase has them (`KeyValue`, research rules R1-R8).
 
 /**
  * The type of a cell. The codes are HBase's and are stored in files and sent to servers: FROZEN.
@@ -65,7 +65,7 @@ export class CellWithTtl extends Cell {
   }
 }
 
-/** Checks shared by all operations. Each throws an InvalidArgumentError that says what is wrong and what is accepted. */
+// — Checks shared by all operations. Each throws an InvalidArgumentError that says what is wrong and what is accepted.
 
 /** The bytes of a row key of 1..32767 bytes (R5). */
 export function checkRow(row: BytesLike): Uint8Array {
@@ -230,10 +230,8 @@ function describeObject(value: object): string {
   return name === '' || name === 'Object' ? 'an object' : `an object of ${name}`;
 }
 
-/**
- * Identifies requests. `instanceof` would not do: a program may load two copies of this module (a bundle beside the package, tests with
- * fresh modules), and each must accept what the other creates. Parsed JSON cannot contain a symbol.
- */
+// — Identifies requests. `instanceof` would not do: a program may load two copies of this module (a bundle beside the package, tests with
+// fresh modules), and each must accept what the other creates. Parsed JSON cannot contain a symbol.
 
 const BRAND: unique symbol = Symbol.for('rowan-orm.request') as never;
 

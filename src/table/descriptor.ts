@@ -40,7 +40,7 @@ export function canonicalTableName(name: string): string {
   return namespace === DEFAULT_NAMESPACE ? qualifier : `${namespace}:${qualifier}`;
 }
 
-/** Table and family descriptors: HBase's options, names and defaults, checked and frozen. */
+// — Table and family descriptors: HBase's options, names and defaults, checked and frozen.
 
 export const COMPRESSIONS = ['NONE', 'GZ', 'SNAPPY', 'LZ4', 'ZSTD', 'BROTLI', 'LZO'] as const;
 export type Compression = (typeof COMPRESSIONS)[number];

@@ -15,7 +15,7 @@ import type {
   TableChange,
 } from './table.js';
 
-/** Observers are called with every write of a table, also by tools, and may add to it or refuse it. */
+// — Observers are called with every write of a table, also by tools, and may add to it or refuse it.
 
 /** A change of one row, as an observer receives it. It must not be altered. */
 export interface ObservedWrite {
@@ -114,7 +114,7 @@ function isFunctionOrNothing(value: unknown): boolean {
   return value === undefined || typeof value === 'function';
 }
 
-/** The commits of an engine that numbers them: recorders are called for each as a whole, inside its step. */
+// — The commits of an engine that numbers them: recorders are called for each as a whole, inside its step.
 
 /** A row that a commit has changed, before and after the commit. */
 export interface CommittedRow {
@@ -175,7 +175,7 @@ export class CommitRecorders {
   }
 }
 
-/** Checks of arguments, for callers whose compiler did not check them. */
+// — Checks of arguments, for callers whose compiler did not check them.
 
 function wrong(doing: string, wanted: string, given: unknown): InvalidArgumentError {
   return new InvalidArgumentError(`${doing} takes ${wanted}, not ${describe(given)}.`);
@@ -216,11 +216,12 @@ export function checkAction(given: Get | Mutation | RowMutations | CheckAndMutat
   if (request !== 'get' && request !== 'checkAndMutate') checkChange(given as Mutation | RowMutations);
 }
 
-/** A table of an engine whose calls go to a server, with observers around its writes. */
-
 type Written = RowMutation | RowMutations;
 
-/** Without observers every call is passed to the inner table in the same turn. */
+/**
+ * A table of an engine whose calls go to a server, with observers around its writes. Without observers every call is
+ * passed to the inner table in the same turn.
+ */
 export class ObservedTable implements Table {
   constructor(
     private readonly inner: Table,

@@ -62,13 +62,12 @@ export class StaleResult extends Result {
   }
 }
 
-/** One row without an object for each cell, for reads of many rows of which none is kept. */
-
 const FIRST_CAPACITY = 4096;
 
 /**
- * The newest cells of one row, in the order of a {@link Result}. It is refilled for every row, so whatever is kept must be copied. The
- * i-th cell is `families[i]`, `qualifiers[i]`, `timestamps[i]`, and `bytes` from `starts[i]` to `ends[i]`.
+ * One row without an object for each cell, for reads of many rows of which none is kept. The newest cells of one row,
+ * in the order of a {@link Result}. It is refilled for every row, so whatever is kept must be copied. The i-th cell is
+ * `families[i]`, `qualifiers[i]`, `timestamps[i]`, and `bytes` from `starts[i]` to `ends[i]`.
  */
 export class RawRow {
   row: Uint8Array = EMPTY_BYTES;

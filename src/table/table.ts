@@ -315,7 +315,7 @@ export interface SyncTableTransaction extends TableTransaction {
   table(name: string): SyncTable;
 }
 
-/** Cells that are changed by compare-and-set only. */
+// — Cells that are changed by compare-and-set only.
 
 export interface CellPlace {
   readonly row: Uint8Array;

@@ -9,7 +9,7 @@ import type { EmbeddedEngine } from '../store/engine.js';
 import { entityMaker } from '../tools/index.js';
 import { MemoryFileSystem } from './fs/memory-fs.js';
 
-/** A database without a disk. */
+// — A database without a disk.
 
 /** Options of {@link openMemory}: those of `open`, with a disk in memory in place of the folder. */
 export interface MemoryOptions
@@ -80,7 +80,7 @@ export async function forkMemory(db: Database<EmbeddedEngine>): Promise<Database
   return openOn(opening.disk, path, opening.options);
 }
 
-/** A clock for tests: time passes only when it is told to. */
+// — A clock for tests: time passes only when it is told to.
 
 /** A clock that tests set: pass it as the option `clock`. Made by {@link settableClock}. */
 export interface SettableClock {
@@ -133,7 +133,7 @@ function timeOf(time: number | Date): number {
   );
 }
 
-/** Holds the plan of a query to what a test expects of it. */
+// — Holds the plan of a query to what a test expects of it.
 
 /**
  * The expected plan: any fields of `explain()`. `filters` may be given in part, `ranges` also as their number.
@@ -188,7 +188,7 @@ export function expectPlan(query: { explain(): Explanation }, expected: PlanExpe
   }
 }
 
-/** Makes entities for tests: complete entities from defaults, with the properties that a test sets. */
+// — Makes entities for tests: complete entities from defaults, with the properties that a test sets.
 
 /** Makes and stores entities of one class. */
 export interface Fixture<C extends KeyedClass> {

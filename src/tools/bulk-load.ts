@@ -19,7 +19,7 @@ import { checkFamilies, rowOfLine, TsvLayout, TsvLines, type TsvOptions } from '
 import { type ItemColumns, ItemRows, namedColumns, positionedColumns } from './item-columns.js';
 import { exportIdentity, readExportManifest } from './manifest.js';
 
-/** The input of a bulk load: files of each format as rows of cells. */
+// — The input of a bulk load: files of each format as rows of cells.
 
 /**
  * `rowan`: folders written by `exportTable`; `hbase`: sequence files of HBase's Export; `hfile`: HFiles; `tsv`: delimited text; `csv`: CSV records; `ndjson`: JSON objects, one per line. For entities `ndjson`, `csv`, `avro` and `parquet`, as `exportEntities` writes them.
@@ -237,7 +237,7 @@ async function beginningOf(context: SplitContext): Promise<number> {
   return began as number;
 }
 
-/** Loads files into a table, bypassing WAL and memstore (HBase `importtsv.bulk.output`, `completebulkload`). */
+// — Loads files into a table, bypassing WAL and memstore (HBase `importtsv.bulk.output`, `completebulkload`).
 
 export interface BulkLoadToolOptions extends BulkFolder, BulkReadOptions {
   /** The job's name, by which it can be resumed; default: the tool and the table. */

@@ -9,7 +9,7 @@ import type { JobReadable, RowRange, SplitContext } from '../job/types.js';
 import { Cell, CellType, CellWithTtl, Result, type ResultScanner, type Scan } from '../table/index.js';
 import type { ExportedFile } from './manifest.js';
 
-/** Reads rows of cells from files of any format, for import and bulkload. */
+// — Reads rows of cells from files of any format, for import and bulkload.
 
 export interface CellSource {
   /** Part of the job's signature. */
@@ -31,17 +31,15 @@ export async function cellFilesSource(paths: readonly string[], format: CellFile
   };
 }
 
-/**
- * The files that `rowan export` writes (docs/tools.md):
- *
- *     head    "ROWAN-CELLS" 00 | version (4) = 1
- *     frame   bytes of the payload (4) | crc32 of the payload (4) | payload, deflated
- *     end     00 00 00 00 | crc32 of the next 8 bytes (4) | number of rows (8)
- *
- * Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length
- * varint | family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and, if the type
- * has the bit 40 (hex), the time to live as a varint of milliseconds. FROZEN.
- */
+// — The files that `rowan export` writes (docs/tools.md):
+//
+//     head    "ROWAN-CELLS" 00 | version (4) = 1
+//     frame   bytes of the payload (4) | crc32 of the payload (4) | payload, deflated
+//     end     00 00 00 00 | crc32 of the next 8 bytes (4) | number of rows (8)
+//
+// Numbers are big-endian. A payload inflates to rows: length varint | row | cells varint, and for each cell: length
+// varint | family | length varint | qualifier | timestamp varint | type (1) | length varint | value, and, if the type
+// has the bit 40 (hex), the time to live as a varint of milliseconds. FROZEN.
 
 const deflate = promisify(deflateRaw) as (bytes: Uint8Array, options: { level: number }) => Promise<Buffer>;
 const inflate = promisify(inflateRaw) as (
@@ -253,7 +251,7 @@ class RowDecoder {
   }
 }
 
-/** Presents files of `exportTable` as rows of a table, so that a job reads them like any other source. */
+// — Presents files of `exportTable` as rows of a table, so that a job reads them like any other source.
 
 /**
  * The cells of a folder with these files; each is one split. `identity` distinguishes this export from others in the

@@ -11,8 +11,6 @@ import { ChunkHasher, chunkOf, HASHES_FOLDER, type HashedChunk, type HashesManif
 import { readManifest } from './manifest.js';
 import { type OtherRows, RawRowReader, RowReader, sameCells, sameRawRows } from './row-reader.js';
 
-/** Compares the rows of one range of two tables, cell by cell. */
-
 /** A row that differs between the tables, with its cells in each. */
 export type Difference = { readonly row: Uint8Array } & (
   | { readonly kind: 'missing'; readonly wanted: Result; readonly found?: undefined }
@@ -26,6 +24,7 @@ export type DifferenceSink = (differences: readonly Difference[]) => Promise<voi
 /** How many differences are passed on together. */
 const DIFFERENCES_AT_ONCE = 500;
 
+/** Compares the rows of one range of two tables, cell by cell. */
 export class RangeComparison {
   private differences: Difference[] = [];
   private last: Uint8Array | undefined;
@@ -131,8 +130,6 @@ export function rangeOf(rows: readonly { readonly row: Uint8Array }[]): RowRange
   return { start: rows[0]!.row, stop: keyAfter(rows.at(-1)!.row) };
 }
 
-/** Compares a table with the hashes of another, and compares the rows of both where hashes differ. */
-
 /** How many chunks are compared between two checks of throttle and checkpoint. */
 const CHUNKS_AT_ONCE = 16;
 
@@ -148,7 +145,7 @@ interface HashComparison {
 }
 
 /**
- * Runs the comparison.
+ * Compares a table with the hashes of another, and compares the rows of both where hashes differ. Runs the comparison.
  * @throws InvalidArgumentError when the folder has no hashes of the first table; CorruptionError naming file and byte.
  */
 export async function compareWithHashes(comparison: HashComparison): Promise<JobOutcome> {

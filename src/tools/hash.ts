@@ -14,8 +14,6 @@ import { canonicalTableName, type Engine, type Result } from '../table/index.js'
 import { FrameBuilder } from './cell-frames.js';
 import { type FolderKind, type FolderManifest, removeManifest, writeManifest } from './manifest.js';
 
-/** Hashes of chunks of rows: equal hashes mean equal cells. */
-
 /** How many hex digits of the SHA-256 are kept. */
 const HEX_DIGITS = 32;
 const HASH_PATTERN = /^[0-9a-f]{32}$/;
@@ -23,6 +21,7 @@ const HASH_PATTERN = /^[0-9a-f]{32}$/;
 /** A larger chunk is hashed in parts, which end at the same rows in every run. */
 const PART_BYTES = 1 << 20;
 
+/** Hashes of chunks of rows: equal hashes mean equal cells. */
 export class ChunkHasher {
   private readonly cells = new FrameBuilder();
   private digest = '';
@@ -55,7 +54,7 @@ export class ChunkHasher {
   }
 }
 
-/** Writes the hashes of a table's rows, chunk by chunk, into a folder (HBase HashTable). */
+// — Writes the hashes of a table's rows, chunk by chunk, into a folder (HBase HashTable).
 
 /** The kind of a folder with hashes. */
 export const HASHES_FOLDER: FolderKind = {

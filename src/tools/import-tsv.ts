@@ -20,7 +20,7 @@ import {
   tableDescriptor,
 } from '../table/index.js';
 
-/** The columns of delimited text, and the parsing of its lines. */
+// — The columns of delimited text, and the parsing of its lines.
 
 const ROW_KEY = 'HBASE_ROW_KEY';
 const TIMESTAMP = 'HBASE_TS_KEY';
@@ -172,7 +172,7 @@ function wrong(why: string): InvalidArgumentError {
   );
 }
 
-/** Imports delimited text into a table (HBase ImportTsv), with HBase's options. */
+// — Imports delimited text into a table (HBase ImportTsv), with HBase's options.
 
 /** How lines become cells. */
 export interface TsvOptions {

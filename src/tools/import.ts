@@ -9,11 +9,10 @@ import { type CellSource, cellFilesSource, framesSource } from './cell-frames.js
 import { writeRows } from './copy.js';
 import { exportIdentity, readExportManifest } from './manifest.js';
 
-/** Concurrent writes that continue while the next rows are read. */
-
 /**
- * Limits the number of concurrent writes. Their order must not matter. Call `settle` before each checkpoint, and
- * `close` at the end of the attempt, so that no write overlaps the next attempt.
+ * Concurrent writes that continue while the next rows are read. Limits the number of concurrent writes. Their order
+ * must not matter. Call `settle` before each checkpoint, and `close` at the end of the attempt, so that no write
+ * overlaps the next attempt.
  */
 class InFlight {
   private readonly running = new Set<Promise<void>>();
@@ -47,7 +46,7 @@ class InFlight {
   }
 }
 
-/** Imports files of `exportTable`, or of HBase's Export, into a table (HBase Import). */
+// — Imports files of `exportTable`, or of HBase's Export, into a table (HBase Import).
 
 export interface ImportOptions {
   /** The table to write; default: the table that was exported. Required for sequence files. */

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
 
-/**
- * The manifest: the file that describes a folder of a tool's files. It is written last, so a folder without it is
- * incomplete.
- */
+// — The manifest: the file that describes a folder of a tool's files. It is written last, so a folder without it is
+// incomplete.
 
 /** The fields of every manifest. */
 export interface FolderManifest {
@@ -91,7 +89,7 @@ async function checkFile(
   );
 }
 
-/** The manifest of an export. */
+// — The manifest of an export.
 
 /** The kind of a folder with an export. */
 export const EXPORT_FOLDER: FolderKind = {

@@ -11,8 +11,6 @@ import {
   type Table,
 } from '../table/index.js';
 
-/** Reads rows of a range of a table, one batch ahead. */
-
 /** Rows to compare with those of another table, one after the other. */
 export interface OtherRows {
   /** The next row, if it has been read already. */
@@ -26,6 +24,7 @@ export interface OtherRows {
 /** How many rows are read ahead. */
 const ROWS_AHEAD = 500;
 
+/** Reads rows of a range of a table, one batch ahead. */
 export class RowReader implements OtherRows {
   private readonly scanner: ResultScanner;
   private batch: readonly Result[] = [];
@@ -61,7 +60,6 @@ export class RowReader implements OtherRows {
 }
 
 /** Reads raw rows of a range, one row ahead; the row object is reused. */
-
 export class RawRowReader implements OtherRows {
   /** Always undefined: Results are created only on demand here. */
   readonly buffered = undefined;
@@ -92,7 +90,7 @@ export class RawRowReader implements OtherRows {
   }
 }
 
-/** Compares the cells of two rows. */
+// — Compares the cells of two rows.
 
 export function sameCells(a: readonly Cell[], b: readonly Cell[]): boolean {
   if (a.length !== b.length) return false;

@@ -7,7 +7,7 @@ import { type TableOf, writeRows } from './copy.js';
 import { CellPlaces, RowReader, sameCells } from './row-reader.js';
 import { compareTables, type VerifyOptions } from './verify.js';
 
-/** Changes rows of the second table to match the first. */
+// — Changes rows of the second table to match the first.
 
 export interface RepairOptions {
   /** Whether to write cells that the second table lacks. Default true. */
@@ -104,7 +104,7 @@ async function readAgain(
   }
 }
 
-/** Makes a table equal to another (HBase SyncTable). */
+// — Makes a table equal to another (HBase SyncTable).
 
 export interface SyncOptions extends VerifyOptions, RepairOptions {}
 

@@ -10,11 +10,10 @@ import { describe } from '../table/checks.js';
 import { Cell, CellType, type Engine, Result, type ResultScanner, Scan } from '../table/index.js';
 import { draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-values.js';
 
-/** The numbers from 0 up to a count, as rows of a table that a job can read. */
-
 const MIN_ROWS_OF_A_SPLIT = 20_000;
 const MAX_SPLITS = 1000;
 
+/** The numbers from 0 up to a count, as rows of a table that a job can read. */
 class NumberTable implements JobReadable {
   readonly name = 'numbers';
   readonly ranges: readonly RowRange[];
@@ -76,7 +75,7 @@ function numberOfRow(row: Uint8Array): number {
   return Number(Buffer.from(row.buffer, row.byteOffset, row.length).readBigUInt64BE());
 }
 
-/** Generates synthetic entities from declarations, with realistic skew. */
+// — Generates synthetic entities from declarations, with realistic skew.
 
 /** How to generate a property's values. */
 export interface SynthValues {

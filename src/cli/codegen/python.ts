@@ -1,5 +1,3 @@
-/** Writes the Python file of `rowan codegen python`: a dataclass for each entity, behind what they share. */
-
 import { toHex } from '../../bytes/index.js';
 import type { CodecModel, ColumnModel, EntityModel, StepModel } from './model.js';
 import {
@@ -47,6 +45,7 @@ const MEMBERS = new Set([
 
 const MODULES = ['decimal', 'hashlib', 'ipaddress', 'json', 'secrets', 'struct', 'uuid'];
 
+/** Writes the Python file of `rowan codegen python`: a dataclass for each entity, behind what they share. */
 export function pythonSource(entities: readonly EntityModel[]): string {
   const steps = [...stepKinds(entities)].flatMap(
     (kind) => PYTHON_STEPS[kind as keyof typeof PYTHON_STEPS] ?? [],

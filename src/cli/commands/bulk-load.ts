@@ -1,5 +1,3 @@
-/** `rowan bulkload`: loads files into a table, bypassing WAL and memstore (docs/bulk-load.md). */
-
 import { type Command, Option } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
@@ -27,6 +25,7 @@ interface BulkFlags extends TsvFlags {
   readonly progress?: boolean;
 }
 
+/** `rowan bulkload`: loads files into a table, bypassing WAL and memstore (docs/bulk-load.md). */
 export function addBulkLoadCommand(program: Command, context: CliContext): void {
   const command = program
     .command('bulkload')

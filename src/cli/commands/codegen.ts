@@ -1,5 +1,3 @@
-/** `rowan codegen java|python <module>`: classes for other languages that read and write the same bytes (docs/codegen.md). */
-
 import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
@@ -19,6 +17,7 @@ interface JavaFlags extends CommonFlags {
   readonly package?: string;
 }
 
+/** `rowan codegen java|python <module>`: classes for other languages that read and write the same bytes (docs/codegen.md). */
 export function addCodegenCommand(program: Command, context: CliContext): void {
   const codegen = program
     .command('codegen')

@@ -1,11 +1,10 @@
-/** `rowan completion bash|zsh|fish`: prints a completion script, generated from the program itself. */
-
 import { type Command, InvalidArgumentError as UsageError } from 'commander';
 import type { CliContext } from '../context.js';
 
 const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
+/** `rowan completion bash|zsh|fish`: prints a completion script, generated from the program itself. */
 export function addCompletionCommand(program: Command, context: CliContext): void {
   program
     .command('completion')

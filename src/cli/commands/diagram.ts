@@ -1,5 +1,3 @@
-/** `rowan diagram <module>`: the entities of a module and what they refer to, as a diagram in Mermaid or SVG (docs/schema.md). */
-
 import { writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
@@ -16,6 +14,7 @@ interface DiagramFlags {
   readonly out?: string;
 }
 
+/** `rowan diagram <module>`: the entities of a module and what they refer to, as a diagram in Mermaid or SVG (docs/schema.md). */
 export function addDiagramCommand(program: Command, context: CliContext): void {
   program
     .command('diagram')

@@ -1,5 +1,3 @@
-/** `rowan entities export|import` (docs/tools.md). */
-
 import { type Command, Option } from 'commander';
 import type { Database } from '../../database.js';
 import type { FileFormatName } from '../../job/index.js';
@@ -23,6 +21,7 @@ interface EntityFlags {
   readonly separator?: string;
 }
 
+/** `rowan entities export|import` (docs/tools.md). */
 export function addEntityCommands(program: Command, context: CliContext): void {
   const entities = program
     .command('entities')

@@ -7,8 +7,6 @@ import { withDatabase } from '../databases.js';
 import { entityNamed, loadSchema } from '../load-entities.js';
 import { PLACE, runOptions } from './tools.js';
 
-/** Commands that run a job for each of several entities and print its counters. */
-
 /** The definition of such a command. */
 interface EntityJob {
   readonly name: string;
@@ -33,6 +31,7 @@ interface Flags {
   readonly progress?: boolean;
 }
 
+/** Commands that run a job for each of several entities and print its counters. */
 export function addEntityJob(parent: Command, context: CliContext, job: EntityJob): void {
   parent
     .command(job.name)

@@ -1,5 +1,3 @@
-/** `rowan introspect <place> [table]`: generates the TypeScript that declares existing tables (docs/introspect.md). */
-
 import type { Command } from 'commander';
 import { toLatin1 } from '../../bytes/index.js';
 import { schemaTableDescriptor, TableSchemaStore } from '../../codec/index.js';
@@ -11,6 +9,7 @@ import type { CliContext } from '../context.js';
 import { withEngines } from '../databases.js';
 import { wholeNumber } from './tools.js';
 
+/** `rowan introspect <place> [table]`: generates the TypeScript that declares existing tables (docs/introspect.md). */
 export function addIntrospectCommand(program: Command, context: CliContext): void {
   program
     .command('introspect')

@@ -1,5 +1,3 @@
-/** `rowan job run` (docs/jobs.md). */
-
 import type { Command } from 'commander';
 import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -26,6 +24,7 @@ interface JobFlags {
   readonly progress?: boolean;
 }
 
+/** `rowan job run` (docs/jobs.md). */
 export function addJobCommands(program: Command, context: CliContext): void {
   const job = program.command('job').description('Run jobs over whole tables.');
   job

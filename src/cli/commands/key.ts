@@ -1,5 +1,3 @@
-/** `rowan key encode|decode` and `rowan cell encode|decode`: convert rows and cells, without a table. */
-
 import { type Command, Option } from 'commander';
 import { fromHex, fromStringBinary, toHex, toStringBinary } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
@@ -17,6 +15,7 @@ interface Flags {
 
 const MODULE = 'path of the compiled module that exports the entities';
 
+/** `rowan key encode|decode` and `rowan cell encode|decode`: convert rows and cells, without a table. */
 export function addKeyCommands(program: Command, context: CliContext): void {
   const key = program.command('key').description('Encode and decode row keys of an entity.');
   withForm(key.command('decode'))

@@ -1,5 +1,3 @@
-/** `rowan lint <module>`: checks declarations for common design faults (docs/lint.md). */
-
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
@@ -15,6 +13,7 @@ interface LintFlags {
   readonly strict?: boolean;
 }
 
+/** `rowan lint <module>`: checks declarations for common design faults (docs/lint.md). */
 export function addLintCommand(program: Command, context: CliContext): void {
   program
     .command('lint')

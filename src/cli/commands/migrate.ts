@@ -1,5 +1,3 @@
-/** `rowan migrate dev|status|deploy|undo`: plans as files in the repository, and where they are deployed (docs/migrations.md). */
-
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -42,6 +40,7 @@ interface UndoFlags extends MigrateFlags {
   readonly yes?: boolean;
 }
 
+/** `rowan migrate dev|status|deploy|undo`: plans as files in the repository, and where they are deployed (docs/migrations.md). */
 export function addMigrateCommand(program: Command, context: CliContext): void {
   const migrate = program
     .command('migrate')

@@ -1,5 +1,3 @@
-/** `rowan schema diff|plan|apply|check|history`: manages the schema of tables (docs/schema.md). */
-
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { SchemaTools } from '../../database/schema-tools.js';
@@ -40,6 +38,7 @@ interface ApplyFlags extends PlanFlags {
   readonly wait?: string;
 }
 
+/** `rowan schema diff|plan|apply|check|history`: manages the schema of tables (docs/schema.md). */
 export function addSchemaCommand(program: Command, context: CliContext): void {
   const schema = program
     .command('schema')

@@ -1,5 +1,3 @@
-/** `rowan seed <place> <module> <file>`: fills a store with the data of a program (docs/tools.md). */
-
 import type { Command } from 'commander';
 import type { Database } from '../../database.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -15,6 +13,7 @@ interface SeedFlags {
   readonly yes?: boolean;
 }
 
+/** `rowan seed <place> <module> <file>`: fills a store with the data of a program (docs/tools.md). */
 export function addSeedCommand(program: Command, context: CliContext): void {
   program
     .command('seed')

@@ -15,11 +15,10 @@ import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 import { sampleKeys } from './hotspots.js';
 
-/** Decodes rows and keys in the shell by the declarations of a module (`--entities`). */
-
 /** The hash key that names the entity, needed if several have parts with the same names. */
 const ENTITY = 'ENTITY';
 
+/** Decodes rows and keys in the shell by the declarations of a module (`--entities`). */
 export class SchemaView implements EntityView {
   constructor(private readonly schema: Schema) {}
 

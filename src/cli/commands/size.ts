@@ -204,16 +204,15 @@ function withoutLife(mutation: RowMutation): RowMutation {
   return mutation.ttl === undefined ? mutation : mutation.setTtl(undefined);
 }
 
-/**
- * `rowan size <module>`: estimates the size of tables from a sample and the expected number of rows (docs/introspect.md).
- */
-
 interface SizeFlags {
   readonly rows: string;
   readonly servers: string;
   readonly json?: boolean;
 }
 
+/**
+ * `rowan size <module>`: estimates the size of tables from a sample and the expected number of rows (docs/introspect.md).
+ */
 export function addSizeCommand(program: Command, context: CliContext): void {
   program
     .command('size')

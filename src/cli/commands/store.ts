@@ -35,7 +35,7 @@ import { describeMoment } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { tellBytes } from './store-bytes.js';
 
-/** The output of `rowan store dump-wal` and `dump-file`. */
+// — The output of `rowan store dump-wal` and `dump-file`.
 
 type Print = (line: string) => void;
 
@@ -138,7 +138,6 @@ function shortened(value: Uint8Array): string {
 }
 
 /** `rowan store …`: inspects and repairs an embedded store, for support. */
-
 export function addStoreCommand(program: Command, context: CliContext): void {
   const store = program
     .command('store')

@@ -4,7 +4,7 @@ import { SchemaError, UnsupportedError } from '../../errors.js';
 import { avroLibrary } from './avsc.js';
 import { type AvroSchema, type AvroSchemaObject, parseAvroSchema } from './schema.js';
 
-/** Avro's logical types as JavaScript values. Conversions are exact and refuse values that they cannot represent. */
+// — Avro's logical types as JavaScript values. Conversions are exact and refuse values that they cannot represent.
 
 type Underlying = Parameters<typeof avsc.Type.forSchema>[0];
 
@@ -220,7 +220,7 @@ function bigLong(): avsc.Type {
 
 let madeBigLong: avsc.Type | undefined;
 
-/** Turns schemas into avsc types that use Rowan's values instead of avsc's own. */
+// — Turns schemas into avsc types that use Rowan's values instead of avsc's own.
 
 /** Classes by record name. Decoded records become their instances, without a constructor call. */
 export type RecordClasses = Readonly<Record<string, abstract new (...args: never[]) => object>>;

@@ -10,12 +10,12 @@ import { canonicalForm, fingerprintOf, knownSchema, learnSchema, UnknownSchemaEr
 import type { AvroSchema } from './schema.js';
 import type { CompatibilityLevel } from './schema-store.js';
 
-/** Reads consecutive values of one schema, as in Avro container files. */
-
 /** How many values without bytes (nulls, empty records) one block may have; their size does not limit their number. */
 const MAX_EMPTY_VALUES = 65_536;
 
-/** Reads values with the same conversions as {@link AvroCodec}. */
+/**
+ * Reads consecutive values of one schema, as in Avro container files, with the same conversions as {@link AvroCodec}.
+ */
 export class AvroValues {
   private readonly type: avsc.Type;
   private readonly bounds: BoundsCheck | undefined;
@@ -48,7 +48,7 @@ export class AvroValues {
   }
 }
 
-/** Avro columns. Each value carries the fingerprint of the schema that wrote it. */
+// — Avro columns. Each value carries the fingerprint of the schema that wrote it.
 
 /** C3 01 and the 8 bytes of the fingerprint (Avro specification, "Single-object encoding"). */
 const HEADER = 10;
@@ -240,8 +240,6 @@ export function avroCodec(
   return new AvroCodec(schema as AvroSchema, options);
 }
 
-/** Functions that make Avro types with the TypeScript type of their values. `avroSchemaOf` makes records of them. */
-
 /** A schema and, in types only, the type of its values. */
 export interface AvroType<T> {
   readonly schema: AvroSchema;
@@ -270,6 +268,7 @@ function defaulted<T>(of: AvroType<T>, value: unknown): AvroType<T> {
 
 const bytes: AvroType<Uint8Array> = type('bytes');
 
+/** Functions that make Avro types with the TypeScript type of their values. `avroSchemaOf` makes records of them. */
 export const avro = Object.freeze({
   string: type<string>('string'),
   boolean: type<boolean>('boolean'),

@@ -2,7 +2,7 @@ import { toHex } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { type AvroSchema, parseAvroSchema, type SchemaNode } from './schema.js';
 
-/** The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints"). */
+// — The Parsing Canonical Form of a schema and its CRC-64-AVRO (Avro specification, "Schema Fingerprints").
 
 /**
  * The schema without attributes that do not affect how bytes are read: the same text for all equivalent schemas.
@@ -59,10 +59,8 @@ export function fingerprintOf(schema: AvroSchema): Uint8Array {
   return out;
 }
 
-/**
- * The schemas that values were written with, by fingerprint. There is one registry for the process: a fingerprint is a
- * digest of the schema, so it means the same in every database.
- */
+// — The schemas that values were written with, by fingerprint. There is one registry for the process: a fingerprint is a
+// digest of the schema, so it means the same in every database.
 
 const schemas = new Map<string, AvroSchema>();
 

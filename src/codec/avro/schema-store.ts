@@ -13,9 +13,7 @@ import { incompatibilities } from './compatibility.js';
 import { fingerprintOf, knownSchema, learnSchema, UnknownSchemaError } from './fingerprint.js';
 import type { AvroSchema } from './schema.js';
 
-/**
- * Stores the schemas of Avro columns, and checks that a new schema is compatible before anything is written with it.
- */
+// — Stores the schemas of Avro columns, and checks that a new schema is compatible before anything is written with it.
 
 /** Stores schemas by fingerprint (16 hex digits), and the fingerprints that a subject (a column) was written with. */
 export interface SchemaStore {
@@ -175,7 +173,7 @@ export class MemorySchemaStore implements SchemaStore {
   }
 }
 
-/** Stores Avro schemas in a table of the same database. */
+// — Stores Avro schemas in a table of the same database.
 
 const FAMILY = 's';
 const JSON_COLUMN = Buffer.from('json', 'latin1');

@@ -9,7 +9,7 @@ import { type Allowance, admit, type PlanOptions, type SchemaPlan, type SchemaSt
 import { ControlTable, controlTableDescriptor, SchemaLock } from './control-table.js';
 import { HistoryWriter, type PlanRecord, type ReadPlanRecord, readHistory } from './history.js';
 
-/** Applies the steps of a plan to an engine's tables. */
+// — Applies the steps of a plan to an engine's tables.
 
 /** Kinds of steps that features carry out. */
 type FeatureStepKind =
@@ -120,7 +120,7 @@ async function alter(
   }
 }
 
-/** Plans and applies changes under the schema lock, and records them in the history. */
+// — Plans and applies changes under the schema lock, and records them in the history.
 
 export interface ApplyOptions extends PlanOptions {
   /** Steps that are applied only if allowed: `meaning`, `offline`, `data-loss:` and the id of a step. */

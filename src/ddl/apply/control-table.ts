@@ -114,11 +114,6 @@ function keptOf<T>(bytes: Uint8Array): Kept<T> {
   }
 }
 
-/**
- * The lock for schema changes: a row with an owner and a heartbeat. A process takes the lock over when it has seen the
- * same bytes for a whole lease by its own clock, so no two clocks need to agree.
- */
-
 interface LockState {
   /** Undefined if the lock is free. */
   readonly owner?: string;
@@ -135,6 +130,10 @@ interface LockOptions {
 
 const POLL_MS = 200;
 
+/**
+ * The lock for schema changes: a row with an owner and a heartbeat. A process takes the lock over when it has seen the
+ * same bytes for a whole lease by its own clock, so no two clocks need to agree.
+ */
 export class SchemaLock {
   private readonly timer: NodeJS.Timeout;
   private beating: Promise<void> = Promise.resolve();

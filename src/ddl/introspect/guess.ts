@@ -19,7 +19,7 @@ import {
 } from '../../key/index.js';
 import type { Source } from './source.js';
 
-/** Guesses the codec of values of unknown type. Each guess states the share of values that agree. */
+// — Guesses the codec of values of unknown type. Each guess states the share of values that agree.
 
 /** A guessed codec. */
 interface ValueGuess extends Source {
@@ -158,10 +158,8 @@ export function percent(share: number): string {
   return `${Math.floor(share * 1000) / 10} %`;
 }
 
-/**
- * Guesses the key layout of rows. A guess is tested by compiling it: a row agrees if it is decoded and encoded to the
- * same bytes.
- */
+// — Guesses the key layout of rows. A guess is tested by compiling it: a row agrees if it is decoded and encoded to the
+// same bytes.
 
 /** A guessed key. */
 interface KeyGuess {

@@ -1,4 +1,4 @@
-/** Translates the names of codecs in stamps into TypeScript expressions. */
+// — Translates the names of codecs in stamps into TypeScript expressions.
 
 /** An expression with the exports of `rowan-orm` that it uses. */
 export interface Source {
@@ -63,7 +63,7 @@ function numericEnumOptions(options: string): string | undefined {
   return `{ ${members.join(', ')} }${bytes === undefined ? '' : `, { bytes: ${bytes} }`}`;
 }
 
-/** Translates the signature of a key in a stamp into TypeScript. */
+// — Translates the signature of a key in a stamp into TypeScript.
 
 /** Splits a signature into elements at spaces outside parentheses and quotes. */
 export function elementsOf(signature: string): string[] {

@@ -26,10 +26,8 @@ import {
 } from './snapshot-entities.js';
 import type { PlanOptions, SchemaPlan, SchemaState, TableState } from './types.js';
 
-/**
- * The format of schema snapshots: a file in the repository, in a fixed order with one option a line, so that reviews
- * show what changed.
- */
+// — The format of schema snapshots: a file in the repository, in a fixed order with one option a line, so that reviews
+// show what changed.
 
 /** Format 1 had of entities only what the tables' metadata keeps. */
 const FORMAT = 2;
@@ -167,7 +165,7 @@ async function snapshotRegistry(schemas: Snapshot['schemas']): Promise<AvroRegis
   return registry;
 }
 
-/** Writes declarations as a snapshot, and compares them with one. */
+// — Writes declarations as a snapshot, and compares them with one.
 
 /** The steps from the tables of a snapshot to the declarations. */
 export interface SnapshotPlan extends SchemaPlan {
@@ -246,9 +244,9 @@ function withStamp(name: string, stamp: RecordStamp, entity: SnapshotEntity = {}
   return { stamp: name, ...stamp, ...entity, columns: Object.fromEntries(columns) };
 }
 
-/** Reads the state that a plan starts from: from an engine, or from descriptors read earlier. */
-
-/** The declared tables as they are in an engine; missing ones are omitted. */
+/**
+ * Reads the declared tables as they are in an engine: the state that a plan starts from. Missing tables are omitted.
+ */
 export async function readSchemaState(admin: Admin, declared: readonly TableSchema[]): Promise<SchemaState> {
   const tables = new Map<string, TableState>();
   for (const [name, descriptor] of await readLiveTables(admin, declared)) {

@@ -122,8 +122,6 @@ function checksumOf(steps: readonly SchemaStep[], contradictions: readonly Contr
   return shortHash(canonicalJson({ steps: steps.map(({ why, ...rest }) => rest), contradictions }));
 }
 
-/** Compares a program's Avro schemas with those that its columns were written with. */
-
 /** The state of one Avro column. */
 export interface SubjectState {
   readonly subject: string;
@@ -134,6 +132,7 @@ export interface SubjectState {
   readonly problems: readonly string[];
 }
 
+/** Compares a program's Avro schemas with those that its columns were written with. */
 export async function subjectStates(
   registry: AvroRegistry,
   entities: readonly EntitySchema[],
@@ -156,10 +155,9 @@ export async function subjectStates(
   return states;
 }
 
-/** Applies the steps of a plan to a table's descriptor. */
-
 /**
- * The descriptor after the steps. Steps that do not concern the descriptor (splits, compactions) have no effect.
+ * Applies the steps of a plan to a table's descriptor. Steps that do not concern the descriptor (splits, compactions)
+ * have no effect.
  * @throws SchemaError when some steps are missing that others need (versions and minVersions).
  */
 export function changedDescriptor(live: TableDescriptor, steps: readonly SchemaStep[]): TableDescriptor {

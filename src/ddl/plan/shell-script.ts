@@ -11,7 +11,7 @@ import {
 } from '../create-table.js';
 import { type Admission, type Allowance, admit, type SchemaPlan, type SchemaStep } from './types.js';
 
-/** Formats plans for people. */
+// — Formats plans for people.
 
 /** Formats the plan as `rowan schema plan` prints it: for each step one line, and one with the reason. */
 export function describePlan(plan: SchemaPlan, allow: readonly Allowance[] = []): string {
@@ -50,11 +50,9 @@ function printed(value: unknown): string {
 }
 
 /**
- * Translates a plan into HBase shell statements, with regard to the pitfalls of `alter` (hbase-shell `admin.rb`,
- * `alter`).
+ * Translates the admitted steps of a plan into HBase shell statements, with regard to the pitfalls of `alter`
+ * (hbase-shell `admin.rb`, `alter`). Other steps are comments.
  */
-
-/** The admitted steps as a script; other steps are comments. */
 export function planScript(plan: SchemaPlan, allow: readonly Allowance[] = []): string {
   const { admitted, held }: Admission = admit(plan, allow);
   const lines = [`# Plan ${plan.checksum} of rowan schema.`];

@@ -1,4 +1,4 @@
-/** Plans the steps of one table: from its present descriptor to the declared one. */
+// — Plans the steps of one table: from its present descriptor to the declared one.
 
 import { compareBytes, toHex, toStringBinary } from '../../bytes/index.js';
 import type { TableSchema } from '../../schema/types.js';
@@ -340,7 +340,7 @@ function compactSteps(
   }));
 }
 
-/** The cost and the reason of a change of each option: the only place where steps get their class. */
+// — The cost and the reason of a change of each option: the only place where steps get their class.
 
 /** The class of a change, and a sentence of reason. */
 interface Classification {

@@ -5,7 +5,7 @@ import type { Admin, TableDescriptor } from '../../table/index.js';
 import type { Source } from '../introspect/source.js';
 import type { StampedColumn } from '../stamp-format.js';
 
-/** The types of a schema plan: plain values, so that it can be printed, stored and compared. */
+// — The types of a schema plan: plain values, so that it can be printed, stored and compared.
 
 /** The cost of a step. How `apply` treats each: docs/schema.md. */
 export type StepClass = 'online' | 'rewrite' | 'meaning' | 'offline' | 'data-loss' | 'manual';
@@ -141,7 +141,7 @@ export interface PlanOptions {
   readonly prune?: boolean;
 }
 
-/** Decides which steps of a plan may be applied, by `--allow`. */
+// — Decides which steps of a plan may be applied, by `--allow`.
 
 /** `meaning`, `offline`, or `data-loss:` and the id of a step. */
 export type Allowance = 'meaning' | 'offline' | `data-loss:${string}`;

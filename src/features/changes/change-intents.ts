@@ -25,12 +25,6 @@ import type { ChangeLog, ClosedChange } from './change-log.js';
 import type { RowEntry } from './entry.js';
 import { bucketOf, freshMark, type LogPlace, markedNumber, numberMark } from './log-rows.js';
 
-/**
- * Write intents of the change log on HBase (docs/changes-internals.md). The entry of a change is written before its
- * row, on condition that the row still has the mark that was read. The row write then sets the mark to the entry's
- * number.
- */
-
 /** The parts of a database that change intents use. */
 interface ChangeIntentSource {
   readonly schema: EntitySchema;
@@ -62,6 +56,11 @@ interface Recorded {
   place: LogPlace | undefined;
 }
 
+/**
+ * Write intents of the change log on HBase (docs/changes-internals.md). The entry of a change is written before its
+ * row, on condition that the row still has the mark that was read. The row write then sets the mark to the entry's
+ * number.
+ */
 export class ChangeIntents implements RowIntent {
   readonly renewsShadow = false;
   private readonly recorded = new WeakMap<RowWork, Recorded>();

@@ -39,11 +39,6 @@ import {
   writeUndecided,
 } from './log-rows.js';
 
-/**
- * The change log on engines whose atomic step is one row: numbers are allocated, entries are written under them and
- * closed, and read in order.
- */
-
 /** A change with a known outcome. */
 export interface ClosedChange {
   readonly place: LogPlace;
@@ -57,6 +52,10 @@ const REMOVED_EVERY = 64;
 /** The number of entries checked then. */
 const REMOVED_AT_ONCE = 256;
 
+/**
+ * The change log on engines whose atomic step is one row: numbers are allocated, entries are written under them and
+ * closed, and read in order.
+ */
 export class ChangeLog {
   /** @param cellTtl whether the engine has cell TTLs, by which entries expire. */
   constructor(
@@ -213,10 +212,8 @@ async function rowsOf(scanner: ResultScanner): Promise<LogRow[]> {
   return rows;
 }
 
-/**
- * Decides the outcome of a change that its writer has not closed, from the state of the row. If the writer may still
- * be alive, it fences the row.
- */
+// — Decides the outcome of a change that its writer has not closed, from the state of the row. If the writer may still
+// be alive, it fences the row.
 
 /** An undecided change: its writer is still working, or has ended without closing it. */
 interface UndecidedChange extends LogPlace {

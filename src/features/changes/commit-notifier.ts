@@ -1,5 +1,4 @@
 /** Wakes the change feeds of a database after each commit. */
-
 export class CommitNotifier {
   /** The number of notifications so far. */
   notified = 0;

@@ -13,8 +13,6 @@ import {
 } from './positions.js';
 import { CHANGES_TABLE, type CommitEntry, columnsOf, commitNumber, commitRow, entriesOf } from './table.js';
 
-/** Reads commits of an engine that writes change entries in the same step as the rows. */
-
 /** Limits of one read: commits and bytes. */
 const PAGE = 64;
 const PAGE_BYTES = 4 << 20;
@@ -27,6 +25,7 @@ const ORDER: PositionOrder<Position> = {
   isBefore: (a, b) => a.commit < b.commit,
 };
 
+/** Reads commits of an engine that writes change entries in the same step as the rows. */
 export class CommitReader implements CommitSource {
   private notified: number;
   /** Whether it begins with the oldest change that is kept. */
@@ -134,8 +133,6 @@ function timeOf({ cells }: Result): number {
   return cells[0]?.timestamp ?? 0;
 }
 
-/** The source of a feed's commits. */
-
 /** A stored commit, with the entries of the watched tables. */
 export interface StoredCommit {
   /** The position after it. */
@@ -156,6 +153,7 @@ export interface CommitPage {
   readonly ended?: RowanError | undefined;
 }
 
+/** The source of a feed's commits. */
 export interface CommitSource {
   /** The position after everything that is readable now. */
   now(): string | Promise<string>;

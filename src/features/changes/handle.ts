@@ -1,5 +1,3 @@
-/** The change feature of an open database: records changes of the declared entities, and opens feeds. */
-
 import { compareBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, QueryError, UnsupportedError } from '../../errors.js';
 import { recovering } from '../../query/access.js';
@@ -31,6 +29,7 @@ interface Watched {
   readonly load: (row: Result) => object | null | Promise<object | null>;
 }
 
+/** The change feature of an open database: records changes of the declared entities, and opens feeds. */
 export class ChangesFeature implements Feature {
   private readonly notifier = new CommitNotifier();
   private readonly feeds = new Set<{ cutOff(): void }>();

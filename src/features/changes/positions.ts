@@ -6,7 +6,6 @@ import { describe } from '../../table/checks.js';
 import type { KeyChange } from '../feature.js';
 
 /** A feed's position on the embedded engine. As text: `1.commit.entry.kept.time`, in base 36, then base64url. */
-
 export interface Position {
   /** Every commit up to this number has been read. */
   readonly commit: number;
@@ -35,7 +34,7 @@ export function parsePosition(text: unknown): Position {
   );
 }
 
-/** Errors of positions from which a feed cannot continue. */
+// — Errors of positions from which a feed cannot continue.
 
 /** The error of a position after which commits may have expired. */
 export function expiredPosition(kept: number): RowanError {
@@ -56,10 +55,8 @@ export function undone(): RowanError {
   );
 }
 
-/**
- * Limits of change feeds at a key change: where the feed of the old entity ends and that of the new one begins
- * (docs/changes.md). Both use the same positions, so a reader continues in the new feed where the old one ends.
- */
+// — Limits of change feeds at a key change: where the feed of the old entity ends and that of the new one begins
+// (docs/changes.md). Both use the same positions, so a reader continues in the new feed where the old one ends.
 
 /** How a log orders its positions. */
 export interface PositionOrder<P> {

@@ -10,7 +10,7 @@ import type { CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embed
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDECIDED } from './log-rows.js';
 import { expiredPosition, feedEnded, type PositionOrder, undone } from './positions.js';
 
-/** A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url. */
+// — A feed's position in a log of buckets. As text: `2.time.number…`, in base 36, then base64url.
 
 interface LogPosition {
   /** ms: every entry after these numbers was written at this time or later. */
@@ -40,11 +40,9 @@ function isNumber(number: number | undefined): boolean {
   return Number.isSafeInteger(number) && number! >= 0;
 }
 
-/**
- * Reads changes on engines whose atomic step is one row, from a log in buckets (docs/changes-internals.md). A bucket
- * is read up to its first undecided change. The row decides that change; after a while the reader fences the writer
- * instead of waiting.
- */
+// — Reads changes on engines whose atomic step is one row, from a log in buckets (docs/changes-internals.md). A bucket
+// is read up to its first undecided change. The row decides that change; after a while the reader fences the writer
+// instead of waiting.
 
 /** The position after every number that was allocated. */
 export async function newestPosition(engine: Engine, log: ChangeLog): Promise<string> {

@@ -100,7 +100,6 @@ export function entriesOf(result: Result): CommitEntry[] {
  * The embedded change log: writes an entry for each changed row of entities with `changes`, in the step that changes
  * them.
  */
-
 export class ChangeRecorder implements CommitRecorder {
   private readonly byTable = new Map<string, EntitySchema[]>();
 

@@ -25,8 +25,6 @@ import {
 } from '../../table/index.js';
 import { isCounted } from './former-places.js';
 
-/** The moved columns of one entity: translates its cells between where they are stored and where they are declared. */
-
 /** A column with the former places at which its values may still be stored. */
 export interface ColumnMove {
   readonly column: ColumnSchema;
@@ -53,6 +51,7 @@ export interface Moved {
   readonly qualifier: Uint8Array;
 }
 
+/** The moved columns of one entity: translates its cells between where they are stored and where they are declared. */
 export class EntityMoves {
   readonly moves: readonly ColumnMove[];
   /** Whether its rows have a TTL. Then no cell can be moved: the moved cell would not expire. */
@@ -226,11 +225,6 @@ function compareCells(a: Cell, b: Cell): number {
   return compareBytes(a.qualifier, b.qualifier) || b.timestamp - a.timestamp;
 }
 
-/**
- * The upgrades of one entity: translates rows that were written as an older version, in memory and in the table. The
- * marker tells the version. A row without a marker was not written as an entity, and stays as it is.
- */
-
 /** A row of an older version, translated. */
 interface Upgraded {
   readonly marker: Cell;
@@ -246,6 +240,10 @@ interface Timed<T> {
   readonly time: number;
 }
 
+/**
+ * The upgrades of one entity: translates rows that were written as an older version, in memory and in the table. The
+ * marker tells the version. A row without a marker was not written as an entity, and stays as it is.
+ */
 export class EntityUpgrades {
   private readonly marker: Marker;
   private readonly upgrades: readonly UpgradeSchema[];

@@ -26,7 +26,7 @@ import { EntityMoves, EntityUpgrades } from './entity-moves.js';
 import { cannotMigrate, moveOf, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { countTransfer, hasOldCells, moveMutations, readMoved } from './table-moves.js';
 
-/** A migration job: it changes rows, checks every row again, and counts the rows that are `left`. */
+// — A migration job: it changes rows, checks every row again, and counts the rows that are `left`.
 
 /** Runs a migration, or resumes its unfinished run. If rows are left after a resumed run, runs it once more. */
 export async function runUntilNoneLeft(
@@ -111,7 +111,7 @@ async function sweepRows<Found>(
   throw new ConflictError(again(left), { details: { entity: schema.name, table: name, left } });
 }
 
-/** Moves the values of an entity's columns from their former places, while the application keeps writing. */
+// — Moves the values of an entity's columns from their former places, while the application keeps writing.
 
 /** Attempts to read and change a row that others write at the same time. */
 const ATTEMPTS = 16;
@@ -201,7 +201,7 @@ function moveChecked(table: Table, entity: EntityMoves): Mover {
   return async (rows) => (await Promise.all(rows.map(one))).reduce((sum, moved) => sum + moved, 0);
 }
 
-/** Rewrites rows of older versions as the present version, while the application keeps writing. */
+// — Rewrites rows of older versions as the present version, while the application keeps writing.
 
 /**
  * Upgrades every row of an older version, at the timestamps of its cells, then checks every marker again. Counters:
@@ -247,11 +247,9 @@ function upgradeEach(table: Table, upgrades: EntityUpgrades): Upgrader {
   };
 }
 
-/** Migrates rows before cells are loaded that bypass the moves of their table: those of bulk-loaded files. */
-
 /**
- * The migrator of an entity. Undefined when none of its columns has moved and none of its rows can be of an older
- * version.
+ * Migrates the rows of an entity before cells are loaded that bypass the moves of their table: those of bulk-loaded
+ * files. Undefined when none of its columns has moved and none of its rows can be of an older version.
  * @throws UnsupportedError when columns move and rows have a TTL.
  */
 export function columnMigratorOf(engine: Engine, schema: EntitySchema): RowMigrator | undefined {
@@ -270,7 +268,7 @@ export function columnMigratorOf(engine: Engine, schema: EntitySchema): RowMigra
   };
 }
 
-/** Removes the cells of a column that is no longer declared, while the application keeps writing others. */
+// — Removes the cells of a column that is no longer declared, while the application keeps writing others.
 
 /**
  * Deletes all versions of the column's cells in each row of the entity; of a Map, those of all entries. Then checks

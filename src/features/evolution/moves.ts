@@ -31,9 +31,10 @@ import type { TableViews } from '../feature.js';
 import { cannotMigrate, migrateRow, moveCounts, upgradeChecked, upgradeOf } from './migrate-row.js';
 import { type Change, TableMoves } from './table-moves.js';
 
-/** A table as its entities are declared. Layers above do not see where the values of moved columns are still stored. */
-
-/** A view of a table on an engine that answers asynchronously. */
+/**
+ * A table as its entities are declared, on an engine that answers asynchronously. Layers above do not see where the
+ * values of moved columns are still stored.
+ */
 export class MovedTable<T extends Table = Table> implements Table {
   constructor(
     protected readonly inner: T,
@@ -183,13 +184,12 @@ export class MovedTable<T extends Table = Table> implements Table {
   }
 }
 
-/** A view of a table on an engine that answers synchronously. Migrations are part of the same step. */
-
 /** The moves of a table, by name. Undefined: none. */
 export type MovesOf = (table: string) => TableMoves | undefined;
 
 type Steps = Required<Pick<SyncTable, 'atomic' | 'commit'>>;
 
+/** A view of a table on an engine that answers synchronously. Migrations are part of the same step. */
 export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
   readonly atomic: Steps['atomic'];
   readonly commit: Steps['commit'];
@@ -335,7 +335,6 @@ class MovedStep implements AtomicStep {
 }
 
 /** The moved columns and the upgrades of a database's tables. Creates the views that hide them. */
-
 export class MovedTables implements TableViews {
   private readonly byTable = new Map<string, TableMoves>();
   private readonly of: MovesOf = (table) => this.byTable.get(table);

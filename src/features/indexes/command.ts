@@ -1,5 +1,3 @@
-/** `rowan index list|build|verify|repair|drop`: the secondary indexes of entities (docs/indexes.md). */
-
 import type { Command } from 'commander';
 import { toHex } from '../../bytes/index.js';
 import { PLACE, runOptions } from '../../cli/commands/tools.js';
@@ -38,6 +36,7 @@ interface Chosen {
   readonly index: IndexSchema;
 }
 
+/** `rowan index list|build|verify|repair|drop`: the secondary indexes of entities (docs/indexes.md). */
 export function addIndexCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('index')

@@ -22,15 +22,14 @@ import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY } from './entry.js';
 
 import { deleteOf, type EntryChange, EntryPlanner, entryNoteOf, putOf } from './plan.js';
 
+/** A longer buffer is dropped, so that one large batch does not occupy memory for ever. */
+const MAX_KEPT_BYTES = 1 << 20;
+
 /**
  * The maintainer of an entity's indexes in one step with its rows. For an eventual index it only queues a note of
  * each entry. On HBase {@link IntentDriver} writes the entries, because they must exist, unverified, before the row
  * does.
  */
-
-/** A longer buffer is dropped, so that one large batch does not occupy memory for ever. */
-const MAX_KEPT_BYTES = 1 << 20;
-
 export class IndexMaintainer implements StepMaintainer {
   readonly name = 'indexes';
   readonly effectsOfNewRow: ((put: Put, putLater: PutLater) => boolean) | undefined;

@@ -159,11 +159,6 @@ function valueAt(entity: object, path: readonly string[]): unknown {
   return value;
 }
 
-/**
- * Fast path: index entries straight from cells, of a put that creates a row or of a scanned row, without a row image
- * and without an entity. Only for indexes decided by single cells and the key.
- */
-
 /** A row as its newest cells. */
 export interface RowCells {
   readonly row: Uint8Array;
@@ -172,6 +167,10 @@ export interface RowCells {
 
 type ValueCell = Pick<MutationCell, 'family' | 'qualifier' | 'value'>;
 
+/**
+ * Fast path: index entries straight from cells, of a put that creates a row or of a scanned row, without a row image
+ * and without an entity. Only for indexes decided by single cells and the key.
+ */
 export class NewEntries {
   /** The packed row whose entries are made. Reused for each row. */
   private readonly row = new RawRow();

@@ -9,8 +9,6 @@ import { Delete, Put, type Result, type RowMutation } from '../../table/index.js
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
 import { ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, NOTE_VALUE, noteRow } from './entry.js';
 
-/** Plans which index entries a change of a row removes and adds. Both engines use it. */
-
 /** The change of one entry: removed (only `was`), added (only `is`) or rewritten. */
 export interface EntryChange {
   readonly index: EntityIndex;
@@ -27,6 +25,7 @@ export interface EntryChange {
   readonly isShortened: boolean;
 }
 
+/** Plans which index entries a change of a row removes and adds. Both engines use it. */
 export class EntryPlanner {
   readonly life: EntryExpiry;
   /** Whether an index is over a Map. Then every cell of the family may matter. */

@@ -24,7 +24,7 @@ import { encodeEntryValue } from './entry.js';
 import { EntryMarks, EntryWork, type Mark, type StoredEntry, type Suspect, verified } from './marks.js';
 import { type EntryChange, EntryPlanner } from './plan.js';
 
-/** The outcome of mending the entries of a row. */
+/** The outcome of repairing the entries of a row. */
 interface RepairedRow {
   readonly error: RowanError | undefined;
   /** The number of its unique values that another entity holds. */

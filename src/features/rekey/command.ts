@@ -1,5 +1,3 @@
-/** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: changes the key layout of an entity (docs/rekey.md). */
-
 import type { Command } from 'commander';
 import { runOptions } from '../../cli/commands/tools.js';
 import { type CliContext, CliExit, withProgress } from '../../cli/context.js';
@@ -19,6 +17,7 @@ interface RekeyFlags {
 
 type Step = (rekey: Rekey, run: JobRunOptions) => Promise<RekeyRecord | undefined>;
 
+/** `rowan rekey plan|run|status|pause|cutover|cleanup|abort`: changes the key layout of an entity (docs/rekey.md). */
 export function addRekeyCommand(program: Command, context: CliContext): void {
   const commands = program
     .command('rekey')

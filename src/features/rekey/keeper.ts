@@ -1,8 +1,3 @@
-/**
- * Reads and updates the record of a key change. On engines shared by several processes, each of them may resume the
- * same change.
- */
-
 import { equalBytes } from '../../bytes/index.js';
 import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow } from '../../ddl/index.js';
 import { ConflictError } from '../../errors.js';
@@ -13,6 +8,10 @@ import { type RekeyRecord, type RekeyState, SUCCESSION } from './strategy.js';
 /** Milliseconds between two checks whether another process has ended the change. */
 const LOOK_MS = 500;
 
+/**
+ * Reads and updates the record of a key change. On engines shared by several processes, each of them may resume the
+ * same change.
+ */
 export class RekeyKeeper {
   private readonly row: Uint8Array;
 

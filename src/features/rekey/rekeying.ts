@@ -25,11 +25,6 @@ import {
   type RekeyStrategy,
 } from './strategy.js';
 
-/**
- * The strategy of engines where a write and its copy are one step: from verification on both layouts are always
- * equal.
- */
-
 /** The operations that a key change needs of an index of its entities. */
 interface RekeyedIndex {
   readonly state: string | undefined;
@@ -37,6 +32,10 @@ interface RekeyedIndex {
   verify(options: { readonly run: JobRunOptions }): Promise<IndexReport>;
 }
 
+/**
+ * The strategy of engines where a write and its copy are one step: from verification on both layouts are always
+ * equal.
+ */
 class RekeyInSteps implements RekeyStrategy {
   readonly first = 'dual-write';
   readonly leadsBack = true;
@@ -127,8 +126,6 @@ class RekeyInSteps implements RekeyStrategy {
   }
 }
 
-/** The rekey feature of an open database. Changes in progress are resumed at each opening. */
-
 /** The indexes of a database's entities whose entries a key change must maintain. */
 interface RekeyedIndexes {
   /** Undefined for an entity without indexes. */
@@ -142,6 +139,7 @@ interface RekeyingContext
   declared(): Schema;
 }
 
+/** The rekey feature of an open database. Changes in progress are resumed at each opening. */
 export class RekeyFeature implements Feature {
   private readonly mirrors = new Map<string, Mirror>();
   private readonly handles = new Map<string, Rekey>();

@@ -1,10 +1,3 @@
-/**
- * The strategy of engines whose atomic step is one row (HBase, Bigtable). Cells are copied with their timestamps while
- * writers continue; later passes copy what was written meanwhile, by timestamp. For the last pass the servers refuse all
- * writes to the old table, so that none is lost, whichever programs have it open. How the old table shows its deletes until the
- * cut-over differs by engine (tables.ts).
- */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, RowanError, throwIfAborted } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
@@ -57,6 +50,12 @@ interface Cut extends Required<Pick<CutOverOptions, 'compare' | 'restMs'>> {
   readonly comparison: RemoteComparison;
 }
 
+/**
+ * The strategy of engines whose atomic step is one row (HBase, Bigtable). Cells are copied with their timestamps while
+ * writers continue; later passes copy what was written meanwhile, by timestamp. For the last pass the servers refuse all
+ * writes to the old table, so that none is lost, whichever programs have it open. How the old table shows its deletes until the
+ * cut-over differs by engine (tables.ts).
+ */
 export class RekeyByCopies implements RekeyStrategy {
   readonly first = 'backfill';
   readonly leadsBack = false;

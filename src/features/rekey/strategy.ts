@@ -3,7 +3,7 @@ import type { KeepDeletedCells } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import type { RekeyTarget } from './jobs/passes.js';
 
-/** The record of a key change. */
+// — The record of a key change.
 
 /** The state of a key change. */
 export type RekeyState =
@@ -79,8 +79,6 @@ export function isAborted({ state }: RekeyRecord): boolean {
   return state === 'aborting' || state === 'aborted';
 }
 
-/** The steps of a key change on one kind of engine. `Rekey` keeps the record. */
-
 /** A key change in progress. */
 export interface RekeyRun {
   readonly target: RekeyTarget;
@@ -125,6 +123,7 @@ export interface CleanupOptions extends JobRunOptions {
  */
 export type NoteCut = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
 
+/** The steps of a key change on one kind of engine. `Rekey` keeps the record. */
 export interface RekeyStrategy {
   /** The state after `planned`. */
   readonly first: RekeyState;

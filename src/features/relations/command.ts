@@ -7,7 +7,6 @@ import type { KeyedClass } from '../../schema/entity-types.js';
 import type { ReferenceHandle } from './handle.js';
 
 /** `rowan references check|repair|backfill`: referential rules of relations (docs/relations.md). */
-
 export function addReferenceCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('references')

@@ -5,8 +5,6 @@ import type { EntitySchema } from '../../schema/types.js';
 import type { AtomicStep, Engine } from '../../table/index.js';
 import type { ReferencePlan } from './maintain.js';
 
-/** Jobs that count dangling references, and apply the rules to them. */
-
 /** The result of a check. A row counts once for each relation with rules. */
 export interface ReferenceReport {
   /** Rows that were read. */
@@ -33,6 +31,7 @@ export interface ReferenceTargetRows {
   readonly remote?: RemoteRows;
 }
 
+/** Jobs that count dangling references, and apply the rules to them. */
 export async function checkReferences(
   { engine, schema, plans, driver, remote }: ReferenceTargetRows,
   repair: boolean,

@@ -1,7 +1,3 @@
-/**
- * Follows a link in both directions: from a row to the row whose key it holds, and back to the rows that hold a key.
- */
-
 import { concatBytes, equalBytes } from '../../bytes/index.js';
 import { KeyError, RowanError } from '../../errors.js';
 import type { KeyConditions, KeyPlan } from '../../key/types.js';
@@ -34,6 +30,9 @@ export interface NamingEntry {
   readonly target: Uint8Array | undefined;
 }
 
+/**
+ * Follows a link in both directions: from a row to the row whose key it holds, and back to the rows that hold a key.
+ */
 export class Link {
   /** Columns that hold parts of the other entity's key. */
   readonly columns: readonly ColumnSchema[];

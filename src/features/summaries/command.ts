@@ -6,10 +6,9 @@ import type { JobRunOptions } from '../../job/types.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { SummaryHandle, SummaryReport } from './handle.js';
 
-/** `rowan summary check|repair|build`: figures of groups of rows (docs/summaries.md). */
-
 type AnySummary = SummaryHandle<KeyedClass, never>;
 
+/** `rowan summary check|repair|build`: figures of groups of rows (docs/summaries.md). */
 export function addSummaryCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('summary')

@@ -309,7 +309,7 @@ function checkSummaries(entities: readonly EntitySchema[], problems: Problems): 
   }
 }
 
-/** Types of summaries, inferred from what a class lists beside `@Summary`. */
+// — Types of summaries, inferred from what a class lists beside `@Summary`.
 
 /** The names of the summaries that a class lists: `declare static readonly summaries: { byStatus: { by: ['status']; … } }`. */
 export type SummaryName<C> = C extends { readonly summaries: infer Summaries }

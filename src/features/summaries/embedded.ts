@@ -1,8 +1,3 @@
-/**
- * A count of a summary's rows on the embedded engine: adds and subtracts rows, for writes, for expired rows, and one
- * by one.
- */
-
 import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
@@ -50,6 +45,10 @@ export function cursorAt(row: Uint8Array): string {
   return toHex(row);
 }
 
+/**
+ * A count of a summary's rows on the embedded engine: adds and subtracts rows, for writes, for expired rows, and one
+ * by one.
+ */
 export class SummaryCount {
   private readonly table: string;
   /** Whether connections update the count too, by the contributions that are stored beside the groups. */

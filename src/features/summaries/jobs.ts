@@ -25,7 +25,7 @@ import {
   type SummaryRecord,
 } from './rows.js';
 
-/** Counts rows and compares groups on engines whose atomic step is one row. */
+// — Counts rows and compares groups on engines whose atomic step is one row.
 
 /** Rows counted in one batch. */
 const TOGETHER = 32;
@@ -85,7 +85,7 @@ async function compareAgain(
   return pair;
 }
 
-/** Counts the rows of a summary again while the application writes, and compares two counts. */
+// — Counts the rows of a summary again while the application writes, and compares two counts.
 
 /** The summary to be counted. */
 export interface SummaryTarget {

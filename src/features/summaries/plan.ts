@@ -17,10 +17,8 @@ import type { CompiledWhere } from '../indexes/entity-indexes.js';
 import { compileKeptWhere } from '../indexes/query/access.js';
 import { type Amounts, summaryTableName } from './rows.js';
 
-/**
- * Exact sums: numbers as whole multiples of a unit, split into limbs of 32 bits. Limbs are incremented independently,
- * without carry, so sums need increments only, in any order, and are exact.
- */
+// — Exact sums: numbers as whole multiples of a unit, split into limbs of 32 bits. Limbs are incremented independently,
+// without carry, so sums need increments only, in any order, and are exact.
 
 const LIMB_BITS = 32n;
 const LIMB_MASK = (1n << LIMB_BITS) - 1n;
@@ -110,11 +108,6 @@ function bitsOf(value: bigint): number {
   return hex.length * 4 - Math.clz32(Number.parseInt(hex[0]!, 16)) + 28;
 }
 
-/**
- * Plans the figures of a summary: what a row contributes, and what the figures of a group are. Used by writes, reads,
- * counts and checks.
- */
-
 /** The qualifier of the cell that counts rows. */
 const ROWS = '_';
 const COUNT = 0;
@@ -137,6 +130,10 @@ interface Measure extends MeasuredSchema {
 /** Counts and sums as text: equal for equal figures, however their limbs are distributed. */
 export type GroupIdentity = string | undefined;
 
+/**
+ * Plans the figures of a summary: what a row contributes, and what the figures of a group are. Used by writes, reads,
+ * counts and checks.
+ */
 export class SummaryPlan {
   readonly tableName: string;
   readonly where: CompiledWhere | undefined;

@@ -1,5 +1,3 @@
-/** Reads the figures of a summary: of one group, or of many in their order. */
-
 import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
 import type { KeyConditions, KeyRange } from '../../key/types.js';
@@ -28,6 +26,7 @@ const SUBTRACTED_AT_ONCE = 256;
 /** Entries tested in one batch for one that its row confirms. */
 const ENTRIES = 16;
 
+/** Reads the figures of a summary: of one group, or of many in their order. */
 export class SummaryReader {
   constructor(
     private readonly plan: SummaryPlan,

@@ -41,26 +41,6 @@ import {
 } from './rows.js';
 import { AMOUNTS, getTokens, incrementOnce, isRefused, refuseToken, TokenExpiry } from './tokens.js';
 
-/**
- * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
- * the groups. A transfer updates it:
- *
- * 1. The row's old and new contribution are recorded, on condition that the old one is unchanged since it was read.
- * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whichever
- *   process sends it.
- * 3. The new contribution is recorded as closed. Then the tokens get a TTL ({@link TokenExpiry}): until then a
- *   late request finds that the group has applied it.
- *
- * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
- * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
- * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WINDOW};
- * after a longer time another one takes the transfer over, with the same token.
- *
- * The transfers of rows that were written together share a second token. Each group is incremented once, by the sum of
- * their differences, with that token. Whoever takes over one of the rows has the groups refuse it first. A group that has
- * taken the sum has taken that row; to one that refuses, each row's difference is added by itself, with the row's token.
- */
-
 /** Rows that are updated one by one at the same time. */
 const APART = 32;
 /** The most attempts on a row that others change, or whose transfer others are about to finish. */
@@ -102,6 +82,25 @@ interface OpenTransfer extends Omit<BegunTransfer, 'was'> {
   readonly differences: readonly Difference[];
 }
 
+/**
+ * A count of a summary's rows on engines whose atomic step is one row. The contribution of each row is stored beside
+ * the groups. A transfer updates it:
+ *
+ * 1. The row's old and new contribution are recorded, on condition that the old one is unchanged since it was read.
+ * 2. Each group is incremented by the difference and gets a token in the same step, so it is applied once, whichever
+ *   process sends it.
+ * 3. The new contribution is recorded as closed. Then the tokens get a TTL ({@link TokenExpiry}): until then a
+ *   late request finds that the group has applied it.
+ *
+ * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
+ * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
+ * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WINDOW};
+ * after a longer time another one takes the transfer over, with the same token.
+ *
+ * The transfers of rows that were written together share a second token. Each group is incremented once, by the sum of
+ * their differences, with that token. Whoever takes over one of the rows has the groups refuse it first. A group that has
+ * taken the sum has taken that row; to one that refuses, each row's difference is added by itself, with the row's token.
+ */
 export class RemoteCount {
   /** The counts in use when the state was last read. */
   private inUse: readonly number[] = [];

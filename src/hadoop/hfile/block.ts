@@ -13,14 +13,12 @@ import {
   MAGIC_BYTES,
 } from './format.js';
 
-/**
- * HBase's compression of the content of blocks. GZ is a gzip stream. The others have the format of Hadoop's
- * `BlockCompressorStream`, any number of:
- *
- *     raw length (4) | chunks until it is reached: compressed length (4) | a raw block of the codec
- *
- * Numbers are big-endian. Hadoop's own ZSTD is one frame without this framing.
- */
+// — HBase's compression of the content of blocks. GZ is a gzip stream. The others have the format of Hadoop's
+// `BlockCompressorStream`, any number of:
+//
+//     raw length (4) | chunks until it is reached: compressed length (4) | a raw block of the codec
+//
+// Numbers are big-endian. Hadoop's own ZSTD is one frame without this framing.
 
 /** Bytes that are compressed together: no more than fits into the buffers of HBase's codecs. */
 const SEGMENT = 64 << 10;
@@ -123,7 +121,7 @@ function unzip(body: Buffer, length: number): Buffer {
   }
 }
 
-/** Blocks of HFiles: a header, content, checksums. */
+// — Blocks of HFiles: a header, content, checksums.
 
 /** Blocks with larger content are not read: HBase's have 64 KiB and one cell. */
 const LARGEST_BLOCK = 256 << 20;

@@ -1,19 +1,17 @@
 import { type Cell, CellWithTtl } from '../../table/index.js';
 import { type ByteBuilder, type ByteParser, cellOf, TTL_TAG_BYTES, writeTtlTag } from '../writable.js';
 
-/**
- * HFile, version 3: HBase's file format for cells, which its bulk load accepts
- * (HBase reference guide, appendix "HFile format"; docs/bulk-load.md). FROZEN.
- *
- *     scanned      data blocks, interleaved with leaf index blocks and chunks of the Bloom filter
- *     not scanned  intermediate index blocks
- *     on open      root index | index of meta blocks (none) | file info | meta of the Bloom filter
- *     trailer      4096 bytes
- *
- * A block: magic (8) | size on disk without this header (4) | uncompressed size (4) | offset of the previous block of its kind, or -1
- * (8) | type of checksum (1) | bytes per checksum (4) | size of header and content (4) | content | a checksum (4) for each
- * 16384 bytes of header and content. Numbers are big-endian.
- */
+// — HFile, version 3: HBase's file format for cells, which its bulk load accepts
+// (HBase reference guide, appendix "HFile format"; docs/bulk-load.md). FROZEN.
+//
+//     scanned      data blocks, interleaved with leaf index blocks and chunks of the Bloom filter
+//     not scanned  intermediate index blocks
+//     on open      root index | index of meta blocks (none) | file info | meta of the Bloom filter
+//     trailer      4096 bytes
+//
+// A block: magic (8) | size on disk without this header (4) | uncompressed size (4) | offset of the previous block of its kind, or -1
+// (8) | type of checksum (1) | bytes per checksum (4) | size of header and content (4) | content | a checksum (4) for each
+// 16384 bytes of header and content. Numbers are big-endian.
 
 export const BlockMagic = {
   data: 'DATABLK*',
@@ -81,7 +79,7 @@ export const Info = {
   bulkLoaded: 'BULKLOAD_TIMESTAMP',
 } as const;
 
-/** Cells as `KeyValue`s of an HFile, with tags. */
+// — Cells as `KeyValue`s of an HFile, with tags.
 
 /** Bytes of a key besides row, family and qualifier: two lengths, timestamp, type. */
 const KEY_OVERHEAD = 12;

@@ -1,5 +1,3 @@
-/** Reads HFiles from the first cell to the last. Sizes and offsets in a file are checked before they are used. */
-
 import { type FileHandle, open } from 'node:fs/promises';
 import { CorruptionError, UnsupportedError } from '../../errors.js';
 import type { Cell } from '../../table/index.js';
@@ -28,6 +26,7 @@ export interface HFileBlock {
   readonly cells: readonly Cell[];
 }
 
+/** Reads HFiles from the first cell to the last. Sizes and offsets in a file are checked before they are used. */
 export class HFileReader {
   private constructor(
     readonly path: string,

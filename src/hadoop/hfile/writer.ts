@@ -18,7 +18,7 @@ import {
   writeKey,
 } from './format.js';
 
-/** The index of an HFile's data blocks: one level, or leaves between the data blocks and the levels above them. */
+// — The index of an HFile's data blocks: one level, or leaves between the data blocks and the levels above them.
 
 /** Offset, size on disk and first key of a block. */
 interface IndexEntry {
@@ -71,7 +71,7 @@ function searchableBytes(entries: readonly IndexEntry[]): Buffer {
   return bytes.copy();
 }
 
-/** The Bloom filter of the rows of an HFile, in chunks (`CompoundBloomFilter`, 1 % false positives). */
+// — The Bloom filter of the rows of an HFile, in chunks (`CompoundBloomFilter`, 1 % false positives).
 
 const FILTER_VERSION = 3;
 /** HBase's number for the hash below, its default (`hbase.hash.type`). */
@@ -189,7 +189,7 @@ class BloomWriter {
   }
 }
 
-/** Writes HFiles (format.ts): sorted cells of one family, for HBase's bulk load. */
+// — Writes HFiles (format.ts): sorted cells of one family, for HBase's bulk load.
 
 export interface HFileOptions {
   /** The family of all its cells. */

@@ -5,16 +5,14 @@ import { CorruptionError, UnsupportedError } from '../../errors.js';
 import { type Cell, CellWithTtl, Result } from '../../table/index.js';
 import { ByteBuilder, ByteParser, cellOf, naming, readAt, vintLength, writeTtlTag } from '../writable.js';
 
-/**
- * Sequence files of Hadoop, version 6, as written by HBase's Export: rows by their keys (docs/bulk-load.md). FROZEN.
- *
- *     header   "SEQ" 06 | class of keys | class of values | compressed (1) | in blocks (1) | [codec's class] | metadata: pairs (4), strings | sync (16)
- *     record   length (4) | length of the key (4) | key | value, compressed if so declared
- *     block    -1 (4) | sync (16) | records, vint | lengths of keys | keys | lengths of values | values; each: size, vint | compressed bytes
- *
- * Some records are preceded by -1 (4) | sync (16). A key is a length (4) and bytes; a value is a length and the message `Result`;
- * classes and strings are a length (vint) and UTF-8. Numbers are big-endian.
- */
+// — Sequence files of Hadoop, version 6, as written by HBase's Export: rows by their keys (docs/bulk-load.md). FROZEN.
+//
+//     header   "SEQ" 06 | class of keys | class of values | compressed (1) | in blocks (1) | [codec's class] | metadata: pairs (4), strings | sync (16)
+//     record   length (4) | length of the key (4) | key | value, compressed if so declared
+//     block    -1 (4) | sync (16) | records, vint | lengths of keys | keys | lengths of values | values; each: size, vint | compressed bytes
+//
+// Some records are preceded by -1 (4) | sync (16). A key is a length (4) and bytes; a value is a length and the message `Result`;
+// classes and strings are a length (vint) and UTF-8. Numbers are big-endian.
 
 const MAGIC = Buffer.from('SEQ\u0006', 'latin1');
 export const SYNC_BYTES = 16;
@@ -50,13 +48,14 @@ async function unpack(codec: string, bytes: Uint8Array): Promise<Buffer> {
   }
 }
 
-/** Writes sequence files: blocks compressed by deflate. */
-
 /** A block ends when its rows have this many bytes. */
 const BLOCK_BYTES = 1 << 20;
 const ESCAPE = -1;
 
-/** Encodes one file. `sync` marks the beginnings of its blocks: 16 bytes that occur nowhere else in it. */
+/**
+ * Writes a sequence file: blocks compressed by deflate. `sync` marks the beginnings of its blocks: 16 bytes that occur
+ * nowhere else in it.
+ */
 export class SequenceWriter {
   private readonly records = new RecordBuilder();
 
@@ -100,8 +99,6 @@ export class SequenceWriter {
   }
 }
 
-/** Reads sequence files of rows in independent parts. Lengths are checked against the size of the file before they are used. */
-
 const KIND = 'a sequence file';
 /** The largest header. */
 const LARGEST_HEAD = 1 << 20;
@@ -126,6 +123,7 @@ interface Head {
   readonly end: number;
 }
 
+/** Reads sequence files of rows in independent parts. Lengths are checked against the size of the file before they are used. */
 export class SequenceReader {
   private buffer: Buffer = Buffer.alloc(0);
   private base = 0;
@@ -276,7 +274,7 @@ function parseHead(bytes: Buffer): Head {
   return { codec, inBlocks, sync, end: parser.at };
 }
 
-/** The message `Result` of HBase's `Client.proto` with its cells, and its key. */
+// — The message `Result` of HBase's `Client.proto` with its cells, and its key.
 
 /** Fields of `Result`: its cells, and two that say that the cells are elsewhere or incomplete. */
 const CELL = 1;

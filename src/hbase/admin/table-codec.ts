@@ -12,7 +12,7 @@ import {
 import type { ColumnFamilySchema, TableSchema } from '../wire/messages-admin.js';
 import type { TableNameMessage } from '../wire/messages-rpc.js';
 
-/** HBase's attribute maps: bytes to bytes, used as text to text. */
+// — HBase's attribute maps: bytes to bytes, used as text to text.
 
 type BytesPair = { readonly first: Uint8Array; readonly second: Uint8Array };
 type NamePair = { readonly name: string; readonly value: string };
@@ -95,7 +95,7 @@ class AttributeReader {
   }
 }
 
-/** Family descriptors in HBase's encoding: attributes, strings as bytes (`ColumnFamilyDescriptorBuilder`). */
+// — Family descriptors in HBase's encoding: attributes, strings as bytes (`ColumnFamilyDescriptorBuilder`).
 
 /** Encodes a family. Its `metadata` is written unchanged, and overrides options of the same name. */
 export function familyToSchema(family: FamilyDescriptor): ColumnFamilySchema {
@@ -148,7 +148,7 @@ export function familyFromSchema(schema: ColumnFamilySchema): FamilyDescriptor {
   });
 }
 
-/** Table descriptors in HBase's encoding (`TableDescriptorBuilder`). */
+// — Table descriptors in HBase's encoding (`TableDescriptorBuilder`).
 
 /** An attribute that the server writes into every table; `DEFAULT` is its default value. */
 const FILE_TRACKER = 'hbase.store.file-tracker.impl';

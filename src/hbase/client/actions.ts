@@ -221,7 +221,7 @@ export function readExists(result: WireResult): boolean {
   return result.exists || result.cells.length > 0;
 }
 
-/** Helpers of actions that change a row. */
+// — Helpers of actions that change a row.
 
 const ACTION_MUTATION: number = tagOf(2, WireType.Bytes);
 const REGION_ACTION_ATOMIC: number = tagOf(2, WireType.Varint);

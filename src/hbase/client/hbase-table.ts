@@ -111,7 +111,7 @@ function isTogether(verb: string): boolean {
   return verb === 'get' || verb === 'put' || verb === 'delete';
 }
 
-/** Checks of arguments: those of HBase's own client, and others for which a server's error would be less clear. */
+// — Checks of arguments: those of HBase's own client, and others for which a server's error would be less clear.
 
 /** @throws InvalidArgumentError when there is nothing to write. A delete of nothing deletes the row. */
 function checkMutation(mutation: RowMutation): RowMutation {

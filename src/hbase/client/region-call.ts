@@ -63,7 +63,7 @@ export async function callRegion<Q, A>(
   }
 }
 
-/** Calls of coprocessor endpoints deployed on the servers (`CoprocessorService`). */
+// — Calls of coprocessor endpoints deployed on the servers (`CoprocessorService`).
 
 /** A call of an endpoint. Request and response are encoded protocol buffers of the endpoint's own schema. */
 export interface CoprocessorCall {

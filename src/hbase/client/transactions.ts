@@ -1,9 +1,3 @@
-/**
- * Transactions at a server of this package (`RowanTransactionService`). The server runs each as one of the embedded engine: its
- * snapshot, its checks and its turns are decided there. A connection has one transaction at a time; when it breaks, the server
- * drops what the transaction has written.
- */
-
 import { EMPTY_BYTES, fromLatin1 } from '../../bytes/index.js';
 import {
   ClosedError,
@@ -42,6 +36,11 @@ interface TransactionContext extends Pick<ScannerContext, 'settings' | 'observer
   readonly registry: Pick<Registry, 'activeMaster'>;
 }
 
+/**
+ * Transactions at a server of this package (`RowanTransactionService`). The server runs each as one of the embedded engine: its
+ * snapshot, its checks and its turns are decided there. A connection has one transaction at a time; when it breaks, the server
+ * drops what the transaction has written.
+ */
 export class ServedTransactions {
   /** Connections without a transaction. */
   private readonly idle: Connection[] = [];

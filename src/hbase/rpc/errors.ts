@@ -1,6 +1,6 @@
 import { CorruptionError, type ErrorCode, RowanError, type RowanErrorOptions } from '../../errors.js';
 
-/** The error classes of the HBase client. */
+// — The error classes of the HBase client.
 
 /** Malformed bytes from a server. Their connection is closed. */
 export class ProtocolError extends CorruptionError {
@@ -117,7 +117,7 @@ export class RemoteError extends RowanError {
  */
 type RetryClass = 'never' | 'scanner' | 'busy' | 'immediate' | 'moved' | 'relocate' | 'fatal';
 
-/** Retry class and error code of HBase's exceptions (`ClientExceptionsUtil`, `DoNotRetryIOException` and its subclasses). */
+// — Retry class and error code of HBase's exceptions (`ClientExceptionsUtil`, `DoNotRetryIOException` and its subclasses).
 
 interface Meaning {
   readonly retry: RetryClass;

@@ -50,8 +50,6 @@ export class Rc4 {
   }
 }
 
-/** Signing and sealing of messages with DIGEST-MD5 (RFC 2831, 2.3 and 2.4). */
-
 const MAC_LENGTH = 10;
 /** Message type 1 and the number of the message. */
 const TRAILER = Buffer.from([0, 1]);
@@ -87,8 +85,8 @@ class Direction {
 }
 
 /**
- * Signs every message; with `seals` encrypts it, too: `message | mac[10] | 0x0001 | int32 number`, of which message and mac are
- * encrypted.
+ * Signing and sealing of messages with DIGEST-MD5 (RFC 2831, 2.3 and 2.4). Signs every message; with `seals` encrypts
+ * it, too: `message | mac[10] | 0x0001 | int32 number`, of which message and mac are encrypted.
  */
 export class DigestLayer implements MessageLayer {
   private readonly sent: Direction;
@@ -125,7 +123,7 @@ export class DigestLayer implements MessageLayer {
   }
 }
 
-/** SASL DIGEST-MD5 (RFC 2831), which HBase uses for delegation tokens and ZooKeeper for passwords. */
+// — SASL DIGEST-MD5 (RFC 2831), which HBase uses for delegation tokens and ZooKeeper for passwords.
 
 /** User, password and service. */
 interface DigestCredentials {

@@ -57,7 +57,7 @@ function bytesOfBase64(text: string | null | undefined): Buffer {
   return Buffer.from(text ?? '', 'base64');
 }
 
-/** Kerberos (SASL GSSAPI) by the npm package `kerberos`, which is not installed with Rowan. */
+// — Kerberos (SASL GSSAPI) by the npm package `kerberos`, which is not installed with Rowan.
 
 export interface KerberosOptions {
   /** The client's principal, with a ticket in the cache or a keytab; default: that of the ticket cache. */

@@ -70,14 +70,12 @@ function refusedBy(server: string, className: string, message: string): RowanErr
   );
 }
 
-/**
- * The exchange of SASL tokens between the preamble and the connection header (`HBaseSaslRpcClient`):
- *
- *     client:  int32 length | token
- *     server:  int32 status; 0: int32 length | token; else two strings, class and message, each int32 length | UTF-8
- *
- * A server without SASL answers length -88: continue without it.
- */
+// — The exchange of SASL tokens between the preamble and the connection header (`HBaseSaslRpcClient`):
+//
+//     client:  int32 length | token
+//     server:  int32 status; 0: int32 length | token; else two strings, class and message, each int32 length | UTF-8
+//
+// A server without SASL answers length -88: continue without it.
 
 /** One side of a SASL exchange. */
 export interface SaslSession {

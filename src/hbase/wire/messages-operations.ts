@@ -20,7 +20,7 @@ import {
   uint64,
 } from './schema.js';
 
-/** `RSGroup.proto` and `RSGroupAdmin.proto`. */
+// — `RSGroup.proto` and `RSGroupAdmin.proto`.
 
 export const GroupInfo = message('RSGroupInfo', {
   name: required(string(1)),
@@ -78,7 +78,7 @@ export const BalanceGroupResponse = message('BalanceRSGroupResponse', {
   movesExecuted: uint32(3),
 });
 
-/** `Quota.proto`, and the quota messages of `Master.proto`. */
+// — `Quota.proto`, and the quota messages of `Master.proto`.
 
 export const TimedQuota = message('TimedQuota', {
   timeUnit: required(int32(1)),
@@ -141,7 +141,7 @@ export const GetQuotaStatesResponse = message('GetQuotaStatesResponse', {
   ),
 });
 
-/** `TooSlowLog.proto`, and the requests for it in `Admin.proto` and `HBase.proto`. */
+// — `TooSlowLog.proto`, and the requests for it in `Admin.proto` and `HBase.proto`.
 
 /** Encloses a request, or an answer, with the name of its Java class. */
 export const LogRequest = message('LogRequest', {
@@ -185,7 +185,7 @@ export const SlowLogResponses = message('SlowLogResponses', {
 });
 export const ClearSlowLogsResponse = message('ClearSlowLogResponses', { isCleaned: required(bool(1)) });
 
-/** `Client.proto`: bulk load. */
+// — `Client.proto`: bulk load.
 
 export const PrepareBulkLoadRequest = message('PrepareBulkLoadRequest', {
   tableName: required(nested(1, TableNameMessage)),

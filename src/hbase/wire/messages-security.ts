@@ -20,7 +20,7 @@ import {
   uint32,
 } from './schema.js';
 
-/** `AccessControl.proto`, `Replication.proto` and their messages of `Master.proto`. */
+// — `AccessControl.proto`, `Replication.proto` and their messages of `Master.proto`.
 
 /** Actions: 0 read, 1 write, 2 execute, 3 create, 4 administer. */
 export const GlobalPermission = message('GlobalPermission', { action: repeated(int32(1)) });
@@ -93,7 +93,7 @@ export const ListReplicationPeersResponse = message('ListReplicationPeersRespons
   peerDesc: repeated(nested(1, ReplicationPeerDescription)),
 });
 
-/** `VisibilityLabels.proto`, and the visibility messages of `Client.proto`. */
+// — `VisibilityLabels.proto`, and the visibility messages of `Client.proto`.
 
 /** The attributes of a mutation's expression and of a query's labels. */
 export const VISIBILITY = 'VISIBILITY';
@@ -127,7 +127,7 @@ export const GetAuthsResponse = message('GetAuthsResponse', {
 export const ListLabelsRequest = message('ListLabelsRequest', { regex: string(1) });
 export const ListLabelsResponse = message('ListLabelsResponse', { label: repeated(bytes(1)) });
 
-/** `Client.proto` and `Authentication.proto`: calls of coprocessor endpoints, and the request for delegation tokens. */
+// — `Client.proto` and `Authentication.proto`: calls of coprocessor endpoints, and the request for delegation tokens.
 
 export const CoprocessorServiceCall = message('CoprocessorServiceCall', {
   row: required(bytes(1)),

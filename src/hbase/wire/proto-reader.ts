@@ -1,5 +1,3 @@
-/** Reads protocol buffers in place. Every read is checked against the end of its message, so that malformed bytes give an error. */
-
 import { AnswerTooLargeError, ProtocolError } from '../rpc/errors.js';
 import { WireType } from './proto-writer.js';
 
@@ -13,6 +11,7 @@ const LONGEST_TEXT = 1 << 20;
 /** The default limit of objects decoded from one message. */
 const DEFAULT_BUDGET = 1_000_000;
 
+/** Reads protocol buffers in place. Every read is checked against the end of its message, so that malformed bytes give an error. */
 export class ProtoReader {
   buffer: Uint8Array;
   position: number;

@@ -1,11 +1,3 @@
-/**
- * Writes protocol buffers from the end to the beginning, so that the length of a nested message is known when it is written: one pass,
- * canonical lengths, no copies. Fields are therefore written from the last to the first.
- *
- * The bytes written so far are `buffer[position, buffer.length)`. A {@link ProtoWriter.mark} counts from the end and
- * stays valid when the buffer grows.
- */
-
 import { equalBytes } from '../../bytes/index.js';
 
 /** Wire types of protocol buffers. */
@@ -14,6 +6,13 @@ export const WireType = { Varint: 0, Fixed64: 1, Bytes: 2, Fixed32: 5 } as const
 const TWO_32 = 4294967296;
 const encoder = new TextEncoder();
 
+/**
+ * Writes protocol buffers from the end to the beginning, so that the length of a nested message is known when it is written: one pass,
+ * canonical lengths, no copies. Fields are therefore written from the last to the first.
+ *
+ * The bytes written so far are `buffer[position, buffer.length)`. A {@link ProtoWriter.mark} counts from the end and
+ * stays valid when the buffer grows.
+ */
 export class ProtoWriter {
   buffer: Buffer;
   position: number;

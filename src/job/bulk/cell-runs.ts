@@ -5,6 +5,10 @@ import type { JsonValue } from '../../codec/index.js';
 import { compareInRow, HFileReader, HFileWriter, mergedCells } from '../../hadoop/hfile/index.js';
 import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
+const ROW_HEAD = 8;
+const CELL_HEAD = 36;
+const FIRST_BYTES = 64 << 10;
+
 /**
  * Rows of cells waiting to be sorted, as bytes of one buffer, so that they are one object to the garbage collector.
  *
@@ -15,11 +19,6 @@ import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result 
  * A family is stored as its index in the order in which families first occurred; ttl is NaN for a cell without one.
  * Numbers are little-endian; type, timestamp and ttl are doubles. The final writer of the cells validates them.
  */
-
-const ROW_HEAD = 8;
-const CELL_HEAD = 36;
-const FIRST_BYTES = 64 << 10;
-
 class RowArena {
   /** Number of bytes in use. */
   size = 0;
@@ -132,7 +131,7 @@ function lastOfEachPlace(cells: Cell[]): readonly Cell[] {
   return cells;
 }
 
-/** Sorts more cells than fit into memory: sorted runs in files (HFiles, one for each family) are merged at the end. */
+// — Sorts more cells than fit into memory: sorted runs in files (HFiles, one for each family) are merged at the end.
 
 /** How many bytes of cells one split sorts in memory. */
 const RUN_BYTES = 32 << 20;

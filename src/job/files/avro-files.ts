@@ -7,14 +7,12 @@ import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner, fileSize, positionOfRow, rangesOfFiles, rowOfPosition } from './file-position.js';
 
-/**
- * Avro object container files (Avro specification, "Object Container Files"):
- *
- *     header  "Obj" 01 | map of avro.schema and avro.codec | sync marker (16)
- *     block   number of values (long) | bytes of the data (long) | data, by the codec | sync marker (16)
- *
- * Numbers are zigzag varints. The supported codecs are `null` and `deflate`.
- */
+// — Avro object container files (Avro specification, "Object Container Files"):
+//
+//     header  "Obj" 01 | map of avro.schema and avro.codec | sync marker (16)
+//     block   number of values (long) | bytes of the data (long) | data, by the codec | sync marker (16)
+//
+// Numbers are zigzag varints. The supported codecs are `null` and `deflate`.
 
 const MAGIC = Buffer.from('Obj\x01', 'latin1');
 export const SYNC_BYTES = 16;
@@ -178,7 +176,7 @@ function long(value: number): Buffer {
   return Buffer.from(bytes);
 }
 
-/** Presents the values of Avro container files as rows of a table, so that a job reads them like any other source. */
+// — Presents the values of Avro container files as rows of a table, so that a job reads them like any other source.
 
 const FIRST_READ = 64 << 10;
 /** The largest header, in bytes. */

@@ -5,7 +5,7 @@ import { CorruptionError, InvalidArgumentError } from '../../errors.js';
 import type { Result, ResultScanner } from '../../table/index.js';
 import type { RowRange } from '../types.js';
 
-/** Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them. */
+// — Positions in files as rows of a table, so that a job's splits and checkpoints can refer to them.
 
 /** A position: the index of the file among the job's files, and the byte offset. */
 interface FilePosition {
@@ -110,11 +110,9 @@ async function filesOf(path: string, extension: string): Promise<string[]> {
   return names.sort().map((name) => join(path, name));
 }
 
-/** The output file of a job's split, which is resumed at the split's checkpoint. */
-
 /**
- * Opens the file. Without `resumed` it starts empty; with `resumed`, the size at the checkpoint, it is truncated to
- * that size.
+ * Opens the output file of a job's split, which is resumed at the split's checkpoint. Without `resumed` it starts
+ * empty; with `resumed`, the size at the checkpoint, it is truncated to that size.
  * @throws CorruptionError when the file is missing or shorter than that, since the output would have a gap.
  */
 export async function openPart(path: string, resumed: number | undefined): Promise<FileHandle> {
@@ -146,7 +144,6 @@ function changed(path: string, found: string, resumed: number, cause?: unknown):
 }
 
 /** Reads a file as the rows of a table. */
-
 export abstract class FileScanner implements ResultScanner {
   protected handle: FileHandle | undefined;
   protected ended = false;

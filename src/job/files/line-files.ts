@@ -5,8 +5,6 @@ import { Result, type ResultScanner, type Scan } from '../../table/index.js';
 import type { JobReadable, RowRange } from '../types.js';
 import { FileScanner, fileSize, positionOfRow, rowOfPosition } from './file-position.js';
 
-/** Presents the lines of text files as rows of a table, so that a job reads them like any other source. */
-
 const CHUNK = 1 << 20;
 const PIECE_BYTES = 32 << 20;
 const NEWLINE = 0x0a;
@@ -15,10 +13,10 @@ const QUOTE = 0x22;
 const LONGEST_LINE = 64 << 20;
 
 /**
- * A source of lines. Each line is a row whose only cell has the line, without its terminator, as its value. A split of
- * a file begins at the first line that begins in it and ends with the last such line. `quoted`: a newline between
- * double quotes is part of its line, as in CSV; each file is then one split, since quoting cannot be determined from
- * the middle of a file.
+ * Presents the lines of text files as rows of a table, so that a job reads them like any other source. Each line is a
+ * row whose only cell has the line, without its terminator, as its value. A split of a file begins at the first line
+ * that begins in it and ends with the last such line. `quoted`: a newline between double quotes is part of its line, as
+ * in CSV; each file is then one split, since quoting cannot be determined from the middle of a file.
  */
 export class LineFiles implements JobReadable {
   readonly name = 'lines of files';
@@ -190,7 +188,7 @@ function withoutReturn(bytes: Buffer, start: number, end: number): number {
   return end > start && bytes[end - 1] === 0x0d ? end - 1 : end;
 }
 
-/** CSV records (RFC 4180): separated fields, in double quotes if they contain a separator, a quote or a line end. */
+// — CSV records (RFC 4180): separated fields, in double quotes if they contain a separator, a quote or a line end.
 
 /**
  * Checks a separator.

@@ -3,7 +3,7 @@ import { toTagged } from '../../mapper/tagged.js';
 import { describe } from '../../table/checks.js';
 import type { Sink, SinkWriter } from './sink.js';
 
-/** Looks up entities of other tables that the items of a job refer to: in one call for each batch, with a cache. */
+// — Looks up entities of other tables that the items of a job refer to: in one call for each batch, with a cache.
 
 /** The part of a repository that look-ups use. */
 export interface LookupTarget<K, E> {
@@ -91,7 +91,7 @@ export class Lookup {
   }
 }
 
-/** A sink that increments counters. */
+// — A sink that increments counters.
 
 /** The part of a repository that the sink uses. */
 export interface IncrementTarget<K, A> {

@@ -7,8 +7,6 @@ import { Put, type Result, type Table, type TableDescriptor, tableDescriptor } f
 import type { RowRange } from '../types.js';
 import { encodeJobKey, type JobKey, keyOfName, nameOfKey } from './ordered-key.js';
 
-/** Groups emitted pairs by key, and combines them on the way. */
-
 /** Combines the values of a key so far into one. */
 type Combine = (key: JobKey, values: readonly unknown[]) => unknown;
 
@@ -27,6 +25,7 @@ class PairGroup {
   }
 }
 
+/** Groups emitted pairs by key, and combines them on the way. */
 export class PairGroups {
   /** The number of values in memory. */
   pairs = 0;
@@ -103,16 +102,14 @@ function isWellFormed(text: string): boolean {
   return (text as string & { isWellFormed(): boolean }).isWellFormed();
 }
 
-/**
- * Moves pairs from mappers to reducers by a temporary table of the job, which sorts them.
- *
- *     row:  partition (2) | ordered bytes of the key | split (4) | attempt (2) | part (4)
- *     s:v:  the values, as JSON (mapper/tagged.ts)
- *
- * Numbers are big-endian. A part is the result of one flush of a split's buffer. With each checkpoint, a split stores
- * which parts are valid: `[[attempt, parts], …]`, for each attempt the number of its parts from 0 on. Other parts are
- * never read.
- */
+// — Moves pairs from mappers to reducers by a temporary table of the job, which sorts them.
+//
+//     row:  partition (2) | ordered bytes of the key | split (4) | attempt (2) | part (4)
+//     s:v:  the values, as JSON (mapper/tagged.ts)
+//
+// Numbers are big-endian. A part is the result of one flush of a split's buffer. With each checkpoint, a split stores
+// which parts are valid: `[[attempt, parts], …]`, for each attempt the number of its parts from 0 on. Other parts are
+// never read.
 
 const FAMILY = 's';
 const VALUE = Buffer.from('v', 'latin1');

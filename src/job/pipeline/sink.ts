@@ -134,12 +134,10 @@ class SeveralWriter implements SinkWriter<{ readonly to: string; readonly item: 
   }
 }
 
-/** A sink that loads files into a table (HBase's `HFileOutputFormat2`). */
-
 /**
- * Loads puts, and rows with their cells, into a table, bypassing WAL and memstore. Each split sorts its items in
- * `options.folder`; when all are done they are loaded at once, and until then the table is unchanged. Observers and
- * indexes are bypassed.
+ * A sink that loads files into a table (HBase's `HFileOutputFormat2`). Loads puts, and rows with their cells, into a
+ * table, bypassing WAL and memstore. Each split sorts its items in `options.folder`; when all are done they are loaded
+ * at once, and until then the table is unchanged. Observers and indexes are bypassed.
  * @throws InvalidArgumentError without a folder; UnsupportedError for an engine without bulk loads.
  */
 export function bulkLoad(engine: Engine, table: string, options: BulkFolder): Sink<Put | Result> {

@@ -10,7 +10,7 @@ import { ParquetFiles, type ParquetRow } from '../files/parquet-files.js';
 import { planSplits } from '../split-plan.js';
 import type { JobReadable, RowRange } from '../types.js';
 
-/** Sources: what a job reads. */
+// — Sources: what a job reads.
 
 /** Rows of a table, or of files presented as one, converted to items. */
 export interface JobSource<T> {
@@ -85,10 +85,8 @@ export function snapshotSource<T>(
   };
 }
 
-/**
- * Sources that read files: those written by {@link ndjsonFiles}, `csvFiles` and `avroFiles`, and such files of other
- * programs.
- */
+// — Sources that read files: those written by {@link ndjsonFiles}, `csvFiles` and `avroFiles`, and such files of other
+// programs.
 
 /** The file formats that jobs read and write, by file extension. */
 export type FileFormatName = 'ndjson' | 'csv' | 'avro' | 'parquet';

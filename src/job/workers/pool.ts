@@ -14,8 +14,6 @@ import type { PreparedJob } from '../pipeline/pipeline.js';
 import { runJob } from '../runner.js';
 import type { Counters, JobOutcome, JobReadable, JobRunOptions } from '../types.js';
 
-/** The messages between a process and its mapper threads. */
-
 export type MapperRequest =
   | {
       readonly id: number;
@@ -54,6 +52,7 @@ type ThreadError =
   | { readonly rowan: WireError }
   | { readonly name: string; readonly message: string; readonly stack: string | undefined };
 
+/** The messages between a process and its mapper threads. */
 export function toThread(error: unknown): ThreadError {
   if (error instanceof RowanError) return { rowan: toWire(error) };
   if (!(error instanceof Error)) return { name: 'Error', message: String(error), stack: undefined };
@@ -69,7 +68,7 @@ function fromThread(error: ThreadError): Error {
   return made;
 }
 
-/** Presents mapper threads as a source that a job reads. */
+// — Presents mapper threads as a source that a job reads.
 
 /** How many batches of a scan are requested ahead. */
 const AHEAD = 2;

@@ -69,8 +69,6 @@ export class KeyWriter {
   }
 }
 
-/** The base of all codecs of key parts. The same codecs encode columns. */
-
 /** How the end of a value is found if more bytes follow it in a key. */
 export type Framing =
   /** All values have the same length. */
@@ -106,6 +104,7 @@ export interface ValueRange {
   readonly upper: { readonly value: unknown; readonly inclusive: boolean } | undefined;
 }
 
+/** The base of all codecs of key parts. The same codecs encode columns. */
 export abstract class BaseCodec<T> implements ScalarCodec<T> {
   abstract readonly name: string;
   abstract readonly fixedLength: number | undefined;
@@ -222,7 +221,7 @@ export interface KeyCodec<T> {
   readonly $type?: T;
 }
 
-/** Whole numbers of 1 to 8 bytes, big-endian. */
+// — Whole numbers of 1 to 8 bytes, big-endian.
 
 /** Writes `value`, 0..2^53-1, as `size` bytes, at most 8. */
 export function putInteger(target: Uint8Array, offset: number, size: number, value: number): void {

@@ -11,7 +11,7 @@ import {
   wrongLength,
 } from './base.js';
 
-/** Integers of fixed width, big-endian. Signed ones have the sign bit flipped, so that byte order is numeric order. */
+// — Integers of fixed width, big-endian. Signed ones have the sign bit flipped, so that byte order is numeric order.
 
 /** 1 to 8 bytes as a JavaScript number. */
 export class IntegerCodec extends BaseCodec<number> {
@@ -70,7 +70,7 @@ export const uint16: ScalarCodec<number> = new IntegerCodec('uint16', 2, 0, 6553
 
 export const uint32: ScalarCodec<number> = new IntegerCodec('uint32', 4, 0, 4294967295);
 
-/** 64-bit values, big-endian, as bigints and as safe integers. */
+// — 64-bit values, big-endian, as bigints and as safe integers.
 
 const scratch = new Uint8Array(8);
 const scratchView = new DataView(scratch.buffer);
@@ -189,10 +189,8 @@ export const int64: ScalarCodec<bigint> = new BigIntegerCodec('int64', MIN, MAX)
 
 export const uint64: ScalarCodec<bigint> = new BigIntegerCodec('uint64', 0n, 2n ** 64n - 1n);
 
-/**
- * Whole numbers of any size and decimals, ordered: a length byte (80 + n for n bytes of a positive number, 7F - n for
- * a negative one, 80 alone for zero), then the magnitude big-endian without leading zeros, inverted when negative.
- */
+// — Whole numbers of any size and decimals, ordered: a length byte (80 + n for n bytes of a positive number, 7F - n for
+// a negative one, 80 alone for zero), then the magnitude big-endian without leading zeros, inverted when negative.
 
 const MAX_BYTES = 127;
 

@@ -3,14 +3,13 @@ import { describe } from '../../table/checks.js';
 import { BaseCodec, badBytes, badValue, type KeyWriter, type ScalarCodec, wrongLength } from './base.js';
 import { BigNumberCodec, readBig, writeBig } from './integers.js';
 
+const scratch = new Uint8Array(8);
+const view = new DataView(scratch.buffer);
+
 /**
  * IEEE 754 numbers, big-endian, with byte order equal to numeric order: positive numbers have the sign bit flipped,
  * negative ones all bits inverted. -0 is stored as 0. NaN has no order and is refused.
  */
-
-const scratch = new Uint8Array(8);
-const view = new DataView(scratch.buffer);
-
 class FloatCodec extends BaseCodec<number> {
   constructor(
     readonly name: string,
@@ -118,7 +117,7 @@ export function decimal(scale: number): ScalarCodec<string> {
   return new DecimalCodec(scale);
 }
 
-/** Numbers written in decimal digits. */
+// — Numbers written in decimal digits.
 
 /** Appends `digits`, padded with zeros on the left to `width`. */
 export function writeDigits(digits: string, width: number, out: KeyWriter): void {

@@ -206,9 +206,7 @@ class ReverseCodec extends ReversedTextCodec {
   }
 }
 
-/** Codecs of transformed parts: reversed text, domains and digits, and reversed timestamps. */
-
-/** The codec of a transformed part. */
+/** The codec of a transformed part: reversed text, domains and digits, and reversed timestamps. */
 export function transformCodec(transform: PartTransform): BaseCodec<unknown> {
   switch (transform.kind) {
     case 'reverse':

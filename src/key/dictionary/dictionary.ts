@@ -14,7 +14,7 @@ import {
 import { BaseCodec, badValue, getInteger, type KeyWriter, putInteger } from '../codecs/base.js';
 import { text, uint64 } from '../codecs/index.js';
 
-/** Numeric ids that stand for long texts (numeric substitution in HBase's schema case studies, UIDs in OpenTSDB). */
+// — Numeric ids that stand for long texts (numeric substitution in HBase's schema case studies, UIDs in OpenTSDB).
 
 /** Assigns each text an id of its own, from 1 on. Ids never change and are never assigned twice. */
 export interface KeyDictionary {
@@ -194,7 +194,7 @@ function missingFromDictionary(part: string, dictionary: string, what: string, w
   return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before explain() and encode(), run the query once, or call await database.dictionary('${dictionary}').ids([text], false).`;
 }
 
-/** A text stored in keys as the id that a dictionary assigned. */
+// — A text stored in keys as the id that a dictionary assigned.
 
 /** Stands for a text without an id, which no row has. It is encoded as the id 0, which is never assigned. */
 export const WITHOUT_ID: unique symbol = Symbol('a text without an id');

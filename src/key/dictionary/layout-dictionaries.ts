@@ -1,5 +1,3 @@
-/** Loads the dictionary entries that a layout with `substitute` parts needs before it encodes, plans and decodes. */
-
 import { KeyError } from '../../errors.js';
 import type { Step } from '../layout/step.js';
 import type { KeyConditions, KeyDictionaries, PartCondition } from '../types.js';
@@ -7,6 +5,7 @@ import { type DictionaryCodec, WITHOUT_ID } from './dictionary.js';
 
 type Values = Readonly<Record<string, unknown>>;
 
+/** Loads the dictionary entries that a layout with `substitute` parts needs before it encodes, plans and decodes. */
 export class LayoutDictionaries implements KeyDictionaries {
   constructor(
     private readonly steps: readonly Step[],

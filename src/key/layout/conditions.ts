@@ -5,7 +5,7 @@ import { baseCodec } from '../codecs/desc.js';
 import type { BaseCodec } from '../codecs/index.js';
 import type { KeyConditions, KeyPart, PartCondition } from '../types.js';
 
-/** Values of key parts: which are required, and errors that name the part. */
+// — Values of key parts: which are required, and errors that name the part.
 
 /** Values of key parts by name. */
 export type KeyValues = Readonly<Record<string, unknown>>;
@@ -42,7 +42,7 @@ export function rowError(why: string): KeyError {
   return new KeyError(why);
 }
 
-/** Conditions on key parts: checks their order, expands `in` lists, and tests decoded rows. */
+// — Conditions on key parts: checks their order, expands `in` lists, and tests decoded rows.
 
 /** A condition that is neither equality nor `in`. */
 export type SpanCondition = Extract<PartCondition, { kind: 'range' | 'startsWith' | 'endsWith' }>;

@@ -20,7 +20,7 @@ import { logicalBytes, planKeys } from './planner.js';
 import { quantiles } from './split-cuts.js';
 import type { Step, StepFormat } from './step.js';
 
-/** Decides whether rows of two layouts can be distinguished, that is, whether no row matches both. */
+// — Decides whether rows of two layouts can be distinguished, that is, whether no row matches both.
 
 /** The content of a row at one position: one byte, constant or arbitrary, or a value whose end is found by a rule. */
 type Piece =
@@ -72,7 +72,7 @@ function leastLength(pieces: readonly Piece[]): number {
   return pieces.reduce((sum, piece) => sum + (piece.kind === 'byte' ? 1 : piece.least), 0);
 }
 
-/** Chooses split points: by HBase's own algorithms, from samples, or from the layout of the keys. */
+// — Chooses split points: by HBase's own algorithms, from samples, or from the layout of the keys.
 
 /** See `KeyLayout.splitPoints`. */
 function splitPoints(steps: readonly Step[], regions: number, options: SplitOptions): Uint8Array[] {
@@ -94,8 +94,6 @@ function checkRegions(regions: number): void {
   );
 }
 
-/** A compiled row key: encodes and decodes. Planning is in `planner.ts`. */
-
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
 
@@ -107,6 +105,7 @@ interface LayoutTraits {
   readonly bind: (dictionary: (name: string) => KeyDictionary) => KeyLayout;
 }
 
+/** A compiled row key: encodes and decodes. Planning is in `planner.ts`. */
 export class CompiledLayout implements SteppedLayout {
   readonly signature: string;
   readonly deterministic: boolean;
@@ -314,10 +313,8 @@ export function keyFormat(layout: KeyLayout): readonly StepFormat[] | undefined 
   return layout instanceof CompiledLayout ? layout.steps.map((step) => step.format) : undefined;
 }
 
-/**
- * Generates a function for each layout that writes keys: it reads each part from its own property and calls its own
- * codec.
- */
+// — Generates a function for each layout that writes keys: it reads each part from its own property and calls its own
+// codec.
 
 /** Appends a key and stores the end of each step's bytes in `ends`. @throws KeyError naming the part. */
 type StepsWriter = (values: KeyValues, out: KeyWriter, ends: Int32Array) => void;
@@ -361,11 +358,9 @@ function encodeSource({ inline }: Step, index: number): string {
 ${inline.framed ? `    s${index}.frame(start, out);\n` : ''}${end}`;
 }
 
-/**
- * Generates a function for each layout that reads keys: it calls each part's own codec and assigns to its own property,
- * so that the JIT compiler can inline every call. Neighboring rows mostly share their first texts, so the last text of
- * each part is kept with its bytes.
- */
+// — Generates a function for each layout that reads keys: it calls each part's own codec and assigns to its own property,
+// so that the JIT compiler can inline every call. Neighboring rows mostly share their first texts, so the last text of
+// each part is kept with its bytes.
 
 /** Reads a row from its start into `target`; returns the end of the bytes read. @throws KeyError naming the part. */
 type StepsReader = (row: Uint8Array, target: Record<string, unknown>) => number;

@@ -23,7 +23,7 @@ import { planDirectly, planEquality, type SteppedLayout } from './direct-plan.js
 import { absoluteRange, EVERYTHING, type FieldRanges, type RelativeRange } from './ranges.js';
 import type { KeyBytes, StepTest, StepWalk } from './step.js';
 
-/** Tests rows on what the byte ranges could not decide. */
+// — Tests rows on what the byte ranges could not decide.
 
 /** A check of whole rows: layout, record type and every condition. */
 function rowCheck(layout: SteppedLayout, asked: OrderedConditions): (row: Uint8Array) => boolean {
@@ -47,11 +47,6 @@ function passes(layout: SteppedLayout, tests: readonly (StepTest | undefined)[],
     return tests[i]?.(row, start, at) ?? true;
   });
 }
-
-/**
- * Walks one combination of fixed values, and at most one range, through the steps of a layout: first prefixes, then
- * ranges.
- */
 
 type Span = NonNullable<OrderedConditions['span']>;
 
@@ -77,6 +72,10 @@ const ALL: FieldRanges = { ranges: [EVERYTHING], exact: true, ordered: true, nar
 /** Scratch buffer; its content is copied out before the next use. */
 const out = new KeyWriter();
 
+/**
+ * Walks one combination of fixed values, and at most one range, through the steps of a layout: first prefixes, then
+ * ranges.
+ */
 class Walk implements StepWalk {
   /** Whether all rows of the ranges satisfy every condition. */
   exact = true;
@@ -245,10 +244,8 @@ function extended(lead: Lead, bytes: Uint8Array, logical: Uint8Array): Lead {
   };
 }
 
-/**
- * Turns conditions into byte ranges. Each combination of `in` values is walked through the layout separately; this file
- * joins their ranges and decides how to read the rows in the order of the key's parts.
- */
+// — Turns conditions into byte ranges. Each combination of `in` values is walked through the layout separately; this file
+// joins their ranges and decides how to read the rows in the order of the key's parts.
 
 /** @throws KeyError as `KeyLayout.plan`. */
 export function planKeys(layout: SteppedLayout, conditions: KeyConditions): KeyPlan {

@@ -28,7 +28,7 @@ export interface KeyField {
   writePrefix(value: unknown, suffix: boolean, out: KeyWriter): boolean | undefined;
 }
 
-/** The byte ranges of a range condition on one part, relative to a prefix. */
+// — The byte ranges of a range condition on one part, relative to a prefix.
 
 /** A range relative to a prefix: the bytes that follow the prefix. */
 export interface RelativeRange {

@@ -4,11 +4,6 @@ import type { SplitOptions } from '../types.js';
 import type { KeyValues, OrderedConditions, SpanCondition } from './conditions.js';
 import type { FieldRanges, KeyField } from './ranges.js';
 
-/**
- * The steps of a compiled layout, left to right. Each step writes, reads and skips its own bytes and takes part in
- * planning; other code never depends on the kind of a step.
- */
-
 /** Whether a step's bytes, from `start` to `end` of a row, satisfy the conditions. */
 export type StepTest = (row: Uint8Array, start: number, end: number) => boolean;
 
@@ -74,6 +69,10 @@ export type SplitBehind = (prefix: Uint8Array, regions: number) => Uint8Array[];
 
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
+/**
+ * The steps of a compiled layout, left to right. Each step writes, reads and skips its own bytes and takes part in
+ * planning; other code never depends on the kind of a step.
+ */
 export abstract class Step {
   /** The step as it appears in the layout's signature. Frozen. */
   abstract readonly signature: string;

@@ -48,7 +48,7 @@ export class Aggregate<T> {
   ) {}
 }
 
-/** Figures over the rows of a query: counts, sums, averages, minima and maxima. */
+// — Figures over the rows of a query: counts, sums, averages, minima and maxima.
 
 /** Properties that have an order. */
 export type OrderedOf<E> = {

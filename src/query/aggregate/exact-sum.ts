@@ -113,9 +113,10 @@ class DoubleSum implements RunningSum {
   }
 }
 
-/** Sums without lost digits: integers and decimals as bigints, doubles with compensation. */
-
-/** @throws QueryError naming the property when the value is no number. */
+/**
+ * Sums without lost digits: integers and decimals as bigints, doubles with compensation.
+ * @throws QueryError naming the property when the value is no number.
+ */
 export function sumFor(property: string, first: unknown): RunningSum {
   switch (typeof first) {
     case 'number':

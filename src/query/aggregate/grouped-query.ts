@@ -22,7 +22,7 @@ import {
   valuesOf,
 } from './aggregates.js';
 
-/** Figures by group, computed in one pass. */
+// — Figures by group, computed in one pass.
 
 /** The default limit of groups in memory. */
 const DEFAULT_MAX_GROUPS = 100_000;
@@ -181,8 +181,6 @@ export function checkGrouping(properties: readonly unknown[], options: GroupOpti
   return maxGroups;
 }
 
-/** The result of `groupBy`: rows grouped by the values of some properties. */
-
 /** Properties of related entities by which rows can be grouped: `'customer.country'`. */
 export type RelatedOrderedOf<E> = {
   [P in RelationsOf<E>]: NonNullable<E[P]> extends readonly unknown[]
@@ -205,6 +203,7 @@ type RelatedValue<E, Name extends string> = Name extends `${infer Relation}.${in
     : never
   : never;
 
+/** The result of `groupBy`: rows grouped by the values of some properties. */
 export class GroupedQuery<E, P extends string> {
   constructor(
     private readonly properties: readonly P[],
@@ -241,7 +240,7 @@ export class GroupedQuery<E, P extends string> {
   }
 }
 
-/** Figures of all rows of a query. */
+// — Figures of all rows of a query.
 
 /** How figures read the rows of a query. */
 interface FigureRows {

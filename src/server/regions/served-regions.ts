@@ -1,9 +1,3 @@
-/**
- * Finds regions by the names that clients use. A region's name contains the store's own id: a daughter's is larger than
- * its parent's, a recreated table has new ones, and restarts change none, so that outdated client caches are always
- * detected.
- */
-
 import { toLatin1, toStringBinary } from '../../bytes/index.js';
 import { tableNameMessage } from '../../hbase/admin/table-codec.js';
 import { encodedNameOf, META_TABLE, regionNameOf } from '../../hbase/region/region.js';
@@ -30,6 +24,11 @@ function regionIdOf({ id }: Region): number {
   return FIRST_ID + id;
 }
 
+/**
+ * Finds regions by the names that clients use. A region's name contains the store's own id: a daughter's is larger than
+ * its parent's, a recreated table has new ones, and restarts change none, so that outdated client caches are always
+ * detected.
+ */
 export class ServedRegions {
   /** By full name, as Latin-1. */
   private readonly byName = new Map<string, ServedRegion>();

@@ -1,12 +1,3 @@
-/**
- * One client connection:
- *
- *     "HBas" 00 auth | int32, ConnectionHeader | { int32, request }*
- *
- * Requests start in order and are answered in the order in which they finish. Buffers are bounded: the connection reads
- * only while there is room for calls and for responses that the client has not read.
- */
-
 import type { Socket } from 'node:net';
 import { AuthCode } from '../../hbase/rpc/connection-settings.js';
 import { FrameAssembler, type FrameHandler } from '../../hbase/rpc/frames.js';
@@ -50,6 +41,14 @@ interface Frame {
   readonly end: number;
 }
 
+/**
+ * One client connection:
+ *
+ *     "HBas" 00 auth | int32, ConnectionHeader | { int32, request }*
+ *
+ * Requests start in order and are answered in the order in which they finish. Buffers are bounded: the connection reads
+ * only while there is room for calls and for responses that the client has not read.
+ */
 export class Connection implements FrameHandler {
   private readonly frames: FrameAssembler;
   private readonly requests: RequestReader;

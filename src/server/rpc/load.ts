@@ -1,5 +1,3 @@
-/** Measures and limits what all connections of a server hold at once. */
-
 import { JavaClass, ServerException } from '../errors.js';
 import type { RequestLimits } from './request.js';
 
@@ -22,6 +20,7 @@ export interface ConnectionLimits extends RequestLimits {
   readonly helloTimeout: number;
 }
 
+/** Measures and limits what all connections of a server hold at once. */
 export class Load {
   /** Open connections. */
   connections = 0;

@@ -1,13 +1,3 @@
-/**
- * The server side of SASL DIGEST-MD5 (RFC 2831), by which HBase clients prove that they have a token:
- *
- *     client:  int32 length | token
- *     server:  int32 0 | int32 length | token; or int32 1 | class | message, each int32 length | UTF-8
- *
- * The client's first token is empty. A refused client gets the same response whatever was wrong: name, secret or
- * format.
- */
-
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { digestResponse, parseDirectives } from '../../hbase/security/digest-md5.js';
 import type { KnownUser, Users } from './users.js';
@@ -30,6 +20,15 @@ interface LoginStep {
   readonly rest: Buffer;
 }
 
+/**
+ * The server side of SASL DIGEST-MD5 (RFC 2831), by which HBase clients prove that they have a token:
+ *
+ *     client:  int32 length | token
+ *     server:  int32 0 | int32 length | token; or int32 1 | class | message, each int32 length | UTF-8
+ *
+ * The client's first token is empty. A refused client gets the same response whatever was wrong: name, secret or
+ * format.
+ */
 export class DigestLogin {
   private readonly nonce = randomBytes(32).toString('base64');
   private data: Buffer = Buffer.alloc(0);

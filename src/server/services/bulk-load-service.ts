@@ -1,5 +1,3 @@
-/** Bulk load of HFiles from a folder of the server (HBase's `SecureBulkLoadManager`). */
-
 import { randomUUID } from 'node:crypto';
 import { realpath, rm } from 'node:fs/promises';
 import { isAbsolute, sep } from 'node:path';
@@ -26,6 +24,7 @@ type LoadRequest = TypeOf<typeof BulkLoadHFileRequest>;
 /** A file has rows of another region: the client divides it, or looks the regions up again. */
 class OutsideRegion extends Error {}
 
+/** Bulk load of HFiles from a folder of the server (HBase's `SecureBulkLoadManager`). */
 export function bulkLoadService(parts: ServerParts): Service {
   return {
     preparebulkload: method(PrepareBulkLoadRequest, PrepareBulkLoadResponse, ({ tableName }) => {

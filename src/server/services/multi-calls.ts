@@ -1,5 +1,3 @@
-/** `Multi`: actions on regions of this server. Each region succeeds or fails on its own. */
-
 import { NameBytesPair } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import { type Put, Result, RowMutations } from '../../table/index.js';
@@ -40,6 +38,7 @@ interface Budget {
   left: number;
 }
 
+/** `Multi`: actions on regions of this server. Each region succeeds or fails on its own. */
 export class MultiCalls {
   constructor(private readonly parts: RowParts) {}
 

@@ -1,9 +1,3 @@
-/**
- * Makes retried increments and appends idempotent. Clients resend them with the same nonce if the response was lost; a
- * change with a known nonce is not repeated. A nonce is stored in the same step as its change, so a crash loses both or
- * neither.
- */
-
 import { randomUUID } from 'node:crypto';
 import { EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
 import type { EmbeddedEngine } from '../../store/engine.js';
@@ -29,6 +23,11 @@ const ID = 'id';
 
 type Change = RowMutation | RowMutations;
 
+/**
+ * Makes retried increments and appends idempotent. Clients resend them with the same nonce if the response was lost; a
+ * change with a known nonce is not repeated. A nonce is stored in the same step as its change, so a crash loses both or
+ * neither.
+ */
 export class Nonces {
   constructor(
     private readonly engine: EmbeddedEngine,

@@ -1,5 +1,3 @@
-/** Table changes as procedures: clients poll by a number until the change has ended. */
-
 import { randomInt } from 'node:crypto';
 import { exceptionOf, type ServerException } from '../errors.js';
 
@@ -14,6 +12,7 @@ interface Procedure {
   failure: ServerException | undefined;
 }
 
+/** Table changes as procedures: clients poll by a number until the change has ended. */
 export class Procedures {
   private readonly known = new Map<number, Procedure>();
   /** By nonce, since clients resend a call if the response was lost. */

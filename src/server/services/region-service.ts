@@ -1,5 +1,3 @@
-/** `ClientService`: reads and changes of rows. */
-
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
 import type { Get, Result } from '../../table/index.js';
@@ -20,6 +18,7 @@ import {
 import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 import { ScanCalls } from './scan-calls.js';
 
+/** `ClientService`: reads and changes of rows. */
 export class RegionService {
   private readonly scans: ScanCalls;
   private readonly multi: MultiCalls;

@@ -1,4 +1,4 @@
-/** get, scan, count, get_counter, get_splits. */
+// — get, scan, count, get_counter, get_splits.
 
 import { equalBytes, toStringBinary } from '../../bytes/index.js';
 import { type Filter, filters, Get, parseFilter, type Result, Scan } from '../../table/index.js';
@@ -263,7 +263,7 @@ const getSplits: ShellCommand = {
 
 export const READS: readonly ShellCommand[] = [count, get, getCounter, scan, getSplits];
 
-/** The options of `scan` and `count`. */
+// — The options of `scan` and `count`.
 
 /** Builds the scan for the options. Columns with converters are remembered in `columns`. */
 function scanOf(value: RubyValue, columns: Columns): Scan {

@@ -1,5 +1,3 @@
-/** Tokenizes the part of Ruby that HBase shell scripts use. */
-
 import { fromText, IncompleteError, type Place, RubyError } from './values.js';
 
 /** A part of a string: bytes, or the source of an interpolated expression. */
@@ -42,6 +40,7 @@ const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
   v: '\v',
 };
 
+/** Tokenizes the part of Ruby that HBase shell scripts use. */
 export function tokenize(source: string, from: Place = { line: 1, column: 1 }): Token[] {
   return new Lexer(source, from).tokens();
 }

@@ -17,7 +17,7 @@ import {
   truthy,
 } from './values.js';
 
-/** The methods of arrays and other iterable values. */
+// — The methods of arrays and other iterable values.
 
 /** Undefined for arguments that the method does not accept. */
 type Method = (
@@ -265,7 +265,7 @@ function directive(kind: string, value: RubyValue, precision: string | undefined
   return kind === 'X' ? digits.toUpperCase() : digits;
 }
 
-/** Methods of Ruby's own classes that scripts use. */
+// — Methods of Ruby's own classes that scripts use.
 
 /**
  * Calls a method.

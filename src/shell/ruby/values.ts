@@ -32,10 +32,8 @@ export class RubyRaised extends RubyError {
   }
 }
 
-/**
- * Ruby values. A string is a byte string, one character (U+0000 to U+00FF) per byte: rows and values are bytes, and so
- * are Ruby's strings once they contain `\xFF`. An Integer is a bigint, a Float a number.
- */
+// — Ruby values. A string is a byte string, one character (U+0000 to U+00FF) per byte: rows and values are bytes, and so
+// are Ruby's strings once they contain `\xFF`. An Integer is a bigint, a Float a number.
 
 export type RubyValue =
   | null

@@ -80,7 +80,6 @@ class RowRangeCursor extends CellCursor {
 }
 
 /** One flush or compaction, run in steps. */
-
 export class JobRun {
   private constructor(
     private readonly scanner: CompactionScanner,
@@ -195,8 +194,6 @@ function regionPart(reader: SortedFileReader, { startKey, endKey }: CompactionJo
   return inside ? cursor : new RowRangeCursor(cursor, startKey, endKey);
 }
 
-/** Selects the cells that flushes and compactions keep of a family, and passes them to a sink (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it). */
-
 /** Receives the kept cells, in order. */
 interface CellSink {
   append(cell: CellCursor): void;
@@ -214,6 +211,9 @@ export interface CompactionOptions {
   readonly timeToPurgeDeletes: number;
 }
 
+/**
+ * Selects the cells that flushes and compactions keep of a family, and passes them to a sink (HBase `StoreScanner` as `Compactor` and `StoreFlusher` use it).
+ */
 export class CompactionScanner {
   private readonly merge: CellMerge;
   private readonly matcher: Matcher;

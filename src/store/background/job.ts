@@ -5,7 +5,7 @@ import type { WrittenFile } from '../file/footer.js';
 import type { HeldFolder } from '../fs/node-fs.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 
-/** The work that runs beside reads and writes: writing a memstore to a file, and merging files into one. */
+// — The work that runs beside reads and writes: writing a memstore to a file, and merging files into one.
 
 interface JobBase {
   /** The path of the new file, which must not exist. */
@@ -58,7 +58,7 @@ export interface JobExecutor {
   close(): Promise<void>;
 }
 
-/** Messages between the store and its workers. */
+// — Messages between the store and its workers.
 
 /** What a worker is started with. */
 export interface WorkerSetup {

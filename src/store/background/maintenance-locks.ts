@@ -1,7 +1,6 @@
-/** Locks of families: at most one flush and one compaction of a family at a time, and none while its region is being changed. */
-
 import type { FamilyStore } from '../region/region.js';
 
+/** Locks of families: at most one flush and one compaction of a family at a time, and none while its region is being changed. */
 export class MaintenanceLocks {
   private readonly flushes = new Map<FamilyStore, Promise<void>>();
   private readonly compactions = new Map<FamilyStore, Promise<unknown>>();

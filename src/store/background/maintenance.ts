@@ -18,7 +18,7 @@ import { compactionSettingsOf, selectFiles } from './compaction-policy.js';
 import type { JobExecutor, JobInput } from './job.js';
 import type { MaintenanceLocks } from './maintenance-locks.js';
 
-/** The MANIFEST edits of flushes and compactions. */
+// — The MANIFEST edits of flushes and compactions.
 
 export function flushEdits(
   region: Region,
@@ -48,16 +48,6 @@ function entryOf({ meta, size, footerCrc }: WrittenFile): FileEntry {
   return fileEntry(meta, size, footerCrc, undefined);
 }
 
-/**
- * Flushes, compactions, splits and merges of regions: decides when each is due, runs at most one of a kind for a family, and makes
- * its result part of the store. Every result is one edit of the MANIFEST, on the disk before readers see it. Invariant:
- *
- * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no further cell is added, and
- *     waits until the commit queue has acknowledged or rolled back every write in it: each cell of a memstore is acknowledged or its
- *     write is in the queue, at every moment. Compactions read sorted files only. The file of a bulk load has the
- *     sequence number of a commit of its own.
- */
-
 /** A family of one region of a table. */
 interface Place {
   readonly state: TableState;
@@ -79,6 +69,15 @@ interface MaintenanceParts {
   readonly compactionExecutor: JobExecutor;
 }
 
+/**
+ * Flushes, compactions, splits and merges of regions: decides when each is due, runs at most one of a kind for a family, and makes
+ * its result part of the store. Every result is one edit of the MANIFEST, on the disk before readers see it. Invariant:
+ *
+ * C7. A sorted file holds only cells of acknowledged writes. A flush freezes its memstore, so that no further cell is added, and
+ *     waits until the commit queue has acknowledged or rolled back every write in it: each cell of a memstore is acknowledged or its
+ *     write is in the queue, at every moment. Compactions read sorted files only. The file of a bulk load has the
+ *     sequence number of a commit of its own.
+ */
 export class Maintenance {
   /** Background work in progress, for `drain`. */
   private readonly running = new Set<Promise<unknown>>();

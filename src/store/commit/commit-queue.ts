@@ -1,31 +1,3 @@
-/**
- * The commit queue decides when writes become visible and when they are acknowledged (HBase's
- * `MultiVersionConcurrencyControl`, R78, R87). It owns all writes that are in the memstores and not acknowledged yet.
- *
- * A write passes these steps, all in one turn of the event loop:
- *
- *     begin         it enters the queue, before its first cell is in a memstore
- *     (the writer)  its cells are added to the memstores; it is numbered and appended to the log
- *     commit        it waits in the queue for the durability that it requested
- *
- * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants:
- *
- * C1. Writes get sequence numbers in the order in which they enter the log, and stand in the queue in that order.
- * C2. The read point never passes a waiting write. So no reader sees a write that a crash could undo, or a write of lower
- *     durability before an earlier one of higher durability.
- * C3. A write is acknowledged after the read point has reached it: who has the acknowledgement sees the write.
- * C4. When the log loses a write, exactly the cells of that write and of all later ones are removed from memory, the newest
- *     first, in the turn of the loss and before any of their promises is rejected. Later writes go too because they may depend on
- *     the lost one: an increment of its counter, a check of its row. A write whose own append lost earlier writes is
- *     not appended.
- * C5. Waiting writes are rejected with the cause, in their order. An answer that depends on a write that is rolled back (a check
- *     that did not match) is rejected with it.
- * C6. After a failed sync nothing is acknowledged any more.
- * C8. A bulk load has one place in the order of commits: it waits in the queue from its numbering until its files are visible
- *     ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So writes with a lower number have not seen the load,
- *     and writes with a higher number have.
- */
-
 import type { RowanError } from '../../errors.js';
 import type { Durability } from '../../table/index.js';
 import { invariant } from '../environment.js';
@@ -81,6 +53,33 @@ export type BegunWrite = Waiting;
 
 function noOperation(): void {}
 
+/**
+ * The commit queue decides when writes become visible and when they are acknowledged (HBase's
+ * `MultiVersionConcurrencyControl`, R78, R87). It owns all writes that are in the memstores and not acknowledged yet.
+ *
+ * A write passes these steps, all in one turn of the event loop:
+ *
+ *     begin         it enters the queue, before its first cell is in a memstore
+ *     (the writer)  its cells are added to the memstores; it is numbered and appended to the log
+ *     commit        it waits in the queue for the durability that it requested
+ *
+ * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants:
+ *
+ * C1. Writes get sequence numbers in the order in which they enter the log, and stand in the queue in that order.
+ * C2. The read point never passes a waiting write. So no reader sees a write that a crash could undo, or a write of lower
+ *     durability before an earlier one of higher durability.
+ * C3. A write is acknowledged after the read point has reached it: who has the acknowledgement sees the write.
+ * C4. When the log loses a write, exactly the cells of that write and of all later ones are removed from memory, the newest
+ *     first, in the turn of the loss and before any of their promises is rejected. Later writes go too because they may depend on
+ *     the lost one: an increment of its counter, a check of its row. A write whose own append lost earlier writes is
+ *     not appended.
+ * C5. Waiting writes are rejected with the cause, in their order. An answer that depends on a write that is rolled back (a check
+ *     that did not match) is rejected with it.
+ * C6. After a failed sync nothing is acknowledged any more.
+ * C8. A bulk load has one place in the order of commits: it waits in the queue from its numbering until its files are visible
+ *     ({@link CommitQueue.beginLoad}), and no write is numbered meanwhile. So writes with a lower number have not seen the load,
+ *     and writes with a higher number have.
+ */
 export class CommitQueue implements LogObserver {
   /** The sequence number of the last write. */
   lastSeq: number;
@@ -341,7 +340,7 @@ export class CommitQueue implements LogObserver {
   }
 }
 
-/** The positions of a write's cells in memory, for rolling them back, or dropping older versions once they are visible. */
+// — The positions of a write's cells in memory, for rolling them back, or dropping older versions once they are visible.
 
 /** Cells that a split or merge of regions has copied to other memstores. */
 export type MovedCells = Map<Memstore, Map<CellRef, { readonly memstore: Memstore; readonly ref: CellRef }>>;

@@ -37,7 +37,7 @@ import {
   type RowReader,
 } from './row-operations.js';
 
-/** Copies of a caller's actions, for writes that cannot be made in the turn of the call. */
+// — Copies of a caller's actions, for writes that cannot be made in the turn of the call.
 
 /** A copy with its own bytes, so that the caller may reuse its buffers. Gets are not copied. */
 export function ownCopy<T extends BatchAction>(action: T): T {
@@ -94,8 +94,6 @@ function copyOfCell(cell: MutationCell): MutationCell {
   return { ...cell, qualifier: copyBytes(cell.qualifier), value: copyBytes(cell.value) };
 }
 
-/** Turns changes into cells that can be written. Every reason to refuse a change is found here, before anything is written. */
-
 /** The cells of one row, ready to be written. They use the caller's bytes until they are copied in the same turn. */
 export class PreparedRow {
   /** Bytes of its values; set when its cells are in the memstores. */
@@ -143,6 +141,7 @@ export interface PreparationCore {
   };
 }
 
+/** Turns changes into cells that can be written. Every reason to refuse a change is found here, before anything is written. */
 export class Preparation {
   constructor(private readonly core: PreparationCore) {}
 

@@ -1,3 +1,12 @@
+import { toLatin1 } from '../../bytes/index.js';
+import { InvalidArgumentError } from '../../errors.js';
+
+/** Memory for rows ahead of the clock; above it the clock is moved past all of them. */
+const MAX_ROWS_BYTES = 8 << 20;
+const ENTRY_BYTES = 64;
+/** Timestamps end at half of the greatest integer, so that a half can be added to each exactly. */
+const MAX_TIME = 2 ** 52 - 1;
+
 /**
  * Assigns the timestamps of writes that have none of their own. HBase assigns the server's time, and a delete hides everything
  * with its timestamp or an older one, also puts that come after it (R32): a put in the same millisecond as a delete is lost.
@@ -9,16 +18,6 @@
  *    write of its row. Where necessary a row gets timestamps ahead of the clock.
  * 3. Only timestamps assigned here count. A write with a timestamp of its own affects no other, as in HBase.
  */
-
-import { toLatin1 } from '../../bytes/index.js';
-import { InvalidArgumentError } from '../../errors.js';
-
-/** Memory for rows ahead of the clock; above it the clock is moved past all of them. */
-const MAX_ROWS_BYTES = 8 << 20;
-const ENTRY_BYTES = 64;
-/** Timestamps end at half of the greatest integer, so that a half can be added to each exactly. */
-const MAX_TIME = 2 ** 52 - 1;
-
 export class RowClock {
   /** The store's time. */
   time = 0;

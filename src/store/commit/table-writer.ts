@@ -23,7 +23,7 @@ import { checkRow } from './row-operations.js';
 import { WriteRecordBuilder } from './write-record.js';
 import { type StepCore, WriteStep } from './write-step.js';
 
-/** The changes that share a log record must not depend on each other. */
+// — The changes that share a log record must not depend on each other.
 
 /** A change of one row of a table. */
 interface StateChange {
@@ -59,12 +59,6 @@ function readsItsRow(mutation: RowMutation | RowMutations): boolean {
   return mutation.cells.some((cell) => cell.type === CellType.Delete && cell.timestamp === LATEST_TIMESTAMP);
 }
 
-/**
- * Applies changes to the store: checks them, adds their cells to the memstores, numbers them and appends them to the log.
- * They are acknowledged when the commit queue says so. Everything up to the append happens in one turn of the event loop,
- * without an `await`, so rows need no lock.
- */
-
 /** The longest record, in bytes, that the log can write and read back. */
 const MAX_RECORD_BYTES = 2 ** 30;
 
@@ -78,6 +72,11 @@ interface WriterCore extends StepCore {
   };
 }
 
+/**
+ * Applies changes to the store: checks them, adds their cells to the memstores, numbers them and appends them to the log.
+ * They are acknowledged when the commit queue says so. Everything up to the append happens in one turn of the event loop,
+ * without an `await`, so rows need no lock.
+ */
 export class TableWriter {
   private readonly preparation: Preparation;
   private readonly recordBuilder = new WriteRecordBuilder();

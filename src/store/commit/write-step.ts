@@ -32,14 +32,13 @@ import {
 import { ColumnPutBatch, PackedPutBatch, type PutBatch } from './put-batches.js';
 import type { RowReader } from './row-operations.js';
 
-/** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
-
 interface ChangedRow {
   readonly state: TableState;
   readonly row: Uint8Array;
   readonly before: Result;
 }
 
+/** Collects the rows of recorded tables that a step changes: their contents before the step, and at its end those after it. */
 class CommitRecording {
   private readonly changed = new Map<string, ChangedRow>();
   private readonly recorders = new Set<CommitRecorder>();
@@ -93,12 +92,6 @@ function isSame(a: Result, b: Result): boolean {
   );
 }
 
-/**
- * An atomic step: changes of any rows and tables, made one after the other in one turn of the event loop, and written as one log
- * record. Each change sees those before it. The changes are in the memstores at once, with sequence numbers beyond every read
- * point, so no other reader sees them; a rollback removes them without a trace.
- */
-
 /** The parts of the store that steps use. */
 export interface StepCore extends PreparationCore {
   readonly space: SpaceChecks;
@@ -132,6 +125,11 @@ interface Savepoint {
   readonly applied: number;
 }
 
+/**
+ * An atomic step: changes of any rows and tables, made one after the other in one turn of the event loop, and written as one log
+ * record. Each change sees those before it. The changes are in the memstores at once, with sequence numbers beyond every read
+ * point, so no other reader sees them; a rollback removes them without a trace.
+ */
 export class WriteStep implements AtomicStep {
   readonly prepared: (PreparedRow | PutBatch)[] = [];
   /** The number of rows in `prepared`. */

@@ -2,7 +2,7 @@ import { crc32 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { CachedFile } from '../cache.js';
 
-/** The constants of sorted files. FROZEN: see docs/formats.md. */
+// — The constants of sorted files. FROZEN: see docs/formats-sorted-files.md.
 
 export const FORMAT_VERSION = 2;
 /** The oldest version that is read: its blocks have no parts. */
@@ -34,7 +34,7 @@ export const LEAF_ENTRIES = 4096;
 export const KeyKind = { Row: 0, Column: 1, Cell: 2 } as const;
 export type KeyKind = (typeof KeyKind)[keyof typeof KeyKind];
 
-/** The header and checksum of every block of a sorted file. */
+// — The header and checksum of every block of a sorted file.
 
 const TWO_32 = 0x100000000;
 const seedBytes = new Uint8Array(16);

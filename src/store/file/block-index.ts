@@ -20,13 +20,6 @@ import {
   putU64,
 } from './index-key.js';
 
-/**
- * Numbers for a few rows that are far apart, like the keys of an index. Unlike in {@link InterpolationKey}, each position of the row
- * counts as many values as the rows have different bytes there, not the whole range between the least and the greatest. For
- * page addresses with domains under `com`, `de` and `org`, four letters are thirty values instead of a million, so the bytes
- * that distinguish the rows fit into the number.
- */
-
 /** Values of a position: no byte, and every byte. */
 const VALUES = 257;
 
@@ -49,6 +42,12 @@ export class ByteSets implements RowNumbersMaker {
   }
 }
 
+/**
+ * Numbers for a few rows that are far apart, like the keys of an index. Unlike in {@link InterpolationKey}, each position of the row
+ * counts as many values as the rows have different bytes there, not the whole range between the least and the greatest. For
+ * page addresses with domains under `com`, `de` and `org`, four letters are thirty values instead of a million, so the bytes
+ * that distinguish the rows fit into the number.
+ */
 class RankKey implements RowNumbers {
   private positions = 0;
   /** For each position and value: twice the number of lower values that occur, plus one if the value itself occurs. */
@@ -117,11 +116,6 @@ class RankKey implements RowNumbers {
   }
 }
 
-/**
- * A decoded leaf or root index block: where blocks begin. The key of an entry is greater than every cell of the block before, and
- * not greater than the first cell of its own block.
- */
-
 /** count u32, then entries, then keys. */
 const HEAD_BYTES = 4;
 /** offset u64, length u32, first data block u32, key offset u32. */
@@ -129,6 +123,10 @@ const ENTRY_BYTES = 20;
 /** Memory of the object and its row numbers: about 8 KiB. */
 const OBJECT_BYTES = 9000;
 
+/**
+ * A decoded leaf or root index block: where blocks begin. The key of an entry is greater than every cell of the block before, and
+ * not greater than the first cell of its own block.
+ */
 export class BlockIndex extends CacheEntry {
   readonly count: number;
   /** For each block: its offset, its length with header, and the number of the first data block in it. */

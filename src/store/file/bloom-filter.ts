@@ -123,11 +123,10 @@ function lineOf(hash1: number, lines: number): number {
 }
 
 /**
- * The hashes that bloom filters and row tables of blocks use. A point read hashes its row, and its column, once for all files. The
- * hash of a column continues that of its row, so that further columns of a row cost only themselves.
+ * The hashes of a row, and optionally of a column, that bloom filters and row tables of blocks use. A point read hashes
+ * them once for all files. The hash of a column continues that of its row, so that further columns of a row cost only
+ * themselves. Reusable: `setRow` clears the column.
  */
-
-/** The row, and optionally the column, of a point read. Reusable: `setRow` clears the column. */
 export class BloomKey {
   /** The start of the row. */
   readonly target = new SeekKey();

@@ -25,7 +25,6 @@ import {
 import { putU64 } from './index-key.js';
 
 /** The metadata of a sorted file. It is stored in the file's meta block and in part in the MANIFEST. */
-
 export interface FileMeta {
   /** The number under which the file was written; it is part of every checksum. */
   readonly fileNo: number;
@@ -79,7 +78,7 @@ export interface WrittenFile {
   readonly footerCrc: number;
 }
 
-/** The metadata as JSON, for the meta block and the MANIFEST. */
+// — The metadata as JSON, for the meta block and the MANIFEST.
 
 type Kind = 'number' | 'boolean' | 'bytes' | readonly string[];
 
@@ -152,8 +151,11 @@ function isOfKind(value: unknown, kind: Kind): boolean {
   return kind.includes(value as string);
 }
 
+const CRC_AT = 52;
+const MAGIC_AT = 56;
+
 /**
- * The last 64 bytes of a sorted file, which locate the rest. FROZEN, see docs/formats.md:
+ * The last 64 bytes of a sorted file, which locate the rest. FROZEN, see docs/formats-sorted-files.md:
  *
  *     0   meta offset u64, length u32
  *     12  root index offset u64, length u32
@@ -164,10 +166,6 @@ function isOfKind(value: unknown, kind: Kind): boolean {
  *     52  crc u32 of the 52 bytes before, seeded like a block's
  *     56  "ROWANSST"
  */
-
-const CRC_AT = 52;
-const MAGIC_AT = 56;
-
 export interface Footer {
   readonly meta: BlockHandle;
   readonly root: BlockHandle;

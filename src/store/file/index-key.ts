@@ -3,7 +3,7 @@ import type { CellCursor, SeekKey } from '../cursor.js';
 import { readU64 } from '../encoding/data-block.js';
 import { KeyKind } from './block-frame.js';
 
-/** The keys by which blocks and parts of blocks are found. FROZEN: see docs/formats.md. */
+/** The keys by which blocks and parts of blocks are found. FROZEN: see docs/formats-sorted-files.md. */
 
 /** kind u8, row length u16, and depending on the kind: qualifier length u32, timestamp u64, type u8; then row and qualifier. */
 const ROW_KEY_BYTES = 3;

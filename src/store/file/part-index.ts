@@ -24,7 +24,7 @@ import {
 export const PART_BYTES = 2048;
 /** The most parts of a block: large blocks have larger parts. */
 export const MAX_PARTS = 32;
-/** Data blocks per group. FROZEN: see docs/formats.md. */
+/** Data blocks per group. FROZEN: see docs/formats-sorted-files.md. */
 export const GROUP_BLOCKS = 64;
 
 /** Number of blocks u32, number of parts u32, length of the common prefix of all rows of keys u16. */

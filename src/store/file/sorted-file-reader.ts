@@ -1,8 +1,3 @@
-/**
- * Reads one sorted file. Footer, metadata and root index are read, verified and kept when it is opened; data blocks, leaf indexes and
- * bloom chunks are cached. Everything read from the disk is verified against its checksum once, when it is read.
- */
-
 import { compareSlices } from '../../bytes/index.js';
 import { type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
@@ -31,6 +26,10 @@ export interface FilePlace {
 const part = new PartPosition();
 const foundRow = new RowBuffer();
 
+/**
+ * Reads one sorted file. Footer, metadata and root index are read, verified and kept when it is opened; data blocks, leaf indexes and
+ * bloom chunks are cached. Everything read from the disk is verified against its checksum once, when it is read.
+ */
 export class SortedFileReader {
   readonly meta: FileMeta;
   /** Bytes of the file. */

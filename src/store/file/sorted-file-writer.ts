@@ -158,13 +158,12 @@ export class MetaCollector {
   }
 }
 
+const NO_KEY = new IndexKey();
+
 /**
  * Writes one sorted file, front to back, from sorted cells. Its memory does not depend on the length of the file: one data
  * block, one leaf of the index, one chunk of the bloom filter.
  */
-
-const NO_KEY = new IndexKey();
-
 export class SortedFileWriter {
   private readonly output: FileOutput;
   private readonly encoder: BlockEncoder;

@@ -1,5 +1,3 @@
-/** An open sorted file, shared by the store versions and, after a split, the regions that use it. */
-
 import { compareBytes } from '../../bytes/index.js';
 import type { CellCursor } from '../cursor.js';
 import type { FileEntry } from '../manifest/index.js';
@@ -8,6 +6,7 @@ import type { FileMeta } from './footer.js';
 import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';
 
+/** An open sorted file, shared by the store versions and, after a split, the regions that use it. */
 export class StoreFile {
   private references = 0;
   private reused: SortedFileCursor | undefined;

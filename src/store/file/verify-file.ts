@@ -12,8 +12,6 @@ import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';
 import { MetaCollector } from './sorted-file-writer.js';
 
-/** Lists the blocks of a sorted file, for tools. */
-
 type BlockKind =
   | 'data'
   | 'leafIndex'
@@ -48,7 +46,8 @@ const KINDS: Readonly<Record<number, BlockKind>> = {
 };
 
 /**
- * Lists every block of the file in the order of offsets, the footer last. Reads and verifies each of them.
+ * Lists every block of a sorted file for tools, in the order of offsets, the footer last. Reads and verifies each of
+ * them.
  * @throws CorruptionError when one differs from what was written.
  */
 export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescription> {
@@ -95,7 +94,7 @@ function entries(index: BlockIndex): { offset: number; length: number }[] {
   }));
 }
 
-/** Verifies a whole sorted file against its own metadata and indexes. */
+// — Verifies a whole sorted file against its own metadata and indexes.
 
 /** The counts of a verification. */
 interface VerifiedFile {

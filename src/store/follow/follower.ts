@@ -1,14 +1,3 @@
-/**
- * Reads a store while another process has it open for writing, or while none has (docs/storage.md, "A store that others write to").
- * The follower never writes to the folder.
- *
- * 1. Readers see one state of the store: files, memstores and read point are replaced together, in one turn of the event loop.
- * 2. While a writer process has the store open, the follower reads only what that process reports as valid: a length of the
- *    MANIFEST, a length of the log, and a read point. So a refresh shows every write that was acknowledged before it, and no other.
- * 3. Without a writer process the follower shows what the next opening would recover.
- * 4. The writer process keeps the files that the follower reads until the follower releases them or its connection ends.
- */
-
 import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
@@ -91,6 +80,16 @@ interface Known {
   readonly tail: LogTail;
 }
 
+/**
+ * Reads a store while another process has it open for writing, or while none has (docs/storage.md, "A store that others write to").
+ * The follower never writes to the folder.
+ *
+ * 1. Readers see one state of the store: files, memstores and read point are replaced together, in one turn of the event loop.
+ * 2. While a writer process has the store open, the follower reads only what that process reports as valid: a length of the
+ *    MANIFEST, a length of the log, and a read point. So a refresh shows every write that was acknowledged before it, and no other.
+ * 3. Without a writer process the follower shows what the next opening would recover.
+ * 4. The writer process keeps the files that the follower reads until the follower releases them or its connection ends.
+ */
 export class Follower implements ReadCore {
   readonly settings: StoreSettings;
   readonly catalog: FollowedTables;

@@ -1,5 +1,3 @@
-/** The engine of a store that is opened read-only, beside the process that writes it or without one. */
-
 import { isGet } from '../../table/get-and-scan.js';
 import type {
   Admin,
@@ -52,6 +50,7 @@ export interface ReadOnlyOptions
   readonly refreshEvery?: number;
 }
 
+/** The engine of a store that is opened read-only, beside the process that writes it or without one. */
 export class ReadOnlyStore implements Engine {
   readonly name = 'embedded';
   readonly place: string;

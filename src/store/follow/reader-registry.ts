@@ -1,9 +1,3 @@
-/**
- * The writer process's registry of readers in other processes. It answers each reader with the present position of the store,
- * and retains the files of that position for the reader until the reader releases them or its connection ends. The operating
- * system ends the connection with the reader's process, so files of a crashed reader are freed too.
- */
-
 import type { Duplex } from 'node:stream';
 import type { StoreFile } from '../file/store-file.js';
 import type { DirectoryLock, FileSystem } from '../fs/index.js';
@@ -27,6 +21,11 @@ interface Reader {
   readonly files: Map<number, StoreFile>;
 }
 
+/**
+ * The writer process's registry of readers in other processes. It answers each reader with the present position of the store,
+ * and retains the files of that position for the reader until the reader releases them or its connection ends. The operating
+ * system ends the connection with the reader's process, so files of a crashed reader are freed too.
+ */
 export class ReaderRegistry {
   private readonly readers = new Set<Reader>();
   private listener: DirectoryLock | undefined;

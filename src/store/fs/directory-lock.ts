@@ -147,6 +147,11 @@ class OpenFileLock implements DirectoryLock {
   }
 }
 
+export const SOCKET_FILE = 'LOCK.sock';
+
+/** Errors that say nothing about a holder: this process, or the system, has no sockets or memory left. */
+const OUT_OF_RESOURCES = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
+
 /**
  * The second half of the lock on Linux. It works between network namespaces (containers that mount one folder): a listening
  * socket in the folder itself, to which any process on the machine can connect. Its file outlives a killed process, but nobody
@@ -154,14 +159,7 @@ class OpenFileLock implements DirectoryLock {
  *
  * Two openers in two namespaces that find the file of a killed process at the same moment could both replace it. Within a
  * namespace the abstract socket, which is locked first, prevents that.
- */
-
-export const SOCKET_FILE = 'LOCK.sock';
-
-/** Errors that say nothing about a holder: this process, or the system, has no sockets or memory left. */
-const OUT_OF_RESOURCES = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
-
-/**
+ *
  * A listening socket in a store's folder. It is reached through the folder's descriptor, because a socket's path has at most 107
  * bytes and the folder may be renamed while it is locked. Where the file system has no sockets there is none, and the abstract
  * socket alone is the lock.
@@ -270,9 +268,7 @@ function listenOnSocket(directory: string, path: string): Promise<Server | undef
  * and one on its successor could both be granted.
  *
  * Openers on another machine, over a network file system, are not detected.
- */
-
-/**
+ *
  * Locks `directory`, which must exist. `place` is the path by which the system finds it.
  * @throws RowanError `ERR_LOCKED` naming the holder.
  */

@@ -2,22 +2,6 @@ import type { Duplex } from 'node:stream';
 import { RowanError } from '../../errors.js';
 import type { StoreKeys } from '../encryption/keys.js';
 
-/**
- * The interface to files. All code of the store that touches a disk uses a {@link FileSystem}, so that the same code runs on the
- * real disk, in memory with simulated power loss, and under injected errors.
- *
- * All calls but `readAhead`, `prepare`, `syncAsync`, `syncDirectoryAsync`, `lock`, `receive` and `call` are synchronous. Paths are strings with
- * `/` between their parts. A failed call throws a `RowanError` with code `ERR_IO` whose details name the file, the call and the
- * system's error code.
- *
- * What survives a loss of power, on every implementation:
- * 1. Bytes of a file survive once a `sync` or `syncAsync` that was called after they were written has returned.
- * 2. A file's name (created, renamed, linked, unlinked) survives once a `syncDirectory` of its folder that was called after it has
- *    returned. An unsynced rename leaves the old or the new file under the name, never a mixture.
- * 3. After a failed `sync`, nothing may be assumed of the bytes written since the last good one. A later `sync` that succeeds
- *    proves nothing about them (kernels drop the dirty pages). Callers stop writing instead of retrying.
- */
-
 /** An open file. Writes always append, first into the space that `prepare` has allocated, if any. */
 export interface FileHandle {
   readonly path: string;
@@ -64,6 +48,21 @@ export interface DirectoryLock {
   release(): Promise<void>;
 }
 
+/**
+ * The interface to files. All code of the store that touches a disk uses a {@link FileSystem}, so that the same code runs on the
+ * real disk, in memory with simulated power loss, and under injected errors.
+ *
+ * All calls but `readAhead`, `prepare`, `syncAsync`, `syncDirectoryAsync`, `lock`, `receive` and `call` are synchronous. Paths are strings with
+ * `/` between their parts. A failed call throws a `RowanError` with code `ERR_IO` whose details name the file, the call and the
+ * system's error code.
+ *
+ * What survives a loss of power, on every implementation:
+ * 1. Bytes of a file survive once a `sync` or `syncAsync` that was called after they were written has returned.
+ * 2. A file's name (created, renamed, linked, unlinked) survives once a `syncDirectory` of its folder that was called after it has
+ *    returned. An unsynced rename leaves the old or the new file under the name, never a mixture.
+ * 3. After a failed `sync`, nothing may be assumed of the bytes written since the last good one. A later `sync` that succeeds
+ *    proves nothing about them (kernels drop the dirty pages). Callers stop writing instead of retrying.
+ */
 export interface FileSystem {
   /** The keys of the logs of an encrypted store. Omitted where nothing is encrypted. */
   readonly encryption?: StoreKeys;
@@ -164,7 +163,7 @@ export function errnoOf(error: unknown): string {
   return typeof code === 'string' ? code : 'UNKNOWN';
 }
 
-/** The names of a store's files. One counter gives the numbers of all kinds of files, so that no number is used twice. */
+// — The names of a store's files. One counter gives the numbers of all kinds of files, so that no number is used twice.
 
 export const CURRENT_FILE = 'CURRENT';
 export const CURRENT_TEMPORARY_FILE = 'CURRENT.tmp';

@@ -1,12 +1,3 @@
-/**
- * The ledger of sorted files: it owns each file from its creation to its removal.
- *
- * 1. A file begins as a draft. Whoever writes it may discard it until an edit that names it is passed to the MANIFEST.
- * 2. From then on only the ledger unlinks it, and only when no table retains it and an intact MANIFEST, as it is on the disk, does
- *    not name it. In doubt the file stays, and the next opener removes it.
- * 3. A published file, and every write before it, is on the disk before readers see it.
- */
-
 import type { FamilyDescriptor } from '../../table/index.js';
 import type { BlockCache, FileHandleCache } from '../cache.js';
 import type { StoreEnvironment } from '../environment.js';
@@ -34,6 +25,14 @@ interface Publication {
   readonly adopt: (files: readonly StoreFile[]) => void;
 }
 
+/**
+ * The ledger of sorted files: it owns each file from its creation to its removal.
+ *
+ * 1. A file begins as a draft. Whoever writes it may discard it until an edit that names it is passed to the MANIFEST.
+ * 2. From then on only the ledger unlinks it, and only when no table retains it and an intact MANIFEST, as it is on the disk, does
+ *    not name it. In doubt the file stays, and the next opener removes it.
+ * 3. A published file, and every write before it, is on the disk before readers see it.
+ */
 export class FileLedger {
   /** Numbers of files that no edit named yet. */
   private readonly drafts = new Set<number>();

@@ -1,5 +1,3 @@
-/** The WAL and the MANIFEST together: the order in which changes are recorded, and whether the store is writable. */
-
 import { RowanError } from '../../errors.js';
 import type { StoreEnvironment } from '../environment.js';
 import { joinPath, walFileName } from '../fs/index.js';
@@ -26,6 +24,7 @@ export interface LogArchive {
   close(): Promise<void>;
 }
 
+/** The WAL and the MANIFEST together: the order in which changes are recorded, and whether the store is writable. */
 export class Journal {
   constructor(
     readonly wal: Wal,
@@ -114,16 +113,6 @@ function readOnlyError(cause: RowanError): RowanError {
   );
 }
 
-/**
- * Prepares the next segment of the log before it is needed, so that no writer waits for its creation.
- *
- * 1. A segment is created, synced, and named in the MANIFEST off the thread, while the previous one is written to. At most one is
- *    ready.
- * 2. The log moves to it in the turn in which a record is about to be appended. When all of the previous segment is on the disk,
- *    and not before, the MANIFEST records it as closed.
- * 3. If a segment cannot be created or recorded, the log stays in the present one, beyond its size, and the creation is retried.
- */
-
 /** A segment is read into one buffer: with the record that exceeds its size it must be shorter than 2^31 bytes. */
 const MAX_SEGMENT_BYTES = 2 ** 31 - 2 ** 24;
 
@@ -133,6 +122,15 @@ interface LogRecord {
   readonly length: number;
 }
 
+/**
+ * Prepares the next segment of the log before it is needed, so that no writer waits for its creation.
+ *
+ * 1. A segment is created, synced, and named in the MANIFEST off the thread, while the previous one is written to. At most one is
+ *    ready.
+ * 2. The log moves to it in the turn in which a record is about to be appended. When all of the previous segment is on the disk,
+ *    and not before, the MANIFEST records it as closed.
+ * 3. If a segment cannot be created or recorded, the log stays in the present one, beyond its size, and the creation is retried.
+ */
 export class LogRoller {
   /** Ready, and named in the MANIFEST. */
   private next: PreparedSegment | undefined;
@@ -259,14 +257,13 @@ export class LogRoller {
   }
 }
 
-/** Removes log segments whose writes are all in files, and requests flushes of families whose writes keep old segments. */
-
 /** Edits to record when the log is closed, and the segments that are not needed then. */
 interface LogEnd {
   readonly edits: readonly Edit[];
   readonly unneeded: readonly number[];
 }
 
+/** Removes log segments whose writes are all in files, and requests flushes of families whose writes keep old segments. */
 export class LogCollector {
   private collecting: Promise<void> | undefined;
   private again = false;

@@ -332,6 +332,12 @@ export function logCorruption(kind: LogKind, path: string, what: string, offset:
   );
 }
 
+const SECTOR = 512;
+
+export type Verdict = { readonly torn: true } | { readonly torn: false; readonly why: string };
+
+const TORN: Verdict = { torn: true };
+
 /**
  * Decides whether the end of a log is torn or damaged. A log that was being written when the power failed may end in an
  * incomplete record, and must still open; a log whose acknowledged bytes have changed must not. The rules, in this order, for a
@@ -351,15 +357,9 @@ export function logCorruption(kind: LogKind, path: string, what: string, offset:
  *
  * Not detected: damage to the last group of records, before any later chunk reached the disk, that also zeroes a whole sector or
  * cuts the file. It looks like a torn end.
+ *
+ * Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been synced.
  */
-
-const SECTOR = 512;
-
-export type Verdict = { readonly torn: true } | { readonly torn: false; readonly why: string };
-
-const TORN: Verdict = { torn: true };
-
-/** Judges the break of a log that was open for writing. `knownSynced`: bytes that are known to have been synced. */
 export function judgeBreak(
   bytes: Uint8Array,
   broken: Break,

@@ -1,8 +1,6 @@
 import { CorruptionError, RowanError } from '../../errors.js';
 import { type NamespaceProperties, type TableDescriptor, tableDescriptor } from '../../table/index.js';
 
-/** A change to the tables, regions and files of a store. Edits that are logged together take effect together. */
-
 /** A sorted file of one store. After a split, two stores may share a file. */
 export interface FileEntry {
   readonly number: number;
@@ -23,6 +21,7 @@ export interface FileEntry {
   readonly maxSeq: number;
 }
 
+/** A change to the tables, regions and files of a store. Edits that are logged together take effect together. */
 export type Edit =
   | { readonly type: 'namespaceAdd'; readonly name: string }
   | { readonly type: 'namespaceRemove'; readonly name: string }
@@ -89,7 +88,7 @@ export type Edit =
       readonly clock?: number | undefined;
     };
 
-/** Edits as JSON: `{"edits":[…]}`, byte strings in base64, maps as objects. */
+// — Edits as JSON: `{"edits":[…]}`, byte strings in base64, maps as objects.
 
 type Json = Readonly<Record<string, unknown>>;
 

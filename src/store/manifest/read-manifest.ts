@@ -88,7 +88,6 @@ function applyRead(state: VersionState, edits: readonly Edit[], file: string, of
 }
 
 /** The contents of a store's folder, read without changes to it. */
-
 export interface FoundStore {
   readonly state: VersionState;
   /** The number of the MANIFEST; 0 where a store can be created. */
@@ -130,7 +129,6 @@ export function findStore(files: FileSystem, directory: string): FoundStore {
 }
 
 /** The state of a store by the readable part of its MANIFEST. Only for repair: opening requires all of it. */
-
 export interface SalvagedManifest {
   readonly state: VersionState;
   readonly number: number;

@@ -2,7 +2,7 @@ import { compareSlices, copySlice } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor } from '../cursor.js';
 
-/** Match codes: whether to return a cell, and where to continue (HBase `ScanQueryMatcher.MatchCode`). */
+// — Match codes: whether to return a cell, and where to continue (HBase `ScanQueryMatcher.MatchCode`).
 
 /** Return the cell, continue with the next. */
 export const INCLUDE = 0;
@@ -69,7 +69,6 @@ export class ColumnBytes {
 }
 
 /** Decides which columns, and how many of their versions, are kept (HBase `ColumnTracker`). */
-
 export abstract class ColumnTracker {
   constructor(
     /** Versions that are kept however old they are (R18). */
@@ -217,7 +216,7 @@ export class ChosenColumns extends ColumnTracker {
   }
 }
 
-/** Decides which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37). */
+// — Decides which puts the delete markers of a row hide (HBase `ScanDeleteTracker`, R28-R37).
 
 /** Whether a put is hidden, and what follows for the rest of its column. */
 export const NOT_DELETED = 0;
@@ -287,15 +286,6 @@ export class DeleteTracker {
   }
 }
 
-/**
- * Decides which puts are alive in families that count versions when they are written (NEW_VERSION_BEHAVIOR, HBASE-15968, R79-R82;
- * HBase `NewVersionBehaviorTracker`).
- *
- * A put lives from its seq until a marker written later hides it, or a put of the same timestamp overwrites it. It is gone
- * for good once, at any moment of its life, as many newer versions are alive as the family keeps: it does not come back when they
- * are deleted later.
- */
-
 /** The state of a put. */
 export const ALIVE = 0;
 /** A marker hides it. */
@@ -311,6 +301,14 @@ interface Marker {
   readonly seq: number;
 }
 
+/**
+ * Decides which puts are alive in families that count versions when they are written (NEW_VERSION_BEHAVIOR, HBASE-15968, R79-R82;
+ * HBase `NewVersionBehaviorTracker`).
+ *
+ * A put lives from its seq until a marker written later hides it, or a put of the same timestamp overwrites it. It is gone
+ * for good once, at any moment of its life, as many newer versions are alive as the family keeps: it does not come back when they
+ * are deleted later.
+ */
 export class VersionHistory {
   private readonly familyMarkers: Marker[] = [];
   private readonly markers: Marker[] = [];

@@ -45,21 +45,19 @@ export class ChunkPool {
   }
 }
 
-/**
- * The memory in which a memstore stores its cells: chunks of shared memory that only grow, so that a worker thread can read a
- * frozen memstore without a copy.
- *
- * A cell begins at a multiple of 8:
- *
- *     0   timestamp     float64
- *     8   seq           float64
- *     16  qualifier length  int32
- *     20  value length      int32
- *     24  row length        uint16
- *     26  type              uint8
- *     27  flags             uint8: 1 = a time to live follows; 2 = the next cell is of the same row and directly after this one
- *     28  row, qualifier, value, then, at the next multiple of 8, the time to live as float64
- */
+// — The memory in which a memstore stores its cells: chunks of shared memory that only grow, so that a worker thread can read a
+// frozen memstore without a copy.
+//
+// A cell begins at a multiple of 8:
+//
+//     0   timestamp     float64
+//     8   seq           float64
+//     16  qualifier length  int32
+//     20  value length      int32
+//     24  row length        uint16
+//     26  type              uint8
+//     27  flags             uint8: 1 = a time to live follows; 2 = the next cell is of the same row and directly after this one
+//     28  row, qualifier, value, then, at the next multiple of 8, the time to live as float64
 
 const OFFSET_MASK = CHUNK_BYTES - 1;
 /** Size of a memstore's first chunk, so that a hundred idle families do not occupy a hundred mebibytes. */
@@ -282,7 +280,7 @@ function ttlOffset({ ints }: Chunk, offset: number): number {
   return offset + ((bytes + 7) & ~7);
 }
 
-/** Parts of rows as numbers: comparing these does not touch the cells, which are elsewhere in memory. */
+// — Parts of rows as numbers: comparing these does not touch the cells, which are elsewhere in memory.
 
 /** Bytes of a row in one number. */
 export const PREFIX_BYTES = 6;
@@ -307,7 +305,7 @@ export function prefixOf(row: Uint8Array, offset: number, length: number, skippe
   return high * 0x1000000 + low;
 }
 
-/** The order of cells in an arena (R2), and the common prefixes of their rows. */
+// — The order of cells in an arena (R2), and the common prefixes of their rows.
 
 /** Compares two cells (R2). `same`: leading bytes in which their rows are equal, if both are that long. */
 export function compareRefs(arena: CellArena, a: CellRef, b: CellRef, same = 0): number {

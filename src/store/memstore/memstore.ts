@@ -1,8 +1,3 @@
-/**
- * The cells of one family and region that are in no file yet (HBase `MemStore`). One thread writes it. Once frozen it never
- * changes, and a worker may read it through `share`.
- */
-
 import { hashRow, lane1 } from '../../bytes/bytes.js';
 import { CellType } from '../../table/index.js';
 import {
@@ -30,6 +25,10 @@ const NONE = -1;
  */
 const MAX_UNSORTED = 1 << 14;
 
+/**
+ * The cells of one family and region that are in no file yet (HBase `MemStore`). One thread writes it. Once frozen it never
+ * changes, and a worker may read it through `share`.
+ */
 export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
@@ -298,12 +297,6 @@ function sameBytes(a: Uint8Array, aOffset: number, b: Uint8Array, bOffset: numbe
   return true;
 }
 
-/**
- * Cells that come in any order, many at once, as from a log: collected as they come, and sorted at the end. Rows are sorted by
- * four bytes at a time, starting after the prefix that they share. That touches each row once for four to eight of its
- * bytes, whereas inserting cells one by one touches a row at every second comparison.
- */
-
 /** Runs of up to this many cells are sorted by comparing them. */
 const SMALL_RUN = 12;
 /** The most rounds of sorting by four bytes; only rows constructed for it need more. */
@@ -320,7 +313,12 @@ const MAX_HEADS = 1 << 20;
 const LOW = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 0 : 1;
 const HIGH = 1 - LOW;
 
-/** Collects and sorts the cells of one fill of a memstore. */
+/**
+ * Collects and sorts the cells of one fill of a memstore: many cells in any order, as from a log, collected as they
+ * come and sorted at the end. Rows are sorted by four bytes at a time, starting after the prefix that they share. That
+ * touches each row once for four to eight of its bytes, whereas inserting cells one by one touches a row at every
+ * second comparison.
+ */
 export class LoadedCells {
   private refs = new Uint32Array(INITIAL_CAPACITY);
   private lengths = new Uint16Array(INITIAL_CAPACITY);

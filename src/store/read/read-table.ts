@@ -1,5 +1,3 @@
-/** The read operations of a table, shared by stores that are open for writing and read-only. */
-
 import { throwIfAborted } from '../../errors.js';
 import type {
   Get,
@@ -83,6 +81,7 @@ export interface ReadCore {
   readonly catalog: StoredTables;
 }
 
+/** The read operations of a table, shared by stores that are open for writing and read-only. */
 export class ReadTable<Core extends ReadCore = ReadCore> {
   constructor(
     protected readonly core: Core,
@@ -146,11 +145,6 @@ export class ReadTable<Core extends ReadCore = ReadCore> {
   }
 }
 
-/**
- * A part of a table as of one moment: it retains the regions, their memstores and files, and the read point when it is created. It
- * ends like a scan: when it is closed, garbage-collected, or not used for long.
- */
-
 /** The resources of a view, separate from its reader. */
 class ViewHold implements IdleReader {
   readonly regions: Region[] = [];
@@ -187,6 +181,10 @@ class ViewHold implements IdleReader {
   }
 }
 
+/**
+ * A part of a table as of one moment: it retains the regions, their memstores and files, and the read point when it is created. It
+ * ends like a scan: when it is closed, garbage-collected, or not used for long.
+ */
 class TableView implements ReadView {
   private readonly hold: ViewHold;
   private readonly view: ScanView;

@@ -7,11 +7,6 @@ import { PlainScanner } from '../scan/plain-scanner.js';
 import { RegionScanner, type ScanContext } from '../scan/region-scanner.js';
 import type { TableState } from '../table-state.js';
 
-/**
- * A scan over the regions of a table. It retains what it reads when it is created: the regions, their memstores and files, and the
- * read point. Flushes, compactions, splits and later writes do not change its results (R53).
- */
-
 /** The parts of the store that scans use. */
 export interface ScannerCore {
   readonly commits: { readonly readPoint: number };
@@ -104,6 +99,10 @@ class ScanHold implements IdleReader {
   }
 }
 
+/**
+ * A scan over the regions of a table. It retains what it reads when it is created: the regions, their memstores and files, and the
+ * read point. Flushes, compactions, splits and later writes do not change its results (R53).
+ */
 export class TableScanner implements SyncResultScanner {
   private readonly hold: ScanHold;
   private readonly context: ScanContext;
@@ -375,14 +374,6 @@ export class AsyncScanner implements ResultScanner {
   }
 }
 
-/**
- * The open scans and transactions. A transaction pins its read point in all tables: flushes and compactions keep what it may still
- * read. A scan pins nothing there, because it retains the memstores and files that it reads until it ends; only memstores that
- * are still written must keep the versions that their scans can see.
- *
- * A scan is ended when its owner is garbage-collected, and when it was not used for `idleTimeout`.
- */
-
 /** Why a reader is ended by the store. */
 export type ReaderEnd = 'store closed' | 'expired';
 
@@ -421,6 +412,13 @@ export interface IdleReader extends RegisteredReader {
 /** The number of sweeps without use after which a reader is ended. */
 const SWEEPS = 4;
 
+/**
+ * The open scans and transactions. A transaction pins its read point in all tables: flushes and compactions keep what it may still
+ * read. A scan pins nothing there, because it retains the memstores and files that it reads until it ends; only memstores that
+ * are still written must keep the versions that their scans can see.
+ *
+ * A scan is ended when its owner is garbage-collected, and when it was not used for `idleTimeout`.
+ */
 export class ScannerRegistry {
   /** The open readers; the index of each is its `slot`. */
   private readonly readers: RegisteredReader[] = [];

@@ -11,21 +11,6 @@ import {
 } from '../cursor.js';
 import type { CellMaker, RowBuilder } from './row-builder.js';
 
-/**
- * Decides which cells of a row are visible to reads of the newest version of each column. All fast read paths use it and only
- * differ in how they find cells: gets of a column and of a row, the first row of a prefix, scans, raw rows. The matchers
- * (`match/`) decide all other reads. `test/store/scan/newest-put.test.ts` compares this rule with them.
- *
- * The cells of one row and family are judged in order (R2); cells beyond the read point are skipped.
- *
- * 1. The first cell of a column decides the whole column: a visible put is its value, and older cells do not matter.
- * 2. A put is hidden by a family marker with its timestamp or a later one, and when it has expired. Then all older puts of its
- *    column are hidden too.
- * 3. A column marker as the first cell hides the whole column.
- * 4. Markers of one version and cells with their own time to live are not decided here: the column needs a matcher. If such a
- *    marker is of the family, the row needs one.
- */
-
 /** Whether a query reads present cells without filters, time ranges or limits per family. */
 export function isPlainQuery(query: Query): boolean {
   return (
@@ -59,6 +44,20 @@ export const ROW_UNDECIDED = 4;
 
 type Verdict = 0 | 1 | 2 | 3 | 4;
 
+/**
+ * Decides which cells of a row are visible to reads of the newest version of each column. All fast read paths use it and only
+ * differ in how they find cells: gets of a column and of a row, the first row of a prefix, scans, raw rows. The matchers
+ * (`match/`) decide all other reads. `test/store/scan/newest-put.test.ts` compares this rule with them.
+ *
+ * The cells of one row and family are judged in order (R2); cells beyond the read point are skipped.
+ *
+ * 1. The first cell of a column decides the whole column: a visible put is its value, and older cells do not matter.
+ * 2. A put is hidden by a family marker with its timestamp or a later one, and when it has expired. Then all older puts of its
+ *    column are hidden too.
+ * 3. A column marker as the first cell hides the whole column.
+ * 4. Markers of one version and cells with their own time to live are not decided here: the column needs a matcher. If such a
+ *    marker is of the family, the row needs one.
+ */
 export class NewestPut {
   /** Cells with a higher sequence number are not visible. */
   readPoint = 0;
@@ -137,10 +136,8 @@ export class KnownColumns {
   }
 }
 
-/**
- * Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} reads from cursors, {@link RowRun} from the
- * encoded bytes of cells. {@link NewestPut} decides which cells are visible.
- */
+// — Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} reads from cursors, {@link RowRun} from the
+// encoded bytes of cells. {@link NewestPut} decides which cells are visible.
 
 /** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
 const MAX_OLDER = 32;
@@ -357,7 +354,7 @@ export class PlainRow {
   }
 }
 
-/** Rows read from the encoded bytes of their cells. */
+// — Rows read from the encoded bytes of their cells.
 
 /** A family whose rows are read. */
 export interface RunFamily {

@@ -1,9 +1,3 @@
-/**
- * Scans forward over the newest versions of families or some of their columns, or over everything stored, row by row from the
- * cursors of memstores and files, without matcher and filter. A row that {@link PlainRow} cannot read is read by a scanner of its own.
- * After a few such rows, and at once in raw scans, a {@link RegionScanner} reads the rest.
- */
-
 import { compareSlices, keyAfter } from '../../bytes/index.js';
 import {
   ALL_VERSIONS,
@@ -46,6 +40,11 @@ interface PlainSource {
   shared: number;
 }
 
+/**
+ * Scans forward over the newest versions of families or some of their columns, or over everything stored, row by row from the
+ * cursors of memstores and files, without matcher and filter. A row that {@link PlainRow} cannot read is read by a scanner of its own.
+ * After a few such rows, and at once in raw scans, a {@link RegionScanner} reads the rest.
+ */
 export class PlainScanner {
   /** There is no filter, so none has ended the scan. */
   readonly filterDone = false;

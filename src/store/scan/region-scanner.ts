@@ -1,5 +1,3 @@
-/** Reads the rows of one region over its families, with filters (HBase `RegionScannerImpl`). */
-
 import { compareSlices, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { type Get, type Query, type RawRow, Result, type Scan } from '../../table/index.js';
@@ -35,6 +33,7 @@ interface RowBounds {
   readonly existenceOnly: boolean;
 }
 
+/** Reads the rows of one region over its families, with filters (HBase `RegionScannerImpl`). */
 export class RegionScanner {
   private readonly out = new RowBuilder();
   private readonly hasFilterRow: boolean;

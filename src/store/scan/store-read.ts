@@ -12,7 +12,7 @@ import { AllColumns, ChosenColumns, type ColumnTracker, type Matcher } from '../
 import { NewVersionMatcher, NormalMatcher, RawMatcher } from '../match/user-matcher.js';
 import type { KnownColumns } from './newest-put.js';
 
-/** What a scanner reads of one family. */
+// — What a scanner reads of one family.
 
 /**
  * Limits of a read. Sources skip memstores and files that hold nothing within them (R56-R58). A source that ignores the hint returns
@@ -56,7 +56,7 @@ export interface ScanContext {
   readonly random: () => number;
 }
 
-/** Compiles a query for one family: which cursors to open, and which matcher decides. */
+// — Compiles a query for one family: which cursors to open, and which matcher decides.
 
 /** The part of a query that concerns one family. */
 interface FamilyQuery {

@@ -1,5 +1,3 @@
-/** Reads one family of a region, row by row (HBase `StoreScanner`). */
-
 import { copySlice, EMPTY_BYTES, keyAfter } from '../../bytes/index.js';
 import { type CellCursor, isInRow, SeekKey, TYPE_MINIMUM } from '../cursor.js';
 import {
@@ -40,6 +38,7 @@ interface StoreRead {
   readonly rowLimit: number;
 }
 
+/** Reads one family of a region, row by row (HBase `StoreScanner`). */
 export class StoreScanner {
   private readonly merge: CellMerge;
   private readonly reverse: ReverseMerge | null;

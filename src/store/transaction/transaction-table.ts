@@ -326,8 +326,6 @@ function changeOf(table: string, action: BatchAction): TableChange {
   );
 }
 
-/** Runs a transaction, and runs it again after conflicts, within its limits of attempts and time. */
-
 const OPTIONS = Object.freeze({ attempts: true, signal: true, timeout: true } as const);
 
 const DEFAULT_ATTEMPTS = 10;
@@ -339,6 +337,7 @@ const LONGEST_PAUSE = 128;
 const PAUSE_FROM = 3;
 
 /**
+ * Runs a transaction, and runs it again after conflicts, within its limits of attempts and time.
  * @throws what `run` throws, when nothing was written; SerializationError when all attempts had conflicts; RowanError
  * `ERR_TIMEOUT`, `ERR_ABORTED`, `ERR_CLOSED`.
  */

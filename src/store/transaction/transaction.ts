@@ -1,15 +1,3 @@
-/**
- * A transaction on the embedded engine: reads of a snapshot with its own writes over it, and a commit that, in one turn, verifies that
- * nothing it has read was changed since, and writes. It guarantees:
- *
- * - Every read sees the writes that were acknowledged when the transaction began, its own writes, and no others.
- * - Nobody sees any of its writes before all of them are acknowledged, and none of them when it fails.
- * - It commits only if every row and range that it has read is unchanged at that moment, also by writes that are not acknowledged
- *   yet. So transactions take effect as if each had run alone at its commit: they are strictly serializable. A transaction
- *   without writes takes effect when it began, and needs no check.
- * - While it is open, flushes and compactions keep what it may read, and the sequence numbers of later writes.
- */
-
 import { toHex } from '../../bytes/index.js';
 import { ClosedError, RowanError, SerializationError } from '../../errors.js';
 import {
@@ -43,6 +31,17 @@ interface TableSeen {
   readonly descriptor: TableState['descriptor'];
 }
 
+/**
+ * A transaction on the embedded engine: reads of a snapshot with its own writes over it, and a commit that, in one turn, verifies that
+ * nothing it has read was changed since, and writes. It guarantees:
+ *
+ * - Every read sees the writes that were acknowledged when the transaction began, its own writes, and no others.
+ * - Nobody sees any of its writes before all of them are acknowledged, and none of them when it fails.
+ * - It commits only if every row and range that it has read is unchanged at that moment, also by writes that are not acknowledged
+ *   yet. So transactions take effect as if each had run alone at its commit: they are strictly serializable. A transaction
+ *   without writes takes effect when it began, and needs no check.
+ * - While it is open, flushes and compactions keep what it may read, and the sequence numbers of later writes.
+ */
 export class StoreTransaction implements RegisteredReader {
   /** Used by the registry. */
   slot = -1;
@@ -279,12 +278,6 @@ function ended(): RowanError {
   );
 }
 
-/**
- * The writes of a transaction before its commit, invisible to others: in private memstores, one for each family, which its reads merge
- * with the snapshot. Their cells have sequence numbers between the snapshot's and the next one, so that readers see them as
- * newer than the snapshot and older than every later write.
- */
-
 /** Limits of a transaction: its commit is one turn of the event loop and one log record. */
 const MAX_CHANGES = 200_000;
 const MAX_BYTES = 64 << 20;
@@ -303,6 +296,11 @@ interface PrivateSavepoint {
   readonly bytes: number;
 }
 
+/**
+ * The writes of a transaction before its commit, invisible to others: in private memstores, one for each family, which its reads merge
+ * with the snapshot. Their cells have sequence numbers between the snapshot's and the next one, so that readers see them as
+ * newer than the snapshot and older than every later write.
+ */
 class PrivateWrites {
   readonly changes: PrivateChange[] = [];
   private readonly memstores = new Map<string, Memstore>();

@@ -1,5 +1,3 @@
-/** A table of any number of rows, of which those in view stand in the document. */
-
 import {
   type ColumnDef,
   createTable,
@@ -63,6 +61,7 @@ interface GridRow {
 
 const NOT_LOADED: GridCell = { text: '…', kind: 'null' };
 
+/** A table of any number of rows, of which those in view stand in the document. */
 export function Grid({ id, columns, fetchPage, open, limit }: GridProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const [, redraw] = useState(0);

@@ -1,5 +1,3 @@
-/** The form of a key: fields for its parts in their order, and beside them the bytes, ranges and plan of what is asked. */
-
 import { useEffect, useState } from 'preact/hooks';
 import type { Condition, EntityInfo, PartInfo, Planned, Question, SavedQuery } from '../server/api.js';
 import { PlanBox } from './plan-box.js';
@@ -42,6 +40,7 @@ interface KeyFormProps {
   readonly save: ((query: SavedQuery) => void) | undefined;
 }
 
+/** The form of a key: fields for its parts in their order, and beside them the bytes, ranges and plan of what is asked. */
 export function KeyForm({ entity, question, run, save }: KeyFormProps) {
   const [draft, setDraft] = useState(question);
   const [planned, setPlanned] = useState<Planned>();

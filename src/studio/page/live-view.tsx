@@ -1,5 +1,3 @@
-/** Changes of an entity as they are committed, each with the row before and after. */
-
 import { useEffect, useState } from 'preact/hooks';
 import type { EntityInfo, LiveChange, Problem, Question, ValueShown } from '../server/api.js';
 import { ProblemBox, textOf, timeText } from './parts.js';
@@ -15,6 +13,7 @@ interface LiveViewProps {
   readonly question: Question;
 }
 
+/** Changes of an entity as they are committed, each with the row before and after. */
 export function LiveView({ entity, question }: LiveViewProps) {
   const [changes, setChanges] = useState<readonly (LiveChange & { readonly number: number })[]>([]);
   const [state, setState] = useState<'opening' | 'open' | 'ended'>('opening');

@@ -1,5 +1,3 @@
-/** One row: its key, values, relations, and every version of its cells. */
-
 import type { Catalog, CellShown, EntityInfo, FamilyInfo, Json, RowDetail } from '../server/api.js';
 import { Code, Pieces, ProblemBox, spanText, textOf, timeText, useLoaded } from './parts.js';
 import { requests, valueAddress } from './requests.js';
@@ -17,6 +15,7 @@ interface RowViewProps {
   readonly changes: number;
 }
 
+/** One row: its key, values, relations, and every version of its cells. */
 export function RowView({ table, row, column, edit, catalog, changes }: RowViewProps) {
   const detail = useLoaded(() => requests.row(table, row), `${table}/${row}/${changes}`);
   if (detail === undefined) return <p role="status">Reading…</p>;

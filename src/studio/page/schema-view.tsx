@@ -1,8 +1,7 @@
-/** How the tables differ from the declarations, and what the lint finds in these. */
-
 import { Code, ProblemBox, useLoaded } from './parts.js';
 import { requests } from './requests.js';
 
+/** How the tables differ from the declarations, and what the lint finds in these. */
 export function SchemaView() {
   const report = useLoaded(requests.schema, 'schema');
   if (report === undefined) return <p role="status">Reading…</p>;

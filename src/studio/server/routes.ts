@@ -1,5 +1,3 @@
-/** What can be asked of the studio: reads, streams, and the changes that it was started to make. */
-
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { fromStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -31,6 +29,7 @@ interface RouteOptions {
   readonly queries?: string;
 }
 
+/** What can be asked of the studio: reads, streams, and the changes that it was started to make. */
 export class Routes {
   readonly reads: ReadonlyMap<string, Read>;
   readonly streams: ReadonlyMap<string, Stream>;
@@ -151,7 +150,7 @@ function askedOf(given: unknown): WriteAsked {
   return given as WriteAsked;
 }
 
-/** The state of what Rowan derives from rows: indexes, summaries, copies. Reads no rows of entities. */
+// — The state of what Rowan derives from rows: indexes, summaries, copies. Reads no rows of entities.
 
 /** Notes of the outbox that are counted. */
 const MAX_NOTES = 1000;
@@ -214,10 +213,9 @@ async function waitingNotes(db: StudioDatabase): Promise<number> {
   }
 }
 
-/** Queries under a name, in a file of the project that can be committed with it. */
-
 const MAX_QUERIES = 1000;
 
+/** Queries under a name, in a file of the project that can be committed with it. */
 class SavedQueries {
   private writing: Promise<unknown> = Promise.resolve();
 

@@ -267,8 +267,6 @@ function streamOf(c: Context, pieces: AsyncGenerator<string | Uint8Array, void>)
   });
 }
 
-/** Who may ask: a browser of this machine that was given the token, and no other page in it. */
-
 /** Why a request is refused. */
 interface Refusal {
   readonly status: 401 | 403;
@@ -287,6 +285,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
+/** Who may ask: a browser of this machine that was given the token, and no other page in it. */
 class Guard {
   /** Stands in the first URL only. */
   readonly token: string = randomBytes(24).toString('base64url');
@@ -336,8 +335,6 @@ function same(given: string, wanted: string): boolean {
   return timingSafeEqual(digest(given), digest(wanted));
 }
 
-/** The files of the page, in memory: nothing else of the disk can be asked for. */
-
 interface Asset {
   readonly type: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -352,6 +349,7 @@ const FILES: readonly (readonly [path: string, file: string, type: string])[] = 
   ['/studio.css', 'studio.css', 'text/css'],
 ];
 
+/** The files of the page, in memory: nothing else of the disk can be asked for. */
 class Assets {
   readonly all: ReadonlyMap<string, Asset>;
 

@@ -1,9 +1,3 @@
-/**
- * Writes of the studio, of one row each, through the repository: rules, indexes and versions apply. A write is planned first, which
- * lists its mutations; it is made when what has to be typed was typed and the row is still as it was seen; it can be taken back
- * while the row is as it left it.
- */
-
 import { createHash, randomBytes } from 'node:crypto';
 import { fromHex, toHex, toStringBinary } from '../../bytes/index.js';
 import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
@@ -60,6 +54,11 @@ interface Undo {
   readonly left: string;
 }
 
+/**
+ * Writes of the studio, of one row each, through the repository: rules, indexes and versions apply. A write is planned first, which
+ * lists its mutations; it is made when what has to be typed was typed and the row is still as it was seen; it can be taken back
+ * while the row is as it left it.
+ */
 export class Writes {
   private readonly undos = new Map<string, Undo>();
 

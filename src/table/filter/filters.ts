@@ -9,7 +9,7 @@ import {
   describe,
 } from '../checks.js';
 
-/** How filters and checks compare (HBase `CompareOperator` and `filter/*Comparator`). */
+// — How filters and checks compare (HBase `CompareOperator` and `filter/*Comparator`).
 
 export type CompareOperator =
   | 'LESS'
@@ -36,7 +36,7 @@ export type Comparator =
   /** Finds the text anywhere, ignoring case (`SubstringComparator`). */
   | { readonly kind: 'substring'; readonly value: string };
 
-/** HBase's filters (`org.apache.hadoop.hbase.filter`) as frozen data; engines evaluate them or send them to servers. */
+// — HBase's filters (`org.apache.hadoop.hbase.filter`) as frozen data; engines evaluate them or send them to servers.
 
 interface Compare {
   readonly operator: CompareOperator;
@@ -126,7 +126,7 @@ export type Filter =
 /** The filter's discriminant. */
 export type FilterKind = Filter['kind'];
 
-/** Factories of filters and comparators: checked, frozen, with HBase's defaults. */
+// — Factories of filters and comparators: checked, frozen, with HBase's defaults.
 
 /** Comparators by HBase's names. */
 export const comparators = Object.freeze({

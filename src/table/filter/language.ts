@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../../errors.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from './filters.js';
 
-/** The filters of the filter language, and their arguments. */
+// — The filters of the filter language, and their arguments.
 
 interface FilterArgument {
   readonly bytes: Uint8Array;
@@ -173,7 +173,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
-/** The filter language of the HBase shell, Thrift and REST (`filter/ParseFilter`). */
+// — The filter language of the HBase shell, Thrift and REST (`filter/ParseFilter`).
 
 const SPACE = 0x20;
 const QUOTE = 0x27;

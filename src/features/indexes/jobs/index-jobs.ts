@@ -193,8 +193,6 @@ function conflictsOf({ indexes }: IndexTarget, conflicts: number): ConflictError
   );
 }
 
-/** Removing all entries of an index. */
-
 /** Removes every entry of an index, by its id, and its notes. */
 export async function dropEntries(
   engine: Engine,
@@ -219,9 +217,7 @@ export async function dropEntries(
   return runJob(engine, { name, signature: tableName, phases: [phase] }, { restart: true, ...run });
 }
 
-/** Removing an index that is no longer declared. */
-
-/** Removes the entries of an index and its metadata. Counters: `removed`. */
+/** Removes the entries and the metadata of an index that is no longer declared. Counters: `removed`. */
 export async function removeIndex(
   engine: Engine,
   indexTable: string,

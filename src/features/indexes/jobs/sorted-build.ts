@@ -1,15 +1,3 @@
-/**
- * Fast path of building an index whose entries can be computed from cells (`NewEntries`). Entries are collected,
- * sorted, and written in steps of adjacent entries, which are far cheaper for a memstore than scattered ones.
- *
- * Rows may be written meanwhile. Their writers write the entries too, and report the row to the build in the same
- * step. So a collected entry is valid unless its row was reported; such a row is read again in the step that writes
- * the entry. A row without an entry when it was read needs none from the build.
- *
- * Entries become durable in WAL order, and the job's state follows them: a durable checkpoint never covers entries
- * that are not.
- */
-
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
@@ -29,6 +17,17 @@ const DURABILITY = 'ASYNC_WAL';
 /** Entries of one step: other work of the thread waits for it. */
 const STEP = 2_048;
 
+/**
+ * Fast path of building an index whose entries can be computed from cells (`NewEntries`). Entries are collected,
+ * sorted, and written in steps of adjacent entries, which are far cheaper for a memstore than scattered ones.
+ *
+ * Rows may be written meanwhile. Their writers write the entries too, and report the row to the build in the same
+ * step. So a collected entry is valid unless its row was reported; such a row is read again in the step that writes
+ * the entry. A row without an entry when it was read needs none from the build.
+ *
+ * Entries become durable in WAL order, and the job's state follows them: a durable checkpoint never covers entries
+ * that are not.
+ */
 export class SortedBuildWork implements SplitWork {
   readonly raw: RawRowWork = { row: (row) => this.row(row), flush: () => this.flush() };
   /** Rows and values of the collected entries. */

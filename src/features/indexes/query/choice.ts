@@ -25,8 +25,6 @@ import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, VERIFIED } from '../entry.j
 import type { IndexAccess, IndexUse } from './access.js';
 import { type CoveringCell, type IndexPlan, planIndex, sameCodec } from './plan.js';
 
-/** Chooses the index for a query, or the key. */
-
 interface Candidate {
   readonly index: EntityIndex;
   readonly key: KeyConditions;
@@ -214,7 +212,7 @@ function conditionOf(
   return { asked, tests: [lower, upper].filter((test) => test !== undefined) };
 }
 
-/** Covered reads: rows built from entries alone. */
+// — Covered reads: rows built from entries alone.
 
 /** Whether values must be decoded from the entry's row. */
 export function decodesEntries(covering: readonly CoveringCell[]): boolean {
@@ -250,11 +248,9 @@ export function coverRow(
   }
 }
 
-/**
- * Fast path of look-ups by an index: equality on its parts, a synchronous table, no conditions left to test. Reads
- * one range of entries and their entities in one turn, without cursors. Gives the same as the plan; a property test
- * compares it with a scan.
- */
+// — Fast path of look-ups by an index: equality on its parts, a synchronous table, no conditions left to test. Reads
+// one range of entries and their entities in one turn, without cursors. Gives the same as the plan; a property test
+// compares it with a scan.
 
 /** Rows read in one turn. */
 const MOST = 64;

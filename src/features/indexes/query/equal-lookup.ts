@@ -78,9 +78,7 @@ export class EqualLookUp {
   }
 }
 
-/** Caches the look-ups of one index, by projection. */
-
-/** The look-ups by one index of one reader. */
+/** Caches the look-ups of one reader by one index, by projection. */
 export class IndexLookUps {
   private readonly readings: PlainReadings;
   private readonly byReading = new WeakMap<Reading, EqualLookUp>();

@@ -1,12 +1,3 @@
-/**
- * Keeps the new layout up to date with the old one, by passes over recent writes while writers continue (HBase).
- *
- * 1. A pass reads the cells with timestamps from `since` on: the time at which the previous pass began, less a margin
- *   for clock differences and slow writes. So each pass reads the writes of the last two minutes again.
- * 2. It copies only the rows among them that have changed since the pass before, whose cells are remembered by a
- *   digest. So the last pass, for which writes rest, copies what was written since the one before it.
- */
-
 import { createHash } from 'node:crypto';
 import { toLatin1 } from '../../../bytes/index.js';
 import type { JobRunOptions } from '../../../job/types.js';
@@ -56,6 +47,14 @@ function digestOf(cells: readonly Cell[]): string {
   return toLatin1(digest.digest(), 0, DIGEST_BYTES);
 }
 
+/**
+ * Keeps the new layout up to date with the old one, by passes over recent writes while writers continue (HBase).
+ *
+ * 1. A pass reads the cells with timestamps from `since` on: the time at which the previous pass began, less a margin
+ *   for clock differences and slow writes. So each pass reads the writes of the last two minutes again.
+ * 2. It copies only the rows among them that have changed since the pass before, whose cells are remembered by a
+ *   digest. So the last pass, for which writes rest, copies what was written since the one before it.
+ */
 export class CatchUp {
   private copied: CopiedRows;
 

@@ -1,8 +1,3 @@
-/**
- * Mirrors writes between two layouts of an entity: each write of a row in one is applied to its row in the other in
- * the same step, cell by cell, with the same timestamps.
- */
-
 import { equalBytes, toLatin1 } from '../../../bytes/index.js';
 import { UnsupportedError } from '../../../errors.js';
 import { copyOf } from '../../../job/row-cells.js';
@@ -22,6 +17,10 @@ import {
 import type { RowFollower } from '../../feature.js';
 import { type RowEffects, RowMapping, type ValueOf } from './row-mapping.js';
 
+/**
+ * Mirrors writes between two layouts of an entity: each write of a row in one is applied to its row in the other in
+ * the same step, cell by cell, with the same timestamps.
+ */
 export class Mirror {
   /** Writes made by the mirror: they are not mirrored back. */
   readonly own = new WeakSet<TableChange['change']>();

@@ -1,9 +1,3 @@
-/**
- * Compares the rows of both layouts on engines whose atomic step is one row, while the old table may be written. A
- * row that differs is copied once more: a cell with a timestamp of its own may lie before the span that the last pass
- * copied.
- */
-
 import type { JobRunOptions } from '../../../job/types.js';
 import { Get, type Result, type Table } from '../../../table/index.js';
 import { areSame, differencesOf, everyVersion, type RowDifferences } from './compare.js';
@@ -21,6 +15,11 @@ type Difference = 'missing' | 'different' | 'extra';
 /** A row of the old layout. */
 type OldRow = Pick<Result, 'row' | 'cells'>;
 
+/**
+ * Compares the rows of both layouts on engines whose atomic step is one row, while the old table may be written. A
+ * row that differs is copied once more: a cell with a timestamp of its own may lie before the span that the last pass
+ * copied.
+ */
 export class RemoteComparison {
   private readonly back: RowMapping;
   private readonly olds: Table;

@@ -33,10 +33,8 @@ import {
 } from './passes.js';
 import type { RowEffects } from './row-mapping.js';
 
-/**
- * Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
- * a span of time. Later writes are copied by the next pass, until the old table refuses writes.
- */
+// — Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
+// a span of time. Later writes are copied by the next pass, until the old table refuses writes.
 
 /** Options of a copying pass. */
 export interface CopyOptions {
@@ -134,7 +132,7 @@ export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Resu
   }
 }
 
-/** Operations on all rows of a layout. */
+// — Operations on all rows of a layout.
 
 /** Removes every row of a layout with its index entries and from its summaries, without mirroring that. */
 export function removeLayout(
@@ -204,15 +202,13 @@ export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise
   await engine.admin.majorCompact(name);
 }
 
-/**
- * Copies of whole rows, on engines whose deletes leave no markers: a copy is made equal to its row, whatever has happened to it.
- *
- * 1. The stamp of the copy is read first, then the copy, then the row. What was read is written on condition that the copy still has
- *    that stamp, and gives it another one, also where nothing differs. So of two copiers only the one that has read the row later
- *    can succeed last, and a request that arrives late finds another stamp.
- * 2. Stamps of copies differ from what other changes write there (table/write-fence.ts). A copy that anybody else has changed is
- *    left alone, and found by the comparison.
- */
+// — Copies of whole rows, on engines whose deletes leave no markers: a copy is made equal to its row, whatever has happened to it.
+//
+// 1. The stamp of the copy is read first, then the copy, then the row. What was read is written on condition that the copy still has
+//    that stamp, and gives it another one, also where nothing differs. So of two copiers only the one that has read the row later
+//    can succeed last, and a request that arrives late finds another stamp.
+// 2. Stamps of copies differ from what other changes write there (table/write-fence.ts). A copy that anybody else has changed is
+//    left alone, and found by the comparison.
 
 /** How often a row is copied again that others copy too. */
 const ATTEMPTS = 100;

@@ -244,11 +244,9 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
 }
 
 /**
- * Maintains the data that features store about rows that are written below their repository, as copies from another
- * layout are.
+ * Computes the changes of index entries and summaries that belong into the step of a row that is written below its
+ * repository, as copies from another layout are.
  */
-
-/** Computes the changes of index entries and summaries that belong into the step of a row's change. */
 export class RowEffects {
   private readonly maintainer: IndexMaintainer | undefined;
   private readonly columns: ReadSet | undefined;

@@ -1,5 +1,3 @@
-/** `MasterService`: tables, namespaces, snapshots and the cluster, and the progress of their changes. */
-
 import * as messages from '../../../hbase/wire/messages-admin.js';
 import { Empty } from '../../../hbase/wire/schema.js';
 import { JavaClass, noCoprocessor, notOffered, ServerException } from '../../errors.js';
@@ -32,6 +30,7 @@ const NOT_OFFERED: Readonly<Record<string, string>> = {
   listrsgroupinfos: 'Groups of servers (ListRSGroupInfos)',
 };
 
+/** `MasterService`: tables, namespaces, snapshots and the cluster, and the progress of their changes. */
 export function masterService(parts: ServerParts): Service {
   const procedures = new Procedures(
     () => Date.now(),

@@ -1,5 +1,3 @@
-/** Master calls that create, change and list tables. */
-
 import { toStringBinary } from '../../../bytes/index.js';
 import {
   familyFromSchema,
@@ -66,6 +64,7 @@ interface Listing {
   readonly tableNames?: readonly TableNameMessage[] | undefined;
 }
 
+/** Master calls that create, change and list tables. */
 export function tableCalls(parts: ServerParts, procedures: Procedures): Service {
   const { admin } = parts.engine;
   const listing = new TableListing(parts);
