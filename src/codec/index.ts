@@ -1,3 +1,4 @@
 export * from './avro/index.js';
 export * from './json.js';
 export * from './scalars.js';
+export * from './transformed.js';

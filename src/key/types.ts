@@ -179,6 +179,11 @@ export interface KeyLayout {
   /** Parts stored as dictionary ids, which `dictionaries` resolves. Empty for most layouts. */
   readonly substitutions: readonly KeySubstitution[];
   /**
+   * The same keys with the values that codecs of value objects store (`transformed`): it encodes and decodes these.
+   * Conditions of `plan` are always on them. Itself if no part has such a codec.
+   */
+  readonly stored: KeyLayout;
+  /**
    * Texts and ids of `substitutions`; undefined if there are none or the layout is not bound to dictionaries.
    */
   readonly dictionaries: KeyDictionaries | undefined;

@@ -2,6 +2,7 @@
 
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { storedCodec, storedValue, valueOfStored } from '../key/codecs/index.js';
 import type { ColumnSchema, ValueCodec } from '../schema/types.js';
 import { isRecord } from '../table/checks.js';
 import type { MappedEntity, ObjectShape, ShapeProperty } from './shape.js';
@@ -75,12 +76,12 @@ export class PlainConverter {
   }
 
   private valueToPlain(property: ShapeProperty, value: unknown): JsonValue {
-    if (property.kind !== 'column') return scalarToPlain(value);
+    if (property.kind !== 'column') return scalarToPlain(storedValue(this.partCodec(property.name), value));
     const column = this.entity.columns[property.slot]!;
     switch (column.kind) {
       case 'columns':
         return [...(value as ReadonlyMap<unknown, unknown>)].map(([key, inner]) => [
-          scalarToPlain(key),
+          scalarToPlain(column.window === undefined ? storedValue(column.qualifierCodec!, key) : key),
           inner === null ? null : columnToPlain(column, inner),
         ]);
       case 'versions':
@@ -95,15 +96,14 @@ export class PlainConverter {
 
   private valueFromPlain(property: ShapeProperty, plain: JsonValue): unknown {
     if (property.kind !== 'column') {
-      const codec = this.entity.key.parts.find(({ name }) => name === property.name)!.codec;
-      return scalarFromPlain(codec as unknown as Encoder, plain);
+      return valueFromScalar(this.partCodec(property.name), plain);
     }
     const column = this.entity.columns[property.slot]!;
     switch (column.kind) {
       case 'columns':
         return new Map(
           (plain as readonly (readonly [JsonValue, JsonValue])[]).map(([key, inner]) => [
-            column.window === undefined ? scalarFromPlain(column.qualifierCodec!, key) : key,
+            column.window === undefined ? valueFromScalar(column.qualifierCodec!, key) : key,
             inner === null ? null : columnFromPlain(column, inner),
           ]),
         );
@@ -115,6 +115,10 @@ export class PlainConverter {
       default:
         return columnFromPlain(column, plain);
     }
+  }
+
+  private partCodec(part: string): Encoder {
+    return this.entity.key.parts.find(({ name }) => name === part)!.codec as unknown as Encoder;
   }
 
   private guard<T>(property: string, convert: () => T): T {
@@ -137,7 +141,9 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-function columnToPlain({ codec }: ColumnSchema, value: unknown): JsonValue {
+function columnToPlain(column: ColumnSchema, given: unknown): JsonValue {
+  const codec = storedCodec(column.codec);
+  const value = storedValue(column.codec, given);
   if (codec.name === 'json') return JSON.parse(Buffer.from(codec.encode(value)).toString()) as JsonValue;
   if (typeof value !== 'object' || value instanceof Date || value instanceof Uint8Array) {
     return scalarToPlain(value);
@@ -147,7 +153,12 @@ function columnToPlain({ codec }: ColumnSchema, value: unknown): JsonValue {
 
 function columnFromPlain({ codec }: ColumnSchema, plain: JsonValue): unknown {
   if (codec.name === 'json') return codec.decode(Buffer.from(JSON.stringify(plain)));
-  return typeof plain === 'object' ? fromTagged(plain) : scalarFromPlain(codec, plain);
+  if (typeof plain === 'object') return valueOfStored(codec, fromTagged(plain));
+  return valueFromScalar(codec, plain);
+}
+
+function valueFromScalar(codec: Encoder, plain: JsonValue): unknown {
+  return valueOfStored(codec, scalarFromPlain(storedCodec(codec), plain));
 }
 
 function scalarToPlain(value: unknown): JsonValue {

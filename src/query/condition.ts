@@ -1,9 +1,10 @@
 /** Normalized conditions of `where`. Two-valued logic: an absent value is a value of its own. */
 
-import { QueryError } from '../errors.js';
+import { QueryError, RowanError } from '../errors.js';
+import { conversionOf } from '../key/codecs/index.js';
 import type { PartCondition } from '../key/types.js';
-import { isList, isRecord, literalOf } from '../table/checks.js';
-import { copied, isOperators } from './key-conditions.js';
+import { describe, isList, isRecord, literalOf } from '../table/checks.js';
+import { CONDITION_OPERATORS, copied, isOperators, operandOf } from './key-conditions.js';
 
 /** The operators of a test. */
 type TestOperator =
@@ -43,6 +44,11 @@ export type Condition =
   | { readonly kind: 'all'; readonly conditions: readonly Condition[] }
   | { readonly kind: 'any'; readonly conditions: readonly Condition[] };
 
+/** A codec, of which conditions need the stored form of values. */
+interface OperandCodec {
+  readonly name: string;
+}
+
 /** Tells properties from operators in nested objects. */
 export interface PropertyResolver {
   /**
@@ -52,26 +58,12 @@ export interface PropertyResolver {
   kindOf(property: string): 'value' | 'document' | 'object' | undefined;
   readonly entity: string;
   readonly names: readonly string[];
+  /** The codec of a property's values: of a Map, of its entries. Undefined for embedded objects. */
+  codecOf(property: string): OperandCodec | undefined;
   /** The Map entry with this key. @throws QueryError when the property is no Map. */
   entryOf(property: string, key: unknown): { readonly qualifier: Uint8Array; readonly name: string };
 }
 
-/** The operators of `where` and of HTTP queries (`rowan-orm/validation`). */
-export const CONDITION_OPERATORS = [
-  'eq',
-  'ne',
-  'lt',
-  'lte',
-  'gt',
-  'gte',
-  'in',
-  'notIn',
-  'between',
-  'startsWith',
-  'endsWith',
-  'contains',
-  'exists',
-] as const;
 const OPERATORS: readonly string[] = CONDITION_OPERATORS;
 
 /**
@@ -97,7 +89,8 @@ export function parseWhere(
     }
     if (kind === 'document' && asksInside(value)) {
       conditions.push(...parseDocument(resolver.entity, property, [], value));
-    } else if (kind !== 'object') conditions.push(...parseTests(resolver.entity, property, value));
+    } else if (kind !== 'object')
+      conditions.push(...parseTests(resolver.entity, property, value, resolver.codecOf(property)));
     else if (value === null || isExistsTest(value)) {
       conditions.push(embeddedExists(resolver, property, value?.exists ?? false));
     } else if (isOperators(value)) conditions.push(parseWhere(resolver, value, property));
@@ -173,19 +166,27 @@ function unknownProperty(resolver: PropertyResolver, property: string): QueryErr
   );
 }
 
-function parseTests(entity: string, property: string, value: unknown): Condition[] {
+/** @param codec the property's; undefined for a property inside of a document. */
+function parseTests(entity: string, property: string, value: unknown, codec?: OperandCodec): Condition[] {
   if (value === null) return [test(property, 'exists', [], true)];
-  if (!isOperators(value)) return [test(property, 'eq', [checkOperand(entity, property, value)])];
+  if (!isOperators(value, codec))
+    return [test(property, 'eq', [checkOperand(entity, property, value, codec)])];
   const operators = Object.keys(value);
   if (operators.length === 0) {
     throw new QueryError(`where: ${entity}.${property} is {}. Write an operator: ${OPERATORS.join(', ')}.`, {
       details: { entity, property },
     });
   }
-  return operators.map((operator) => parseOperator(entity, property, operator, value[operator]));
+  return operators.map((operator) => parseOperator(entity, property, operator, value[operator], codec));
 }
 
-function parseOperator(entity: string, property: string, operator: string, operand: unknown): Condition {
+function parseOperator(
+  entity: string,
+  property: string,
+  operator: string,
+  operand: unknown,
+  codec: OperandCodec | undefined,
+): Condition {
   const fail = (what: string): QueryError =>
     new QueryError(`where: ${entity}.${property}: ${what}`, { details: { entity, property } });
   if (!OPERATORS.includes(operator)) {
@@ -203,20 +204,24 @@ function parseOperator(entity: string, property: string, operator: string, opera
   }
   if (operator === 'in' || operator === 'notIn') {
     if (!isList(operand)) throw fail(`"${operator}" takes an array of values.`);
-    return parseList(entity, property, operand, operator === 'notIn');
+    return parseList(entity, property, operand, operator === 'notIn', codec);
   }
   if (operator === 'between') {
     if (!isList(operand) || operand.length !== 2) throw fail('"between" takes [lowest, highest].');
-    const ends = operand.map((end) => checkOperand(entity, property, end));
+    const ends = operand.map((end) => checkOperand(entity, property, end, codec));
     return {
       kind: 'all',
       conditions: [test(property, 'gte', [ends[0]]), test(property, 'lte', [ends[1]])],
     };
   }
-  const value = checkOperand(entity, property, operand);
+  // Parts of texts are compared with the stored text, and are no values of the codec.
+  const isPart = typeof operand === 'string' && TEXT_OPERATORS.has(operator);
+  const value = checkOperand(entity, property, operand, isPart ? undefined : codec);
   if (operator === 'ne') return test(property, 'eq', [value], true);
   return test(property, operator as TestOperator, [value]);
 }
+
+const TEXT_OPERATORS: ReadonlySet<string> = new Set(['startsWith', 'endsWith', 'contains']);
 
 /** A null among the values stands for "absent". */
 function parseList(
@@ -224,17 +229,27 @@ function parseList(
   property: string,
   values: readonly unknown[],
   negated: boolean,
+  codec: OperandCodec | undefined,
 ): Condition {
   const present = values
     .filter((value) => value !== null)
-    .map((value) => checkOperand(entity, property, value));
+    .map((value) => checkOperand(entity, property, value, codec));
   const list = test(property, 'in', present, negated);
   if (present.length === values.length) return list;
   const absent = test(property, 'exists', [], !negated);
   return { kind: negated ? 'all' : 'any', conditions: [list, absent] };
 }
 
-function checkOperand(entity: string, property: string, value: unknown): unknown {
+/** The stored form of an operand, as a copy. @throws QueryError on a value that cannot be compared. */
+function checkOperand(
+  entity: string,
+  property: string,
+  value: unknown,
+  codec: OperandCodec | undefined,
+): unknown {
+  if (value !== undefined && codec !== undefined && conversionOf(codec) !== undefined) {
+    return transformedOperand(entity, property, value, codec);
+  }
   const comparable =
     value !== undefined &&
     value !== null &&
@@ -251,12 +266,27 @@ function checkOperand(entity: string, property: string, value: unknown): unknown
   );
 }
 
+/** @throws RowanError `ERR_CODEC` naming the property. */
+function transformedOperand(entity: string, property: string, value: unknown, codec: OperandCodec): unknown {
+  try {
+    return operandOf(codec, value);
+  } catch (cause) {
+    if (!(cause instanceof RowanError)) throw cause;
+    throw new RowanError(
+      'ERR_CODEC',
+      `where: ${entity}.${property} cannot be compared with ${describe(value)}: ${cause.message}`,
+      { cause, details: { entity, property } },
+    );
+  }
+}
+
 /** The conditions on one Map entry, given by its qualifier. @throws QueryError. */
 export function parseEntry(
   entity: string,
   property: string,
   entry: { readonly qualifier: Uint8Array; readonly name: string },
   asked: unknown,
+  codec?: OperandCodec,
 ): Condition {
   if (asked === undefined) {
     throw new QueryError(`where: ${entity}.${entry.name} is undefined. Give a value, or null for "absent".`, {
@@ -267,7 +297,7 @@ export function parseEntry(
     condition.kind === 'test'
       ? { ...condition, entry: entry.qualifier, entryName: entry.name }
       : { ...condition, conditions: condition.conditions.map(withEntry) };
-  const conditions = parseTests(entity, property, asked).map(withEntry);
+  const conditions = parseTests(entity, property, asked, codec).map(withEntry);
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions };
 }
 

@@ -124,7 +124,9 @@ function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
   try {
     const values: unknown = JSON.parse(Buffer.from(payload).toString());
     if (!Array.isArray(values) || values.length !== layout.parts.length) throw noCursor();
-    return layout.encode(Object.fromEntries(layout.parts.map((part, i) => [part.name, unpack(values[i])])));
+    return layout.stored.encode(
+      Object.fromEntries(layout.parts.map((part, i) => [part.name, unpack(values[i])])),
+    );
   } catch (cause) {
     if (cause instanceof QueryError) throw cause;
     throw new QueryError(
@@ -136,13 +138,14 @@ function logicalRow(layout: KeyLayout, payload: Uint8Array): Uint8Array {
   }
 }
 
-/** The part values, if they encode to the same row. */
+/** The stored values of the parts, if they encode to the same row. */
 function logicalValues(layout: KeyLayout, row: Uint8Array): Record<string, unknown> | undefined {
   if (!layout.deterministic || layout.parts.some((part) => !part.recoverable)) return undefined;
   // Ids never change, and encoding their texts could need the dictionary.
   if (layout.substitutions.length > 0) return undefined;
-  const values = layout.decode(row);
-  return equalBytes(layout.encode(values), row) ? values : undefined;
+  const { stored } = layout;
+  const values = stored.decode(row);
+  return equalBytes(stored.encode(values), row) ? values : undefined;
 }
 
 function hash(text: string): Uint8Array {

@@ -2,10 +2,10 @@ import { compareBytes, equalBytes, startsWithBytes, toBytes } from '../bytes/ind
 import type { ValueCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
 import type { KeyCodec } from '../key/codecs/base.js';
-import { BaseCodec } from '../key/codecs/index.js';
+import { BaseCodec, conversionOf, storedCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import type { Condition, Test } from './condition.js';
-import { counterBound, encodeEqual, encodeOperand, entryColumn, isOrdered } from './pushdown.js';
+import { counterBound, encodeEqual, encodeOperand, isOrdered, testedColumn } from './pushdown.js';
 import { hasCell, type Row, valueIn } from './row.js';
 
 // — The logical order of values, whatever their bytes.
@@ -13,11 +13,19 @@ import { hasCell, type Row, valueIn } from './row.js';
 /** Compares two values of a column or key part. @throws QueryError when they have no order. */
 export type ValueComparator = (a: unknown, b: unknown) => number;
 
-/** The order of a codec's values: the codec's own, that of its ordered bytes, or that of the values. */
+/**
+ * The order of a codec's values: that of what is stored for them, the codec's own, that of its ordered bytes, or that of
+ * the values.
+ */
 export function valueComparator(
   property: string,
   codec: ValueCodec<unknown> | KeyCodec<unknown>,
 ): ValueComparator {
+  const conversion = conversionOf(codec);
+  if (conversion !== undefined) {
+    const compare = valueComparator(property, storedCodec(codec));
+    return (a, b) => compare(conversion.toStored(a), conversion.toStored(b));
+  }
   const own = codec as Partial<ValueCodec<unknown>>;
   if (own.compare !== undefined) return (a, b) => own.compare!(a, b);
   const ordered = orderedEncoder(codec);
@@ -70,7 +78,7 @@ export function compileCondition(condition: Condition, schema: EntitySchema): Ro
 }
 
 function compileTest(test: Test, schema: EntitySchema): RowTest {
-  const column = entryColumn(test, schema.columnsByProperty.get(test.property));
+  const column = testedColumn(test, schema.columnsByProperty.get(test.property));
   if (column === undefined) return compileKeyTest(test, schema);
   if (column.kind === 'columns') return compileMapTest(test, column, schema);
   if (test.inside !== undefined) return compileDocumentTest(test, test.inside, column);
@@ -132,7 +140,8 @@ function compileMapTest(test: Test, column: ColumnSchema, { marker }: EntitySche
 }
 
 function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
-  const codec = schema.key.parts.find((part) => part.name === test.property)?.codec;
+  const { stored: key } = schema.key;
+  const codec = key.parts.find((part) => part.name === test.property)?.codec;
   const encode = codec && orderedEncoder(codec);
   const holds = compileValueTest(
     test,
@@ -144,7 +153,7 @@ function compileKeyTest(test: Test, schema: EntitySchema): RowTest {
     },
   );
   return (row) => {
-    const value = schema.key.decode(row.row)[test.property];
+    const value = key.decode(row.row)[test.property];
     const present = value !== undefined && holds(encode?.(value), () => value);
     return present !== test.negated;
   };

@@ -1,17 +1,17 @@
 /** Parses conditions on key parts. */
 
 import { KeyError, QueryError } from '../errors.js';
-import { BaseCodec } from '../key/codecs/index.js';
-import { checkCondition, checkPartNames } from '../key/index.js';
-import type { KeyConditions, KeyLayout, PartCondition } from '../key/types.js';
+import { BaseCodec, conversionOf, storedCodec, storedValue } from '../key/codecs/index.js';
+import { checkCondition, checkPartNames, partError } from '../key/index.js';
+import type { KeyConditions, KeyLayout, KeyPart, PartCondition } from '../key/types.js';
 import { describe, isInstance, isList, isPlainObject, isRecord, literalOf } from '../table/checks.js';
 
 const RANGE_OPERATORS = ['gt', 'gte', 'lt', 'lte'] as const;
 const OPERATORS: readonly string[] = ['in', 'startsWith', 'endsWith', ...RANGE_OPERATORS];
 
 /**
- * Parses `{ customerId: 'a', placedAt: { gte: from, lt: to } }`. A plain object has operators, anything else means
- * equality. @throws KeyError on an unknown part, and on `undefined` or `null` anywhere: neither ever means "all".
+ * Parses `{ customerId: 'a', placedAt: { gte: from, lt: to } }` to conditions on stored values. A plain object has
+ * operators, anything else means equality. @throws KeyError on an unknown part, and on `undefined` or `null` anywhere: neither ever means "all".
  */
 export function parseKeyConditions(
   entity: string,
@@ -27,9 +27,10 @@ export function parseKeyConditions(
   checkPartNames(layout.parts, Object.keys(input), entity);
   // In the order of the key, so that the text of the conditions does not depend on the caller's order.
   const conditions: Record<string, PartCondition> = {};
-  for (const { name, codec } of layout.parts) {
+  for (const part of layout.parts) {
+    const { name } = part;
     if (!Object.hasOwn(input, name)) continue;
-    const condition = withAlike(codec, parsePart(entity, name, input[name]));
+    const condition = withAlike(part.codec, parsePart(entity, part, input[name]));
     checkCondition(name, condition, entity);
     conditions[name] = condition;
   }
@@ -45,10 +46,10 @@ export function splitConditions(
 ): { readonly prefix: Record<string, unknown>; readonly rest: Record<string, unknown> } {
   const prefix: Record<string, unknown> = {};
   const rest: Record<string, unknown> = { ...conditions };
-  for (const { name } of layout.parts) {
+  for (const { name, codec } of layout.parts) {
     const condition = Object.hasOwn(rest, name) ? rest[name] : undefined;
     if (condition === undefined || condition === null) break;
-    const operators = isOperators(condition) ? Object.keys(condition) : [];
+    const operators = isOperators(condition, codec) ? Object.keys(condition) : [];
     if (operators.some((operator) => !OPERATORS.includes(operator))) break;
     if (operators.length > 1 && operators.some((operator) => !isRangeOperator(operator))) break;
     prefix[name] = condition;
@@ -60,13 +61,15 @@ export function splitConditions(
 
 const isRangeOperator = (name: string): boolean => (RANGE_OPERATORS as readonly string[]).includes(name);
 
-/** All values that the codec treats as equal to these: some codecs have several spellings. */
-export function equalTo(codec: object, values: readonly unknown[]): readonly unknown[] {
+/** All stored values that the codec treats as equal to these: some codecs have several spellings. */
+export function equalTo(of: { readonly name: string }, values: readonly unknown[]): readonly unknown[] {
+  const codec = storedCodec(of);
   return codec instanceof BaseCodec ? values.flatMap((value) => codec.alike(value)) : values;
 }
 
 /** Equality with all encodings of equal values. */
-export function withAlike(codec: object, condition: PartCondition): PartCondition {
+export function withAlike(of: { readonly name: string }, condition: PartCondition): PartCondition {
+  const codec = storedCodec(of);
   if (!(codec instanceof BaseCodec)) return condition;
   if (condition.kind === 'eq') {
     const values = codec.alike(condition.value);
@@ -77,8 +80,18 @@ export function withAlike(codec: object, condition: PartCondition): PartConditio
   return values.length === condition.values.length ? condition : { kind: 'in', values };
 }
 
-function parsePart(entity: string, name: string, value: unknown): PartCondition {
-  if (!isOperators(value)) return { kind: 'eq', value: copied(value) };
+/** What a condition on a part compares. @throws KeyError naming the part. */
+function partOperand({ name, codec }: KeyPart, given: unknown): unknown {
+  try {
+    return operandOf(codec, given);
+  } catch (error) {
+    throw partError(name, given, error);
+  }
+}
+
+function parsePart(entity: string, part: KeyPart, value: unknown): PartCondition {
+  const { name } = part;
+  if (!isOperators(value, part.codec)) return { kind: 'eq', value: partOperand(part, value) };
   const given = Object.keys(value);
   for (const operator of given) {
     if (!OPERATORS.includes(operator)) {
@@ -90,22 +103,25 @@ function parsePart(entity: string, name: string, value: unknown): PartCondition 
   }
   const only = given[0];
   if (given.length === 1 && (only === 'startsWith' || only === 'endsWith')) {
-    return { kind: only, value: copied(value[only]) };
+    const text = value[only];
+    return { kind: only, value: typeof text === 'string' ? text : partOperand(part, text) };
   }
-  if (given.length === 1 && only === 'in') return parseIn(entity, name, value['in']);
-  return parseRange(entity, name, value);
+  if (given.length === 1 && only === 'in') return parseIn(entity, part, value['in']);
+  return parseRange(entity, part, value);
 }
 
-function parseIn(entity: string, name: string, values: unknown): PartCondition {
+function parseIn(entity: string, part: KeyPart, values: unknown): PartCondition {
+  const { name } = part;
   if (!isList(values)) {
     throw new QueryError(`${entity}.${name}: "in" takes an array of values.`, {
       details: { entity, property: name },
     });
   }
-  return { kind: 'in', values: values.map(copied) };
+  return { kind: 'in', values: values.map((value) => partOperand(part, value)) };
 }
 
-function parseRange(entity: string, name: string, value: Readonly<Record<string, unknown>>): PartCondition {
+function parseRange(entity: string, part: KeyPart, value: Readonly<Record<string, unknown>>): PartCondition {
+  const { name } = part;
   const given = Object.keys(value);
   const wrong =
     given.length === 0 || given.some((key) => !(RANGE_OPERATORS as readonly string[]).includes(key));
@@ -121,12 +137,20 @@ function parseRange(entity: string, name: string, value: Readonly<Record<string,
   return {
     kind: 'range',
     lower: lower
-      ? { value: copied(value['gt' in value ? 'gt' : 'gte']), inclusive: 'gte' in value }
+      ? { value: partOperand(part, value['gt' in value ? 'gt' : 'gte']), inclusive: 'gte' in value }
       : undefined,
     upper: upper
-      ? { value: copied(value['lt' in value ? 'lt' : 'lte']), inclusive: 'lte' in value }
+      ? { value: partOperand(part, value['lt' in value ? 'lt' : 'lte']), inclusive: 'lte' in value }
       : undefined,
   };
+}
+
+/**
+ * What a condition compares with a value: its stored form, as a copy. Null and undefined stay. @throws RowanError
+ * `ERR_CODEC` when the codec's transform does not accept it.
+ */
+export function operandOf(codec: { readonly name: string }, value: unknown): unknown {
+  return value === undefined || value === null ? value : copied(storedValue(codec, value));
 }
 
 /** A copy: the caller may change the object before the query runs. */
@@ -135,10 +159,35 @@ export function copied(value: unknown): unknown {
   return isInstance(value, Uint8Array) ? Uint8Array.from(value) : value;
 }
 
-/** Whether a value is an object of operators and not a value of its own (date, bytes, class instance). */
-export function isOperators(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isPlainObject(value);
+/**
+ * Whether a value is an object of operators and not a value of its own (date, bytes, class instance). A transformed
+ * `codec` may have plain objects as values: these have properties that are no operators.
+ */
+export function isOperators(
+  value: unknown,
+  codec?: { readonly name: string },
+): value is Readonly<Record<string, unknown>> {
+  if (!isPlainObject(value)) return false;
+  if (codec === undefined || conversionOf(codec) === undefined) return true;
+  return Object.keys(value).every((name) => (CONDITION_OPERATORS as readonly string[]).includes(name));
 }
+
+/** The operators of `where` and of HTTP queries (`rowan-orm/validation`). */
+export const CONDITION_OPERATORS = [
+  'eq',
+  'ne',
+  'lt',
+  'lte',
+  'gt',
+  'gte',
+  'in',
+  'notIn',
+  'between',
+  'startsWith',
+  'endsWith',
+  'contains',
+  'exists',
+] as const;
 
 /** The conditions as text, e.g. `customerId = "a" and placedAt >= 2026-01-01T00:00:00.000Z`. "" when there are none. */
 export function describeKeyConditions(conditions: KeyConditions, literal = literalOf): string {

@@ -3,7 +3,7 @@
 
 import { AvroCodec } from '../codec/index.js';
 import { QueryError, RowanError } from '../errors.js';
-import { BaseCodec } from '../key/codecs/index.js';
+import { BaseCodec, storedCodec } from '../key/codecs/index.js';
 import type { ColumnSchema, EntitySchema, ValueCodec } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
 import { type Comparator, type CompareOperator, comparators, type Filter, filters } from '../table/index.js';
@@ -33,7 +33,7 @@ export function pushCondition(
   moved = false,
 ): Filter | undefined {
   if (condition.kind === 'test') {
-    const column = entryColumn(condition, columns.get(condition.property));
+    const column = testedColumn(condition, columns.get(condition.property));
     if (column === undefined || ((column.was.length > 0 || column.upgraded) && !moved)) return undefined;
     return pushTest(condition, column, onlyOwn);
   }
@@ -101,10 +101,17 @@ function checkAskable(test: Test, column: ColumnSchema): void {
   );
 }
 
-/** The column of a Map entry, for a test of one; otherwise the column itself. */
-export function entryColumn(test: Test, column: ColumnSchema | undefined): ColumnSchema | undefined {
-  if (test.entry === undefined || column === undefined) return column;
-  return { ...column, kind: 'column', qualifier: test.entry };
+/** The column that a test reads, with the codec of what is stored: for a test of a Map entry, the column of that. */
+export function testedColumn(test: Test, column: ColumnSchema | undefined): ColumnSchema | undefined {
+  if (column === undefined) return undefined;
+  const stored = storedColumn(column);
+  return test.entry === undefined ? stored : { ...stored, kind: 'column', qualifier: test.entry };
+}
+
+/** The column with the codec of what is stored, as conditions compare it. */
+export function storedColumn(column: ColumnSchema): ColumnSchema {
+  const codec = storedCodec(column.codec);
+  return codec === column.codec ? column : { ...column, codec };
 }
 
 const MIN_LONG = -(2n ** 63n);

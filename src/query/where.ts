@@ -1,6 +1,7 @@
 import { AvroCodec } from '../codec/index.js';
 import { QueryError } from '../errors.js';
-import type { EntityOf, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
+import { conversionOf, storedValue } from '../key/codecs/index.js';
+import type { EntityOf, IsValueObject, KeyedClass, PropertiesOf } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe, isInstance, isRecord, literalOf } from '../table/checks.js';
 import { type Condition, negate, type PropertyResolver, parseEntry, parseWhere } from './condition.js';
@@ -56,9 +57,14 @@ export interface ColumnOperators<V> {
   readonly between?: readonly [V, V];
   readonly in?: readonly (V | null)[];
   readonly notIn?: readonly (V | null)[];
-  readonly startsWith?: V extends string ? string : V extends Uint8Array ? Uint8Array : never;
-  readonly endsWith?: V extends string ? string : never;
-  readonly contains?: V extends string ? string : never;
+  /** The beginning of a text or of bytes; of a value object that is stored as text, of that. */
+  readonly startsWith?: V extends Uint8Array
+    ? Uint8Array
+    : V extends number | bigint | boolean | Date
+      ? never
+      : string;
+  readonly endsWith?: V extends number | bigint | boolean | Date | Uint8Array ? never : string;
+  readonly contains?: V extends number | bigint | boolean | Date | Uint8Array ? never : string;
   readonly exists?: boolean;
 }
 
@@ -70,8 +76,14 @@ type MemberTest<V> = V extends Scalar
   : V extends readonly unknown[] | ReadonlyMap<unknown, unknown>
     ? { readonly exists: boolean }
     : V extends object
-      ? { readonly [P in keyof V]?: ColumnTest<NonNullable<V[P]>> | null } | { readonly exists: boolean }
+      ?
+          | ValueTest<V>
+          | { readonly [P in keyof V]?: ColumnTest<NonNullable<V[P]>> | null }
+          | { readonly exists: boolean }
       : never;
+
+/** Objects with methods may be values of a transformed codec, which are compared as a whole. */
+type ValueTest<V> = IsValueObject<V> extends true ? V | ColumnOperators<V> : never;
 
 /** Conditions on columns. All must hold. A bare value means equality, `null` means "absent". */
 export type Where<C extends KeyedClass> = WhereOf<EntityOf<C>>;
@@ -106,7 +118,13 @@ export class WhereBuilder<C extends KeyedClass> {
   ): Predicate<C> {
     const { resolver } = this;
     return new BuiltPredicate<C>(
-      parseEntry(resolver.entity, property, resolver.entryOf(property, key), asked),
+      parseEntry(
+        resolver.entity,
+        property,
+        resolver.entryOf(property, key),
+        asked,
+        resolver.codecOf(property),
+      ),
       [],
     );
   }
@@ -145,14 +163,21 @@ export function resolverOf(schema: EntitySchema): PropertyResolver {
       const head = `${property}.`;
       return schema.columns.some((other) => other.property.startsWith(head)) ? 'object' : undefined;
     },
+    codecOf(property) {
+      const column = schema.columnsByProperty.get(property);
+      return column?.codec ?? schema.key.parts.find((part) => part.name === property)?.codec;
+    },
     entryOf(property, key) {
-      const qualifier = qualifierOf(mapColumn(schema, property), key);
-      return { qualifier, name: `${property}[${literalOf(key)}]` };
+      const column = mapColumn(schema, property);
+      const qualifier = qualifierOf(column, key);
+      const { qualifierCodec } = column;
+      return { qualifier, name: `${property}[${literalOf(storedValue(qualifierCodec!, key))}]` };
     },
   };
 }
 
 /** Whether the column holds objects whose properties can be tested. */
 function isDocument({ kind, codec }: ColumnSchema): boolean {
-  return kind === 'column' && (codec instanceof AvroCodec || codec.name.startsWith('json'));
+  if (kind !== 'column' || conversionOf(codec) !== undefined) return false;
+  return codec instanceof AvroCodec || codec.name.startsWith('json');
 }

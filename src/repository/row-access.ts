@@ -1,6 +1,8 @@
 /** One entity's table, and what every read and write of it shares. */
 
 import { KeyError, RowanError } from '../errors.js';
+import { conversionOf } from '../key/codecs/index.js';
+import type { KeyPart } from '../key/types.js';
 import type { TableAccess } from '../query/index.js';
 import type { EntitySchema } from '../schema/types.js';
 import { literalOf } from '../table/checks.js';
@@ -79,9 +81,20 @@ export function valuesLost(schema: EntitySchema, doing: string): RowanError {
   );
 }
 
+/** What is stored for a key part, for texts; a value that its codec does not accept as it is. */
+function shownPart({ codec }: KeyPart, value: unknown): unknown {
+  try {
+    return conversionOf(codec)?.toStored(value) ?? value;
+  } catch {
+    return value;
+  }
+}
+
 /** The parts of a key as text. */
 export function keyText(schema: EntitySchema, source: unknown): string {
   const record = source as Readonly<Record<string, unknown>>;
-  const parts = schema.key.parts.map((part) => `${part.name}: ${literalOf(record[part.name])}`);
+  const parts = schema.key.parts.map(
+    (part) => `${part.name}: ${literalOf(shownPart(part, record[part.name]))}`,
+  );
   return `{ ${parts.join(', ')} }`;
 }

@@ -1,6 +1,7 @@
 /** Builds one atomic change of one row. */
 
 import { InvalidArgumentError, QueryError } from '../errors.js';
+import { storedCodec } from '../key/codecs/index.js';
 import { selectColumns } from '../query/projection.js';
 import { qualifierOf } from '../query/slice.js';
 import type { ColumnsOf, KeyedClass, Patch } from '../schema/entity-types.js';
@@ -87,7 +88,7 @@ export class RowBuilder<C extends KeyedClass> {
           { details: { entity: this.schema.name, property: name } },
         );
       }
-      append.addColumn(column.family, column.qualifier, column.codec.encode(suffix));
+      append.addColumn(column.family, column.qualifier, storedCodec(column.codec).encode(suffix));
     }
     if (append.columns.length > 0) this.mutations.push(append);
     return this;

@@ -2,10 +2,10 @@
 
 import { type AnyClass, emittedType, type IndexOptions } from '../../decorators/index.js';
 import { toBytes, toHex } from '../bytes/index.js';
-import { BaseCodec } from '../key/codecs/index.js';
+import { BaseCodec, conversionOf, storedValue } from '../key/codecs/index.js';
 import { murmur3 } from '../key/digest.js';
 import { inferKeyCodec, int64, type KeyCodec, type KeyLayout, text } from '../key/index.js';
-import { isRecord } from '../table/checks.js';
+import { isList as isAnyList, isPlainObject, isRecord } from '../table/checks.js';
 import type { CollectedEntity } from './collect.js';
 import type { ColumnSchema } from './types.js';
 
@@ -48,6 +48,23 @@ export function isList({ codec, kind }: Pick<ColumnSchema, 'codec' | 'kind'>): b
   return kind === 'columns' || /^(?:json|avro)/.test(codec.name);
 }
 
+/** What is stored for the values in a condition on one property. */
+function storedIn(codec: { readonly name: string }, asked: unknown): unknown {
+  if (conversionOf(codec) === undefined) return asked;
+  if (isAnyList(asked)) return asked.map((one) => storedIn(codec, one));
+  if (isPlainObject(asked)) {
+    return Object.fromEntries(
+      Object.entries(asked).map(([operator, one]) => [operator, storedIn(codec, one)]),
+    );
+  }
+  try {
+    return storedValue(codec, asked);
+  } catch {
+    // Null, true of `exists`, a part of a text, and mistakes that the condition's compiler reports.
+    return asked;
+  }
+}
+
 /**
  * The entity's version as part of a signature. Another version may derive other values from stored rows, so entries
  * of the earlier one must not count.
@@ -64,9 +81,16 @@ export function digestOf(signature: string): Uint8Array {
   return id;
 }
 
-/** A condition as text, the same in every process. */
-export function textOf(value: unknown): string {
-  return JSON.stringify(value, (_, item: unknown) => {
+/** A condition as text, the same in every process. Of value objects it has what is stored. */
+export function textOf(where: object, { key, columns }: Pick<PropertyOwner, 'key' | 'columns'>): string {
+  const stored = Object.entries(where).map(([property, asked]: [string, unknown]) => {
+    const { codec } =
+      columns.find((column) => column.property === property) ??
+      key?.parts.find(({ name }) => name === property) ??
+      {};
+    return [property, codec === undefined ? asked : storedIn(codec, asked)] as const;
+  });
+  return JSON.stringify(Object.fromEntries(stored), (_, item: unknown) => {
     if (typeof item === 'bigint') return `${item}n`;
     if (item instanceof Uint8Array) return toHex(item);
     if (!isRecord(item)) return item;

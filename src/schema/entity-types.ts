@@ -285,6 +285,15 @@ type PlainInput<E, Key> = {
 
 type Method = (...args: never[]) => unknown;
 
+/** Whether an object type has a method, as the classes of value objects do (`transformed`). Data has none. */
+export type IsValueObject<V> = V extends readonly unknown[] | ReadonlyMap<unknown, unknown>
+  ? false
+  : IsRelation<V> extends true
+    ? false
+    : [Extract<V[keyof V], Method>] extends [never]
+      ? false
+      : true;
+
 /** The name of a property that a put may omit. */
 type Omittable<E, Key, Name extends keyof E> = Name extends Key
   ? never

@@ -14,6 +14,7 @@ import {
 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
 import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
+import { conversionOf, valueOfStored } from '../key/codecs/index.js';
 import { compileSchema } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
@@ -99,7 +100,9 @@ function valid(
       `entities(${schema.name}): no values can be generated for ${property}, whose codec is ${codec.name}. Pass an override: entities(${schema.name}, { ${property}: fc.… }).`,
     );
   }
-  return known.filter((value) => {
+  const values =
+    conversionOf(codec) === undefined ? known : known.map((stored) => valueOfStored(codec, stored));
+  return values.filter((value) => {
     try {
       const { length } = codec.encode(value);
       return length <= 1000 && (!inKey || length > 0);

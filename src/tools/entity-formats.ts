@@ -10,6 +10,7 @@ import { avroFiles, csvFiles, ndjsonFiles } from '../job/pipeline/file-sink.js';
 import { parquetFiles } from '../job/pipeline/parquet-sink.js';
 import type { Sink } from '../job/pipeline/sink.js';
 import type { FileFormatName } from '../job/pipeline/source.js';
+import { storedValue } from '../key/index.js';
 import type { EntitySchema } from '../schema/types.js';
 
 type Plain = Readonly<Record<string, JsonValue>>;
@@ -164,7 +165,7 @@ abstract class TypedEntities<T> implements EntityFormat {
     for (const [name, type] of this.types) {
       const value = entity[name];
       if (value === undefined || value === null) item[name] = null;
-      else item[name] = type === undefined ? JSON.stringify(plain[name]) : value;
+      else item[name] = type === undefined ? JSON.stringify(plain[name]) : storedOf(this.entity, name, value);
     }
     return item;
   }
@@ -226,12 +227,21 @@ function plainOf(value: unknown): JsonValue {
   return typeof value === 'bigint' ? String(value) : (value as JsonValue);
 }
 
-/** The codec of a property that is one column or key part; empty for others. */
 function codecNameOf(entity: EntitySchema, name: string): string {
+  return singleCodec(entity, name)?.name ?? '';
+}
+
+/** What is stored for a value of a property with a known type. */
+function storedOf(entity: EntitySchema, name: string, value: unknown): unknown {
+  return storedValue(singleCodec(entity, name)!, value);
+}
+
+/** The codec of a property that is one column or key part; undefined for others. */
+function singleCodec(entity: EntitySchema, name: string): { readonly name: string } | undefined {
   const column = entity.columnsByProperty.get(name);
   const part = entity.key.parts.find((each) => each.name === name);
-  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return '';
-  return (column ?? part)?.codec.name ?? '';
+  if (column !== undefined && column.kind !== 'column' && column.kind !== 'counter') return undefined;
+  return (column ?? part)?.codec;
 }
 
 /** The properties of entities, as named by `toPlain`: the key parts, then columns in the order of declaration. */

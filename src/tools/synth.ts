@@ -3,6 +3,7 @@ import type { PutTarget } from '../job/pipeline/sink.js';
 import { runJob } from '../job/runner.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../job/types.js';
+import { text, valueOfStored } from '../key/codecs/index.js';
 import { murmur3 } from '../key/digest.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
@@ -226,7 +227,7 @@ function makersOf(
       );
     }
     const isLast = at === entity.key.parts.length - 1;
-    const source = sourceOf(entity, name, isText.has(name) ? 'text' : codec.name, seed, given, ({ size }) =>
+    const source = sourceOf(entity, name, isText.has(name) ? text : codec, seed, given, ({ size }) =>
       isLast && size >= rows ? { serial: true } : {},
     );
     return { path: [name], value: source };
@@ -244,9 +245,9 @@ function columnMaker(
   given: SynthValues | SynthFunction | undefined,
 ): Maker {
   const { path, property, codec, qualifierCodec } = column;
-  const value: Maker['value'] = sourceOf(entity, property, codec.name, seed, given, () => ({}));
+  const value: Maker['value'] = sourceOf(entity, property, codec, seed, given, () => ({}));
   if (column.kind === 'column' || typeof given === 'function') return { path, value };
-  const key = sourceOf(entity, `${property} key`, qualifierCodec!.name, seed, undefined, () => ({}));
+  const key = sourceOf(entity, `${property} key`, qualifierCodec!, seed, undefined, () => ({}));
   const random = nameOf(`${property} entries`);
   return {
     path,
@@ -266,13 +267,14 @@ function columnMaker(
 function sourceOf(
   entity: EntitySchema,
   property: string,
-  codecName: string,
+  codec: { readonly name: string },
   seed: number,
   given: SynthValues | SynthFunction | undefined,
   usual: (space: ValueSpace) => SynthValues,
 ): Maker['value'] {
   const name = nameOf(property);
   if (typeof given === 'function') return (row) => given(row, randomOf(seed, row, name));
+  const { name: codecName } = codec;
   const space = valueSpace(codecName);
   if (space === undefined) {
     throw new SchemaError(
@@ -287,10 +289,10 @@ function sourceOf(
     !entity.key.parts.some((part) => part.name === property);
   const count = values ?? (serial ? space.size : space.usual);
   return (row, more = 0) => {
-    if (serial) return space.at(row % count);
+    if (serial) return valueOfStored(codec, space.at(row % count));
     const random = randomOf(seed, row, name + more);
     if (absent > 0 && random() < absent) return undefined;
-    return isFreeText ? sentence(random) : space.at(draw(random(), count, skew));
+    return valueOfStored(codec, isFreeText ? sentence(random) : space.at(draw(random(), count, skew)));
   };
 }
 

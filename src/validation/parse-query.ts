@@ -1,9 +1,10 @@
 /** Parses the query of an HTTP request into arguments of the query API. */
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
-import { CONDITION_OPERATORS, parseWhere } from '../query/condition.js';
+import { parseWhere } from '../query/condition.js';
 import { compileCondition } from '../query/evaluate.js';
 import { parseKeyConditions, resolverOf, type Where } from '../query/index.js';
+import { CONDITION_OPERATORS } from '../query/key-conditions.js';
 import { orderedProperty } from '../query/sort.js';
 import type { EntityOf, KeyedClass, KeyOf, KeyPrefix, PropertiesOf } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';

@@ -1,8 +1,17 @@
 /** Validators of repository input, derived from the declaration of an entity. */
 
+import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError, KeyError, RowanError } from '../errors.js';
 import { RowBuilder } from '../repository/row-builder.js';
-import type { EntityOf, Input, KeyedClass, KeyOf, Patch, PropertiesOf } from '../schema/entity-types.js';
+import type {
+  EntityOf,
+  Input,
+  IsValueObject,
+  KeyedClass,
+  KeyOf,
+  Patch,
+  PropertiesOf,
+} from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions, describe, isList, isRecord } from '../table/checks.js';
 import { type Field, FieldReader, fieldsOf, type Shape, schemaOf } from './fields.js';
@@ -16,7 +25,7 @@ import {
 } from './standard.js';
 import type { JsonSchema } from './values.js';
 
-/** The forms in which JSON and HTTP represent a value. */
+/** The forms in which JSON and HTTP represent a value. A value object may be given as what is stored for it. */
 export type Coercible<T> = T extends Date | Uint8Array | boolean
   ? T | string
   : T extends number
@@ -28,7 +37,9 @@ export type Coercible<T> = T extends Date | Uint8Array | boolean
         : T extends string | null | undefined | readonly unknown[]
           ? T
           : T extends object
-            ? { readonly [P in keyof T]: Coercible<T[P]> }
+            ? IsValueObject<T> extends true
+              ? T | Exclude<JsonValue, null>
+              : { readonly [P in keyof T]: Coercible<T[P]> }
             : T;
 
 /** Options of the schemas. */

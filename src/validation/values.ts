@@ -1,6 +1,8 @@
 /** Values of columns and key parts: whether a codec accepts them, their string forms, and their JSON Schemas. */
 
-import { codecKind, enumerationNames, enumerationNumbers } from '../codec/index.js';
+import { codecKind, enumerationNames, enumerationNumbers, isLost } from '../codec/index.js';
+import { storedCodec, valueOfStored } from '../key/index.js';
+import { isInstance, isList, isPlainObject } from '../table/checks.js';
 
 /** The part of a codec that is used. */
 export interface AnyCodec {
@@ -10,10 +12,15 @@ export interface AnyCodec {
 
 /**
  * The value that the codec accepts: the given one or, with `coerce`, the one that a string represents. Codecs are
- * strict, so at most one interpretation of a string fits; the string itself is tried first.
+ * strict, so at most one interpretation of a string fits; the string itself is tried first. With `coerce` the values of
+ * a transformed codec are given in their stored form, or as instances of their class.
  * @throws the codec's error for the value as given.
  */
 export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unknown {
+  const stored = storedCodec(codec);
+  if (coerce && stored !== codec && !isValueObject(given)) {
+    return valueOfStored(codec, readValue(stored, given, true));
+  }
   try {
     codec.encode(given);
     return given;
@@ -25,6 +32,18 @@ export function readValue(codec: AnyCodec, given: unknown, coerce: boolean): unk
     }
     throw refused;
   }
+}
+
+/** Whether it is an instance of a class that JSON and texts of HTTP do not have, and so no stored form. */
+function isValueObject(given: unknown): boolean {
+  return (
+    typeof given === 'object' &&
+    given !== null &&
+    !isPlainObject(given) &&
+    !isList(given) &&
+    !isLost(given) &&
+    !isInstance(given, Date)
+  );
 }
 
 function takes(codec: AnyCodec, value: unknown): boolean {

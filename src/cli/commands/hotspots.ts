@@ -141,8 +141,8 @@ export function addHotspotsCommand(program: Command, context: CliContext): void 
     .option('--json', 'print JSON', false)
     .action(async (modulePath: string, name: string, samplesPath: string, options: HotspotOptions) => {
       const entity = entityOf(await loadSchema(modulePath), name);
-      const samples = sampleKeys(entity.key, parseSamples(readSamples(samplesPath)));
-      const report = hotspots(entity.key, samples, splitsOf(entity, options.regions));
+      const samples = sampleKeys(entity.key.stored, parseSamples(readSamples(samplesPath)));
+      const report = hotspots(entity.key.stored, samples, splitsOf(entity, options.regions));
       context.write(
         options.json ? `${JSON.stringify(asJson(entity, report), null, 2)}\n` : asText(entity, report),
       );

@@ -26,7 +26,8 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .argument('<entity>', "the entity's name")
     .argument('<row>', 'the row, as the HBase shell prints it (\\x07c1\\x00)')
     .action(async (module: string, name: string, row: string, { as }: Flags) => {
-      const { key: layout } = await entityOf(module, name);
+      const { key } = await entityOf(module, name);
+      const layout = key.stored;
       const parts = layout.decode(bytesOf(row, as));
       context.write(`${JSON.stringify(parts, (_, value) => plain(value))}\n`);
     });
@@ -36,7 +37,8 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .argument('<entity>', "the entity's name")
     .argument('<parts>', `a JSON object of the key's parts, '{"id":"c1"}'`)
     .action(async (module: string, name: string, parts: string, { as }: Flags) => {
-      const { key: layout } = await entityOf(module, name);
+      const { key } = await entityOf(module, name);
+      const layout = key.stored;
       const [sample] = sampleKeys(layout, [jsonOf(parts)]);
       context.write(`${textOf(sample instanceof Uint8Array ? sample : layout.encode(sample!), as)}\n`);
     });

@@ -24,7 +24,7 @@ export class SchemaView implements EntityView {
 
   rowOf(table: string, key: RubyHash): Uint8Array {
     const { entity, values } = this.keyOf(table, key, true);
-    return entity.key.encode(values);
+    return entity.key.stored.encode(values);
   }
 
   rangesOf(table: string, key: RubyHash): readonly RowInterval[] {
@@ -65,7 +65,7 @@ export class SchemaView implements EntityView {
     });
     const [entity] = fitting;
     if (entity !== undefined && fitting.length === 1) {
-      const converted = Object.entries(sampleKeys(entity.key, [values])[0]!);
+      const converted = Object.entries(sampleKeys(entity.key.stored, [values])[0]!);
       return { entity, values: Object.fromEntries(converted.filter(([, value]) => value !== undefined)) };
     }
     throw new InvalidArgumentError(this.unfit(table, names, fitting));

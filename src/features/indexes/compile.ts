@@ -83,7 +83,7 @@ class IndexCompiler {
       own.signature,
       unique,
       included.map(({ family, qualifier, codec }) => `${family}:${toHex(qualifier)} ${codec.name}`),
-      where === undefined ? null : textOf(where),
+      where === undefined ? null : textOf(where, { key: this.key, columns: this.columns.columns }),
       each,
       // Only where declared, so that earlier indexes keep their ids.
       ...(eventual ? ['eventual'] : []),

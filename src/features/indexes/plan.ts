@@ -124,7 +124,8 @@ export class EntryPlanner {
     const { schema } = this.indexes;
     const values = index.index.layout.decode(entry);
     const key = schema.key.decode(holder);
-    const shown = index.index.parts.map((part) => `${part}: ${String(values[part])}`).join(', ');
+    const stored = index.index.layout.stored.decode(entry);
+    const shown = index.index.parts.map((part) => `${part}: ${String(stored[part])}`).join(', ');
     return new ConflictError(
       `There is another ${schema.name} with { ${shown} }, ${keyText(schema, key)}: the index "${index.index.name}" is unique. ` +
         'Choose other values, or change that one first.',

@@ -220,7 +220,7 @@ export class Link {
 
   /** Undefined where no row can hold the key. */
   private planOf(target: Uint8Array): KeyPlan | undefined {
-    const key = this.other.key.decode(target);
+    const key = this.other.key.stored.decode(target);
     const conditions: Record<string, KeyConditions[string]> = {};
     for (const [at, [part]] of this.parts.entries()) {
       conditions[this.properties[at]!] = { kind: 'eq', value: key[part] };

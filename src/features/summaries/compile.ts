@@ -103,7 +103,7 @@ class SummaryCompiler {
       name,
       bare?.signature ?? '',
       figures.map((figure) => [figure.name, figure.kind, figure.property ?? null, this.codecName(figure)]),
-      condition === undefined ? null : textOf(condition),
+      condition === undefined ? null : textOf(condition, this.owner),
       ...versionMark(this.source),
     ]);
     const id = digestOf(signature);

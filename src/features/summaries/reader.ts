@@ -1,5 +1,6 @@
 import { concatBytes, EMPTY_BYTES, equalBytes } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
+import { storedValue } from '../../key/codecs/index.js';
 import type { KeyConditions, KeyRange } from '../../key/types.js';
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
@@ -130,7 +131,10 @@ export class SummaryReader {
     requireActive(schema, index.index, this.access);
     const { layout } = index.index;
     const conditions: Record<string, KeyConditions[string]> = {};
-    for (const part of this.plan.summary.by) conditions[part] = { kind: 'eq', value: values[part] };
+    for (const { name: part, codec } of layout.parts) {
+      if (!this.plan.summary.by.includes(part)) continue;
+      conditions[part] = { kind: 'eq', value: storedValue(codec, values[part]) };
+    }
     const [range] = layout.plan(conditions).ranges;
     if (range === undefined) return null;
     let last: Uint8Array | undefined;

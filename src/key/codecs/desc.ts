@@ -14,6 +14,7 @@ import {
   wrongLength,
 } from './base.js';
 import { readSafe, SIGN, signedPieces, writeSafe } from './integers.js';
+import { TransformedCodec } from './transformed.js';
 
 /** Descending order for any codec: it inverts every bit. */
 
@@ -93,6 +94,9 @@ export function desc(
 ): ScalarCodec<unknown> | PartElement | TimeBucketElement {
   if (isElement(what)) return descendingElement(what);
   const codec = baseCodec(what);
+  if (codec instanceof TransformedCodec) {
+    return new TransformedCodec(baseCodec(desc(codec.inner)), codec.conversion);
+  }
   return codec.uninverted === codec ? new DescendingCodec(codec) : codec.uninverted;
 }
 

@@ -14,6 +14,15 @@ export { enumeration, ksuid, numericEnum, ulid, uuid } from './ids.js';
 export { bigint, int8, int16, int32, int53, int64, uint8, uint16, uint32, uint64 } from './integers.js';
 export { decimal, float, float32, float64, textNumber } from './numbers.js';
 export { StoredText, text } from './text.js';
+export {
+  type Conversion,
+  conversionOf,
+  storedCodec,
+  storedValue,
+  type Transform,
+  TransformedCodec,
+  valueOfStored,
+} from './transformed.js';
 
 /**
  * The key codec of a `design:type`: String text, Number float64 (any number; integer codecs make shorter

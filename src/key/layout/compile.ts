@@ -5,7 +5,7 @@ import { SchemaError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
 import type { KeyCodec } from '../codecs/base.js';
 import { baseCodec } from '../codecs/desc.js';
-import { type BaseCodec, date } from '../codecs/index.js';
+import { type BaseCodec, type Conversion, conversionOf, date, storedCodec } from '../codecs/index.js';
 import { transformCodec } from '../codecs/transforms.js';
 import { DictionaryCodec, type KeyDictionary } from '../dictionary/dictionary.js';
 import { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
@@ -18,7 +18,7 @@ import type {
   TimeBucketElement,
 } from '../elements.js';
 import type { KeyLayout, KeyPart, KeySubstitution } from '../types.js';
-import { CompiledLayout } from './layout.js';
+import { CompiledLayout, TransformedLayout } from './layout.js';
 import type { Step } from './step.js';
 import { ConstStep, FieldStep } from './steps/field-step.js';
 import { HashStep } from './steps/hash-step.js';
@@ -59,6 +59,8 @@ class LayoutCompiler {
   private readonly parts: KeyPart[] = [];
   private readonly substitutions: KeySubstitution[] = [];
   private readonly dictionaryCodecs = new Map<string, DictionaryCodec>();
+  /** The conversions of parts with a transformed codec. The steps encode what is stored. */
+  private readonly conversions = new Map<string, Conversion>();
   /** The names of parts that the key holds whole. */
   private readonly exact: ReadonlySet<string>;
   private readonly elements: readonly KeyElement[];
@@ -90,7 +92,7 @@ class LayoutCompiler {
       throw new SchemaError(`The row key is wrong: ${this.problems.join(' ')}`, this.problems);
     }
     const { elements, resolveCodec, recordType, options } = this;
-    return new CompiledLayout(this.steps, this.parts, recordType, {
+    const stored = new CompiledLayout(this.steps, this.parts, recordType, {
       entity: options.entity,
       substitutions: this.substitutions,
       dictionaries:
@@ -99,6 +101,7 @@ class LayoutCompiler {
           : new LayoutDictionaries(this.steps, this.dictionaryCodecs),
       bind: (dictionary) => compileKeyLayout(elements, resolveCodec, recordType, { ...options, dictionary }),
     });
+    return this.conversions.size === 0 ? stored : new TransformedLayout(stored, this.conversions);
   }
 
   private checkRecordType(): void {
@@ -222,7 +225,15 @@ class LayoutCompiler {
       return this.dictionaryCodec(element.parts[0], transform, dictionary);
     }
     if (transform !== undefined) return transformCodec(transform);
-    return element.codec === undefined ? this.resolve(element.parts[0]) : baseCodec(element.codec);
+    const [name] = element.parts;
+    return this.storedBy(name, element.codec === undefined ? this.resolve(name) : baseCodec(element.codec));
+  }
+
+  /** The codec of what is stored. Keeps the conversion of a transformed one. */
+  private storedBy(part: string, codec: BaseCodec<unknown>): BaseCodec<unknown> {
+    const conversion = conversionOf(codec);
+    if (conversion !== undefined) this.conversions.set(part, conversion);
+    return storedCodec(codec);
   }
 
   private dictionaryCodec(
@@ -274,9 +285,9 @@ class LayoutCompiler {
     );
     const codec =
       declared !== undefined
-        ? baseCodec(declared)
+        ? this.storedBy(name, baseCodec(declared))
         : part === undefined
-          ? this.resolve(name)
+          ? this.storedBy(name, this.resolve(name))
           : this.codecOf(part);
     return codec.uninverted;
   }

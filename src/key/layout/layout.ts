@@ -2,7 +2,8 @@ import { copySlice, EMPTY_BYTES, toHex } from '../../bytes/index.js';
 import { generated } from '../../codegen/generated.js';
 import { InvalidArgumentError, KeyError } from '../../errors.js';
 import { splitKeys } from '../../table/admin.js';
-import { KeyWriter, text } from '../codecs/index.js';
+import { baseCodec } from '../codecs/desc.js';
+import { type Conversion, KeyWriter, TransformedCodec, text } from '../codecs/index.js';
 import { type KeyDictionary, MissingTextError } from '../dictionary/dictionary.js';
 import type { LayoutDictionaries } from '../dictionary/layout-dictionaries.js';
 import type {
@@ -123,7 +124,7 @@ export class CompiledLayout implements SteppedLayout {
     readonly steps: readonly Step[],
     readonly parts: readonly KeyPart[],
     readonly recordType: number | undefined,
-    private readonly traits: LayoutTraits,
+    readonly traits: LayoutTraits,
   ) {
     this.signature = steps.map((step) => step.signature).join(' ');
     this.substitutions = traits.substitutions;
@@ -135,6 +136,10 @@ export class CompiledLayout implements SteppedLayout {
     this.patched = steps.filter(({ patches }) => patches).reverse();
     this.deterministic = steps.every((step) => step.deterministic);
     for (const part of parts) Object.freeze(part);
+  }
+
+  get stored(): CompiledLayout {
+    return this;
   }
 
   bind(dictionary: (name: string) => KeyDictionary): KeyLayout {
@@ -168,7 +173,7 @@ export class CompiledLayout implements SteppedLayout {
   }
 
   /** Adds to the error the entity whose keys these are. */
-  private named<E>(error: E): E | KeyError {
+  protected named<E>(error: E): E | KeyError {
     const { entity } = this.traits;
     if (entity === undefined || !(error instanceof KeyError) || error instanceof MissingTextError)
       return error;
@@ -209,7 +214,7 @@ export class CompiledLayout implements SteppedLayout {
     return target[last.names[0]!];
   }
 
-  private rowError(row: Uint8Array, why: string, cause?: unknown): Error {
+  protected rowError(row: Uint8Array, why: string, cause?: unknown): Error {
     if (cause instanceof MissingTextError) return cause;
     const keyHex = toHex(row);
     return new KeyError(
@@ -285,11 +290,92 @@ export class CompiledLayout implements SteppedLayout {
 }
 
 /**
+ * A layout with parts of transformed codecs: it takes and returns their values. `stored` has the same keys, and takes
+ * and returns what is stored. Conditions are on stored values.
+ */
+export class TransformedLayout extends CompiledLayout {
+  private readonly recovered: readonly (readonly [part: string, conversion: Conversion])[];
+
+  constructor(
+    private readonly inner: CompiledLayout,
+    private readonly conversions: ReadonlyMap<string, Conversion>,
+  ) {
+    const parts = inner.parts.map((part): KeyPart => {
+      const conversion = conversions.get(part.name);
+      if (conversion === undefined) return part;
+      return { ...part, codec: new TransformedCodec(baseCodec(part.codec), conversion) };
+    });
+    super(inner.steps, parts, inner.recordType, inner.traits);
+    this.recovered = [...conversions].filter(
+      ([name]) => parts.find((part) => part.name === name)?.recoverable === true,
+    );
+  }
+
+  override get stored(): CompiledLayout {
+    return this.inner;
+  }
+
+  override written(values: KeyValues): KeyWriter {
+    const stored: Record<string, unknown> = {};
+    for (const { name } of this.parts) stored[name] = this.storedPart(name, values[name]);
+    return this.inner.written(stored);
+  }
+
+  private storedPart(name: string, value: unknown): unknown {
+    const conversion = this.conversions.get(name);
+    if (conversion === undefined || value === undefined || value === null) return value;
+    try {
+      return conversion.toStored(value);
+    } catch (error) {
+      throw this.named(partError(name, value, error));
+    }
+  }
+
+  override decodeInto(row: Uint8Array, target: Record<string, unknown>): void {
+    this.inner.decodeInto(row, target);
+    for (const [name, conversion] of this.recovered) {
+      target[name] = this.recover(row, conversion, target[name]);
+    }
+  }
+
+  override decodeLast(row: Uint8Array): unknown {
+    const stored = this.inner.decodeLast(row);
+    const conversion = this.conversions.get(this.steps.at(-1)!.names[0]!);
+    return conversion === undefined || stored === undefined ? stored : this.recover(row, conversion, stored);
+  }
+
+  private recover(row: Uint8Array, conversion: Conversion, stored: unknown): unknown {
+    try {
+      return conversion.fromStored(stored);
+    } catch (error) {
+      throw this.rowError(row, (error as Error).message, error);
+    }
+  }
+
+  override plan(conditions: KeyConditions): KeyPlan {
+    return this.inner.plan(conditions);
+  }
+
+  override prefixOf(conditions: KeyConditions): Uint8Array | undefined {
+    return this.inner.prefixOf(conditions);
+  }
+
+  override splitPoints(regions: number, options: SplitOptions = {}): Uint8Array[] {
+    const [first] = this.parts;
+    const between = options.between?.map((value) => this.storedPart(first!.name, value));
+    return this.inner.splitPoints(regions, {
+      ...options,
+      ...(between && { between: between as [unknown, unknown] }),
+    });
+  }
+}
+
+/**
  * Whether keys of the layout hold the part's text exactly as columns do, so that `encode` accepts a `StoredText` for
  * it.
  */
 export function takesStoredText(layout: KeyLayout, part: string): boolean {
-  if (!(layout instanceof CompiledLayout)) return false;
+  if (!(layout instanceof CompiledLayout) || layout.stored !== layout) return false;
   const steps = layout.steps.filter(({ names }) => names.includes(part));
   return steps.length > 0 && steps.every(({ inline }) => inline?.writable === true && inline.codec === text);
 }

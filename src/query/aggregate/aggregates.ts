@@ -1,5 +1,5 @@
 import { QueryError } from '../../errors.js';
-import type { Shown } from '../../schema/entity-types.js';
+import type { IsValueObject, Shown } from '../../schema/entity-types.js';
 import { zeroOf } from '../../schema/sum-kinds.js';
 import type { EntitySchema, ValueCodec } from '../../schema/types.js';
 import { describe, isInstance, isRecord } from '../../table/checks.js';
@@ -54,8 +54,14 @@ export class Aggregate<T> {
 export type OrderedOf<E> = {
   [P in keyof E & string]: NonNullable<E[P]> extends string | number | bigint | boolean | Date | Uint8Array
     ? P
-    : never;
+    : NonNullable<E[P]> extends Method
+      ? never
+      : IsValueObject<NonNullable<E[P]>> extends true
+        ? P
+        : never;
 }[keyof E & string];
+
+type Method = (...args: never[]) => unknown;
 
 /** Properties that can be summed: numbers, bigints, and strings of a decimal codec. */
 export type SummableOf<E> = {

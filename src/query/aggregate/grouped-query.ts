@@ -1,5 +1,6 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError } from '../../errors.js';
+import { conversionOf, storedCodec } from '../../key/codecs/index.js';
 import type { Shown } from '../../schema/entity-types.js';
 import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isCallable } from '../../table/checks.js';
@@ -58,7 +59,7 @@ export class Grouping {
     private readonly maxGroups: number,
   ) {
     this.readers = properties.map((property) => readerOf(schema, property, 'groupBy'));
-    this.identities = properties.map((property) => identityOf(schema.codecOf(property)!.name));
+    this.identities = properties.map((property) => identityOf(schema.codecOf(property)!));
     this.compare = properties.map((property) => comparatorOf(schema, property, 'groupBy'));
     this.starts = Object.entries(figures).map(([name, figure]) => [name, figure.start] as const);
     for (const [name] of this.starts) {
@@ -151,8 +152,13 @@ export class Grouping {
 }
 
 /** A Map key that is equal for equal values, such as 1.5 and 1.50. */
-function identityOf(codecName: string): (value: unknown) => unknown {
-  const decimals = codecName.includes('decimal');
+function identityOf(codec: { readonly name: string }): (value: unknown) => unknown {
+  const conversion = conversionOf(codec);
+  if (conversion !== undefined) {
+    const identity = identityOf(storedCodec(codec));
+    return (value) => (value === undefined ? undefined : identity(conversion.toStored(value)));
+  }
+  const decimals = codec.name.includes('decimal');
   return (value) => {
     if (value instanceof Date) return value.getTime();
     if (value instanceof Uint8Array) return toLatin1(value);

@@ -6,13 +6,13 @@ import type { EntitySchema, RelationSchema } from '../../schema/types.js';
 import { describe, isList, isRecord } from '../../table/checks.js';
 import type { WhereOf } from '../where.js';
 import {
-  asText,
   byKeyHeld,
   type CountableRows,
   forEachList,
   type Item,
   KEYS_AT_ONCE,
   listOf,
+  partsText,
   type ReadView,
   type RelatedReader,
   type RelatedReaders,
@@ -298,7 +298,7 @@ export class RelatedFilter {
     reader: RelatedReader,
     passed: Set<object>,
   ): Promise<void> {
-    await forEachList(rows, relation, this.signal, async (prefix, holders) => {
+    await forEachList(rows, relation, reader, this.signal, async (prefix, holders) => {
       const passes =
         prefix === undefined
           ? quantifier !== 'some'
@@ -330,7 +330,7 @@ function pointsOf(keys: readonly Item[], { key }: EntitySchema): Item[] {
   const points: Item[] = [];
   for (const one of keys) {
     const leading = Object.fromEntries(names.map((name) => [name, one[name]]));
-    const id = JSON.stringify(Object.values(leading), asText);
+    const id = partsText(key.parts.slice(0, -1), one);
     let point = groups.get(id);
     if (point === undefined || (point[last] as { in: unknown[] }).in.length === KEYS_AT_ONCE) {
       point = { ...leading, [last]: { in: [] } };
@@ -357,7 +357,7 @@ export class RelatedCounter {
   async attach(rows: readonly object[]): Promise<void> {
     const { signal } = this.view.options;
     for (const [{ name, relation, asked: conditions }, reader] of this.counts) {
-      await forEachList(rows as readonly Item[], relation, signal, async (prefix, holders) => {
+      await forEachList(rows as readonly Item[], relation, reader, signal, async (prefix, holders) => {
         const count =
           prefix === undefined ? 0 : await narrowed(listOf(reader, relation, prefix), conditions).count();
         for (const holder of holders) holder[name] = count;

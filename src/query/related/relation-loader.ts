@@ -2,6 +2,8 @@
 
 import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
+import { storedValue } from '../../key/codecs/index.js';
+import type { KeyPart } from '../../key/types.js';
 import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/types.js';
 import { TimeRange } from '../../table/index.js';
 import { type FindOptions, type JoinStrategy, type ReadOptionsOf, readOptionsOf } from '../find-options.js';
@@ -165,7 +167,7 @@ export class RelationLoader {
   private async attachMany(items: readonly Item[]): Promise<void> {
     const { relation } = this.node;
     const { property } = relation;
-    await forEachList(items, relation, this.signal, async (prefix, holders) => {
+    await forEachList(items, relation, this.reader, this.signal, async (prefix, holders) => {
       const found = prefix === undefined ? [] : await this.read(prefix);
       for (const [i, holder] of holders.entries()) holder[property] = i === 0 ? found : [...found];
     });
@@ -198,13 +200,15 @@ export function listOf(reader: RelatedReader, { index }: RelationSchema, prefix:
 export async function forEachList(
   items: readonly Item[],
   relation: RelationSchema,
+  reader: RelatedReader,
   signal: AbortSignal | undefined,
   work: (prefix: Item | undefined, holders: readonly Item[]) => void | Promise<void>,
 ): Promise<void> {
   const wanted = new Map<string, { readonly prefix: Item | undefined; readonly holders: Item[] }>();
+  const parts = partsOf(reader, relation).filter(({ name }) => relation.via.some(([part]) => part === name));
   for (const item of items) {
     const prefix = keyHeld(relation, item);
-    const id = prefix === undefined ? '' : JSON.stringify(Object.values(prefix), asText);
+    const id = prefix === undefined ? '' : partsText(parts, prefix);
     const known = wanted.get(id);
     if (known === undefined) wanted.set(id, { prefix, holders: [item] });
     else known.holders.push(item);
@@ -305,8 +309,20 @@ function valueAt(item: Item, property: string): unknown {
   return value;
 }
 
-/** Key values as texts that distinguish them. */
-export function asText(_name: string, value: unknown): unknown {
+function partsOf({ schema }: RelatedReader, { index }: RelationSchema): readonly KeyPart[] {
+  const layout = schema.indexes.find(({ name }) => name === index)?.layout;
+  return (layout ?? schema.key).parts;
+}
+
+/** The values of some parts as a text that distinguishes them. */
+export function partsText(parts: readonly KeyPart[], values: Item): string {
+  return JSON.stringify(
+    parts.map(({ name, codec }) => storedValue(codec, values[name])),
+    asText,
+  );
+}
+
+function asText(_name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   return value instanceof Uint8Array ? toLatin1(value) : value;
 }

@@ -1,12 +1,13 @@
 /** Streams of the studio: committed changes, and the progress of a check of an index. */
 
 import { QueryError, RowanError, UnsupportedError } from '../../errors.js';
+import { storedValue } from '../../key/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { IndexProgress, Json, LiveChange, ValueShown } from './api.js';
 import { parseQuestion, problemOf, readQuestion, repositoryOf } from './questions.js';
 import type { StudioCheck, StudioDatabase } from './studio-database.js';
-import { LIST_CHARACTERS, shownValue } from './values.js';
+import { LIST_CHARACTERS, shownValue, storedProperty } from './values.js';
 
 /**
  * Changes of an entity from now on, below the key prefix of a question, until the signal.
@@ -54,14 +55,17 @@ function propertiesOf(
 ): Record<string, ValueShown> | null {
   if (entity === undefined) return null;
   const shown: Record<string, ValueShown> = {};
-  const paths = [...key.parts.map(({ name }) => [name]), ...columns.map(({ path }) => path)];
-  for (const path of paths) {
+  const properties = [
+    ...key.parts.map(({ name, codec }) => [[name], (value: unknown) => storedValue(codec, value)] as const),
+    ...columns.map((column) => [column.path, (value: unknown) => storedProperty(column, value)] as const),
+  ];
+  for (const [path, stored] of properties) {
     const value = path.reduce<unknown>(
       (inside, name) =>
         typeof inside === 'object' && inside !== null ? Reflect.get(inside, name) : undefined,
       entity,
     );
-    if (value !== undefined) shown[path.join('.')] = shownValue(value, LIST_CHARACTERS);
+    if (value !== undefined) shown[path.join('.')] = shownValue(stored(value), LIST_CHARACTERS);
   }
   return shown;
 }

@@ -151,7 +151,7 @@ async function countLane(
 
 function valueText({ key }: EntitySchema, row: Uint8Array, part: string): string {
   try {
-    const shown = shownValue(key.decode(row)[part], 60).value;
+    const shown = shownValue(key.stored.decode(row)[part], 60).value;
     return typeof shown === 'string' ? shown : JSON.stringify(shown);
   } catch {
     return '(not decoded)';

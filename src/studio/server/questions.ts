@@ -2,7 +2,7 @@
 
 import { fromStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, KeyError, QueryError, RowanError } from '../../errors.js';
-import { BaseCodec } from '../../key/index.js';
+import { BaseCodec, storedCodec, valueOfStored } from '../../key/index.js';
 import type { KeyLayout, KeyPart } from '../../key/types.js';
 import { type EntityQuery, parseKeyConditions } from '../../query/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
@@ -37,6 +37,7 @@ export function repositoryOf(db: StudioDatabase, name: string): AnyRepository {
 }
 
 interface Codec {
+  readonly name: string;
   encode(value: unknown): Uint8Array;
 }
 
@@ -52,8 +53,12 @@ const READINGS: readonly Reading[] = [
   (text) => JSON.parse(text),
 ];
 
-/** The first value that the codec takes of a text. @throws what the codec says of the text itself. */
-export function typed(codec: Codec, text: string): unknown {
+/** The first value that the codec takes of a text, in its stored form. @throws what the codec says of the text itself. */
+export function typed(of: Codec, text: string): unknown {
+  return valueOfStored(of, storedBy(storedCodec(of), text));
+}
+
+function storedBy(codec: Codec, text: string): unknown {
   for (const read of READINGS) {
     try {
       const value = read(text);

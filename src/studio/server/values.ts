@@ -1,6 +1,7 @@
 /** Rows, cells and values as the page shows them: never more of a value than a person reads, never code. */
 
 import { toHex, toStringBinary } from '../../bytes/index.js';
+import { storedCodec, storedValue } from '../../key/index.js';
 import type { KeyPiece } from '../../key/types.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import { type Cell, CellType, CellWithTtl, type Result } from '../../table/index.js';
@@ -63,6 +64,20 @@ function printedBytes(bytes: Uint8Array, most: number): Pick<ValueShown, 'value'
   return { value: toStringBinary(bytes.subarray(0, most)), type: 'bytes', cut: true };
 }
 
+/** A property with what is stored for its value objects. */
+export function storedProperty(
+  { kind, codec, qualifierCodec, window }: ColumnSchema,
+  value: unknown,
+): unknown {
+  const stored = (of: unknown): unknown => (of === null || of === undefined ? of : storedValue(codec, of));
+  if (value instanceof Map) {
+    const keyOf = (key: unknown): unknown => (window === undefined ? storedValue(qualifierCodec!, key) : key);
+    return new Map([...value].map(([key, of]) => [keyOf(key), stored(of)]));
+  }
+  if (kind !== 'versions' || !Array.isArray(value)) return stored(value);
+  return value.map((version: { readonly value: unknown }) => ({ ...version, value: stored(version.value) }));
+}
+
 /** The columns of an entity, found by their cells. */
 export class ColumnFinder {
   private readonly single = new Map<string, ColumnSchema>();
@@ -117,7 +132,12 @@ export function shownCell(cell: Cell, columns: ColumnFinder | undefined, most: n
   const named = { ...shown, property: column.property };
   if (cell.type !== CellType.Put) return named;
   try {
-    const decoded = shownValue(column.codec.decode(cell.value), most, cell.value.length, cell.timestamp);
+    const decoded = shownValue(
+      storedCodec(column.codec).decode(cell.value),
+      most,
+      cell.value.length,
+      cell.timestamp,
+    );
     return { ...named, decoded };
   } catch (error) {
     return { ...named, problem: reason(error) };
@@ -135,7 +155,7 @@ export function shownRow(result: Result, columns: ColumnFinder | undefined, most
   const values: Record<string, ValueShown> = {};
   const problems: string[] = [];
   try {
-    for (const [part, value] of Object.entries(schema.key.decode(row)))
+    for (const [part, value] of Object.entries(schema.key.stored.decode(row)))
       values[part] = shownValue(value, most);
   } catch (error) {
     problems.push(reason(error));
@@ -143,8 +163,9 @@ export function shownRow(result: Result, columns: ColumnFinder | undefined, most
   const newest = newestCells(result, columns);
   try {
     const entity = schema.mapper.fromResult(result) as Record<string, unknown> | null;
-    for (const { property, path } of entity === null ? [] : schema.columns) {
-      const value = path.reduce<unknown>(inside, entity);
+    for (const column of entity === null ? [] : schema.columns) {
+      const { property, path } = column;
+      const value = storedProperty(column, path.reduce<unknown>(inside, entity));
       if (value === undefined) continue;
       const cell = newest.get(property);
       values[property] = shownValue(value, most, cell?.value.length, cell?.timestamp);

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { fromHex, toHex, toStringBinary } from '../../bytes/index.js';
 import { ConflictError, InvalidArgumentError, QueryError } from '../../errors.js';
-import { BaseCodec } from '../../key/index.js';
+import { BaseCodec, valueOfStored } from '../../key/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
 import {
@@ -217,7 +217,7 @@ function columnValue({ property, kind, codec }: ColumnSchema, text: string): unk
     );
   if (/^(json|avro)/.test(codec.name)) {
     try {
-      return JSON.parse(text) as unknown;
+      return valueOfStored(codec, JSON.parse(text) as unknown);
     } catch {
       // A text that is no JSON is a value of JSON, too.
     }

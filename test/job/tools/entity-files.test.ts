@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Entity, RowKey, Table } from '../../../decorators/index.js';
-import { date, int64, type JsonValue, json, text } from '../../../src/codec/index.js';
+import { date, int64, type JsonValue, json, text, transformed } from '../../../src/codec/index.js';
 import { bytes, part, recordType, salt } from '../../../src/key/index.js';
 import { Scan } from '../../../src/table/index.js';
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/tools/bulk-load.js';
@@ -16,6 +16,11 @@ import { workerOn } from '../support.js';
 @Table({ name: 'file_things', families: { d: {} }, presplit: { regions: 3 } })
 class Things {}
 
+class Money {
+  constructor(readonly cents: bigint) {}
+}
+const money = transformed(int64, { to: ({ cents }: Money) => cents, from: (cents) => new Money(cents) });
+
 @Entity({ table: Things, recordType: 1 })
 @RowKey(salt(4), part('id', bytes), recordType())
 class Thing {
@@ -25,6 +30,7 @@ class Thing {
   @Column('d:n', int64) number?: bigint | null;
   @Column('d:w', date) when?: Date | null;
   @Column('d:j', json()) json?: JsonValue;
+  @Column('d:p', money) price?: Money | null;
 }
 
 @Entity({ table: Things, recordType: 2 })
@@ -58,6 +64,7 @@ const things = fc.uniqueArray(
         { nil: null },
       ),
       number: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      price: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map((cents) => new Money(cents)),
       when: fc.date({ noInvalidDate: true, min: new Date(0), max: new Date('2999-01-01') }),
       json: fc.oneof(
         fc.constant({ $date: 'no date' }),

@@ -1,7 +1,7 @@
 /** Random entities: every element of keys, at any place, and columns whose order differs from that of their bytes. */
 
 import { defineEntity, defineTable } from '../../../decorators/index.js';
-import { decimal, int32, rawDecimal, text } from '../../../src/codec/index.js';
+import { decimal, int32, rawDecimal, text, transformed } from '../../../src/codec/index.js';
 import {
   bucket,
   date,
@@ -15,6 +15,7 @@ import {
   recordType,
   reverse,
   reverseTimestamp,
+  type ScalarCodec,
   salt,
   timeBucket,
   uint8,
@@ -56,12 +57,44 @@ const compareDates = (a: Date, b: Date): number => Math.sign(a.getTime() - b.get
 const compareDecimals = (a: string, b: string): number => Math.sign(Number(a) - Number(b));
 const STATES = ['open', 'shut', 'gone'] as const;
 
+/** A value object that JSON and comparisons of objects see nothing of. */
+class Box<T> {
+  readonly #value: T;
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  get value(): T {
+    return this.#value;
+  }
+
+  toString(): string {
+    return String(this.#value instanceof Date ? this.#value.getTime() : this.#value);
+  }
+}
+
+/** The codec of boxed values. */
+function boxed<T>(codec: ScalarCodec<T>): ScalarCodec<Box<T>> {
+  return transformed(codec, { type: Box<T>, to: ({ value }) => value, from: (value) => new Box(value) });
+}
+
+function inBoxes<T>(
+  values: readonly T[],
+  compare: (a: T, b: T) => number,
+): Pick<ModelProperty, 'values' | 'compare'> {
+  return {
+    values: values.map((value) => new Box(value)),
+    compare: (a: Box<T>, b: Box<T>) => compare(a.value, b.value),
+  };
+}
+
 const TEXTS = ['', 'a', 'ab', 'a\0', 'b', '\u00ff', '\u{1f600}'];
 const TIMES = [0, 1, DAY - 1, DAY, DAY + 1, 2 * DAY, 5 * DAY].map((ms) => new Date(ms));
 
 const COLUMNS: readonly ModelProperty[] = [
   { name: 's', values: ['', 'x', 'xy', 'y', 'é'], compare: compareText },
-  { name: 'q', values: [-5, 0, 3, 10], compare: compareNumbers },
+  { name: 'q', ...inBoxes([-5, 0, 3, 10], compareNumbers) },
   { name: 'v', values: [-1n, 0n, 7n, 2n ** 40n], compare: compareNumbers },
   { name: 'raw', values: ['2', '10', '-3', '1.50', '9.99'], compare: compareDecimals },
   { name: 'down', values: ['2.0', '10.0', '-3.0', '25.5'], compare: compareDecimals },
@@ -88,10 +121,12 @@ function drawPart(random: Random, name: string, digests: boolean): DrawnPart {
   const direction = random.chance(0.3) ? -1 : 1;
   if (sort === 'number') {
     const signed = random.chance(0.5);
-    const codec = signed ? int8 : uint8;
-    const values = signed ? [-128, -1, 0, 1, 127] : [0, 1, 2, 254, 255];
+    const codec: ScalarCodec<unknown> = signed ? boxed(int8) : uint8;
+    const drawn = signed
+      ? inBoxes([-128, -1, 0, 1, 127], compareNumbers)
+      : { values: [0, 1, 2, 254, 255], compare: compareNumbers };
     return {
-      part: { name, values, compare: compareNumbers, direction, ranged: true },
+      part: { name, ...drawn, direction, ranged: true },
       element: part(name, direction < 0 ? desc(codec) : codec),
       sort,
       stored: false,
@@ -114,9 +149,11 @@ function drawPart(random: Random, name: string, digests: boolean): DrawnPart {
         stored: true,
       };
     }
+    const isBoxed = direction > 0 && name === 'p1';
+    const drawn = isBoxed ? inBoxes(TIMES, compareDates) : { values: TIMES, compare: compareDates };
     return {
-      part: { name, values: TIMES, compare: compareDates, direction, ranged: true },
-      element: direction < 0 ? reverseTimestamp(name) : part(name, date),
+      part: { name, ...drawn, direction, ranged: true },
+      element: direction < 0 ? reverseTimestamp(name) : isBoxed ? part(name, boxed(date)) : part(name, date),
       sort,
       stored: false,
     };
@@ -130,9 +167,11 @@ function drawPart(random: Random, name: string, digests: boolean): DrawnPart {
     };
   }
   const turned = random.chance(0.2);
+  const isBoxed = !turned && direction < 0;
+  const drawnText = isBoxed ? inBoxes(TEXTS, compareText) : { values: TEXTS, compare: compareText };
   return {
-    part: { name, values: TEXTS, compare: compareText, direction: turned ? 1 : direction, ranged: true },
-    element: turned ? reverse(name) : part(name, direction < 0 ? desc(text) : text),
+    part: { name, ...drawnText, direction: turned ? 1 : direction, ranged: true },
+    element: turned ? reverse(name) : isBoxed ? part(name, desc(boxed(text))) : part(name, text),
     sort,
     stored: false,
   };
@@ -198,7 +237,7 @@ export function drawEntities(random: Random): ModelEntity[] {
       key: key as unknown as readonly [],
       columns: (c) => ({
         s: c.column('d:s', text).optional(),
-        q: c.column('e:q', int32).optional(),
+        q: c.column('e:q', boxed(int32)).optional(),
         v: c.counter('d:v'),
         raw: c.column('d:r', rawDecimal).optional(),
         down: c.column('e:dn', desc(decimal(1))).optional(),

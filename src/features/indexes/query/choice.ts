@@ -14,7 +14,7 @@ import { type FindOptions, isPlain } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
-import { isOrdered } from '../../../query/pushdown.js';
+import { isOrdered, storedColumn } from '../../../query/pushdown.js';
 import type { OtherPath, QuerySpec } from '../../../query/query-spec.js';
 import { scanOf } from '../../../query/read-plan.js';
 import { giveBackRawRow, takeRawRow, valueSpan } from '../../../query/row.js';
@@ -347,7 +347,7 @@ export class EntryConfirmation {
     const { parts } = index.index;
     const columns = parts.map((part) => index.schema.columnsByProperty.get(part));
     this.columns = columns.every((column) => column?.kind === 'column')
-      ? (columns as readonly ColumnSchema[])
+      ? (columns as readonly ColumnSchema[]).map(storedColumn)
       : undefined;
   }
 
