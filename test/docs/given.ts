@@ -156,7 +156,7 @@ class Invoice {
   @Column('d:c', text) customer!: string;
 }
 `,
-  'columns#1': `${DB}@Table({ name: 'crm', families: { d: {} } })\nclass Crm {}\n`,
+  'columns#2': `${DB}@Table({ name: 'crm', families: { d: {} } })\nclass Crm {}\n`,
   schema: OPENED,
   'schema#2': DB,
   tools: SHOP,
