@@ -199,7 +199,7 @@ export class BulkLoad implements Interruptible {
     readonly edits: readonly Edit[];
     readonly places: readonly { readonly store: FamilyStore; readonly file: number }[];
   } {
-    const edits: Edit[] = [];
+    const edits: Edit[] = [{ type: 'counters', lastLoad: seq }];
     const files: CompleteFile[] = [];
     const places: { store: FamilyStore; file: number }[] = [];
     for (const { region, store, written } of this.places()) {

@@ -9,8 +9,9 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { toStringBinary } from '../../src/bytes/index.js';
 import { restoreStore } from '../../src/store/backup.js';
-import { openEmbedded } from '../../src/store/engine.js';
+import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import {
   type DirectoryLock,
   type FileHandle,
@@ -18,7 +19,7 @@ import {
   NodeFileSystem,
 } from '../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
-import { Put, tableDescriptor } from '../../src/table/index.js';
+import { Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { digestOf, type Promised, STORE, smallStore } from './workload.js';
 
@@ -28,7 +29,7 @@ import { digestOf, type Promised, STORE, smallStore } from './workload.js';
  */
 export class ArchivedDisk extends NodeFileSystem {
   readonly archive: string;
-  private readonly store: string;
+  readonly store: string;
 
   constructor(
     private readonly root: string,
@@ -69,12 +70,23 @@ export class ArchivedDisk extends NodeFileSystem {
   /** The store of `files`, as a loss of power left it, in a folder of its own beside a copy of the archive as it is now. */
   copyTo(folder: string, files: MemoryFileSystem): void {
     const store = join(folder, basename(this.store));
-    mkdirSync(store, { recursive: true });
-    for (const name of files.readdir(this.store))
-      writeFileSync(join(store, name), files.contents(join(this.store, name)));
+    copyFolder(files, this.store, store);
     const pointer = join(this.store, 'ARCHIVE');
     if (existsSync(pointer)) copyFileSync(pointer, join(store, 'ARCHIVE'));
-    cpSync(this.archive, join(folder, 'archive'), { recursive: true, filter: (name) => !/LOCK/.test(name) });
+    const archive = join(folder, 'archive');
+    if (files.exists(this.archive)) copyFolder(files, this.archive, archive);
+    else cpSync(this.archive, archive, { recursive: true, filter: (name) => !/LOCK/.test(name) });
+  }
+
+  /** Takes the archive into the memory, for `ArchiveCalls`. */
+  archiveInMemory(): void {
+    this.memory.mkdir(this.archive);
+    for (const name of readdirSync(this.archive)) {
+      if (name.startsWith('LOCK')) continue;
+      this.memory.place(join(this.archive, name), readFileSync(join(this.archive, name)));
+      rmSync(join(this.archive, name));
+    }
+    this.memory.syncDirectory(dirname(this.archive));
   }
 
   /**
@@ -204,4 +216,26 @@ export class ArchivedDisk extends NodeFileSystem {
   override call(): Promise<'nobody'> {
     return Promise.resolve('nobody');
   }
+}
+
+/** Copies the files of a folder in memory to the real disk. */
+function copyFolder(files: MemoryFileSystem, from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const name of files.readdir(from)) writeFileSync(join(to, name), files.contents(join(from, name)));
+}
+
+/** All tables of a store, with every cell that readers see. */
+export async function contentsOf(engine: EmbeddedEngine): Promise<Record<string, unknown>> {
+  const found: Record<string, unknown> = { namespaces: (await engine.admin.listNamespaces()).sort() };
+  for (const { name, families } of await engine.admin.listTables()) {
+    const cells: string[] = [];
+    if (await engine.admin.isTableEnabled(name))
+      for await (const { cells: row } of engine.table(name).scan(new Scan().readAllVersions()))
+        for (const { row: key, family, qualifier, timestamp, value } of row)
+          cells.push(
+            `${toStringBinary(key)} ${family}:${toStringBinary(qualifier)} ${timestamp} ${toStringBinary(value)}`,
+          );
+    found[name] = { families: families.map((family) => family.name).sort(), cells };
+  }
+  return found;
 }

@@ -37,6 +37,12 @@ export const SUITES: readonly Suite[] = [
     what: 'Cuts the power, or makes the disk fail, under one writer whose log is archived. The store opens with what was promised. After another write the archive restores exactly what the store has.',
   },
   {
+    id: 'archive-faults',
+    promises: 'docs/backup.md',
+    file: 'test/crash/archive-faults.test.ts',
+    what: 'Fills the disk of a log archive, makes its calls fail, and cuts the power of both disks, over several lives of one store. Random moments, by time and by write, are restored exactly as the store was then.',
+  },
+  {
     id: 'concurrent-faults',
     promises: 'P1, P4, P5, P7',
     file: 'test/crash/concurrent-faults.test.ts',

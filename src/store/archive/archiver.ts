@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, truncate } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { crc32 } from '../../bytes/index.js';
 import {
   asRowanError,
@@ -12,7 +12,7 @@ import {
 } from '../../errors.js';
 import { diskOf } from '../encryption/sealed-files.js';
 import { SerialQueue, type StoreEnvironment } from '../environment.js';
-import { COPY_BYTES, copyFile, fileError, sizeOf, syncFolder, writeWhole } from '../fs/copies.js';
+import { COPY_BYTES, copyFile, fileError, sizeOf, syncFolder, writeAll, writeWhole } from '../fs/copies.js';
 import {
   ARCHIVE_FILE,
   type DirectoryLock,
@@ -73,16 +73,30 @@ export async function openArchive(
   }
   const folder = given === undefined ? pointer!.folder : resolve(given);
   if (given === undefined && (await sizeOf(folder)) === undefined) throw missing(folder, path);
-  await mkdir(folder, { recursive: true });
+  try {
+    return await openFolder(environment, given, found, folder, pointer);
+  } catch (error) {
+    throw fileError(error, folder);
+  }
+}
+
+async function openFolder(
+  environment: StoreEnvironment,
+  given: string | undefined,
+  found: FoundLog,
+  folder: string,
+  pointer: Pointer | undefined,
+): Promise<Archiver> {
+  await makeFolder(folder);
   const lock = await new NodeFileSystem().lock(folder);
   try {
     const index = await readIndex(folder);
     if (index !== undefined && index.begin.id === pointer?.id) {
       checkHistory(index, folder, found);
       const moved = pointer.folder === folder ? undefined : { folder, id: pointer.id };
-      return new Archiver(environment, folder, lock, index, moved, found.lastSeq);
+      return new Archiver(environment, folder, lock, index, moved, found);
     }
-    if (given === undefined) throw missing(folder, path);
+    if (given === undefined) throw missing(folder, joinPath(environment.directory, ARCHIVE_FILE));
     if (index !== undefined && index.segments.length > 0) throw notItsOwn(folder);
     await checkEmpty(folder);
     const id = randomBytes(16).toString('hex');
@@ -91,10 +105,20 @@ export async function openArchive(
     await rm(join(folder, 'INDEX'), { force: true });
     await new IndexWriter(folder, 0).append(begin);
     const fresh = { begin, segments: [], changes: [], length: line.length };
-    return new Archiver(environment, folder, lock, fresh, { folder, id }, found.lastSeq);
+    return new Archiver(environment, folder, lock, fresh, { folder, id }, found);
   } catch (error) {
     await lock.release();
     throw error;
+  }
+}
+
+/** Makes a folder, and its parents, that survive a loss of power. */
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; ; made = dirname(made)) {
+    await syncFolder(dirname(made));
+    if (made === first) return;
   }
 }
 
@@ -157,7 +181,8 @@ function missing(folder: string, pointer: string): InvalidArgumentError {
  * 1. The store removes no segment that is not archived completely, and only a copy with the checksum of the MANIFEST is complete.
  * 2. Segments are archived in their order. Of the open one the archive has a prefix: what was written up to the last copy.
  * 3. A change of tables, and files that do not pass through the log, are in the archive before the MANIFEST has them. If the change
- *    then fails, the next line corrects that: it lists all tables.
+ *    then fails, the next line corrects that: it lists all tables, and takes back the files. After a crash, and where a failure has left
+ *    it unknown what the MANIFEST has, the next opening corrects it.
  */
 export class Archiver implements LogArchive {
   private core: StoreCore | undefined;
@@ -166,6 +191,7 @@ export class Archiver implements LogArchive {
   private readonly complete = new Set<number>();
   private readonly index: IndexWriter;
   private readonly begin: number;
+  private isSwept = false;
   /** Whether the archive may differ from the MANIFEST about tables. */
   private mayDiffer = true;
   private timer: NodeJS.Timeout | undefined;
@@ -184,17 +210,17 @@ export class Archiver implements LogArchive {
     { begin, segments, changes, length }: ArchiveIndex,
     /** What the store's folder does not say yet. */
     private readonly pointer: Pointer | undefined,
-    /** Of the store. */
-    lastSeq: number,
+    { state: { lastLoad }, lastSeq }: FoundLog,
   ) {
     this.begin = begin.seq;
     this.index = new IndexWriter(folder, length);
     for (const { number } of segments) this.complete.add(number);
     for (const change of changes) {
       this.tables.apply(change);
-      // No write gets a number during a bulk load. So a load with a later number was not complete when the store was killed.
+      // Loads get their numbers in their order. Earlier versions did not record the last one; their writes have later numbers.
+      const complete = lastLoad > 0 ? lastLoad : lastSeq;
       this.takeBack(
-        change.edits.filter((edit) => edit.type === 'fileAdd' && (edit.file.bulkSeq ?? 0) > lastSeq),
+        change.edits.filter((edit) => edit.type === 'fileAdd' && (edit.file.bulkSeq ?? 0) > complete),
       );
     }
   }
@@ -203,13 +229,15 @@ export class Archiver implements LogArchive {
   async start(core: StoreCore): Promise<void> {
     this.core = core;
     const { pointer } = this;
-    if (pointer !== undefined)
-      await writeWhole(joinPath(this.environment.directory, ARCHIVE_FILE), `${JSON.stringify(pointer)}\n`);
-    await this.work(async () => {
-      await this.removeLost();
-      await this.recordTables([]);
-    });
-    this.timer = setInterval(() => void this.archiveQuietly(), EVERY).unref();
+    const { directory } = this.environment;
+    try {
+      if (pointer !== undefined)
+        await writeWhole(joinPath(directory, ARCHIVE_FILE), `${JSON.stringify(pointer)}\n`);
+    } catch (error) {
+      throw fileError(error, directory);
+    }
+    await this.quietly(() => this.recordTables([]));
+    this.timer = setInterval(() => void this.quietly(() => this.copyLog()), EVERY).unref();
   }
 
   /** Runs after what was begun before. @throws RowanError `ERR_IO`. */
@@ -223,14 +251,16 @@ export class Archiver implements LogArchive {
     });
   }
 
-  /** Removes copies of segments that the store has lost in a power failure: their records were not acknowledged. */
+  /** Removes copies of segments that the store had lost in a power failure when it was opened: their records were not acknowledged. */
   private async removeLost(): Promise<void> {
+    if (this.isSwept) return;
     const { walSegments } = this.started.journal.manifest.state;
     for (const name of await readdir(this.folder)) {
       const found = parseStoreFileName(name);
       if (found?.kind !== 'wal' || this.complete.has(found.number)) continue;
       if ((walSegments.get(found.number)?.closed?.lastSeq ?? -1) < 0) await rm(join(this.folder, name));
     }
+    this.isSwept = true;
   }
 
   has(segment: number): boolean {
@@ -253,9 +283,12 @@ export class Archiver implements LogArchive {
     });
   }
 
-  failed(edits: readonly Edit[]): void {
+  async failed(edits: readonly Edit[]): Promise<void> {
     this.mayDiffer = true;
+    // What the MANIFEST has then is known by the next opening only.
+    if (this.started.journal.poisoned !== undefined) return;
     this.takeBack(edits);
+    await this.quietly(() => this.recordTables([]));
   }
 
   /** Has the next line remove files of bulk loads that failed. */
@@ -293,7 +326,7 @@ export class Archiver implements LogArchive {
   /** Archives the segments of a log that is closed, and unlocks the archive. */
   async close(): Promise<void> {
     clearInterval(this.timer);
-    await this.archiveQuietly();
+    await this.quietly(() => this.copyLog());
     await this.end();
   }
 
@@ -303,9 +336,10 @@ export class Archiver implements LogArchive {
     await this.lock.release();
   }
 
-  private async archiveQuietly(): Promise<void> {
+  /** Runs what is tried again later if it fails. */
+  private async quietly(run: () => Promise<unknown>): Promise<void> {
     try {
-      await this.work(() => this.copyLog());
+      await this.work(run);
     } catch (error) {
       this.environment.emit({ kind: 'backgroundError', work: 'archive', error: asRowanError(error) });
     }
@@ -318,10 +352,12 @@ export class Archiver implements LogArchive {
 
   /** Appends a change of tables; all tables, if the archive differs from the MANIFEST. */
   private async recordTables(edits: readonly Edit[]): Promise<void> {
+    await this.removeLost();
     const { journal, commits, rowClock } = this.started;
     const present = presentTables(journal.manifest.state);
     const whole = this.mayDiffer && !isSame(this.tables, present);
-    this.mayDiffer = false;
+    // A change that is under way is not in the MANIFEST yet: it is looked at again.
+    this.mayDiffer = whole;
     const { takenBack } = this;
     if (!whole && edits.length + takenBack.length === 0) return;
     const line: ArchivedEdits = {
@@ -345,6 +381,7 @@ export class Archiver implements LogArchive {
   /** Copies what the log has grown by. @returns whether the archive has the log up to its end then. */
   private async copyLog(): Promise<boolean> {
     const { journal, maintenance, lifecycle } = this.started;
+    await this.index.check();
     await this.recordTables([]);
     let isWhole = true;
     let archived = 0;
@@ -381,14 +418,13 @@ export class Archiver implements LogArchive {
     const { length, crc, lastSeq } = closed!;
     if (lastSeq >= 0) {
       if (this.tail.number !== number || this.tail.length > length) this.tail = { number, length: 0, crc: 0 };
-      await this.copyTail(number, length);
+      await this.copyTail(number, length, true);
       if (this.tail.crc !== crc) {
         // What was copied before differs: the segment was repaired after a crash. It is copied anew.
         this.tail = { number, length: 0, crc: 0 };
-        await this.copyTail(number, length);
+        await this.copyTail(number, length, true);
         if (this.tail.crc !== crc) throw this.unlike(number);
       }
-      await truncate(join(this.folder, walFileName(number)), length);
       await syncFolder(this.folder);
       await this.index.append({ type: 'segment', number, ...closed! });
     }
@@ -403,27 +439,31 @@ export class Archiver implements LogArchive {
     );
   }
 
-  /** Extends the copy of a segment up to `end`, and syncs it. */
-  private async copyTail(number: number, end: number): Promise<void> {
+  /** Extends the copy of a segment up to `end`, and syncs it; with `isWhole` it ends there. */
+  private async copyTail(number: number, end: number, isWhole = false): Promise<void> {
     if (this.tail.number !== number) this.tail = { number, length: 0, crc: 0 };
-    const { tail } = this;
-    if (tail.length >= end) return;
+    if (this.tail.length >= end && !isWhole) return;
     const disk = diskOf(this.environment.fileSystem);
     const source = disk.openRead(joinPath(this.environment.directory, walFileName(number)));
     try {
       // What an earlier process has copied stays until the same bytes, or a repaired end, are written over it.
       const target = await open(join(this.folder, walFileName(number)), constants.O_RDWR | constants.O_CREAT);
       try {
+        const { size } = await target.stat();
+        // Another disk is mounted there than when the bytes before were copied.
+        if (size < this.tail.length) this.tail = { number, length: 0, crc: 0 };
+        const { tail } = this;
         const buffer = Buffer.allocUnsafe(Math.min(COPY_BYTES, end - tail.length));
         while (tail.length < end) {
           const count = source.read(buffer, 0, Math.min(buffer.length, end - tail.length), tail.length);
           if (count === 0) throw this.unlike(number);
-          for (let at = 0; at < count; )
-            at += (await target.write(buffer, at, count - at, tail.length + at)).bytesWritten;
+          await writeAll(target, buffer, count, tail.length);
           tail.crc = crc32(buffer, 0, count, tail.crc);
           tail.length += count;
         }
-        await target.datasync();
+        if (isWhole) await target.truncate(end);
+        await target.sync();
+        if (size === 0) await syncFolder(this.folder);
       } finally {
         await target.close();
       }

@@ -6,8 +6,8 @@
 import { open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from '../../bytes/index.js';
-import { CorruptionError, InvalidArgumentError, UnsupportedError } from '../../errors.js';
-import { syncFolder } from '../fs/copies.js';
+import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../../errors.js';
+import { sizeOf, syncFolder, writeAll } from '../fs/copies.js';
 import { sortedFileName, walFileName } from '../fs/index.js';
 import { decodeEdits, type Edit, encodeEdits } from '../manifest/index.js';
 import type { ClosedSegment } from '../wal/index.js';
@@ -81,6 +81,9 @@ export async function readIndex(folder: string): Promise<ArchiveIndex | undefine
     const end = bytes.indexOf(10, at);
     // Lines are written whole, one after the other: only the last may be cut off.
     if (end < 0) break;
+    const isLast = end + 1 === bytes.length;
+    // No line has zeros: they stand for a block of a line that a loss of power has cut short.
+    if (isLast && bytes.subarray(at, end).includes(0)) break;
     lines.push(lineOf(bytes.subarray(at, end), path, at));
     at = end + 1;
     length = at;
@@ -137,7 +140,7 @@ export function beginning(id: string, seq: number): Beginning {
   return { type: 'begin', format: FORMAT, id, seq };
 }
 
-/** Appends to the INDEX of an archive. A failed append is cut off before the next one. */
+/** Appends to the INDEX of an archive. What an append has written that then failed is cut off before the next one. */
 export class IndexWriter {
   constructor(
     private readonly folder: string,
@@ -146,17 +149,30 @@ export class IndexWriter {
 
   async append(line: IndexLine): Promise<void> {
     const bytes = encodeLine(line);
-    const path = join(this.folder, INDEX);
-    const file = await open(path, this.length === 0 ? 'w' : 'r+');
+    await this.check();
+    const file = await open(join(this.folder, INDEX), this.length === 0 ? 'w' : 'r+');
     try {
       await file.truncate(this.length);
-      await file.write(bytes, 0, bytes.length, this.length);
+      await writeAll(file, bytes, bytes.length, this.length);
       await file.sync();
     } finally {
       await file.close();
     }
     if (this.length === 0) await syncFolder(this.folder);
     this.length += bytes.length;
+  }
+
+  /** @throws RowanError `ERR_IO` when the folder no longer has what was written: it was removed, or its disk is not mounted. */
+  async check(): Promise<void> {
+    const path = join(this.folder, INDEX);
+    const size = this.length === 0 ? 0 : ((await sizeOf(path)) ?? 0);
+    if (size >= this.length) return;
+    throw new RowanError(
+      'ERR_IO',
+      `The log archive "${this.folder}" is not what it was: its ${INDEX} has ${size} bytes, and had ${this.length}. Mount its disk or put it ` +
+        'back; the store keeps its log meanwhile. If it is lost, open the store with logArchive: a new folder, and make a backup.',
+      { retryable: true, details: { file: path } },
+    );
   }
 }
 

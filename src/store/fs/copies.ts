@@ -1,7 +1,7 @@
 /** Files beside stores, on the real disk only: backups and archives copy files and write whole ones that survive a loss of power. */
 
 import { createReadStream } from 'node:fs';
-import { open, rename, stat } from 'node:fs/promises';
+import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { RowanError } from '../../errors.js';
 import { errnoOf, ioError } from './file-system.js';
@@ -18,7 +18,7 @@ export async function copyFile(from: string, to: string, onChunk: (chunk: Buffer
       highWaterMark: COPY_BYTES,
     }) as AsyncIterable<Buffer>) {
       onChunk(chunk);
-      for (let at = 0; at < chunk.length; ) at += (await target.write(chunk, at)).bytesWritten;
+      await writeAll(target, chunk, chunk.length, bytes);
       bytes += chunk.length;
     }
     await target.sync();
@@ -26,6 +26,17 @@ export async function copyFile(from: string, to: string, onChunk: (chunk: Buffer
     await target.close();
   }
   return bytes;
+}
+
+/** Writes the first `length` bytes: a disk that is nearly full takes a part of them, without an error. */
+export async function writeAll(
+  file: FileHandle,
+  bytes: Uint8Array,
+  length: number,
+  position: number,
+): Promise<void> {
+  for (let at = 0; at < length; )
+    at += (await file.write(bytes, at, length - at, position + at)).bytesWritten;
 }
 
 /** The size of a file or folder; undefined where there is none. */

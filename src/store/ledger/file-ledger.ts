@@ -121,7 +121,7 @@ export class FileLedger {
     } catch (error) {
       // A refused edit of a working MANIFEST has changed nothing; a MANIFEST that had failed before did not even write it.
       if (!sound || manifest.poisoned === undefined) for (const { fileNo } of files) this.drafts.add(fileNo);
-      archive?.failed(edits);
+      await archive?.failed(edits);
       throw error;
     }
   }

@@ -14,8 +14,8 @@ export interface LogArchive {
   has(segment: number): boolean;
   /** Called before edits are recorded in the MANIFEST; resolves when the archive has those that a restore needs. */
   before(edits: readonly Edit[]): Promise<void>;
-  /** Edits that were passed to `before` could not be recorded. */
-  failed(edits: readonly Edit[]): void;
+  /** Edits that were passed to `before` could not be recorded. Resolves, also when the archive cannot be written. */
+  failed(edits: readonly Edit[]): Promise<void>;
   /** Resolves when it has a sorted file that an edit will name. */
   keep(file: number): Promise<void>;
   /** Resolves when it has every write that is acknowledged. */
@@ -83,7 +83,7 @@ export class Journal {
       await this.wal.sync();
       await this.logAsync(edits);
     } catch (error) {
-      this.archive?.failed(edits);
+      await this.archive?.failed(edits);
       throw error;
     }
   }

@@ -84,6 +84,8 @@ export type Edit =
       readonly nextId?: number | undefined;
       /** No write in a file or segment has a greater sequence number. */
       readonly lastSeq?: number | undefined;
+      /** The sequence number of the last bulk load that was recorded. */
+      readonly lastLoad?: number | undefined;
       /** The greatest timestamp that the store has assigned; after the next opening it assigns no lower one. */
       readonly clock?: number | undefined;
     };
@@ -188,6 +190,7 @@ function fromJson(json: Json): Edit {
         nextFile: optional(json, 'nextFile'),
         nextId: optional(json, 'nextId'),
         lastSeq: optional(json, 'lastSeq'),
+        lastLoad: optional(json, 'lastLoad'),
         clock: optional(json, 'clock'),
       };
     default:

@@ -47,6 +47,8 @@ export interface VersionState {
   readonly nextFile: number;
   readonly nextId: number;
   readonly lastSeq: number;
+  /** The last bulk load; 0 for none since versions that did not record it. */
+  readonly lastLoad: number;
   /** The greatest timestamp that the store has assigned. */
   readonly clock: number;
 }
@@ -64,6 +66,7 @@ export function emptyState(): VersionState {
     nextFile: 1,
     nextId: 1,
     lastSeq: 0,
+    lastLoad: 0,
     clock: 0,
   };
 }
@@ -89,8 +92,9 @@ export function namesFile(state: VersionState, number: number): boolean {
 
 /** The edits that create `state` from an empty store. */
 export function snapshotEdits(state: VersionState): Edit[] {
-  const { nextFile, nextId, lastSeq, clock } = state;
-  const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq, ...(clock > 0 ? { clock } : {}) }];
+  const { nextFile, nextId, lastSeq, lastLoad, clock } = state;
+  const later = { ...(lastLoad > 0 ? { lastLoad } : {}), ...(clock > 0 ? { clock } : {}) };
+  const edits: Edit[] = [{ type: 'counters', nextFile, nextId, lastSeq, ...later }];
   for (const name of state.namespaces) edits.push({ type: 'namespaceAdd', name });
   for (const [name, properties] of state.namespaceProperties)
     edits.push({ type: 'namespaceAlter', name, properties });
@@ -130,6 +134,7 @@ class NextState {
   private nextFile: number;
   private nextId: number;
   private lastSeq: number;
+  private lastLoad: number;
   private clock: number;
 
   constructor(state: VersionState) {
@@ -141,12 +146,13 @@ class NextState {
     this.nextFile = state.nextFile;
     this.nextId = state.nextId;
     this.lastSeq = state.lastSeq;
+    this.lastLoad = state.lastLoad;
     this.clock = state.clock;
   }
 
   state(): VersionState {
     const { namespaces, namespaceProperties, tables, regions, walSegments } = this;
-    const { nextFile, nextId, lastSeq, clock } = this;
+    const { nextFile, nextId, lastSeq, lastLoad, clock } = this;
     return {
       namespaces,
       namespaceProperties,
@@ -156,6 +162,7 @@ class NextState {
       nextFile,
       nextId,
       lastSeq,
+      lastLoad,
       clock,
     };
   }
@@ -197,6 +204,7 @@ class NextState {
         this.nextFile = Math.max(this.nextFile, edit.nextFile ?? 0);
         this.nextId = Math.max(this.nextId, edit.nextId ?? 0);
         this.lastSeq = Math.max(this.lastSeq, edit.lastSeq ?? 0);
+        this.lastLoad = Math.max(this.lastLoad, edit.lastLoad ?? 0);
         this.clock = Math.max(this.clock, edit.clock ?? 0);
         return;
     }

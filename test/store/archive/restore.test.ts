@@ -1,20 +1,23 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { toStringBinary } from '../../../src/bytes/index.js';
 import { pruneStoreBackups, restoreStore } from '../../../src/store/backup.js';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
-import {
-  Cell,
-  CellType,
-  Delete,
-  Put,
-  RowMutations,
-  Scan,
-  tableDescriptor,
-} from '../../../src/table/index.js';
+import { Cell, CellType, Delete, Put, RowMutations, tableDescriptor } from '../../../src/table/index.js';
+import { contentsOf } from '../../crash/archived-disk.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { scaled } from '../../proof/scale.js';
 
@@ -43,22 +46,6 @@ const openStore = (options: EmbeddedOptions = {}, path = join(root, 'store')): P
 
 const openUnsaid = (): Promise<EmbeddedEngine> => openEmbedded(join(root, 'store'), settings());
 
-/** All tables of a store, with every cell that readers see. */
-async function contents(engine: EmbeddedEngine): Promise<Record<string, unknown>> {
-  const found: Record<string, unknown> = { namespaces: (await engine.admin.listNamespaces()).sort() };
-  for (const { name, families } of await engine.admin.listTables()) {
-    const cells: string[] = [];
-    if (await engine.admin.isTableEnabled(name))
-      for await (const { cells: row } of engine.table(name).scan(new Scan().readAllVersions()))
-        for (const { row: key, family, qualifier, timestamp, value } of row)
-          cells.push(
-            `${toStringBinary(key)} ${family}:${toStringBinary(qualifier)} ${timestamp} ${toStringBinary(value)}`,
-          );
-    found[name] = { families: families.map((family) => family.name).sort(), cells };
-  }
-  return found;
-}
-
 /** What a restored store has, which is verified. */
 async function restored(
   to: number | Date | undefined,
@@ -74,7 +61,7 @@ async function restored(
     ...options,
   });
   await engine.verify();
-  const found = await contents(engine);
+  const found = await contentsOf(engine);
   // It takes writes: numbers of tables, files and writes go on after those of the log.
   await engine.admin.createTable(tableDescriptor('fresh', { f: {} }));
   await engine.table('fresh').put(new Put('r').addColumn('f', 'q', 'v'));
@@ -204,7 +191,7 @@ test.each(Array.from({ length: scaled(2, 6, 400) }, (_, seed) => seed))(
       await ops[op]!(all[below(all.length)]!);
       if (i === backupAt || (i > backupAt && below(25) === 0)) await engine.backup(backups);
       if (i < backupAt) continue;
-      moments.push({ seq: engine.commits.last, time, contents: await contents(engine) });
+      moments.push({ seq: engine.commits.last, time, contents: await contentsOf(engine) });
     }
     await engine.archiveLog();
     const last = moments.at(-1)!;
@@ -310,8 +297,44 @@ test('the store keeps segments until they are archived, and writes go on while t
   await again.archiveLog();
   await again.quiet();
   expect(logs()).toBeLessThan(4);
-  const state = await contents(again);
+  const state = await contentsOf(again);
   await again.close();
+  expect(await restored(undefined)).toEqual(state);
+});
+
+test('nothing is archived while the disk of the archive is away, and all of it when it is back', async () => {
+  const engine = await openStore();
+  const put = async (from: number): Promise<void> => {
+    for (let i = from; i < from + 3; i++)
+      await engine.table('t').put(new Put(`r${i}`).addColumn('f', 'q', 'x'.repeat(100)));
+  };
+  await engine.admin.createTable(tableDescriptor('t', { f: {} }));
+  await engine.backup(backups);
+  await put(0);
+  await engine.archiveLog();
+  const away = join(root, 'away');
+  renameSync(archive, away);
+  // What a disk leaves that is unmounted.
+  mkdirSync(archive);
+  await put(3);
+  await expect(engine.archiveLog()).rejects.toMatchObject({
+    code: 'ERR_IO',
+    message: expect.stringMatching(
+      /archive" is not what it was: its INDEX has 0 bytes, and had \d+\. Mount its disk/,
+    ),
+  });
+  expect(readdirSync(archive)).toEqual([]);
+  // Of an older copy, too, nothing is missing in the middle.
+  rmSync(archive, { recursive: true });
+  renameSync(away, archive);
+  const segment = join(archive, readdirSync(archive).find((name) => name.endsWith('.wal'))!);
+  await engine.archiveLog();
+  await put(6);
+  truncateSync(segment, 60);
+  await put(50);
+  await engine.archiveLog();
+  const state = await contentsOf(engine);
+  await engine.close();
   expect(await restored(undefined)).toEqual(state);
 });
 
@@ -323,7 +346,7 @@ test('a store goes on with its archive without the option, and refuses that of a
   const again = await openUnsaid();
   await again.table('t').put(new Put('more').addColumn('f', 'q', 'v'));
   await expect(openStore({}, join(root, 'other'))).rejects.toMatchObject({ code: 'ERR_LOCKED' });
-  const state = await contents(again);
+  const state = await contentsOf(again);
   await again.close();
   expect(await restored(undefined)).toEqual(state);
   await expect(openStore({}, join(root, 'other'))).rejects.toThrow('is of another store');
@@ -349,7 +372,7 @@ test('a store that had tables before its archive keeps them; times are of the cl
   }
   time += 1;
   await engine.table('u').put(new Put('r').addColumn('f', 'q', 'v'));
-  const state = await contents(engine);
+  const state = await contentsOf(engine);
   const moment = new Date(time);
   time += 1;
   await engine.table('u').put(new Put('later').addColumn('f', 'q', 'v'));
@@ -374,7 +397,7 @@ test('a crash between the archive and the MANIFEST: tables are listed again, and
   archive = join(root, 'archive2');
   const again = await openStore({}, join(root, 'crashed'));
   await again.table('t').put(new Put('z').addColumn('f', 'q', 'v'));
-  const state = await contents(again);
+  const state = await contentsOf(again);
   await again.close();
   expect(Object.keys(state)).toEqual(['namespaces', 't']);
   expect(await restored(undefined)).toEqual(state);
@@ -395,7 +418,7 @@ test('pruning backups takes from the archive what only removed ones need, and no
   await engine.backup(backups);
   await load('l3');
   await engine.archiveLog();
-  const state = await contents(engine);
+  const state = await contentsOf(engine);
   expect(names('.sst').length).toBe(3);
   expect(await pruneStoreBackups(backups, { keep: 1, log: archive })).toMatchObject([
     { name: '000001' },
