@@ -117,15 +117,19 @@ export async function open(options: OpenOptions): Promise<Database<EmbeddedEngin
   return withTelemetry(await start(opening, await openEmbedded(path, embedded)), telemetry);
 }
 
-/** Connects the database to OpenTelemetry. */
-async function withTelemetry<E extends EmbeddedEngine | ReadOnlyStore>(
+/** Connects the database to OpenTelemetry. HBase's engine reports its operations itself. */
+async function withTelemetry<E extends EmbeddedEngine | ReadOnlyStore | HBaseEngine>(
   database: Database<E>,
   telemetry: TelemetryApi | undefined,
 ): Promise<Database<E>> {
   if (telemetry === undefined) return database;
-  const { reportStoreTelemetry } = await import('./database/store-telemetry.js');
+  const { reportBacklog, reportStoreTelemetry } = await import('./database/store-telemetry.js');
+  const { engine } = database;
   const wiring = database['wiring'];
-  wiring.endings.push(reportStoreTelemetry(telemetry, wiring.operations, database.engine));
+  if (!('debugState' in engine))
+    wiring.endings.push(reportStoreTelemetry(telemetry, wiring.operations, engine));
+  const system = 'debugState' in engine ? 'hbase' : 'rowan';
+  wiring.endings.push(await reportBacklog(telemetry, system, (limit) => wiring.features.backlog(limit)));
   return database;
 }
 
@@ -139,7 +143,8 @@ export async function connect(options: ConnectOptions): Promise<Database<HBaseEn
   const { entities, tables, onEvent, onQuery, cursorSecret, subscribers, log, ...hbase } = options;
   const opening = prepare('connect', options, 'verify');
   const { connectHBase } = await import('./hbase/engine.js');
-  return start(opening, await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent }));
+  const engine = await connectHBase(onEvent === undefined ? hbase : { ...hbase, onEvent });
+  return withTelemetry(await start(opening, engine), hbase.telemetry);
 }
 
 /** Opens entities on an engine. Closes the engine on failure. */

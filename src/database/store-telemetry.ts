@@ -1,9 +1,9 @@
-/** OpenTelemetry of an embedded database: spans of operations, metrics of the store. */
+/** OpenTelemetry of a database: spans of operations and metrics of an embedded store; the backlog of every engine. */
 
 import type { OperationEvent, Operations } from '../query/index.js';
 import type { EmbeddedEngine } from '../store/engine.js';
 import type { ReadOnlyStore } from '../store/follow/read-only-store.js';
-import { type EndOfSpan, Telemetry, type TelemetryApi } from '../table/telemetry.js';
+import { type EndOfSpan, type Metric, Telemetry, type TelemetryApi } from '../table/telemetry.js';
 
 /** Starts reporting. @returns a function that ends it. */
 export function reportStoreTelemetry(
@@ -40,4 +40,45 @@ export function reportStoreTelemetry(
     unwatch();
     telemetry.close();
   };
+}
+
+/** The most rows of a queue that are read for one collection of metrics. */
+const BACKLOG_ROWS = 1000;
+
+/**
+ * Reports what waits in the background. The queues are read when metrics are collected, once for all of them.
+ * @param system the value of `db.system.name`.
+ * @returns a function that ends it.
+ */
+export async function reportBacklog(
+  api: TelemetryApi,
+  system: string,
+  backlog: (limit: number) => Promise<readonly Metric[]>,
+): Promise<() => void> {
+  const telemetry = new Telemetry(api, system);
+  const known = new Set<string>();
+  let reading: Promise<readonly Metric[]> | undefined;
+  const register = (metrics: readonly Metric[]): readonly Metric[] => {
+    for (const { name, kind, unit, description } of metrics) {
+      if (known.has(name)) continue;
+      known.add(name);
+      telemetry.figure(name, kind, { unit, description }, async (result) => {
+        const found = (await read()).find((metric) => metric.name === name);
+        if (found !== undefined) result.observe(found.value);
+      });
+    }
+    return metrics;
+  };
+  /** Nothing where the queues cannot be read now: the metrics have a gap then. */
+  const read = (limit = BACKLOG_ROWS): Promise<readonly Metric[]> => {
+    reading ??= backlog(limit)
+      .then(register, () => [])
+      .finally(() => {
+        reading = undefined;
+      });
+    return reading;
+  };
+  // The names depend on the entities. Those of entities that are added later are registered at the next collection.
+  await read(1);
+  return () => telemetry.close();
 }

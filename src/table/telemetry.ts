@@ -53,7 +53,9 @@ interface TelemetryFigure {
   removeCallback(callback: FigureCallback): void;
 }
 
-type FigureCallback = (result: { observe(value: number): void }) => void;
+type FigureCallback = (result: {
+  observe(value: number, attributes?: Attributes): void;
+}) => void | Promise<void>;
 
 /** Ends a span, with its error if it failed, and with attributes for the span alone. */
 export type EndOfSpan = (error?: unknown, figures?: Attributes) => void;
@@ -122,11 +124,15 @@ export class Telemetry {
 
   /** Registers a metric whose value is read on demand: a gauge goes up and down, a counter only grows. */
   observe(name: string, kind: 'gauge' | 'counter', options: FigureOptions, read: () => number): void {
+    this.figure(name, kind, options, (result) => result.observe(read()));
+  }
+
+  /** As {@link observe}, with what `callback` says: several values with attributes, or none; it may read for a while. */
+  figure(name: string, kind: 'gauge' | 'counter', options: FigureOptions, callback: FigureCallback): void {
     const figure =
       kind === 'gauge'
         ? this.meter.createObservableGauge(name, options)
         : this.meter.createObservableCounter(name, options);
-    const callback: FigureCallback = (result) => result.observe(read());
     figure.addCallback(callback);
     this.figures.push(() => figure.removeCallback(callback));
   }

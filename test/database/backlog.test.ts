@@ -48,6 +48,17 @@ class Late {
   @Column('d:c', text) color!: string;
 }
 
+@Entity({
+  table: { name: 'backlog_kept', families: { d: {}, m: {} } },
+  changes: { keep: 3_600_000, marks: 'm' },
+})
+@RowKey(part('id'))
+class Kept {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:n', text) name!: string;
+}
+
 const entities = [Team, Person, Player];
 /** Beyond the time after which a writer is taken to have given up, ms. */
 const LATER = 60_000;
@@ -178,6 +189,39 @@ it('has what waits in the outbox with its age, up to the limit, and counts what 
   expect(await figures(db, { limit: 1 })).toMatchObject({ 'outbox.pending': 1 });
   await db.denormalized(Player).drain();
   expect(await figures(db)).toMatchObject({ 'outbox.pending': 0, 'outbox.age': 0, 'outbox.takeovers': 2 });
+});
+
+it('counts recorded changes that their writers have not closed, among the newest of each bucket', async () => {
+  const { db } = await store.program(Kept);
+  await db.repository(Kept).put({ id: 'a', name: 'n' });
+  await rest(db);
+  const none = { 'changes.open': 0, 'changes.open.age': 0 };
+  expect(await figures(db)).toEqual({ 'change.restarts': 0, ...none });
+  const feed = db.watch(Kept, {}, { from: 'start', settledAfter: 0 });
+  let open = 0;
+  for (let after = 0; open === 0; after++) {
+    const { db: other, mortal } = await store.program(Kept);
+    mortal.dieAfter(after);
+    await other
+      .repository(Kept)
+      .put({ id: 'a', name: `n${after}` })
+      .catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+    await mortal.arrived();
+    expect(mortal.isDead).toBe(true);
+    ahead += LATER;
+    const found = await figures(db, { limit: 16 });
+    if (found['changes.open'] === 0) continue;
+    open++;
+    expect(found['changes.open']).toBe(1);
+    expect(found['changes.open.age']).toBeGreaterThanOrEqual(LATER);
+    await db.repository(Kept).put({ id: 'a', name: 'newest' });
+    // The limit leaves out what is behind the newest entry of its bucket.
+    expect(await figures(db, { limit: 16 })).toMatchObject(none);
+    expect(await figures(db)).toMatchObject({ 'changes.open': 1 });
+    await rest(db);
+    for await (const { changes } of feed) if (changes.some(({ after }) => after?.name === 'newest')) break;
+    expect(await figures(db)).toMatchObject(none);
+  }
 });
 
 it('counts the entries of eventual indexes that are not written yet, on the embedded engine', async () => {

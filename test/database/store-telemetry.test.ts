@@ -1,10 +1,13 @@
 /** OpenTelemetry on the embedded engine, behind the real API, and the figures of a store. */
 
 import * as telemetry from '@opentelemetry/api';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { Column, Entity, Index, part, RowKey, Table } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
+import { connect } from '../../src/database.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
+import { Served } from '../server/served.js';
 
 @Table({ name: 'ot_notes', families: { d: {} } })
 class Notes {}
@@ -18,6 +21,27 @@ class Note {
   @Index('byTag') @Column('d:t', text) tag!: string;
 }
 
+@Entity({ table: { name: 'ot_late', families: { d: {} } } })
+@RowKey(part('id'))
+@Index('byColor', [part('color')], { consistency: 'eventual' })
+class Late {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byColor: ['color'] };
+  id!: string;
+  @Column('d:c', text) color!: string;
+}
+
+@Entity({
+  table: { name: 'ot_kept', families: { d: {}, m: {} } },
+  changes: { keep: 3_600_000, marks: 'm' },
+})
+@RowKey(part('id'))
+class Kept {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:n', text) name!: string;
+}
+
 interface SeenSpan {
   readonly name: string;
   readonly kind: number;
@@ -26,7 +50,7 @@ interface SeenSpan {
   exception?: Error;
 }
 
-type Read = (result: { observe(value: number): void }) => void;
+type Read = (result: { observe(value: number, attributes?: object): void }) => void | Promise<void>;
 
 /** A provider that writes down what it is told. */
 function watch() {
@@ -128,6 +152,52 @@ test('figures of the store are read when they are asked for, and go with the dat
   expect(read('rowan.store.files')).toBe(1);
   expect(read('rowan.store.flush.bytes')).toBeGreaterThan(0);
   await db.close();
+  expect(figures.size).toBe(0);
+});
+
+test('what waits is read when it is asked for, once for all figures, on both engines', async () => {
+  const { figures } = watch();
+  const seen = async (): Promise<Record<string, number>> => {
+    const values: Record<string, number> = {};
+    await Promise.all(
+      [...figures].map(([name, { read }]) => read({ observe: (value) => (values[name] = value) })),
+    );
+    return values;
+  };
+  const disk = new MemoryFileSystem();
+  {
+    await using db = await openMemory({ entities: [Late], disk });
+    await db.repository(Late).putMany(['a', 'b'].map((id) => ({ id, color: 'red' })));
+  }
+  {
+    await using db = await openMemory({ entities: [Late], disk, tables: 'ignore', telemetry });
+    expect(await seen()).toMatchObject({ 'rowan.index.pending': 2, 'rowan.store.scanners': 0 });
+    expect(figures.get('rowan.index.pending')!.kind).toBe('gauge');
+    await db.index(Late, 'byColor').drain();
+    expect(await seen()).toMatchObject({ 'rowan.index.pending': 0, 'rowan.index.pending.age': 0 });
+    // Queues that cannot be read leave a gap.
+    vi.spyOn(db['wiring'].features, 'backlog').mockRejectedValueOnce(new Error('no'));
+    expect(Object.keys(await seen()).filter((name) => !name.startsWith('rowan.store.'))).toEqual([]);
+  }
+  expect(figures.size).toBe(0);
+  await using served = await Served.start();
+  {
+    await using db = await connect({
+      masters: [served.endpoint],
+      entities: [Note],
+      tables: 'create',
+      telemetry,
+    });
+    const backlog = vi.spyOn(db['wiring'].features, 'backlog');
+    const values = await seen();
+    expect(backlog.mock.calls).toEqual([[1000]]);
+    expect(Object.keys(values)).toEqual(expect.arrayContaining((await db.backlog()).map(({ name }) => name)));
+    expect(values).toMatchObject({ 'rowan.index.unverified': 0, 'rowan.change.restarts': 0 });
+    // Those of entities that are added later, from the collection after the next.
+    await db.add(Kept);
+    await seen();
+    expect(await seen()).toMatchObject({ 'rowan.changes.open': 0 });
+  }
   expect(figures.size).toBe(0);
 });
 

@@ -187,6 +187,22 @@ export class ChangeLog {
         if (row.number === number && row.state === UNDECIDED) yield row;
   }
 
+  /** The changes among the newest entries that their writers have not closed, and when the first of them was written. @param limit entries to read. */
+  async open(limit: number): Promise<{ readonly count: number; readonly since: number | undefined }> {
+    const each = Math.ceil(limit / BUCKETS);
+    const found = await Promise.all(
+      (await this.last()).map(({ number, settled }, bucket) => {
+        if (number <= settled) return [];
+        const { start, stop } = entryRange(bucket, Math.max(settled, number - each) + 1);
+        const scan = new Scan().withStartRow(start).withStopRow(stop).setLimit(each);
+        scan.addColumn(STATE_COLUMN.family, STATE_COLUMN.qualifier);
+        return rowsOf(this.table.scan(scan));
+      }),
+    );
+    const times = found.flat().flatMap(({ state, time }) => (state === UNDECIDED ? [time] : []));
+    return { count: times.length, since: times.length === 0 ? undefined : Math.min(...times) };
+  }
+
   /** The states of a bucket's entries, newest first, in pages of this size. */
   async *newest(bucket: number, upTo: number, page: number): AsyncGenerator<LogRow, void, undefined> {
     const { start } = entryRange(bucket, 0);

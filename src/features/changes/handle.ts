@@ -10,6 +10,7 @@ import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import { canonicalTableName, type Result } from '../../table/index.js';
+import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
 import { ChangeIntents } from './change-intents.js';
@@ -156,6 +157,30 @@ export class ChangesFeature implements Feature {
         while (!(await decideChange(change, where, true)));
       }
     }
+  }
+
+  /** Changes that their writers have not closed. On the embedded engine there are none: an entry is in the commit itself. */
+  async backlog(limit: number): Promise<readonly Metric[]> {
+    const { stored: engine, declared } = this.context;
+    const isRecorded = declared().entities.some(({ changesKept }) => changesKept !== undefined);
+    if (engine.commits !== undefined || !isRecorded) return [];
+    const { count, since } = await this.log.open(limit);
+    return [
+      {
+        name: 'rowan.changes.open',
+        kind: 'gauge',
+        unit: '{change}',
+        description: 'Recorded changes whose outcome is not in the change log yet',
+        value: count,
+      },
+      {
+        name: 'rowan.changes.open.age',
+        kind: 'gauge',
+        unit: 'ms',
+        description: 'Age of the oldest of them',
+        value: since === undefined ? 0 : Math.max(0, engine.now() - since),
+      },
+    ];
   }
 
   /** Ends all feeds: the database closes. */
