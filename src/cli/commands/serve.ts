@@ -1,10 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import type { ServeOptions } from '../../server/options.js';
 import type { ServedUsers } from '../../server/security/users.js';
 import { type CliContext, packageVersion, signalled } from '../context.js';
-import { requireStore } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 
 interface ServeFlags {
@@ -56,7 +55,12 @@ export function addServeCommand(program: Command, context: CliContext): void {
 }
 
 async function run(folder: string, flags: ServeFlags, context: CliContext): Promise<void> {
-  if (flags.create !== true) requireStore(folder);
+  if (flags.create !== true && !existsSync(folder)) {
+    throw new InvalidArgumentError(
+      `There is no store in "${folder}". Check the path, or begin a new store with --create.`,
+    );
+  }
+  const options = optionsOf(flags);
   const [{ openEmbedded }, { serve }] = await Promise.all([
     import('../../store/engine.js'),
     import('../../server/server.js'),
@@ -68,7 +72,7 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
     createIfMissing: flags.create === true,
   });
   try {
-    const server = await serve(store, optionsOf(flags));
+    const server = await serve(store, options);
     try {
       context.write(`rowan ${packageVersion()} serves ${folder} at ${server.endpoint}\n`);
       if (server.zookeeperEndpoint !== undefined)
