@@ -55,7 +55,8 @@ function problemOf(name: string, options: readonly string[]): string | undefined
 }
 
 function isRow({ row, unit, rowan, peers }: Partial<BenchRow>): boolean {
-  const isFigure = (figure: unknown): boolean => Number.isFinite(figure);
+  // Null: at this size there was nothing to measure, as files of a store that flushes none.
+  const isFigure = (figure: unknown): boolean => figure === null || Number.isFinite(figure);
   return (
     typeof row === 'string' &&
     typeof unit === 'string' &&
