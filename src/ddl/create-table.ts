@@ -47,7 +47,7 @@ export function rubyValue(value: string | number | boolean): string {
 }
 
 /** A hash of strings: `{'a' => 'b'}`; with `indent`, one entry a line. */
-export function rubyHash(entries: Readonly<Record<string, string>>, indent?: string): string {
+function rubyHash(entries: Readonly<Record<string, string>>, indent?: string): string {
   const pairs = Object.entries(entries).map(([key, value]) => `${rubyString(key)} => ${rubyString(value)}`);
   return `{${indent ?? ''}${pairs.join(indent === undefined ? ', ' : `,${indent}`)}}`;
 }

@@ -45,7 +45,7 @@ export function liveStamp(entity: EntitySchema, live: TableDescriptor): RecordSt
 }
 
 /** The places of row markers, for entities whose tables were written under an earlier declaration. */
-export function storedMarkers(
+function storedMarkers(
   entities: readonly EntitySchema[],
   tables: ReadonlyMap<string, TableDescriptor>,
 ): Map<EntitySchema['target'], string> {

@@ -202,7 +202,7 @@ export function hash(
 }
 
 /** One argument of `hash`: a part's name, or a part. */
-export type HashedPart = string | PartElement;
+type HashedPart = string | PartElement;
 
 type HashedNames<Of extends readonly HashedPart[]> = {
   readonly [At in keyof Of]: Of[At] extends PartElement<infer Name> ? Name : Of[At] & string;

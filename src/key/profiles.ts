@@ -15,7 +15,7 @@ import { RawFloatCodec, RawIntegerCodec, RawLongCodec, RawSafeIntegerCodec } fro
 import { StringCodec, separatedString } from './codecs/text.js';
 
 /** FLOAT and DOUBLE: Rowan's bytes plus one, since Phoenix reserves 00.. for null. */
-export class PhoenixFloatCodec extends BaseCodec<number> {
+class PhoenixFloatCodec extends BaseCodec<number> {
   readonly fixedLength: number;
   private readonly inner: BaseCodec<number>;
 
@@ -51,7 +51,7 @@ function addOne(bytes: Uint8Array, start: number, end: number, delta: 1 | -1): v
 }
 
 /** TIMESTAMP: ms as in DATE, then 4 bytes for the nanoseconds below the millisecond, always zero for a Date. */
-export class PhoenixTimestampCodec extends BaseCodec<Date> {
+class PhoenixTimestampCodec extends BaseCodec<Date> {
   readonly name = 'phoenix.timestamp';
   readonly fixedLength = 12;
 
@@ -76,7 +76,7 @@ export class PhoenixTimestampCodec extends BaseCodec<Date> {
 }
 
 /** UNSIGNED_DATE and UNSIGNED_TIME: `Bytes.toBytes(ms)` from 1970 on. */
-export class UnsignedDateCodec extends DateCodec {
+class UnsignedDateCodec extends DateCodec {
   override readonly ordered = true;
 
   override write(value: Date, out: KeyWriter): void {

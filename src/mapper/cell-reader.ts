@@ -22,7 +22,7 @@ interface FamilySpan {
 const NOTHING: FamilySpan = { from: 0, to: 0 };
 
 /** An older value of a column, for `@Versions`. */
-export interface StoredVersion {
+interface StoredVersion {
   readonly value: unknown;
   readonly timestamp: number;
 }
@@ -243,7 +243,7 @@ function compareColumn(qualifier: Uint8Array, column: ExpectedColumn): number {
 // has its own codec and property, so that calls on the hot path are monomorphic.
 
 /** A single-cell column with its slot. */
-export interface SingleColumn {
+interface SingleColumn {
   readonly column: ColumnSchema;
   readonly slot: number;
 }
@@ -336,7 +336,7 @@ function familyBefore(family: string, wanted: string): boolean {
 }
 
 /** An expected column. One class for all, so that the loop over cells is monomorphic. */
-export class ExpectedColumn {
+class ExpectedColumn {
   /** The qualifier object found equal last: engines may share it between rows, and then bytes need not be compared. */
   seen: Uint8Array;
 

@@ -26,7 +26,7 @@ const KEPT_PROJECTIONS = 64;
  * The mapper of one entity, compiled once. Loaded objects have the class's prototype, but neither constructor nor
  * field initializers run: all values come from the row. Every declared property exists, undefined without a cell.
  */
-export class CompiledMapper<E extends object> implements EntityMapper<E> {
+class CompiledMapper<E extends object> implements EntityMapper<E> {
   private readonly reader: CellReader;
   private readonly writer: CellWriter;
   private readonly plain: PlainConverter;
@@ -148,14 +148,14 @@ type Properties = Readonly<Record<string, unknown>>;
 type PlainObject = Record<string, JsonValue>;
 
 /** Converts the entities of one class to views. */
-export interface Viewable {
+interface Viewable {
   readonly shape: ObjectShape;
   readonly converter: PlainConverter;
   readonly relations: EntitySchema['relations'];
 }
 
 /** The converter of a related class. Undefined where it is unknown. */
-export type ViewableOf = (target: EntityClass) => Viewable | undefined;
+type ViewableOf = (target: EntityClass) => Viewable | undefined;
 
 /**
  * An entity with its loaded relations, converted by class-transformer. It gets a copy of the entity (with copies of

@@ -29,7 +29,7 @@ import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;
 
 /** What a collection needs to change the rows of one of its entities. */
-export interface EntityWrites {
+interface EntityWrites {
   readonly access: TableAccess;
   readonly changer: RowChanger;
 }

@@ -26,7 +26,7 @@ export function explainPlan(plan: EntityPlan | PathPlan, { indexing }: TableAcce
 }
 
 /** Explains the plan of a query on one entity. */
-export function explainQuery(plan: EntityPlan): Explanation {
+function explainQuery(plan: EntityPlan): Explanation {
   const { spec, keyPlan } = plan;
   const { schema } = spec;
   const pushed = plan.pushed.map((one) => describeCondition(one));
@@ -52,7 +52,7 @@ export function explainQuery(plan: EntityPlan): Explanation {
 }
 
 /** Explains the plan of a query by an access path. @param table the table of its entries. */
-export function explainPath(plan: PathPlan, table: string): Explanation {
+function explainPath(plan: PathPlan, table: string): Explanation {
   const { spec, use, keyPlan, covered } = plan;
   const { schema } = spec;
   const { index } = use.index;

@@ -165,7 +165,7 @@ function before(range: KeyRange, stop: Uint8Array): KeyRange {
 }
 
 /** Logical key order of merged ranges: the key without its salt, then the salt. */
-export function compareMerged(a: Uint8Array, b: Uint8Array, offset: number): number {
+function compareMerged(a: Uint8Array, b: Uint8Array, offset: number): number {
   const aLength = a.length;
   const bLength = b.length;
   const length = aLength < bLength ? aLength : bLength;

@@ -95,7 +95,7 @@ class RecordClassSchemas {
 }
 
 /** A column with Avro values. */
-export interface AvroColumn {
+interface AvroColumn {
   /**
    * The subject of its registered schemas: table, record type and column, which do not change when classes are
    * renamed.

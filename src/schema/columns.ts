@@ -67,7 +67,7 @@ export function compileColumns(
   return new ColumnCompiler(entity, problems, former).compile();
 }
 
-export interface ParsedColumn {
+interface ParsedColumn {
   readonly family: string;
   readonly qualifier: Uint8Array;
 }

@@ -15,17 +15,14 @@ import type { EntityClass, EntityMapper, EntitySchema, TableSchema } from './typ
 
 // — Compiles the declarations of one table: its descriptor, entities and split points.
 
-export interface CompiledTable {
+interface CompiledTable {
   readonly descriptor: TableDescriptor;
   readonly declaration: TableDeclaration;
   readonly entities: readonly CompiledEntity[];
   readonly splitKeys: readonly Uint8Array[];
 }
 
-export function compileTable(
-  entities: readonly CompiledEntity[],
-  problems: Problems,
-): CompiledTable | undefined {
+function compileTable(entities: readonly CompiledEntity[], problems: Problems): CompiledTable | undefined {
   const declaration = entities[0]!.source.table;
   const name = `Table "${declaration.name}"`;
   for (const { source } of entities) {
@@ -221,10 +218,10 @@ export class Schema {
 // one run reports all problems.
 
 /** An entity without its mapper. */
-export type UnmappedEntity = Omit<EntitySchema, 'table' | 'mapper'> & { readonly tableName: string };
+type UnmappedEntity = Omit<EntitySchema, 'table' | 'mapper'> & { readonly tableName: string };
 
 /** Creates the mapper of an entity. */
-export type MapperFactory = (entity: UnmappedEntity) => EntityMapper;
+type MapperFactory = (entity: UnmappedEntity) => EntityMapper;
 
 /** The families of entities' markers, where the declarations leave them open. */
 export type MarkerFamilies = ReadonlyMap<EntityClass, string>;

@@ -37,7 +37,7 @@ export function partCodec(
 }
 
 /** The declarations in which a property is looked up. `key` is undefined while the key itself is compiled. */
-export interface PropertyOwner {
+interface PropertyOwner {
   readonly target: AnyClass;
   readonly key: KeyLayout | undefined;
   readonly columns: readonly ColumnSchema[];

@@ -123,7 +123,7 @@ export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
 export const TOKEN_LENGTH = 8;
 
 /** The declared options of a table and its families. */
-export interface DeclaredOptions extends TableOptions {
+interface DeclaredOptions extends TableOptions {
   readonly presplit?: Presplit;
   readonly families: Readonly<Record<string, FamilyOptions>>;
 }
@@ -326,7 +326,7 @@ export interface TimeToLive {
 export type WriteOperation = 'put' | 'insert' | 'replace' | 'update';
 
 /** The hooks of one moment, in order. */
-export type LifecycleHook = (entity: object) => void | Promise<void>;
+type LifecycleHook = (entity: object) => void | Promise<void>;
 
 /** The functions to call around writes and reads of an entity. Each is undefined when it would do nothing. */
 export interface EntityLifecycle {

@@ -347,7 +347,7 @@ const MAX_SCORE = 64;
  * Tells by timed reads whether reads of files wait for the disk, or are answered from the system's memory. What was read ahead does not
  * wait, so the score falls: after some hundreds of such reads nothing is read ahead for a while, and reads are measured again.
  */
-export class DiskWaits {
+class DiskWaits {
   private reads = 0;
   private score = 0;
 

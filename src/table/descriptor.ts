@@ -9,7 +9,7 @@ const QUALIFIER = /^[_\p{Alphabetic}0-9][-_.\p{Alphabetic}0-9]*$/u;
 /** The namespace of tables named without one. */
 export const DEFAULT_NAMESPACE = 'default';
 
-export interface TableNameParts {
+interface TableNameParts {
   readonly namespace: string;
   readonly qualifier: string;
 }
@@ -158,7 +158,7 @@ const FAMILY_FLAGS = [
 ] as const;
 
 /** The rules that a family violates, each as a sentence with the family, the option and the remedy. Empty when there are none. */
-export function familyProblems(name: string, options: FamilyOptions): string[] {
+function familyProblems(name: string, options: FamilyOptions): string[] {
   const problems: string[] = [];
   const where = `Family "${name}"`;
   if (name === '' || /[:/\\\p{Cc}]/u.test(name) || name.startsWith('.') || name === 'recovered.edits') {

@@ -26,7 +26,7 @@ const SPACE = /\s*/y;
  * Checked here because a server fails the whole request that contains an invalid expression, without naming it.
  * @throws InvalidArgumentError naming the position of the fault.
  */
-export function checkVisibility(expression: string): string {
+function checkVisibility(expression: string): string {
   if (typeof expression !== 'string') {
     throw new InvalidArgumentError(
       `A visibility is an expression of labels, "secret & !trial", not ${describe(expression)}.`,

@@ -317,7 +317,7 @@ export interface SyncTableTransaction extends TableTransaction {
 
 // — Cells that are changed by compare-and-set only.
 
-export interface CellPlace {
+interface CellPlace {
   readonly row: Uint8Array;
   readonly family: string;
   readonly qualifier: Uint8Array;

@@ -19,7 +19,7 @@ import {
   usesMurmur,
 } from './pieces.js';
 
-export interface JavaOptions {
+interface JavaOptions {
   /** The public class, whose name is that of the file. */
   readonly className: string;
   readonly packageName: string | undefined;

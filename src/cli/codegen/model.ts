@@ -44,8 +44,6 @@ export type CodecModel =
   | { readonly kind: 'desc'; readonly inner: CodecModel }
   | { readonly kind: 'avro'; readonly schema: AvroSchema };
 
-export type CodecModelKind = CodecModel['kind'];
-
 type HashSource = Extract<StepFormat, { kind: 'hash' }>['sources'][number];
 
 /** A step of a key; codecs are models, and the ending of a field has its length or separator. */

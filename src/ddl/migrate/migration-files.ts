@@ -152,7 +152,7 @@ export async function makeMigration(
 }
 
 /** The steps that no migration allows, by the last migration that has each. */
-export function heldSteps(migrations: readonly Migration[]): SchemaStep[] {
+function heldSteps(migrations: readonly Migration[]): SchemaStep[] {
   const held = new Map<string, SchemaStep>();
   for (const { steps, allow } of migrations) {
     for (const step of steps) held.delete(step.id);

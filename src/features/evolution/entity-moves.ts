@@ -215,7 +215,7 @@ export function isAt(
 }
 
 /** A row with other cells, given in any order. */
-export function rowLike(stored: Result, cells: Cell[]): Result {
+function rowLike(stored: Result, cells: Cell[]): Result {
   const kind = stored.isStale ? StaleResult : Row;
   return new kind(stored.row, cells.sort(compareCells), stored.partial);
 }

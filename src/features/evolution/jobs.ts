@@ -156,7 +156,7 @@ type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 type Mover = (rows: readonly Result[]) => Promise<number>;
 
 /** The mover for rows read by {@link readMoved}. */
-export function moverOf(table: Table, entity: EntityMoves): Mover {
+function moverOf(table: Table, entity: EntityMoves): Mover {
   return 'atomic' in table
     ? (rows) =>
         changeInStep(table as StepTable, rows, ({ row }, read) => moveOf(entity, row, read, table.name))
@@ -233,7 +233,7 @@ export async function upgradeRows(
 /** Upgrades rows. @returns how many were of an older version. */
 type Upgrader = (rows: readonly Uint8Array[]) => Promise<number>;
 
-export function upgraderOf(table: Table, upgrades: EntityUpgrades): Upgrader {
+function upgraderOf(table: Table, upgrades: EntityUpgrades): Upgrader {
   return 'atomic' in table
     ? (rows) =>
         changeInStep(table as StepTable, rows, (row, read) => upgradeOf(upgrades, row, read, table.name))

@@ -35,7 +35,7 @@ import { type Change, TableMoves } from './table-moves.js';
  * A table as its entities are declared, on an engine that answers asynchronously. Layers above do not see where the
  * values of moved columns are still stored.
  */
-export class MovedTable<T extends Table = Table> implements Table {
+class MovedTable<T extends Table = Table> implements Table {
   constructor(
     protected readonly inner: T,
     protected readonly moves: TableMoves,
@@ -185,12 +185,12 @@ export class MovedTable<T extends Table = Table> implements Table {
 }
 
 /** The moves of a table, by name. Undefined: none. */
-export type MovesOf = (table: string) => TableMoves | undefined;
+type MovesOf = (table: string) => TableMoves | undefined;
 
 type Steps = Required<Pick<SyncTable, 'atomic' | 'commit'>>;
 
 /** A view of a table on an engine that answers synchronously. Migrations are part of the same step. */
-export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
+class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
   readonly atomic: Steps['atomic'];
   readonly commit: Steps['commit'];
 
@@ -246,7 +246,7 @@ export class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {
 }
 
 /** A table without moved columns whose steps may include tables with some. */
-export function withMovedSteps(inner: SyncTable, movesOf: MovesOf): SyncTable {
+function withMovedSteps(inner: SyncTable, movesOf: MovesOf): SyncTable {
   return Object.assign(Object.create(inner) as SyncTable, movedSteps(inner, movesOf));
 }
 

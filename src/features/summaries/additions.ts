@@ -12,7 +12,7 @@ import { type Contribution, differenceOf } from './plan.js';
 import { type Amounts, decodeLife, encodeLife, groupRow, SUMMARY_FAMILY } from './rows.js';
 
 /** FROZEN. */
-export const ADDITION: Uint8Array = toBytes('a');
+const ADDITION: Uint8Array = toBytes('a');
 
 const COUNTED = 0;
 const IN_TRANSFER = 1;

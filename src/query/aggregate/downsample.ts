@@ -77,7 +77,7 @@ export class PointFigures<V> {
 }
 
 /** The intervals of a query's points, filled row by row. */
-export interface Downsampling {
+interface Downsampling {
   /** The properties to read of each row. */
   readonly selected: readonly string[];
   add(entity: Readonly<Record<string, unknown>>): void;

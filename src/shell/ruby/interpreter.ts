@@ -16,7 +16,7 @@ import {
 } from './values.js';
 
 /** The environment of the interpreter: the commands and constants of the shell. */
-export interface RubyHost {
+interface RubyHost {
   isCommand(name: string): boolean;
   command(name: string, args: RubyValue[], place: Place): Promise<RubyValue>;
   /** Undefined for an unknown one. */

@@ -16,7 +16,7 @@ const INDEX = 'INDEX';
 const FORMAT = 1;
 
 /** The first line: the identity of the archive, and the last write that is not in it. */
-export interface Beginning {
+interface Beginning {
   readonly type: 'begin';
   readonly format: number;
   readonly id: string;
@@ -24,7 +24,7 @@ export interface Beginning {
 }
 
 /** A segment whose copy is complete. */
-export type ArchivedSegment = { readonly type: 'segment' } & ClosedSegment;
+type ArchivedSegment = { readonly type: 'segment' } & ClosedSegment;
 
 /** A change of tables or namespaces, or files that did not pass through the log. */
 export interface ArchivedEdits {
@@ -42,7 +42,7 @@ export interface ArchivedEdits {
   readonly edits: readonly Edit[];
 }
 
-export type IndexLine = Beginning | ArchivedSegment | ArchivedEdits;
+type IndexLine = Beginning | ArchivedSegment | ArchivedEdits;
 
 /** What an INDEX says. */
 export interface ArchiveIndex {

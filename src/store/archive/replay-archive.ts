@@ -18,13 +18,13 @@ import { type ArchiveIndex, requireIndex } from './log-archive.js';
 const ROUND_BYTES = 128 << 20;
 
 /** Where to stop: after the last write up to a time (ms) or a sequence number; without both, at the end. */
-export interface ReplayLimit {
+interface ReplayLimit {
   readonly time?: number;
   readonly seq?: number;
 }
 
 /** What {@link replayArchive} has applied. */
-export interface ReplayedLog {
+interface ReplayedLog {
   /** The last write that the store has. */
   readonly seq: number;
   readonly time: number | undefined;

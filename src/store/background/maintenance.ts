@@ -20,7 +20,7 @@ import type { MaintenanceLocks } from './maintenance-locks.js';
 
 // — The MANIFEST edits of flushes and compactions.
 
-export function flushEdits(
+function flushEdits(
   region: Region,
   store: FamilyStore,
   memstore: Memstore,
@@ -32,7 +32,7 @@ export function flushEdits(
   return edits;
 }
 
-export function replacementEdits(
+function replacementEdits(
   region: Region,
   store: FamilyStore,
   removed: readonly StoreFile[],

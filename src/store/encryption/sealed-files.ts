@@ -475,7 +475,7 @@ export function hasCurrentKey(fileSystem: FileSystem, directory: string, manifes
 }
 
 /** How many files of a store are encrypted with which key. */
-export interface KeyUse {
+interface KeyUse {
   /** Undefined: not encrypted. */
   readonly keyId: string | undefined;
   readonly files: number;

@@ -17,7 +17,7 @@ import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js
 export const LOCK_FILE = 'LOCK';
 
 /** The contents of the LOCK file, as JSON. */
-export interface LockHolder {
+interface LockHolder {
   readonly pid: number;
   readonly host: string;
   /** Linux: the id of the machine's boot in which the process runs. */
@@ -54,7 +54,7 @@ function readHolder(path: string): LockHolder | undefined {
 }
 
 /** The contents that this process writes into the LOCK file. */
-export function thisProcess(): LockHolder {
+function thisProcess(): LockHolder {
   const bootId = readProc('/proc/sys/kernel/random/boot_id');
   // The name in parentheses may hold spaces; the start time is field 22, the 20th after it.
   const startTime = readProc('/proc/self/stat')?.split(') ').pop()?.split(' ')[19];
@@ -164,7 +164,7 @@ const OUT_OF_RESOURCES = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'ENOBUFS']);
  * bytes and the folder may be renamed while it is locked. Where the file system has no sockets there is none, and the abstract
  * socket alone is the lock.
  */
-export class SocketGuard {
+class SocketGuard {
   private constructor(
     private readonly server: Server,
     private readonly folder: number,

@@ -182,7 +182,7 @@ export type StoreFileKind =
   | 'temporary'
   | 'checkpoint';
 
-export interface StoreFileName {
+interface StoreFileName {
   readonly kind: StoreFileKind;
   /** 0 for files without a number. */
   readonly number: number;

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { SOCKET_FILE } from './directory-lock.js';
 import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js';
 
-export const READERS_FILE = 'READERS.sock';
+const READERS_FILE = 'READERS.sock';
 
 /** The longest socket path, in bytes, that every system accepts. */
 const MAX_SOCKET_PATH = 100;
@@ -22,7 +22,7 @@ const MAX_SOCKET_PATH = 100;
 const NO_LISTENER = new Set(['ENOENT', 'ECONNREFUSED']);
 
 /** Either end of a connection between a reader and the writer process. */
-export type ReaderStream = Socket;
+type ReaderStream = Socket;
 
 /** Every socket name of a folder, in the order in which they are tried. */
 class SocketNames {

@@ -53,10 +53,10 @@ export function readLog(files: FileSystem, path: string): Uint8Array {
 }
 
 /** Why a chunk cannot be read. The first two may result from a loss of power at the end of a file. */
-export type BreakReason = 'cut header' | 'cut payload' | 'bad header' | 'bad payload' | 'cut record';
+type BreakReason = 'cut header' | 'cut payload' | 'bad header' | 'bad payload' | 'cut record';
 
 /** Where reading stopped because the bytes are not a whole record. */
-export interface Break {
+interface Break {
   readonly reason: BreakReason;
   /** Where the unreadable chunk begins; for a cut record, the end of the file. */
   readonly offset: number;
@@ -314,7 +314,7 @@ export function blockOf(offset: number): number {
 }
 
 /** Whether all bytes from `at` on are zeros. */
-export function isZero(bytes: Uint8Array, at: number): boolean {
+function isZero(bytes: Uint8Array, at: number): boolean {
   const end = Math.min(bytes.length, Math.ceil(at / ZEROS.length) * ZEROS.length);
   for (let i = at; i < end; i++) if (bytes[i] !== 0) return false;
   for (let i = Math.max(at, end); i < bytes.length; i += ZEROS.length) {

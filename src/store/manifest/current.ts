@@ -17,7 +17,7 @@ import {
 } from '../fs/index.js';
 
 /** The version of the store's format as a whole. */
-export const STORE_FORMAT_VERSION = 1;
+const STORE_FORMAT_VERSION = 1;
 
 export interface Current {
   /** The number of the MANIFEST. */

@@ -7,7 +7,7 @@ import { type Edit, encodeEdits } from './edit.js';
 import { type CleanStore, type FoundStore, findStore } from './read-manifest.js';
 import { applyEdits, snapshotEdits, type VersionState } from './version-state.js';
 
-export interface ManifestOptions {
+interface ManifestOptions {
   /** Bytes above which the MANIFEST is replaced by a new one with only the present state; default 4 MiB. */
   readonly rollSize?: number;
 }

@@ -13,7 +13,7 @@ import { checkNamedFiles, checkUnnamedLogs, inspectDirectory, obsoleteFiles } fr
 import { decodeEdits, type Edit } from './edit.js';
 import { applyEdits, emptyState, type VersionState } from './version-state.js';
 
-export interface ReadManifest {
+interface ReadManifest {
   readonly state: VersionState;
   /** The number of the MANIFEST. */
   readonly number: number;
@@ -129,7 +129,7 @@ export function findStore(files: FileSystem, directory: string): FoundStore {
 }
 
 /** The state of a store by the readable part of its MANIFEST. Only for repair: opening requires all of it. */
-export interface SalvagedManifest {
+interface SalvagedManifest {
   readonly state: VersionState;
   readonly number: number;
   /** What was lost; undefined when the MANIFEST is intact. */

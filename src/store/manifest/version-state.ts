@@ -10,7 +10,7 @@ export interface TableEntry {
 }
 
 /** The files of one family in one region. */
-export interface StoreEntry {
+interface StoreEntry {
   /** Writes up to this sequence number are in the files; -1 when nothing was flushed yet. */
   readonly flushedSeq: number;
   /** By number, in the order in which they were added. */
@@ -53,7 +53,7 @@ export interface VersionState {
   readonly clock: number;
 }
 
-export const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: new Map() });
+const EMPTY_STORE: StoreEntry = Object.freeze({ flushedSeq: -1, files: new Map() });
 
 /** The state of an empty store. */
 export function emptyState(): VersionState {

@@ -33,7 +33,7 @@ export class WalRecord {
 }
 
 /** A torn end: bytes that were never synced, of writes that were never acknowledged as durable. */
-export interface TornTail {
+interface TornTail {
   readonly file: string;
   readonly offset: number;
   /** The number of bytes that are dropped. */
@@ -51,12 +51,12 @@ export interface ReplayResult {
 }
 
 /** The valid prefix of a segment that was open. */
-export interface SegmentRepair {
+interface SegmentRepair {
   readonly number: number;
   readonly bytes: Uint8Array;
 }
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** Rewrites open segments on the disk as `closed` describes them ({@link repairSegment}). Default true. */
   readonly repair?: boolean;
 }
