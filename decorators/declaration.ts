@@ -38,7 +38,7 @@ export interface ColumnOptions<T> {
   readonly was?: readonly FormerPlace<T>[];
 }
 
-/** What `@Table` and `defineTable` take. */
+/** The options of `@Table` and `defineTable`. */
 export interface TableDeclaration extends TableOptions {
   /** "namespace:name", or "name" in the default namespace. */
   readonly name: string;

@@ -12,7 +12,7 @@ export type Via<Key extends readonly string[]> =
   | { readonly [Part in Key[number]]: string }
   | (Key extends readonly [string] ? string : { readonly [Part in Key[number]]: string });
 
-/** What `@Denormalized` takes. */
+/** The options of `@Denormalized`. */
 export interface DenormalizedOptions<
   Key extends readonly string[],
   Fields extends Readonly<Record<string, string>>,
@@ -174,7 +174,7 @@ export type RelatedType<E extends object, Key extends readonly string[]> = () =>
   ...args: never[]
 ) => E) & { readonly key: Key };
 
-/** What happens to entities whose referenced entity is deleted. */
+/** The rule for entities whose referenced entity is deleted. */
 export type OnDelete = 'restrict' | 'cascade' | 'setNull';
 
 /** Options of `@Reference`: referential rules. How each engine enforces them: docs/relations.md. */

@@ -103,7 +103,7 @@ export interface BacklogOptions {
 
 const BACKLOG_OPTIONS: Readonly<Record<keyof BacklogOptions, true>> = { limit: true };
 
-/** What waits in a database, and how often its writes started again. */
+/** The pending work of a database, and how often its writes started again. */
 export function backlogOf(
   features: Pick<OpenFeatures, 'backlog'>,
   options: BacklogOptions,

@@ -133,7 +133,7 @@ export class OpenFeatures {
     });
   }
 
-  /** What waits in the outbox and for the features. `limit`: rows to read of a queue. */
+  /** The pending work of the outbox and of the features. `limit`: rows to read of a queue. */
   async backlog(limit: number): Promise<readonly Metric[]> {
     const features = await Promise.all(this.all.map((feature) => feature.backlog?.(limit) ?? []));
     const outbox = await this.outboxBacklog(limit);
@@ -287,7 +287,7 @@ export class OpenFeatures {
 
 const NO_SOURCES = { what: '', entities: [] };
 
-/** What the first of the features has that has it. */
+/** The value of the first feature that has one. */
 function first<T>(features: readonly Feature[], of: (feature: Feature) => T | undefined): T | undefined {
   for (const feature of features) {
     const found = of(feature);

@@ -5,5 +5,5 @@ import type { IndexDdl } from './plan/types.js';
 
 const PARTS: readonly IndexDdl[] = [indexDdl];
 
-/** What the DDL knows of indexes. Undefined: tables have none. */
+/** The index feature's part of the DDL. Undefined: tables have no indexes. */
 export const INDEX_DDL: IndexDdl | undefined = PARTS[0];

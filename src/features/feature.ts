@@ -97,7 +97,7 @@ export interface Feature {
   tablesOpened?(tables: readonly TableSchema[], before: LiveTables, readOnly: boolean): Promise<void>;
   /** The steps of schema plans that the feature carries out. */
   readonly schemaSteps?: FeatureSteps | undefined;
-  /** What waits for the feature, and how often it did what only rivals or abandoned writes make necessary. `limit`: rows to read of a queue. */
+  /** Metrics of the feature's pending work, and of work that only concurrent or abandoned writes make necessary. `limit`: rows to read of a queue. */
   backlog?(limit: number): Promise<readonly Metric[]>;
   /** Resumes work that an earlier opening of the database began. */
   resume?(): Promise<void>;

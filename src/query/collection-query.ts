@@ -28,7 +28,7 @@ import { type Predicate, resolverOf, type Where, WhereBuilder } from './where.js
 /** The union without this one type; subclasses of it stay. */
 type Without<T, E> = T extends E ? (E extends T ? never : T) : T;
 
-/** What a collection needs to change the rows of one of its entities. */
+/** The means to change the rows of one of a collection's entities. */
 interface EntityWrites {
   readonly access: TableAccess;
   readonly changer: RowChanger;

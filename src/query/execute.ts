@@ -195,7 +195,7 @@ class ThreadsSource extends RangeSource {
   }
 }
 
-/** What threads do for a query. */
+/** The work of threads for a query. */
 export interface ThreadedRun {
   /** Resolves to false if the threads could not do the work: discard its result, and run the query without threads. */
   run(tally: ReadTally | undefined): Promise<boolean>;

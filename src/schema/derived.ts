@@ -1,4 +1,4 @@
-/** What indexes and summaries have in common when they are compiled: names, codecs of their parts, signatures and ids. */
+/** The common part of compiled indexes and summaries: names, codecs of their parts, signatures and ids. */
 
 import { type AnyClass, emittedType, type IndexOptions } from '../../decorators/index.js';
 import { toBytes, toHex } from '../bytes/index.js';

@@ -3,9 +3,9 @@ import type { EntitySchema } from './types.js';
 
 /** Entities and their relations as an entity-relationship diagram, and its text in Mermaid. */
 
-/** What a diagram shows. */
+/** Options of a diagram. */
 interface DiagramOptions {
-  /** These entities, and those that they refer to. Default: all. */
+  /** The entities to show, with those that they refer to. Default: all. */
   readonly entities?: readonly EntitySchema[];
   /** Whether columns are listed, too, and not only parts of keys. Default true. */
   readonly columns?: boolean;
@@ -35,7 +35,7 @@ interface DiagramLink {
   readonly kind: 'one' | 'many' | 'copies';
 }
 
-/** What a diagram has, however it is drawn. */
+/** The content of a diagram, in any form. */
 export interface Diagram {
   /** In the order of their names. */
   readonly entities: readonly DiagramEntity[];

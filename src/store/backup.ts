@@ -48,7 +48,7 @@ export interface StoreBackup {
 
 interface BackupList extends StoreBackup {
   readonly stored: readonly StoredFile[];
-  /** Of what the backup has; a log archive has what came after it. Earlier versions did not record it. */
+  /** The moment of the backup; a log archive has the later writes. Earlier versions did not record it. */
   readonly moment?: CheckpointMoment;
 }
 
@@ -199,7 +199,7 @@ export interface StoreRestoreOptions {
   readonly encryption?: EncryptionOptions;
 }
 
-/** What was restored. */
+/** The result of a restore. */
 export interface RestoredStore extends StoreBackup {
   /** With `log`: the last write that the store has, and how many records of the log were applied. */
   readonly log?: {

@@ -18,7 +18,7 @@ interface Verified {
   readonly faults: number;
 }
 
-/** What is counted beside {@link StoreStats}. */
+/** Counters besides those of {@link StoreStats}. */
 interface Counts {
   readonly stalls: Stalls;
   readonly verified: Verified;

@@ -272,7 +272,7 @@ function removeCheckpointMark({ fileSystem, directory }: StoreEnvironment): void
   if (fileSystem.exists(mark)) fileSystem.unlink(mark);
 }
 
-/** What worker threads do for a store; none is started yet. Two executors, so that a long compaction never delays a flush, on which writers may wait. */
+/** The executors of a store's worker threads; none is started yet. Two of them, so that a long compaction never delays a flush, on which writers may wait. */
 interface StoreWorkers {
   readonly flushExecutor: JobExecutor;
   readonly compactionExecutor: JobExecutor;

@@ -14,7 +14,7 @@ interface CountedStore {
   };
 }
 
-/** What may be written. */
+/** Checks whether there is space for a write. */
 export interface SpaceChecks {
   /** @throws RowanError `ERR_SPACE` when the store or the table has reached its limit, and the change adds cells. */
   check(state: TableState, change: RowMutation | RowMutations): void;

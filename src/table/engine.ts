@@ -53,7 +53,7 @@ export interface BulkLoadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What was loaded. */
+/** The result of a bulk load. */
 export interface BulkLoadResult {
   readonly cells: number;
   readonly files: number;

@@ -230,7 +230,7 @@ export interface CellColumn {
   readonly qualifier: Uint8Array;
 }
 
-/** What a scan gives of each row. */
+/** The part of each row that a scan returns. */
 export interface GroupedColumns {
   /** Rows of a packet with the same bytes in these columns are one group. */
   readonly by: readonly CellColumn[];

@@ -8,7 +8,7 @@ export interface TestServerOptions extends MemoryOptions {
   readonly listen?: string;
 }
 
-/** What {@link startServer} starts. */
+/** The server of {@link startServer}. */
 export interface TestServer extends AsyncDisposable {
   /** `host:port` for `connect({ masters })`, and for `hbase.client.bootstrap.servers` or `hbase.masters` of Java clients. */
   readonly endpoint: string;

@@ -37,7 +37,7 @@ export type QueryField<C extends KeyedClass> =
   | PropertiesOf<EntityOf<C>>
   | `${PropertiesOf<EntityOf<C>>}.${string}`;
 
-/** What an HTTP query may use. */
+/** The properties and options that an HTTP query may use. */
 export interface QueryRules<C extends KeyedClass> {
   /**
    * The allowed properties: `'status'` with every operator that fits its values, or with some of them, `{ total:

@@ -1,6 +1,6 @@
 /** Generated Java: codecs' base, columns and cells, which are the same for all tables. Java 8 and later. */
 
-/** What every generated file has. Stands in the class `Rowan`. */
+/** The common code of every generated file, in the class `Rowan`. */
 export const JAVA_CORE = String.raw`
     /** A value that a codec cannot hold, or bytes that are none of its values. */
     public static final class CodecException extends IllegalArgumentException {

@@ -43,7 +43,7 @@ const CLASSES = new Set(
   ).split(' '),
 );
 
-/** What no field of an entity can be called. */
+/** Names that no field of an entity can have. */
 const MEMBERS = new Set([...WORDS, 'TABLE', 'KEY', 'PARTS']);
 
 const IMPORTS = [

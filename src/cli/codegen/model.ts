@@ -93,7 +93,7 @@ export interface EntityModel {
   readonly version: number;
   /** Whether a row without a marker holds no entity. */
   readonly lifelong: boolean;
-  /** What Rowan does when such a row is written, which no other program does; undefined if nothing. */
+  /** The work of Rowan at a write of such a row that no other program does; undefined if there is none. */
   readonly writtenBy: string | undefined;
 }
 

@@ -32,7 +32,7 @@ const CLASSES = new Set([
   ).split(' '),
 ]);
 
-/** What a class of an entity has besides its properties. */
+/** The names that a class of an entity has besides its properties. */
 const MEMBERS = new Set([
   ...WORDS,
   ...'TABLE PARTS COLUMNS SCHEMAS encode_key key matches_key decode_key key_ranges decode encode_cells'.split(

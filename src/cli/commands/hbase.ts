@@ -103,7 +103,7 @@ function regionLines(regions: readonly RegionInfo[]): string {
     .join('');
 }
 
-/** What a region does in a second. */
+/** The load of a region, per second. */
 interface RegionLoad extends Pick<RegionInfo, 'name' | 'startKey' | 'endKey' | 'server'> {
   readonly reads: number;
   readonly writes: number;

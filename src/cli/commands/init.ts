@@ -49,7 +49,7 @@ export function addInitCommand(program: Command, context: CliContext): void {
     });
 }
 
-/** What is given; the rest is asked on a terminal, or else is the default. */
+/** The options as given. A terminal is asked for the others; without one they have their defaults. */
 async function answers(
   given: string | undefined,
   { engine, name, yes }: InitFlags,

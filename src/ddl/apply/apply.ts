@@ -133,7 +133,7 @@ export interface ApplyOptions extends PlanOptions {
   readonly leaseMs?: number;
   /** How long to wait for another process's lock, in ms. Default 60,000. */
   readonly lockWaitMs?: number;
-  /** Who applies the plan, for the history. Default: user@host. */
+  /** The person or program that applies the plan, for the history. Default: user@host. */
   readonly by?: string;
   /** Called after each step. */
   readonly onStep?: (step: SchemaStep) => void;
@@ -184,10 +184,10 @@ export async function applySchema(target: Applicable, options: ApplyOptions = {}
   });
 }
 
-/** How the lock is taken, and what is told while steps are carried out. */
+/** How the lock is taken, and how progress is reported. */
 export type SessionOptions = Pick<ApplyOptions, 'leaseMs' | 'lockWaitMs' | 'by' | 'onStep'>;
 
-/** What one process does while it holds the schema lock. */
+/** The work of one process while it holds the schema lock. */
 export interface SchemaSession {
   readonly control: ControlTable;
   /** Who does it: `user@host`. */

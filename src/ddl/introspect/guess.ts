@@ -246,7 +246,7 @@ function* prefixed(rows: Rest): Generator<readonly Piece[]> {
     yield [made(`part('salt', uint8)`, part('salt', uint8)), ...salted];
 }
 
-/** What follows each other from here on; undefined: nothing is known that most rows end with. */
+/** The pieces from here to the end; undefined: no pieces are known with which most rows end. */
 function pieces(rest: Rest, number: number): readonly Piece[] | undefined {
   if (rest.length === 0 || number > MAX_PARTS) return undefined;
   const name = `part${number}`;
@@ -258,7 +258,7 @@ function pieces(rest: Rest, number: number): readonly Piece[] | undefined {
   return undefined;
 }
 
-/** What may stand next, the likelier first; with the rest of those rows that have it. Undefined: it is the last. */
+/** The possible next pieces, the likelier first, each with the rest of the rows that have it. Undefined: it is the last. */
 function* steps(rest: Rest, name: string): Generator<readonly [Piece, Rest | undefined]> {
   const isShared = (rows: Rest): boolean => rows.length >= MIN_SHARE * rest.length;
   for (const [length, pieceOf] of FIXED) {

@@ -19,7 +19,7 @@ import { revertedSet } from '../plan/table-steps.js';
 import { type Allowance, admit, type SchemaPlan, type SchemaState, type SchemaStep } from '../plan/types.js';
 import { type BackOut, backOutsOf, isAllowed, type Migration } from './migration-files.js';
 
-/** What is migrated. */
+/** The database to migrate. */
 export interface MigrationTarget extends Applicable {
   /** The tables as they are. */
   readonly state: () => Promise<SchemaState>;
@@ -27,7 +27,7 @@ export interface MigrationTarget extends Applicable {
   readonly isDeclared: (snapshot: string) => Promise<boolean>;
 }
 
-/** What the table `rowan_schema` keeps of a migration. */
+/** The record of a migration in the table `rowan_schema`. */
 interface MigrationRecord {
   readonly name: string;
   readonly checksum: string;

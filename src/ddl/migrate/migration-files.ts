@@ -97,12 +97,12 @@ function readMigration(folder: string, name: string): Migration {
   }
 }
 
-/** What a migration is made of. */
+/** The input of a new migration. */
 export interface MigrationRequest {
   readonly declared: Schema;
   /** The tables that a schema needs beside those of its declarations. */
   readonly own: OwnTables;
-  /** What it is about, in a few words. Default: the first step. */
+  /** Its subject, in a few words. Default: the first step. */
   readonly title?: string;
   /** Costly steps that are allowed: of this migration, and of earlier ones that held them back. */
   readonly allow?: readonly Allowance[];

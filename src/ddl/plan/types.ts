@@ -69,7 +69,7 @@ export interface UnmanagedSetting {
 /** A problem that no step solves. */
 export interface Contradiction {
   readonly table: string;
-  /** What is wrong, and what to do about it. */
+  /** The problem, and what to do about it. */
   readonly message: string;
 }
 

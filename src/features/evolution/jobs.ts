@@ -67,7 +67,7 @@ interface Sweep<Found> {
   readonly about?: readonly string[];
   readonly signature: string;
   readonly scan: () => Scan;
-  /** What is to be changed, of rows as the scan gives them. */
+  /** The rows to change, as the scan gives them. */
   readonly find: (rows: readonly Result[]) => readonly Found[];
   /** @returns how many were changed. */
   readonly change: (found: readonly Found[]) => Promise<number>;

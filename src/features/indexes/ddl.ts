@@ -1,4 +1,4 @@
-/** What the DDL knows of indexes: their steps in schema plans, and the TypeScript that declares them. */
+/** The indexes' part of the DDL: their steps in schema plans, and the TypeScript that declares them. */
 
 import { toHex } from '../../bytes/index.js';
 import { elementSource, elementsOf, quoted, type Source } from '../../ddl/introspect/source.js';

@@ -55,7 +55,7 @@ export class EntryWork {
   }
 }
 
-/** What is tried for a mark that was not as expected. */
+/** The further attempt for a mark that was not as expected. */
 interface NextStep {
   readonly action: BatchAction;
   /** Whether it takes the value from a writer that gave up. */

@@ -33,7 +33,7 @@ interface RepairedRow {
   readonly entries: number;
 }
 
-/** What a database counts about its entries on HBase. */
+/** Counters of a database's entries on HBase. */
 export class EntryFigures {
   takeovers = 0;
   repairs = 0;

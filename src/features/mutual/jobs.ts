@@ -30,7 +30,7 @@ export interface MutualRows {
   readonly remote?: RemoteRows;
 }
 
-/** What is wrong with a row, and the change that corrects it. A link whose rows differ is reported at its first row. */
+/** The fault of a row, and the change that corrects it. A link whose rows differ is reported at its first row. */
 export function compareMirror(
   plan: MirrorPlan,
   row: RowImage,

@@ -245,7 +245,7 @@ export class RekeyByCopies implements RekeyStrategy {
     if ((await now()).state === 'cut-over') await this.tables.setReadOnly(true);
   }
 
-  /** Nothing can be lost: the old table has refused writes since the cut-over. */
+  /** Resolves to undefined: no write can be lost, because the old table has refused writes since the cut-over. */
   async lostAtCleanup(): Promise<undefined> {}
 
   async settled(): Promise<void> {}

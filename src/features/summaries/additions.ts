@@ -46,7 +46,7 @@ export interface Addition {
 /** The amounts to add to a group. */
 export type Difference = readonly [group: Uint8Array, amounts: Amounts];
 
-/** What a change of a row's contribution adds to each group of a count, by the group's row. */
+/** The additions of a changed contribution to each group of a count, by the group's row. */
 export function differences(
   generation: number,
   was: Contribution | undefined,
@@ -60,7 +60,7 @@ export function differences(
   return out;
 }
 
-/** What several changes add to each group together. */
+/** The sum of several changes' additions, group by group. */
 export function sumsOf(all: readonly Difference[]): Difference[] {
   const sums = new Map<string, { readonly group: Uint8Array; readonly amounts: Map<string, bigint> }>();
   for (const [group, amounts] of all) {

@@ -109,7 +109,7 @@ export function writeCell(target: ByteBuilder, cell: Cell, family: Uint8Array): 
   target.vint(0);
 }
 
-/** What follows the values of a file's cells. */
+/** The fields after the values of a file's cells. */
 export interface CellShape {
   readonly tags: boolean;
   readonly sequence: boolean;

@@ -191,7 +191,7 @@ export interface HBaseMetrics {
   };
 }
 
-/** What a client knows and does at a moment, for a bug report. It has keys of regions, and no rows or values. */
+/** The state of a client at one moment, for a bug report. It has keys of regions, and no rows or values. */
 export interface HBaseDebugState {
   /** Location cache: every region that the client would send requests to, with keys as text with `\x00` for other bytes. */
   readonly regions: readonly {

@@ -61,7 +61,7 @@ export class ConnectionPool {
     return this.connections.size;
   }
 
-  /** What connections there are, and which servers are left alone. */
+  /** The connections, and the servers in quarantine. */
   state(): Pick<HBaseDebugState, 'connections' | 'quarantined'> {
     const now = performance.now();
     return {

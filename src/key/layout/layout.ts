@@ -98,7 +98,7 @@ function checkRegions(regions: number): void {
 /** The longest row HBase takes (`HConstants.MAX_ROW_LENGTH`). */
 const MAX_ROW_LENGTH = 32767;
 
-/** What a layout consists of besides its steps. */
+/** The properties of a layout besides its steps. */
 interface LayoutTraits {
   readonly entity: string | undefined;
   readonly substitutions: readonly KeySubstitution[];
@@ -394,7 +394,7 @@ export function appendKey(layout: KeyLayout, values: KeyValues, out: KeyWriter):
   out.length = at + length;
 }
 
-/** What the bytes of a layout's keys are, step by step. Undefined for a layout that is not Rowan's. */
+/** The format of a layout's keys, step by step. Undefined for a layout that is not Rowan's. */
 export function keyFormat(layout: KeyLayout): readonly StepFormat[] | undefined {
   return layout instanceof CompiledLayout ? layout.steps.map((step) => step.format) : undefined;
 }

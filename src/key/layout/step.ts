@@ -21,7 +21,7 @@ export interface InlinePart {
 /** How the end of a field is found: `length` by its fixed length, `self` by its own bytes, `row` at the end of the row. */
 export type FieldEnding = 'length' | 'self' | 'escaped' | 'separated' | 'row';
 
-/** What the bytes of a step are, as plain data: for programs in other languages (docs/codegen.md). */
+/** The format of a step's bytes, as plain data: for programs in other languages (docs/codegen.md). */
 export type StepFormat =
   | { readonly kind: 'constant'; readonly bytes: Uint8Array }
   | {

@@ -12,7 +12,7 @@ export interface Fold<T> {
   result(): T;
 }
 
-/** What figures and groups need of rows: the properties of one value. */
+/** The part of a schema that figures and groups use: its properties of one value. */
 export interface ValueSchema {
   /** The entity's name, for messages. */
   readonly name: string;

@@ -358,7 +358,7 @@ export function relatedRead(
   };
 }
 
-/** What {@link attaching} loads. */
+/** The input of {@link attaching}. */
 interface Attaching extends Pick<RelatedSpec, 'nodes' | 'readers' | 'join' | 'view'> {
   readonly extra: readonly string[];
 }

@@ -25,7 +25,7 @@ export interface RowPlace {
   readonly name: Uint8Array;
 }
 
-/** What reads and changes of rows work on: the store, or the view of one transaction. */
+/** The data that reads and changes of rows use: the store, or the view of one transaction. */
 export interface RowParts {
   readonly engine: { table(name: string): SyncTable };
   readonly store: {

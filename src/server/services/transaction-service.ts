@@ -19,7 +19,7 @@ import type { Handler, Request, Service, ServiceSession } from '../rpc/request.j
 import type { RowParts, RowPlace, ServerParts } from './parts.js';
 import { RegionService } from './region-service.js';
 
-/** What the open transactions of a server hold together. */
+/** The totals of a server's open transactions. */
 export class OpenTransactions {
   count = 0;
   /** Bytes of the requests of their writes. */

@@ -46,7 +46,7 @@ interface Pointer {
   readonly id: string;
 }
 
-/** What is known of a store when its archive is opened. */
+/** The state of a store when its archive is opened. */
 interface FoundLog {
   readonly state: VersionState;
   readonly lastSeq: number;
@@ -208,7 +208,7 @@ export class Archiver implements LogArchive {
     private readonly folder: string,
     private readonly lock: DirectoryLock,
     { begin, segments, changes, length }: ArchiveIndex,
-    /** What the store's folder does not say yet. */
+    /** The pointer to this archive, if the folder of the store does not have it yet. */
     private readonly pointer: Pointer | undefined,
     { state: { lastLoad }, lastSeq }: FoundLog,
   ) {

@@ -44,7 +44,7 @@ export interface ArchivedEdits {
 
 type IndexLine = Beginning | ArchivedSegment | ArchivedEdits;
 
-/** What an INDEX says. */
+/** The content of an INDEX. */
 export interface ArchiveIndex {
   readonly begin: Beginning;
   /** In their order. */

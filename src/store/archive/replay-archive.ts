@@ -23,7 +23,7 @@ interface ReplayLimit {
   readonly seq?: number;
 }
 
-/** What {@link replayArchive} has applied. */
+/** The result of {@link replayArchive}. */
 interface ReplayedLog {
   /** The last write that the store has. */
   readonly seq: number;

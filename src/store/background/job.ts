@@ -60,7 +60,7 @@ export interface JobExecutor {
 
 // — Messages between the store and its workers.
 
-/** What a worker is started with. */
+/** The data with which a worker is started. */
 export interface WorkerSetup {
   /** The store's pinned folder, so that the worker finds it even after it is renamed. */
   readonly folder: HeldFolder | undefined;

@@ -48,7 +48,7 @@ abstract class DeltaEncoder extends BlockEncoder {
   protected type = 0;
   protected valueLength = 0;
   protected valueAt = 0;
-  /** What the present cell shares with the previous one; nothing after a restart. */
+  /** The parts that the present cell shares with the previous one; none after a restart. */
   protected sharedRow = 0;
   protected sharedQualifier = 0;
   protected sameRow = false;

@@ -98,7 +98,7 @@ function readHead(file: FileHandle): Uint8Array {
   return bytes.subarray(HEAD_AT, CRC_AT);
 }
 
-/** What reading and writing of an encrypted file have in common. */
+/** The common part of reading and writing an encrypted file. */
 abstract class SealedFile implements FileHandle {
   readonly path: string;
 

@@ -41,7 +41,7 @@ export class BloomChunk extends CacheEntry {
   }
 }
 
-/** So many keys are first kept as hashes, so that a small file needs no filter of full size. */
+/** The number of keys that are first kept as hashes, so that a small file needs no filter of full size. */
 const BUFFERED_KEYS = 1 << 13;
 
 /** Collects the keys of one chunk after another. */

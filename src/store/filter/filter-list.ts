@@ -174,7 +174,7 @@ export class AnyEvaluator extends ListEvaluator {
     return true;
   }
 
-  /** What the filter's last decision says about this cell; -1 when it must be called. */
+  /** The filter's last decision, if it covers this cell; -1 when it must be called. */
   private pending(part: Part, cell: CellCursor, family: FilterFamily): number {
     const { code } = part;
     if (code === FILTER_INCLUDE || code === FILTER_SKIP) return -1;

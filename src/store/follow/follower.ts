@@ -72,7 +72,7 @@ class FollowedTables extends StoredTables {
   }
 }
 
-/** What the last refresh read, from which the next one continues. */
+/** The state that the last refresh has read, from which the next one continues. */
 interface Known {
   readonly state: VersionState;
   /** Equal for equal states, so that an unchanged store is not loaded again. */

@@ -209,7 +209,7 @@ function toPromise<T>(call: string, path: string, start: (then: Then<T>) => void
   });
 }
 
-/** What `prepare` writes, in pieces of this size. */
+/** Zeros that `prepare` writes, in pieces of this length. */
 const ZEROS = Buffer.alloc(1 << 18);
 
 /** Receives bytes that are read only to bring them into the system's cache. Several threads write into it at once; nobody reads it. */

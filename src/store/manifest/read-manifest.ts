@@ -132,7 +132,7 @@ export function findStore(files: FileSystem, directory: string): FoundStore {
 interface SalvagedManifest {
   readonly state: VersionState;
   readonly number: number;
-  /** What was lost; undefined when the MANIFEST is intact. */
+  /** The loss, as a sentence; undefined when the MANIFEST is intact. */
   readonly lost: string | undefined;
 }
 

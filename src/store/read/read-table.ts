@@ -37,7 +37,7 @@ import {
   UncommittedView,
 } from './table-scanner.js';
 
-/** What reads of an open store use: the read point, the clock, the open scans, and rows with unacknowledged writes. */
+/** The parts of an open store that reads use: the read point, the clock, the open scans, and rows with unacknowledged writes. */
 export class StoreReads implements ScannerCore, RowReaderCore {
   readonly settings: StoreSettings;
 

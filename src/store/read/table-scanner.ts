@@ -15,7 +15,7 @@ export interface ScannerCore {
   now(): number;
 }
 
-/** What a scan reads, where that is not the present state of the store. */
+/** The data of a scan that does not read the present state of the store. */
 export interface ScanView {
   readonly readPoint: number;
   readonly now: number;
@@ -377,7 +377,7 @@ export class AsyncScanner implements ResultScanner {
 /** Why a reader is ended by the store. */
 export type ReaderEnd = 'store closed' | 'expired';
 
-/** What flushes and compactions may drop: versions by read point, expired cells by time. */
+/** The limits of what flushes and compactions may drop: versions by read point, expired cells by time. */
 export interface Retention {
   /** Versions that were superseded by a write up to this read point may be dropped. */
   readonly smallestReadPoint: number;
@@ -450,7 +450,7 @@ export class ScannerRegistry {
     if (isIdleReader(reader) && reader.owner === undefined) this.abandoned.unregister(reader);
   }
 
-  /** What flushes and compactions must keep for the open transactions, and for one that begins at `readPoint` and `now`. */
+  /** The limits that flushes and compactions keep for the open transactions, and for one that begins at `readPoint` and `now`. */
   retention(readPoint: number, now: number): Retention {
     let smallestReadPoint = readPoint;
     let oldest = now;

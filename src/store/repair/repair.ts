@@ -37,7 +37,7 @@ import { salvageSortedFile } from './salvage-file.js';
 interface RepairReport {
   /** Files that were moved to {@link folder}, and why. */
   readonly setAside: readonly { readonly file: string; readonly reason: string }[];
-  /** What was lost. */
+  /** The losses, as sentences. */
   readonly lost: readonly string[];
   /** Log records that were copied to a new log. */
   readonly savedRecords: number;

@@ -13,7 +13,7 @@ import type { FileEntry } from '../manifest/index.js';
 interface SalvagedFile {
   /** The new file, on the disk. */
   readonly file: FileEntry;
-  /** What was lost, as sentences about rows. */
+  /** The losses, as sentences about rows. */
   readonly lost: readonly string[];
 }
 

@@ -29,9 +29,9 @@ export type Wait = (begin: (wake: Wake) => () => void) => Promise<void>;
 export class Contender {
   /** The turns of rows at which it had conflicts, in the order in which they are taken. */
   private turns: readonly string[] = [];
-  /** Those that it has. */
+  /** The turns of rows that it holds. */
   private readonly held: string[] = [];
-  /** What its last run has read, while it runs again. */
+  /** The data that its last run has read, while it runs again. */
   guarded: ReadSet | undefined;
   /** Commits that wait for its end. */
   readonly waiting = new Set<Wake>();

@@ -151,7 +151,7 @@ export class StoreTransaction implements RegisteredReader {
     };
   }
 
-  /** What a scan reads, retained for it. */
+  /** The data that a scan reads, retained for it. */
   viewOf(state: TableState): {
     readonly readPoint: number;
     readonly now: number;

@@ -44,7 +44,7 @@ export interface ReplayResult {
   readonly records: number;
   readonly bytes: number;
   readonly torn: TornTail | undefined;
-  /** What the MANIFEST is to record of the segments that were open, once they are repaired. */
+  /** The ends of the segments that were open, for the MANIFEST to record once they are repaired. */
   readonly closed: readonly ClosedSegment[];
   /** The contents that those segments must have on the disk ({@link repairSegment}). */
   readonly repairs: readonly SegmentRepair[];

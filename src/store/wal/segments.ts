@@ -60,7 +60,7 @@ export interface LogObserver {
   syncEnded(everything: boolean): void;
   /** The staged records are lost. */
   onBatchFailed(error: unknown): void;
-  /** Nothing more can be written, and it is unknown what of the unsynced records is on the disk. */
+  /** Called after a failed sync: nothing more can be written, and it is unknown which unsynced records are on the disk. */
   onLogFailed(error: unknown): void;
 }
 

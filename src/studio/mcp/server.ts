@@ -94,7 +94,7 @@ async function answerOf(tool: Tool, given: Given, gone: AbortSignal): Promise<To
   }
 }
 
-/** A mistake of the caller, which he is told in words: he may ask better. */
+/** An error of the caller, answered as text, so that the caller can correct its call. */
 function refusal(code: string, message: string): ToolAnswer {
   return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
 }

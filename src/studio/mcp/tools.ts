@@ -1,4 +1,4 @@
-/** What an assistant may ask of a database, each a read with limits, answered as plain values of JSON. */
+/** The tools of an assistant: each is a read of a database with limits, answered as plain values of JSON. */
 
 import { fromStringBinary, toHex } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, type Limits, type PageRequest, RowReader } from '../ser
 import type { StudioDatabase } from '../server/studio-database.js';
 import { shownPieces } from '../server/values.js';
 
-/** What one call may take: less than a page of the studio, since an assistant reads all of it. */
+/** The limits of one call: less than those of the studio's page, since an assistant reads all of it. */
 export const MCP_LIMITS: Limits = { rows: 100, bytes: 1 << 20, time: DEFAULT_LIMITS.time };
 
 const ROWS = 20;

@@ -33,7 +33,7 @@ const formOf = (asked: Asked | undefined): Form => {
 
 interface KeyFormProps {
   readonly entity: EntityInfo;
-  /** What is shown. */
+  /** The question that the form shows. */
   readonly question: Question;
   readonly run: (question: Question) => void;
   /** Undefined: queries cannot be saved. */

@@ -230,7 +230,7 @@ interface PlotOf {
   readonly value: (now: Counters, before: Counters, seconds: number) => number | null;
 }
 
-/** What an axis reaches at least. */
+/** The least maximum of an axis. */
 const LEAST: Readonly<Record<PlotOf['unit'], number>> = {
   rate: 10,
   bytes: 1024,

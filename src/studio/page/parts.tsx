@@ -13,7 +13,7 @@ export function ProblemBox({ error }: { readonly error: Error }) {
   );
 }
 
-/** What is loaded once: undefined until it is there. */
+/** Loads data once: undefined until it is there. */
 export function useLoaded<T>(load: () => Promise<T>, id: string): T | Error | undefined {
   const [state, setState] = useState<{ readonly id: string; readonly value: T | Error }>();
   useEffect(() => {

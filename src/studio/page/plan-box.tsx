@@ -12,7 +12,7 @@ interface Explained {
 /** Ranges that are listed; more are counted. */
 const MAX_RANGES = 4;
 
-/** What a question means: the bytes of the key, the ranges that are read, and how. */
+/** The plan of a question: the bytes of the key, the ranges that are read, and how. */
 export function PlanBox({ planned }: { readonly planned: Planned | undefined }) {
   const plan = planned?.explanation as unknown as Explained | null | undefined;
   return (

@@ -20,7 +20,7 @@ import type {
   WritePlanned,
 } from '../server/api.js';
 
-/** What the server says is wrong. */
+/** An error that the server has answered. */
 export class StudioError extends Error {
   constructor(readonly problem: Problem) {
     super(problem.message);

@@ -204,7 +204,7 @@ function Cells({ cells, families, chosen, choose }: CellsProps) {
   );
 }
 
-/** What is left of the time to live of a cell: the shorter one of its own and its family's. */
+/** The rest of a cell's time to live: the shorter one of its own and its family's. */
 function lifeText({ family, time, timeToLive, type }: CellShown, families: readonly FamilyInfo[]): string {
   const ofFamily = families.find(({ name }) => name === family)?.timeToLive ?? null;
   const lives = [timeToLive, ofFamily === null ? undefined : ofFamily * 1000].filter(

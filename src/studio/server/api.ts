@@ -1,9 +1,9 @@
-/** What the studio's server and its page say to each other: plain values of JSON. */
+/** The messages between the studio's server and its page: plain values of JSON. */
 
 /** A value of JSON. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json };
 
-/** What is wrong with a request; `code` is one of Rowan's. */
+/** The error of a request; `code` is one of Rowan's. */
 export interface Problem {
   readonly code: string;
   readonly message: string;
@@ -112,7 +112,7 @@ export interface RegionShown {
   readonly memstoreBytes: number;
 }
 
-/** What is asked of an entity: texts as they are typed, which are read by the codecs of parts and columns. */
+/** A question about an entity: texts as they are typed, which are read by the codecs of parts and columns. */
 export interface Question {
   /** By part: a value, or `{ gte, lt, gt, lte, startsWith, endsWith, in }`. */
   readonly key?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
@@ -145,7 +145,7 @@ export interface PieceShown {
   readonly about: string;
 }
 
-/** What a question means: the bytes, the ranges, the plan. */
+/** The meaning of a question: the bytes, the ranges, the plan. */
 export interface Planned {
   /** The bytes of what is known, element by element; null where they cannot be told. */
   readonly pieces: readonly PieceShown[] | null;
@@ -237,7 +237,7 @@ export interface HealthInfo {
   readonly note: string;
 }
 
-/** What a table takes, summed over its regions. */
+/** The load of a table, summed over its regions. */
 export interface TableSize {
   readonly table: string;
   readonly regions: number;
@@ -305,13 +305,13 @@ export interface MutationShown {
   readonly cells: readonly { readonly column: string; readonly type: string; readonly value: string }[];
 }
 
-/** What a write would do. */
+/** The effects of a write, without writing. */
 export interface WritePlanned {
   readonly mutations: readonly MutationShown[];
   /** False: those of the row itself only; what follows it is named in `effects`. */
   readonly complete: boolean;
   readonly effects: readonly string[];
-  /** What has to be typed to make it. */
+  /** The text that must be typed to confirm it. */
   readonly confirm: string;
   /** The row as it was seen; the write is refused when it has changed since. */
   readonly seen: string;

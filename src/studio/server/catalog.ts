@@ -1,4 +1,4 @@
-/** What there is: tables, families, entities, regions, and what their declarations smell of. */
+/** The catalog: tables, families, entities, regions, and the findings of the lint. */
 
 import { toStringBinary } from '../../bytes/index.js';
 import { AvroCodec } from '../../codec/index.js';
@@ -21,7 +21,7 @@ import type {
 } from './api.js';
 import type { StudioDatabase } from './studio-database.js';
 
-/** What the catalog says of the studio itself. */
+/** The studio's own settings in the catalog. */
 type CatalogAbout = Pick<Catalog, 'place' | 'writable' | 'queriesFile'>;
 
 /** Tables and entities of a database. */

@@ -1,4 +1,4 @@
-/** What a question finds as a file: NDJSON and CSV as `rowan entities` reads them, or a fixture of TypeScript. */
+/** The rows of a question as a file: NDJSON and CSV as `rowan entities` reads them, or a fixture of TypeScript. */
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -17,7 +17,7 @@ const MAX_GROUPS = 48;
 /** Values of a part that are told apart while rows are counted. */
 const MAX_VALUES = 5000;
 
-/** What each table takes, as its regions count it. */
+/** The load of each table, as its regions count it. */
 export async function sizesOf(db: StudioDatabase, signal: AbortSignal): Promise<TableSize[]> {
   const sizes: TableSize[] = [];
   for (const { name } of await db.admin.listTables()) {

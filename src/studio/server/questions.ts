@@ -1,4 +1,4 @@
-/** What a person asks, as texts that were typed: read by the codecs of parts and columns, planned, and explained. */
+/** Questions as texts that were typed: they are read by the codecs of parts and columns, planned, and explained. */
 
 import { fromStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError, KeyError, QueryError, RowanError } from '../../errors.js';
@@ -155,7 +155,7 @@ export function readQuestion(
   return { schema, key, where, question, query };
 }
 
-/** What can be asked of the key, or of an index. */
+/** The conditions that the key, or an index, can search. */
 type Asked = Pick<KeyLayout, 'parts' | 'substitutions'>;
 
 function layoutOf(schema: EntitySchema, name: string | undefined): Asked {
@@ -166,7 +166,7 @@ function layoutOf(schema: EntitySchema, name: string | undefined): Asked {
   return { parts: parts.filter((part) => index.parts.includes(part.name)), substitutions };
 }
 
-/** What a question means. Reads nothing; what cannot be asked is said in `problem`. */
+/** Explains a question. Reads nothing; `problem` tells what cannot be asked. */
 export function plan(db: StudioDatabase, entity: string, question: Question): Planned {
   const { schema } = repositoryOf(db, entity);
   const layout = layoutOf(schema, question.index);

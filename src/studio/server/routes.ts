@@ -29,7 +29,7 @@ interface RouteOptions {
   readonly queries?: string;
 }
 
-/** What can be asked of the studio: reads, streams, and the changes that it was started to make. */
+/** The routes of the studio: reads, streams, and the changes that it was started to make. */
 export class Routes {
   readonly reads: ReadonlyMap<string, Read>;
   readonly streams: ReadonlyMap<string, Stream>;

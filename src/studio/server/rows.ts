@@ -18,7 +18,7 @@ import {
   shownRow,
 } from './values.js';
 
-/** What one request may take. */
+/** The limits of one request. */
 export interface Limits {
   /** Rows of a page. */
   readonly rows: number;
@@ -30,7 +30,7 @@ export interface Limits {
 
 export const DEFAULT_LIMITS: Limits = { rows: 1000, bytes: 8 << 20, time: 15_000 };
 
-/** What is asked for with each page. */
+/** The parameters of each page. */
 export interface PageRequest {
   readonly size: number;
   readonly cursor: string | null;

@@ -28,7 +28,7 @@ export interface StudioOptions {
   readonly port?: number;
   /** How the page calls what it shows; default: nothing. */
   readonly place?: string;
-  /** What one request may take; default: 1,000 rows, 8 MiB, 15 s. */
+  /** The limits of one request; default: 1,000 rows, 8 MiB, 15 s. */
   readonly limits?: Partial<Limits>;
   /** Whether rows may be written and indexes repaired. Default false: no request changes the database. */
   readonly write?: boolean;
@@ -98,7 +98,7 @@ function listening(server: Server, port: number): Promise<void> {
 type OnNode = { Bindings: HttpBindings };
 type Context = HonoContext<OnNode>;
 
-/** What answers requests: the guard first, then the routes, then the files of the page. */
+/** The app that answers requests: the guard first, then the routes, then the files of the page. */
 function studioApp(guard: Guard, assets: Assets, routes: Routes, closing: AbortSignal): Hono<OnNode> {
   const app = new Hono<OnNode>();
   const answers = new Answers(routes.limits.time, closing);
@@ -273,7 +273,7 @@ interface Refusal {
   readonly why: string;
 }
 
-/** Nothing from elsewhere is loaded, run, or framed; the page asks its own server only. */
+/** Security headers: the page loads, runs and frames nothing from elsewhere, and asks its own server only. */
 const HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; " +
@@ -285,7 +285,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
 };
 
-/** Who may ask: a browser of this machine that was given the token, and no other page in it. */
+/** Admits requests of a browser of this machine that was given the token, and of no other page in it. */
 class Guard {
   /** Stands in the first URL only. */
   readonly token: string = randomBytes(24).toString('base64url');

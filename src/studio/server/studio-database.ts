@@ -1,4 +1,4 @@
-/** What the studio asks of a database: the `Database` that applications have is one. */
+/** The part of a database that the studio uses: the `Database` of applications is one. */
 
 import type { Repository } from '../../repository/index.js';
 import type { KeyedClass } from '../../schema/entity-types.js';

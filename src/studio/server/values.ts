@@ -109,7 +109,7 @@ export class ColumnFinder {
   }
 }
 
-/** What is wrong, as a sentence. */
+/** The problem, as a sentence. */
 export const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** A cell as HBase has it and, where a column is declared there, as its codec reads it. */

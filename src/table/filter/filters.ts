@@ -20,7 +20,7 @@ export type CompareOperator =
   | 'GREATER'
   | 'NO_OP';
 
-/** What a cell's bytes are compared with. All but `binary`, `binaryPrefix` and `long` only support EQUAL and NOT_EQUAL. */
+/** The value or pattern that a cell's bytes are compared with. All but `binary`, `binaryPrefix` and `long` only support EQUAL and NOT_EQUAL. */
 export type Comparator =
   | { readonly kind: 'binary'; readonly value: Uint8Array }
   | { readonly kind: 'binaryPrefix'; readonly value: Uint8Array }

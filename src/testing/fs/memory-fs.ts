@@ -1,7 +1,7 @@
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { type DirectoryLock, type FileHandle, type FileSystem, ioError } from '../../store/fs/index.js';
 
-/** What the disk in memory is made of, and what a loss of power leaves of it. */
+/** The parts of the disk in memory, and what a loss of power leaves of it. */
 
 /** The effect of a loss of power on data that was not synced. */
 export interface CrashOptions {
@@ -29,7 +29,7 @@ class MemoryFile {
   /** The safe content is the first `syncedLength` bytes of `data`, or `syncedCopy` when a truncation cut into them. */
   private syncedLength = 0;
   private syncedCopy: Uint8Array | undefined;
-  /** What is safe where `data` has newer bytes, in the order in which they were written over. */
+  /** Synced bytes where `data` has newer ones, in the order in which they were written over. */
   private overwritten: Overwritten[] = [];
 
   append(bytes: Uint8Array, offset: number, length: number): void {

@@ -266,7 +266,7 @@ function isMade(outcome: BatchOutcome): boolean {
   throw outcome.error;
 }
 
-/** What makes the copy hold these cells and no others, with a new stamp. */
+/** The mutations after which the copy has these cells and no others, with a new stamp. */
 function changeOf(row: Uint8Array, copy: readonly Cell[], wanted: readonly Cell[]): RowMutations {
   const stamp = randomBytes(STAMP_BYTES);
   stamp[0] = COPIED;
