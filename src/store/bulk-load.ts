@@ -166,7 +166,7 @@ export class BulkLoad implements Interruptible {
     for (const { region, store } of this.places()) await core.maintenance.flush({ state, region, store });
     // Before writers wait: it takes as long as copying the files.
     for (const { written } of this.loaded) await core.journal.archive?.keep(written.meta.fileNo);
-    await core.pressure.holdingWrites(() => this.commit());
+    await core.throttle.holdingWrites(() => this.commit());
   }
 
   /** Runs while no write is in progress: writes before it have not seen the load, and writes after it see all of it. */

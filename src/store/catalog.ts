@@ -21,8 +21,8 @@ import type { WriteThrottle } from './write-throttle.js';
 interface CatalogParts {
   readonly journal: Journal;
   readonly lifecycle: Lifecycle;
-  readonly work: MaintenanceLocks;
-  readonly pressure: WriteThrottle;
+  readonly locks: MaintenanceLocks;
+  readonly throttle: WriteThrottle;
   readonly chunkPool: ChunkPool;
   readonly environment: StoreEnvironment;
 }
@@ -163,7 +163,7 @@ export class Catalog extends StoredTables {
       this.add(state);
     };
     const alone = (): Promise<void> =>
-      source.changes.run(() => this.parts.work.withoutCompactions([...source.stores()], copy));
+      source.changes.run(() => this.parts.locks.withoutCompactions([...source.stores()], copy));
     await this.asOnlyChange(name, () => (replaced === undefined ? alone() : this.alone(replaced, alone)));
   }
 
@@ -232,13 +232,13 @@ export class Catalog extends StoredTables {
       ]),
     );
     const dropped = [...state.stores()].filter((store) => !familyNumbers.has(store.descriptor.name));
-    await this.parts.work.runExclusive(dropped, async () => {
+    await this.parts.locks.runExclusive(dropped, async () => {
       await this.parts.journal.record([{ type: 'tableAlter', id: state.id, descriptor, familyNumbers }]);
       state.descriptor = descriptor;
       state.familyNumbers = familyNumbers;
       for (const region of state.regions) this.alterRegion(state, region);
     });
-    this.parts.pressure.relieved();
+    this.parts.throttle.relieved();
   }
 
   private alterRegion(state: TableState, region: Region): void {
@@ -296,12 +296,12 @@ export class Catalog extends StoredTables {
     this.byId.delete(state.id);
     for (const region of state.regions) region.retired = true;
     for (const store of state.stores()) store.close();
-    this.parts.pressure.relieved();
+    this.parts.throttle.relieved();
   }
 
   /** Runs `change` while nothing else changes the table's regions or files. */
   private alone(state: TableState, change: () => Promise<void>): Promise<void> {
-    return state.changes.run(() => this.parts.work.runExclusive([...state.stores()], change));
+    return state.changes.run(() => this.parts.locks.runExclusive([...state.stores()], change));
   }
 
   /** Runs a change of a table. Only one change of a table may run at a time. */

@@ -190,10 +190,10 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
   /** Undefined when a write may begin now; else resolves when it is worth asking again, which must be done in the turn of the write. */
   private admission(options: OperationOptions | undefined): Promise<void> | undefined {
     if (options?.signal) throwIfAborted(options.signal);
-    if (!this.core.pressure.full) return undefined;
+    if (!this.core.throttle.full) return undefined;
     this.core.catalog.writableTable(this.name);
     this.core.journal.checkWritable();
-    return this.core.pressure.admit(options?.signal);
+    return this.core.throttle.admit(options?.signal);
   }
 }
 

@@ -67,7 +67,7 @@ export class StoreCore {
   /** How many servers let connections write the store. */
   readonly servers = { writable: 0 };
   readonly memory: MemoryUse;
-  readonly pressure: WriteThrottle;
+  readonly throttle: WriteThrottle;
   readonly space: SpaceLimits;
   /** Flushes, compactions and splits. */
   readonly maintenance: Maintenance;
@@ -98,9 +98,9 @@ export class StoreCore {
     );
     this.reads = new StoreReads(environment, this.commits, this.scanners);
     this.memory = new MemoryUse(this);
-    this.pressure = new WriteThrottle(this.memory, settings.memstoreLimit, settings.automatic);
-    const { lifecycle, commits, scanners, pressure } = this;
-    const shared = { ...parts, lifecycle, commits, scanners, pressure, work: new MaintenanceLocks() };
+    this.throttle = new WriteThrottle(this.memory, settings.memstoreLimit, settings.automatic);
+    const { lifecycle, commits, scanners, throttle } = this;
+    const shared = { ...parts, lifecycle, commits, scanners, throttle, locks: new MaintenanceLocks() };
     this.catalog = new Catalog(shared, parts.tables);
     this.space = new SpaceLimits(this, settings.maxDiskSize);
     this.maintenance = new Maintenance(shared, () => collector.collect());
@@ -127,7 +127,7 @@ interface ClosingParts {
   readonly journal: Journal;
   readonly catalog: Catalog;
   readonly scanners: ScannerRegistry;
-  readonly pressure: WriteThrottle;
+  readonly throttle: WriteThrottle;
   readonly memory: MemoryUse;
   readonly maintenance: Maintenance;
   readonly roller: LogRoller;
@@ -164,11 +164,11 @@ class StoreClosing {
   }
 
   private async closeOnce(): Promise<void> {
-    const { lifecycle, scanners, pressure, maintenance, roller, collector, files, lock } = this.parts;
+    const { lifecycle, scanners, throttle, maintenance, roller, collector, files, lock } = this.parts;
     const { fileSystem } = this.parts.environment;
     lifecycle.end();
     scanners.cutOffAll();
-    pressure.close();
+    throttle.close();
     maintenance.end();
     await this.parts.readerThreads?.close();
     await this.flushBeforeEnd();

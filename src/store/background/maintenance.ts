@@ -62,8 +62,8 @@ interface MaintenanceParts {
   readonly ledger: FileLedger;
   readonly commits: CommitQueue;
   readonly scanners: ScannerRegistry;
-  readonly pressure: WriteThrottle;
-  readonly work: MaintenanceLocks;
+  readonly throttle: WriteThrottle;
+  readonly locks: MaintenanceLocks;
   readonly chunkPool: ChunkPool;
   readonly flushExecutor: JobExecutor;
   readonly compactionExecutor: JobExecutor;
@@ -99,16 +99,16 @@ export class Maintenance {
     if (this.closing || this.requested.has(store)) return;
     this.requested.add(store);
     void this.inBackground('flush', async () => {
-      const { pressure } = this.parts;
+      const { throttle } = this.parts;
       try {
         await this.flush({ state, region, store });
       } catch (error) {
         this.requested.delete(store);
-        pressure.failed(asRowanError('flush', error));
+        throttle.failed(asRowanError('flush', error));
         throw error;
       }
       this.requested.delete(store);
-      pressure.relieved();
+      throttle.relieved();
     });
   }
 
@@ -130,7 +130,7 @@ export class Maintenance {
     const wanted = store.version.frozen;
     // One flush of a family at a time. Callers that come meanwhile wait, and then flush what is left.
     while (!store.closed && store.version.frozen.some((memstore) => wanted.includes(memstore))) {
-      await this.parts.work.flushOrWait(store, () => this.flushOldest(place));
+      await this.parts.locks.flushOrWait(store, () => this.flushOldest(place));
     }
     if (store.closed) for (const heir of heirs(place)) await this.flush(heir);
   }
@@ -146,7 +146,7 @@ export class Maintenance {
     if (memstore.size === 0) {
       // All its writes were rolled back: there is nothing to flush.
       store.flushed(memstore, undefined);
-      this.parts.pressure.relieved();
+      this.parts.throttle.relieved();
       return this.collectLog();
     }
     const fileNo = ledger.draft();
@@ -185,7 +185,7 @@ export class Maintenance {
       milliseconds: environment.now() - start,
       ...where,
     });
-    this.parts.pressure.relieved();
+    this.parts.throttle.relieved();
     await this.collectLog();
     this.filesChanged({ state, region, store });
   }
@@ -224,7 +224,7 @@ export class Maintenance {
   /** Compacts the files that the policy selects, once; false when there was nothing to do. */
   async compact(place: Place): Promise<boolean> {
     const { store } = place;
-    return this.parts.work.compact(store, async () => {
+    return this.parts.locks.compact(store, async () => {
       if (store.closed) return false;
       const dropped = await this.dropExpired(place);
       const selected = this.selectedFiles(place);
@@ -249,7 +249,7 @@ export class Maintenance {
   async majorCompact(place: Place): Promise<void> {
     const { store } = place;
     await this.flush(place);
-    await this.parts.work.compact(store, async () => {
+    await this.parts.locks.compact(store, async () => {
       // A bulk load may have overtaken a write that was in memory already.
       while (!store.closed && !store.filesAreOldest) await this.flush(place);
       const files = store.version.files;
@@ -353,10 +353,10 @@ export class Maintenance {
     const outcome = await this.reshape([region], async () => {
       for (const store of region.stores) {
         await this.flush({ state, region, store });
-        await this.parts.work.compacted(store);
+        await this.parts.locks.compacted(store);
       }
       const daughters = await state.changes.run(() =>
-        this.parts.work.runExclusive(region.stores, async () =>
+        this.parts.locks.runExclusive(region.stores, async () =>
           region.retired ? 'retired' : splitRegion(this.parts, state, region, splitKey),
         ),
       );
@@ -391,7 +391,7 @@ export class Maintenance {
       return state.changes.run(async () => {
         const places = placesOf(state, regions);
         const stores = places.map(({ store }) => store);
-        return this.parts.work.runExclusive(stores, async () => {
+        return this.parts.locks.runExclusive(stores, async () => {
           if (regions.some((region) => region.retired)) return 'retired';
           await this.prepareMerge(places);
           return mergedRegion(this.parts, state, regions);
@@ -437,7 +437,7 @@ export class Maintenance {
     } finally {
       for (const region of regions) region.reshaping = undefined;
       ended();
-      this.parts.pressure.relieved();
+      this.parts.throttle.relieved();
     }
   }
 

@@ -65,7 +65,7 @@ const MAX_RECORD_BYTES = 2 ** 30;
 /** The parts of the store that the writer uses. */
 interface WriterCore extends StepCore {
   readonly journal: CommitHealth;
-  readonly pressure: WriteThrottle;
+  readonly throttle: WriteThrottle;
   readonly log: {
     /** Stages a record with `count` writes from number `first`. @throws RowanError when the log cannot accept it. */
     append(first: number, count: number, record: WriteRecordBuilder): void;
@@ -320,7 +320,7 @@ export class TableWriter {
 
   private wrote(region: Region, rows: number, bytes: number): void {
     region.writeRequests += rows;
-    this.core.pressure.wrote(region, rows, bytes);
+    this.core.throttle.wrote(region, rows, bytes);
   }
 
   /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot accept them. */

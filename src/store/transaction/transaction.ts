@@ -205,9 +205,9 @@ export class StoreTransaction implements RegisteredReader {
       const others = contender.blockedBy(this.writtenRows(), wait);
       if (others !== undefined) {
         await others;
-      } else if (core.pressure.full) {
+      } else if (core.throttle.full) {
         core.journal.checkWritable();
-        await core.pressure.admit(signal);
+        await core.throttle.admit(signal);
       } else {
         break;
       }
