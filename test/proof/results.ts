@@ -40,6 +40,8 @@ export function pageWith(page: string, results: Results): string {
 }
 
 function tableOf(results: Results): string {
+  const machines = [...new Set(Object.values(results).map(({ machine }) => machine))].sort();
+  const letterOf = (machine: string): string => String.fromCharCode(0x41 + machines.indexOf(machine));
   const lines = [
     '| promises | suite | what is done | counted, without one failure | run |',
     '|---|---|---|---|---|',
@@ -48,10 +50,13 @@ function tableOf(results: Results): string {
     const result = results[id];
     const counted = result === undefined ? 'not run in full yet' : countsText(result.counts);
     const run =
-      result === undefined ? '' : `${result.scale}, ${result.date}, ${result.commit}, ${result.machine}`;
+      result === undefined
+        ? ''
+        : `${result.scale}, ${result.date}, ${result.commit}, ${letterOf(result.machine)}`;
     lines.push(`| ${promises} | \`${file}\` | ${what} | ${counted} | ${run} |`);
   }
-  return `${lines.join('\n')}\n`;
+  const named = machines.map((machine) => `${letterOf(machine)} is ${machine}`);
+  return `${lines.join('\n')}\n\nMachines: ${named.join('; ')}.\n`;
 }
 
 function countsText(counts: Counts): string {
