@@ -86,6 +86,12 @@ const salted = { key: [salt(4), part('id')] };
 describe('what is refused', () => {
   it.each<[string, Given, Given, RegExp]>([
     ['indexes', {}, { ...salted, more: { indexes: { byX: { on: [part('x')] } } } }, /has indexes/],
+    [
+      'mutual links',
+      { key: [part('id'), part('b')], more: { mutual: ['id', 'b'] } },
+      { key: [salt(4), part('id'), part('b')], more: { mutual: ['b', 'id'] } },
+      /^From is mutual.*\nTo is mutual[^\n]*$/,
+    ],
     ['rows that end', { more: { ttl: 1000 } }, { ...salted, more: { ttl: 1000 } }, /Rows of From expire/],
     [
       'a column that becomes a part',

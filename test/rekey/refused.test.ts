@@ -53,6 +53,12 @@ describe('what cannot be', () => {
       salted,
       /are being moved/,
     ],
+    [
+      'mutual links of one alone',
+      { key: [part('id'), part('b')], more: { mutual: ['id', 'b'] } },
+      { key: [salt(4), part('id'), part('b')] },
+      /Declare the same `mutual`/,
+    ],
     ['a marker in one alone', { more: { marker: false } }, salted, /marker/],
     [
       'a part made of a column where rows end',

@@ -83,7 +83,7 @@ export class RekeyByCopies implements RekeyStrategy {
     const { from, to } = this;
     const problems = this.tables.problems();
     const place = PLACES[this.engine.name] ?? this.engine.name;
-    for (const { name, table, indexes, timeToLive } of [from, to]) {
+    for (const { name, table, indexes, timeToLive, mutual } of [from, to]) {
       if (table.entities.length > 1)
         problems.push(
           `On ${place} the table of ${name} refuses writes for a time, or is truncated, so it must hold no other entity. Declare ${name} in a table of its own.`,
@@ -91,6 +91,10 @@ export class RekeyByCopies implements RekeyStrategy {
       if (indexes.length > 0)
         problems.push(
           `${name} has indexes, which on ${place} are not updated for copied rows. Remove them until the keys are changed, then build them.`,
+        );
+      if (mutual !== undefined)
+        problems.push(
+          `${name} is mutual, and on ${place} a row and its mirror are written one after the other, so the cut-over could leave links whose rows differ. Write a new table with a job while writes are stopped.`,
         );
       if (timeToLive.lifelong)
         problems.push(

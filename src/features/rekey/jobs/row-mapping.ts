@@ -168,6 +168,10 @@ export function mappingProblems(
       `${one.name} records its changes, and ${other.name} does not, so feeds could not continue. Declare the same "changes" for both.`,
     );
   }
+  if (pairOf(source) !== pairOf(target))
+    problems.push(
+      `Mutual links of ${source.name} and ${target.name} differ, so a write of one would leave links of the other without their mirrors. Declare the same \`mutual\` for both.`,
+    );
   if ((source.marker === undefined) !== (target.marker === undefined))
     problems.push('Only one of them has a row marker. Declare the same `marker` for both.');
   const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
@@ -189,6 +193,11 @@ export function mappingProblems(
       'Its rows expire, and with a key of columns the remaining time to live would have to move to another row. Declare the part in both keys.',
     );
   return [...new Set(problems)];
+}
+
+/** The parts that mutual links exchange, whichever is named first. */
+function pairOf({ mutual }: EntitySchema): string | undefined {
+  return mutual && [...mutual].sort().join(' ');
 }
 
 /** Entities that depend on writes of this one, and would not see writes of its mirrored rows. */
