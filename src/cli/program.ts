@@ -58,8 +58,17 @@ function listCommands(program: Command): void {
   program.configureHelp({ subcommandTerm: (command) => terms.get(command.name()) ?? 'help [command]' });
 }
 
-/** Formats an error for people: code and message, and the stack only for errors that are not Rowan's. */
+/** Formats an error for people: code and message, and the stack only for errors that are neither Rowan's nor about a file. */
 function describeError(error: unknown): string {
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
+  if (isAboutFile(error))
+    return `rowan: ERR_IO: ${error.message}. Check the path, and that you may read and write there.`;
   return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;
+}
+
+/** Whether the operating system refused to read or write a path, such as that of `--out` or `--dir`. */
+function isAboutFile(error: unknown): error is NodeJS.ErrnoException {
+  if (!(error instanceof Error)) return false;
+  const { syscall, path } = error as NodeJS.ErrnoException;
+  return syscall !== undefined && path !== undefined;
 }

@@ -38,6 +38,20 @@ describe('rowan', () => {
       expect(err + out).toMatch(/error|Usage/);
     }
   });
+
+  test('a path that cannot be read or written is told in one line', async () => {
+    const module = fixture('entities');
+    const folder = `${module}/no-folder`;
+    for (const args of [
+      ['diagram', module, '--out', folder],
+      ['schema', 'check', module, folder, '--snapshot'],
+      ['init', folder],
+    ]) {
+      const { code, err } = await run(...args);
+      expect(code).toBe(1);
+      expect(err).toMatch(/^rowan: ERR_IO: ENOTDIR: .*no-folder.*'\. Check the path, .*\.\n$/);
+    }
+  });
 });
 
 describe('rowan ddl', () => {
