@@ -1,4 +1,5 @@
 export * from './avro/index.js';
 export * from './json.js';
 export * from './scalars.js';
+export * from './temporal.js';
 export * from './transformed.js';

@@ -157,6 +157,35 @@ class Invoice {
 }
 `,
   'columns#2': `${DB}@Table({ name: 'crm', families: { d: {} } })\nclass Crm {}\n`,
+  'columns#3': `${DB}@Table({ name: 'crm', families: { d: {} } })
+class Crm {}
+declare namespace Temporal {
+  class Instant {
+    static from(text: string): Instant;
+    static fromEpochMilliseconds(milliseconds: number): Instant;
+    static fromEpochNanoseconds(nanoseconds: bigint): Instant;
+    readonly epochMilliseconds: number;
+    readonly epochNanoseconds: bigint;
+  }
+  class PlainTime {
+    static from(text: string): PlainTime;
+    readonly hour: number;
+    readonly minute: number;
+    readonly second: number;
+    readonly millisecond: number;
+    readonly microsecond: number;
+    readonly nanosecond: number;
+  }
+  class PlainDate {
+    static from(text: string): PlainDate;
+    readonly calendarId: string;
+  }
+  class PlainDateTime extends PlainTime {
+    static override from(text: string): PlainDateTime;
+    readonly calendarId: string;
+  }
+}
+`,
   schema: OPENED,
   'schema#2': DB,
   tools: SHOP,
