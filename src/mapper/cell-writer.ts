@@ -326,7 +326,7 @@ type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
 /** A shared buffer: nothing here is re-entrant. */
 const shared = new KeyWriter();
 
-/** Appends the values and the cells of all columns. False where a column needs a delete, or several cells. */
+/** Appends the values and the cells of all columns. False where a column needs a delete or several cells, or a required one has no value. */
 type ColumnsPacker = (source: object, out: KeyWriter, cells: number[], valueEnds: number[]) => boolean;
 
 /** The generated packer of all columns of a shape. Undefined where code may not be generated. */
@@ -354,10 +354,11 @@ ${columns.map(packingSource).join('\n')}
   return generated<ColumnsPacker | undefined>(given, body, () => undefined);
 }
 
-function packingSource({ kind, codec }: ColumnSchema, i: number): string {
-  if (kind !== 'column' && kind !== 'counter') return `    if (v${i} !== undefined) return false;`;
+function packingSource({ kind, codec, required }: ColumnSchema, i: number): string {
+  const refused = required ? `    if (v${i} === undefined) return false;\n` : '';
+  if (kind !== 'column' && kind !== 'counter') return `${refused}    if (v${i} !== undefined) return false;`;
   const value = isBuffered(codec) ? `c${i}.write(v${i}, out)` : `out.append(c${i}.encode(v${i}))`;
-  return `    if (v${i} === null) return false;
+  return `${refused}    if (v${i} === null) return false;
     if (v${i} !== undefined) { encoding = k${i}; ${value}; ${packedCell(i)} }`;
 }
 

@@ -412,7 +412,8 @@ export interface EntityPacking {
   /** The rows that were added. */
   readonly puts: PackedPuts;
   /**
-   * Adds an entity. False: it needs a delete, has cells of several versions, or has no cells. It is not added, and no further one may be.
+   * Adds an entity. False: it needs a delete, has cells of several versions or none, or lacks a required column. It is not added, and no
+   * further one may be.
    * @throws as {@link EntityMapper.toMutations}.
    */
   add(entity: Readonly<Record<string, unknown>>, row: Uint8Array): boolean;

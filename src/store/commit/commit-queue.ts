@@ -367,6 +367,12 @@ export class WrittenCells {
     this.refs.push(ref);
   }
 
+  /** Adds the first `count` of the cells, all of one memstore. */
+  addAll(memstore: Memstore, refs: Uint32Array, count: number): void {
+    this.add(memstore, refs[0]!);
+    for (let i = 1; i < count; i++) this.refs.push(refs[i]!);
+  }
+
   get count(): number {
     return this.refs.length;
   }

@@ -1,11 +1,11 @@
 import { compareBytes } from '../../bytes/index.js';
 import { CellType, type ColumnPuts, type PackedPuts } from '../../table/index.js';
-import type { CellBytes } from '../memstore/arena.js';
+import { type CellBytes, RowCells } from '../memstore/arena.js';
 import type { Memstore } from '../memstore/memstore.js';
 import { type FamilyStore, type Region, regionOf } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { SettledDurability, WrittenCells } from './commit-queue.js';
-import type { WriteRecordBuilder } from './write-record.js';
+import { cellHead, type WriteRecordBuilder } from './write-record.js';
 
 /** Puts of many rows that are prepared, applied and logged together, without an object for each. */
 
@@ -112,6 +112,11 @@ export class PackedPutBatch extends PutBatch {
     { columns, rows, rowEnds, cells, valueEnds, start }: PackedPuts,
   ): boolean {
     const known = columns.map(({ family }) => state.familyNumbers.has(family));
+    // Mostly all values together are smaller than a cell may be.
+    let most = (valueEnds.at(-1) ?? start) - start;
+    most += rows.reduce((length, row) => Math.max(length, row.length), 0);
+    most += columns.reduce((length, { qualifier }) => Math.max(length, qualifier.length), 0);
+    if (state.takes(most) && !known.includes(false)) return true;
     let cell = 0;
     let from = start;
     for (let i = 0; i < rows.length; i++) {
@@ -130,10 +135,16 @@ export class PackedPutBatch extends PutBatch {
   apply(seq: number, written: WrittenCells): void {
     const { state, times } = this;
     const { columns, rows, rowEnds, cells, valueEnds, bytes } = this.puts;
+    const ranks = ranksOf(columns);
+    const run = new RowCells(
+      columns.map(({ qualifier }) => qualifier),
+      cells,
+      valueEnds,
+      bytes,
+    );
+    run.from = this.puts.start;
     let stores: readonly FamilyStore[] = [];
     let part: BatchPart | undefined;
-    let cell = 0;
-    let from = this.puts.start;
     for (let i = 0; i < rows.length; i++) {
       const row = rows[i]!;
       const region = regionOf(state.regions, row);
@@ -141,35 +152,32 @@ export class PackedPutBatch extends PutBatch {
         part = this.partOf(region);
         stores = columns.map(({ family }) => region.byFamily.get(family)!);
       }
-      const first = from;
+      run.row = row;
+      run.timestamp = times[i]!;
+      run.seq = seq + i;
+      const before = run.from;
       let store: FamilyStore | undefined;
       let memstore: Memstore | undefined;
-      for (const end = rowEnds[i]!; cell < end; cell++) {
-        const column = cells[cell]!;
-        const sameFamily = stores[column] === store;
-        if (!sameFamily) {
-          store = stores[column]!;
-          memstore = memstoreFor(store);
+      for (const end = rowEnds[i]!; run.end < end; ) {
+        run.first = run.end;
+        const own = stores[cells[run.first]!]!;
+        let last = cells[run.end++]!;
+        for (; run.end < end && stores[cells[run.end]!] === own; run.end++) {
+          const column = cells[run.end]!;
+          if (ranks[column]! <= ranks[last]!) break;
+          last = column;
         }
-        const { qualifier } = columns[column]!;
-        const to = valueEnds[cell]!;
-        const ref = memstore!.add(
-          row,
-          qualifier,
-          times[i]!,
-          CellType.Put,
-          seq + i,
-          0,
-          bytes,
-          sameFamily,
-          from,
-          to - from,
-        );
-        written.add(memstore!, ref);
-        from = to;
+        const sameFamily = own === store;
+        if (!sameFamily) {
+          store = own;
+          memstore = memstoreFor(own);
+        }
+        memstore!.addRow(run, sameFamily);
+        written.addAll(memstore!, run.refs, run.count);
+        run.from = valueEnds[run.end - 1]!;
       }
       part.rows++;
-      part.bytes += from - first;
+      part.bytes += run.from - before;
     }
   }
 
@@ -179,18 +187,33 @@ export class PackedPutBatch extends PutBatch {
     const numbers = columns.map(({ family }) => state.familyNumbers.get(family)!);
     let cell = 0;
     let from = this.puts.start;
+    /** What the cells of each column begin with. */
+    let heads: readonly Uint8Array[] = [];
+    let time = -1;
     for (let i = 0; i < rows.length; i++) {
+      if (times[i] !== time) {
+        time = times[i]!;
+        heads = columns.map(({ qualifier }, column) => cellHead(numbers[column]!, qualifier, time));
+      }
       const end = rowEnds[i]!;
       builder.beginMutation(state.id, rows[i]!, end - cell);
       for (; cell < end; cell++) {
-        const column = cells[cell]!;
-        const { qualifier } = columns[column]!;
         const to = valueEnds[cell]!;
-        builder.cell(numbers[column]!, qualifier, times[i]!, CellType.Put, 0, bytes, from, to - from);
+        builder.putCell(heads[cells[cell]!]!, bytes, from, to - from);
         from = to;
       }
     }
   }
+}
+
+/** For each column, its place in the order of qualifiers. */
+function ranksOf(columns: PackedPuts['columns']): readonly number[] {
+  const order = columns
+    .map((_, column) => column)
+    .sort((a, b) => compareBytes(columns[a]!.qualifier, columns[b]!.qualifier));
+  const ranks: number[] = [];
+  for (let place = 0; place < order.length; place++) ranks[order[place]!] = place;
+  return ranks;
 }
 
 /** Puts to one column in one buffer, in any order: the memstores sort them when they are read. */

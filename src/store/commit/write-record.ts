@@ -66,6 +66,15 @@ export class WriteRecordBuilder {
     this.length = ttl === 0 ? at : writeVarint(buffer, at, ttl);
   }
 
+  /** Adds a put of the column and time of `head`. */
+  putCell(head: Uint8Array, value: Uint8Array, valueOffset: number, valueLength: number): void {
+    this.reserve(head.length + valueLength + 8);
+    const { buffer } = this;
+    let at = writeBytes(buffer, this.length, head, 0, head.length);
+    at = writeVarint(buffer, at, valueLength);
+    this.length = writeBytes(buffer, at, value, valueOffset, valueLength);
+  }
+
   /** Adds the last mutation of a record: the store's clock, and the time, which is at most that. */
   clock(clock: number, time: number): void {
     this.beginMutation(CLOCK_TABLE, EMPTY_BYTES, time < clock ? 2 : 1);
@@ -79,6 +88,16 @@ export class WriteRecordBuilder {
     larger.set(this.buffer.subarray(0, this.length));
     this.buffer = larger;
   }
+}
+
+/** The bytes of a put before its value, the same for all puts of a column at one time ({@link WriteRecordBuilder.putCell}). */
+export function cellHead(family: number, qualifier: Uint8Array, timestamp: number): Uint8Array {
+  const head = new Uint8Array(qualifier.length + 40);
+  let at = writeVarint(head, 0, family);
+  head[at++] = CellType.Put;
+  at = writeVarint(head, at, timestamp);
+  at = writeVarint(head, at, qualifier.length);
+  return head.subarray(0, writeBytes(head, at, qualifier, 0, qualifier.length));
 }
 
 /** Writes `length` bytes of `source` at `offset` and returns the offset after them. */

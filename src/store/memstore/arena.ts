@@ -1,5 +1,6 @@
-import { compareSlices } from '../../bytes/index.js';
+import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
+import { CellType } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
 
 /** Log2 of the size of a regular chunk: 1 MiB. A cell that does not fit gets a larger chunk of its own. */
@@ -92,6 +93,43 @@ export interface CellBytes {
   readonly valueLength: number;
 }
 
+/** The addresses of most rows' cells fit in. */
+const INITIAL_ROW_CELLS = 16;
+
+/**
+ * Puts of one row, with one timestamp, to columns of one family in the order of their qualifiers: cells `first` to `end` of lists
+ * that hold those of many rows. One object serves all rows.
+ */
+export class RowCells {
+  row: Uint8Array = EMPTY_BYTES;
+  timestamp = 0;
+  seq = 0;
+  first = 0;
+  end = 0;
+  /** Where the value of the first cell begins in `bytes`. */
+  from = 0;
+  /** The addresses of the cells, once they are written. */
+  refs = new Uint32Array(INITIAL_ROW_CELLS);
+
+  constructor(
+    /** By number of the column. */
+    readonly qualifiers: readonly Uint8Array[],
+    /** For each cell: the number of its column, and where its value ends in `bytes`; it begins where that of the cell before ends. */
+    readonly columns: readonly number[],
+    readonly valueEnds: readonly number[],
+    readonly bytes: Uint8Array,
+  ) {}
+
+  get count(): number {
+    return this.end - this.first;
+  }
+
+  /** Makes room in `refs`. */
+  reserve(): void {
+    if (this.count > this.refs.length) this.refs = new Uint32Array(2 * this.count);
+  }
+}
+
 /** Appends cells; nothing is ever moved. One thread writes; other threads may read once the memstore is frozen. */
 export class CellArena {
   readonly chunks: Chunk[] = [];
@@ -144,6 +182,53 @@ export class CellArena {
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
+  /**
+   * Writes the cells of a row, each flagged as followed by the next, and stores their addresses. False, and nothing is written: they
+   * do not fit into the last chunk.
+   */
+  writeRow(cells: RowCells): boolean {
+    const { row, qualifiers, columns, valueEnds, first, end, from, timestamp, seq, bytes: source } = cells;
+    const rowLength = row.length;
+    let size = 0;
+    for (let i = first, start = from; i < end; i++) {
+      const to = valueEnds[i]!;
+      size += sizeOf(rowLength, qualifiers[columns[i]!]!.length, to - start);
+      start = to;
+    }
+    if (this.used + size > this.capacity) return false;
+    cells.reserve();
+    const { refs } = cells;
+    const chunkNumber = this.chunks.length - 1;
+    const { bytes, ints, doubles } = this.chunks[chunkNumber]!;
+    const start = this.used;
+    const word = rowLength | (CellType.Put << 16) | (FLAG_FOLLOWED << 24);
+    let offset = start;
+    let value = from;
+    for (let i = first; i < end; i++) {
+      const qualifier = qualifiers[columns[i]!]!;
+      const qualifierLength = qualifier.length;
+      const valueLength = valueEnds[i]! - value;
+      doubles[offset >>> 3] = timestamp;
+      doubles[(offset >>> 3) + 1] = seq;
+      ints[(offset >>> 2) + 4] = qualifierLength;
+      ints[(offset >>> 2) + 5] = valueLength;
+      ints[(offset >>> 2) + 6] = word;
+      let at = offset + CELL_HEADER_BYTES;
+      if (i > first) copyRow(ints, start + CELL_HEADER_BYTES, at, rowLength);
+      else put(bytes, at, row, 0, rowLength);
+      at += rowLength;
+      put(bytes, at, qualifier, 0, qualifierLength);
+      put(bytes, at + qualifierLength, source, value, valueLength);
+      refs[i - first] = chunkNumber * CHUNK_BYTES + offset;
+      this.last = offset;
+      offset += sizeOf(rowLength, qualifierLength, valueLength);
+      value = valueEnds[i]!;
+    }
+    ints[(this.last >>> 2) + 6] = word & ~(FLAG_FOLLOWED << 24);
+    this.used = offset;
+    return true;
+  }
+
   /** Like `write`, for a cell in another buffer; no view of that is created. */
   copy(cell: CellBytes, seq: number, sameRow: boolean): CellRef {
     const { rowLength, qualifierLength, valueLength, timestamp, type, ttl } = cell;
@@ -170,7 +255,7 @@ export class CellArena {
     seq: number,
     ttl: number,
   ): number {
-    let size = (CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + 7) & ~7;
+    let size = sizeOf(rowLength, qualifierLength, valueLength);
     if (ttl !== 0) size += 8;
     if (this.used + size > this.capacity) this.grow(size);
     const { doubles, ints } = this.chunks[this.chunks.length - 1]!;
@@ -220,6 +305,11 @@ export class CellArena {
     this.pool.release(this.chunks);
     this.chunks.length = 0;
   }
+}
+
+/** The bytes of a cell without a time to live. */
+function sizeOf(rowLength: number, qualifierLength: number, valueLength: number): number {
+  return (CELL_HEADER_BYTES + rowLength + qualifierLength + valueLength + 7) & ~7;
 }
 
 function put(target: Uint8Array, at: number, source: Uint8Array, from: number, length: number): void {

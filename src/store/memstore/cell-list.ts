@@ -76,6 +76,19 @@ export class CellList {
     return true;
   }
 
+  /** Inserts refs[0..count), cells of one row in order. The list has no others of it. */
+  insertRow(refs: Uint32Array, count: number, row: Uint8Array): void {
+    this.insert(refs[0]!, row, false);
+    const leaf = this.leaves[this.lastLeaf]!;
+    if (leaf.count + count - 1 > LEAF_CAPACITY) {
+      for (let i = 1; i < count; i++) this.insertAt(this.lastLeaf, this.lastIndex + 1, refs[i]!, row, true);
+      return;
+    }
+    leaf.insertFollowing(this.lastIndex + 1, refs, 1, count);
+    this.lastIndex += count - 1;
+    this.size += count - 1;
+  }
+
   /** The leaf fits the row. `sameRow`: the cell before the position is of the same row. */
   private insertAt(at: number, place: number, ref: CellRef, row: Uint8Array, sameRow: boolean): void {
     let leafNumber = at;

@@ -234,6 +234,23 @@ export class Leaf {
     if (alike >= 0) this.distinguish(refs[alike]!, row, 0, row.length);
   }
 
+  /** Inserts refs[from..to), cells in order, for which there is room, behind the first cell of their row. The leaf has no others of it. */
+  insertFollowing(index: number, refs: Uint32Array, from: number, to: number): void {
+    const { prefixes, seconds, refs: own, count } = this;
+    const added = to - from;
+    if (index < count) {
+      prefixes.copyWithin(index + added, index, count);
+      if (seconds !== undefined) seconds.copyWithin(index + added, index, count);
+      own.copyWithin(index + added, index, count);
+    }
+    for (let i = 0; i < added; i++) {
+      own[index + i] = refs[from + i]!;
+      prefixes[index + i] = prefixes[index - 1]!;
+      if (seconds !== undefined) seconds[index + i] = seconds[index - 1]!;
+    }
+    this.count = count + added;
+  }
+
   /**
    * Inserts refs[from..to), cells in order, for which there is room; the leaf is not empty. `shared` as for `fit`.
    * @returns the index of the last of them.

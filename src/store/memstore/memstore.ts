@@ -10,6 +10,7 @@ import {
   compareInRow,
   compareRefs,
   offsetOf,
+  type RowCells,
   rowLengthOf,
   sharedOfRefs,
   wordOfRef,
@@ -127,6 +128,42 @@ export class Memstore {
     this.index(ref, row, 0, row.length, sameRow);
     this.note(type, timestamp, seq);
     return ref;
+  }
+
+  /**
+   * Adds the cells of a row like `add`, and stores their addresses. `sameRow`: the cell added last is of the same row. A row that the
+   * memstore does not have yet takes one search for its place.
+   */
+  addRow(cells: RowCells, sameRow: boolean): void {
+    const { row, first, end, timestamp, seq } = cells;
+    if (!sameRow && this.addNewRow(cells)) return;
+    const { qualifiers, columns, valueEnds, bytes } = cells;
+    cells.reserve();
+    let { from } = cells;
+    for (let i = first; i < end; i++) {
+      const length = valueEnds[i]! - from;
+      const follows = sameRow || i > first;
+      const qualifier = qualifiers[columns[i]!]!;
+      const ref = this.add(row, qualifier, timestamp, CellType.Put, seq, 0, bytes, follows, from, length);
+      cells.refs[i - first] = ref;
+      from += length;
+    }
+  }
+
+  /** False, and nothing is added: the memstore may have the row, or its cells do not fit into one chunk. */
+  private addNewRow(cells: RowCells): boolean {
+    const { rows } = this;
+    const { row, count } = cells;
+    if (!rows.isComplete) return false;
+    hashRow(row, 0, row.length);
+    if (rows.search(lane1, row, 0, row.length) !== NO_ROW || !this.arena.writeRow(cells)) return false;
+    const { refs } = cells;
+    rows.add(lane1, refs[0]!);
+    this.run = refs[0]!;
+    this.last = refs[count - 1]!;
+    this.list.insertRow(refs, count, row);
+    this.note(CellType.Put, cells.timestamp, cells.seq);
+    return true;
   }
 
   /**

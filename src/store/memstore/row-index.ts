@@ -85,6 +85,11 @@ export class RowIndex {
     return LEFT_OUT;
   }
 
+  /** Whether every row that is not found is new. */
+  get isComplete(): boolean {
+    return !this.incomplete;
+  }
+
   /** Adds the row that was just searched as a run that begins at `ref`. False: the row may have other cells, so it is scattered. */
   add(hash: number, ref: CellRef): boolean {
     if (this.left === 0) this.grow(hash);

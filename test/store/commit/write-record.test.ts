@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
-import { readWriteRecord, WriteRecordBuilder } from '../../../src/store/commit/write-record.js';
+import { cellHead, readWriteRecord, WriteRecordBuilder } from '../../../src/store/commit/write-record.js';
 import { CellType } from '../../../src/table/index.js';
 import { goldenBytes } from '../golden.js';
 
@@ -80,6 +80,34 @@ describe('write records', () => {
         expect(seen).toEqual(expected);
       }),
       { numRuns: 100 },
+    );
+  });
+
+  test('have the same bytes when puts get what those of a column have in common', () => {
+    fc.assert(
+      fc.property(mutations, bytes(4), (list, before) => {
+        const builder = new WriteRecordBuilder();
+        const puts = list.map(({ cells, ...rest }) => ({
+          ...rest,
+          cells: cells.map(([family, qualifier, timestamp, , , value]): (typeof cells)[0] => [
+            family,
+            qualifier,
+            timestamp,
+            CellType.Put,
+            0,
+            value,
+          ]),
+        }));
+        for (const { table, row, cells } of puts) {
+          builder.beginMutation(table, row, cells.length);
+          for (const [family, qualifier, timestamp, , , value] of cells) {
+            const held = new Uint8Array(Buffer.concat([before, value, before]));
+            builder.putCell(cellHead(family, qualifier, timestamp), held, before.length, value.length);
+          }
+        }
+        expect(Buffer.compare(builder.buffer.subarray(0, builder.length), build(puts))).toBe(0);
+      }),
+      { numRuns: 20 },
     );
   });
 

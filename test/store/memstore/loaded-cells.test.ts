@@ -3,7 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { toBytes } from '../../../src/bytes/index.js';
 import { SeekKey } from '../../../src/store/cursor.js';
-import { CellArena, type CellBytes, ChunkPool, compareRefs } from '../../../src/store/memstore/arena.js';
+import {
+  CellArena,
+  type CellBytes,
+  ChunkPool,
+  compareRefs,
+  RowCells,
+} from '../../../src/store/memstore/arena.js';
 import { LoadedCells, Memstore } from '../../../src/store/memstore/memstore.js';
 import type { MemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
@@ -246,5 +252,71 @@ describe('cells that are loaded', () => {
       (text): Mutation => ({ row: toBytes(text), cells: [[toBytes('q'), 1, 4, 0, toBytes('v')]] }),
     );
     expect(cellsOf(loaded(chain))).toEqual(cellsOf(added(chain)));
+  });
+});
+
+describe('rows that are added as a whole', () => {
+  // More than a row's addresses begin with.
+  const qualifiers = ['', 'a', 'b', 'b\0', ...'cdefghijklmnop', 'q'.repeat(40)].map(toBytes);
+  const columnsOf = fc.subarray([...qualifiers.keys()], { minLength: 1 });
+  const written = fc.record({
+    row,
+    columns: columnsOf,
+    value: fc.oneof(fc.uint8Array({ maxLength: 9 }), fc.constant(new Uint8Array(300).fill(7))),
+    back: fc.nat(9),
+  });
+
+  test('stand as if their cells had been added one by one, also when some are taken back', () => {
+    fc.assert(
+      fc.property(
+        fc.array(written, { minLength: 1, maxLength: 200, size: 'max' }),
+        fc.array(row),
+        (list, others) => {
+          const one = new Memstore(new ChunkPool(0));
+          const other = new Memstore(new ChunkPool(0));
+          list.forEach(({ row: own, columns: each, value, back }, seq) => {
+            const before = seq % 3;
+            const bytes = new Uint8Array(before + each.length * value.length);
+            each.forEach((_, i) => {
+              bytes.set(value, before + i * value.length);
+            });
+            const ends = each.map((_, i) => before + (i + 1) * value.length);
+            const cells = new RowCells(qualifiers, [0, ...each], [before, ...ends], bytes);
+            Object.assign(cells, {
+              row: own,
+              timestamp: 5 + (seq % 3),
+              seq,
+              first: 1,
+              end: 1 + each.length,
+              from: before,
+            });
+            other.addRow(cells, false);
+            const refs = each.map((column, i) =>
+              one.add(own, qualifiers[column]!, 5 + (seq % 3), CellType.Put, seq, 0, value, i > 0),
+            );
+            if (back > 0) return;
+            for (let i = each.length - 1; i >= 0; i--) {
+              one.rollback(refs[i]!);
+              other.rollback(cells.refs[i]!);
+            }
+          });
+          expect(cellsOf(other)).toEqual(cellsOf(one));
+          const { size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers } = one;
+          expect(other).toMatchObject({ size, minSeq, maxSeq, minTimestamp, maxTimestamp, markers });
+          expect(other.share().refs).toHaveLength(size);
+          for (const sought of [...others, ...list.map((each) => each.row)]) {
+            hashRow(sought, 0, sought.length);
+            const hash = lane1;
+            expect(other.mayHaveRow(hash, sought)).toBe(one.mayHaveRow(hash, sought));
+            const [a, b] = [one.pointCursor, other.pointCursor];
+            const key = new SeekKey().setRow(sought);
+            expect(b.seekInRow(key, hash)).toBe(a.seekInRow(key, hash));
+            if (a.valid) expect(at(b)).toBe(at(a));
+            if (a.valid && a.next()) expect(b.next() && at(b)).toBe(at(a));
+          }
+        },
+      ),
+      { numRuns: scaled(8, 60, 500) },
+    );
   });
 });

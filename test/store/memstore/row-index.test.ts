@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { toBytes } from '../../../src/bytes/index.js';
 import { type CellCursor, isInRow, SeekKey } from '../../../src/store/cursor.js';
-import { CellArena, type CellBytes, ChunkPool } from '../../../src/store/memstore/arena.js';
+import { CellArena, type CellBytes, ChunkPool, RowCells } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { isRun, NO_ROW, placeOf, RowIndex } from '../../../src/store/memstore/row-index.js';
 import { CellType } from '../../../src/table/index.js';
@@ -88,6 +88,8 @@ interface Written {
   readonly sorted: boolean;
   /** Whether the memstore is told which cells are of one row. */
   readonly told: boolean;
+  /** Whether they are made puts in order, and added as a whole row. */
+  readonly whole: boolean;
 }
 
 /** MurmurHash3_x86_32 of 8 bytes can be turned back: the second word that leads to a hash follows from the first. */
@@ -132,7 +134,24 @@ const written: fc.Arbitrary<Written> = fc.record({
   ),
   sorted: fc.boolean(),
   told: fc.boolean(),
+  whole: fc.boolean(),
 });
+
+/** Adds the first cell of each qualifier as a put, all as one row. */
+function addWhole(memstore: Memstore, { row, cells }: Written, seq: number): number[] {
+  const each = [
+    ...new Map(cells.map(({ qualifier, value }) => [String(qualifier), { qualifier, value }])).values(),
+  ];
+  each.sort((a, b) => Buffer.compare(a.qualifier, b.qualifier));
+  const ends: number[] = [];
+  for (const { value } of each) ends.push((ends.at(-1) ?? 0) + value.length);
+  const qualifiers = each.map(({ qualifier }) => qualifier);
+  const bytes = new Uint8Array(Buffer.concat(each.map(({ value }) => value)));
+  const added = new RowCells(qualifiers, [...each.keys()], ends, bytes);
+  Object.assign(added, { row, timestamp: cells[0]!.timestamp, seq, end: each.length });
+  memstore.addRow(added, false);
+  return [...added.refs.subarray(0, each.length)];
+}
 
 /** A cell in bytes of its own. */
 function inBytes(row: Uint8Array, { qualifier, value, ...rest }: Written['cells'][0]): CellBytes {
@@ -150,12 +169,9 @@ function inBytes(row: Uint8Array, { qualifier, value, ...rest }: Written['cells'
   };
 }
 
-function write(
-  memstore: Memstore,
-  { row, cells, sorted, told }: Written,
-  seq: number,
-  load: boolean,
-): number[] {
+function write(memstore: Memstore, written: Written, seq: number, load: boolean): number[] {
+  const { row, cells, sorted, told, whole } = written;
+  if (whole && !load) return addWhole(memstore, written, seq);
   const order = sorted
     ? cells.toSorted(
         (a, b) => Buffer.compare(a.qualifier, b.qualifier) || b.timestamp - a.timestamp || b.type - a.type,
