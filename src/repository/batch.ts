@@ -91,7 +91,8 @@ export class BatchBuilder<C extends KeyedClass> {
     private readonly schema: EntitySchema,
     private readonly compiler: WriteCompiler,
     private readonly options: WriteOptions,
-    private readonly collect: (item: CompileItem) => void,
+    /** `inserted`: the entity, if the item is an insert. */
+    private readonly collect: (item: CompileItem, inserted?: unknown) => void,
   ) {}
 
   /** Stores an entity, as `repository.put`. */
@@ -114,10 +115,11 @@ export class BatchBuilder<C extends KeyedClass> {
     operation: 'put' | 'insert' | 'replace',
     options?: Pick<ReplaceOptions, 'unknown'>,
   ): this {
-    this.collect(async () => {
+    const compile: CompileItem = async () => {
       const prepared = await this.compiler.prepare(entity, operation);
       return this.compiler[operation](prepared, { ...this.options, ...options });
-    });
+    };
+    this.collect(compile, operation === 'insert' ? entity : undefined);
     return this;
   }
 

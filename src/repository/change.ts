@@ -390,6 +390,18 @@ export interface ChangeExecutor {
     | ((puts: PackedPuts, options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
     | undefined;
   /**
+   * As `runAll` of inserts. A put whose row does not meet `absent` fails with the error that `mismatch` returns for its position. The
+   * puts must not be changed until it resolves. Absent: use `runAll`.
+   */
+  readonly insertPacked?:
+    | ((
+        puts: PackedPuts,
+        absent: Expectation,
+        mismatch: (position: number) => RowanError,
+        options: OperationOptions | undefined,
+      ) => Promise<ChangeOutcome[]>)
+    | undefined;
+  /**
    * Applies all changes or none. Each sees the effects of those before it. @throws the first error, or
    * `ERR_UNSUPPORTED`.
    */

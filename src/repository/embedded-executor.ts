@@ -247,6 +247,7 @@ export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 export class EmbeddedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
+  readonly insertPacked: ChangeExecutor['insertPacked'];
 
   constructor(
     private readonly table: CommittingTable,
@@ -260,14 +261,30 @@ export class EmbeddedExecutor implements ChangeExecutor {
     private readonly shadows: string | undefined = undefined,
   ) {
     const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
-    this.putAll =
-      effectsOfNewRow &&
-      ((puts, options) =>
-        this.inTurns(puts.length, options, (from, to, step) =>
-          this.putTurn(puts.slice(from, to), step, effectsOfNewRow),
-        ));
     // Elsewhere the puts may be kept longer than the call lasts.
-    if (effectsOfNewRow === undefined || effectsOfNewRows === undefined || !takesPackedPuts(table)) return;
+    const packed = takesPackedPuts(table);
+    const effectsOfInserts = maintainers.length === 0 ? noEffects : effectsOfNewRows;
+    this.insertPacked =
+      packed && effectsOfInserts
+        ? (puts, absent, mismatch, options) =>
+            this.inTurns(puts.rows.length, options, (from, to, step) => {
+              const turn = puts.slice(from, to);
+              if (!step.isShared && putNewRows(turn, step, effectsOfInserts))
+                return turn.rows.map(() => DONE);
+              return turn.toPuts().map((put, i) =>
+                this.attempt(
+                  insertOf(put, absent, () => mismatch(from + i)),
+                  step,
+                ),
+              );
+            })
+        : undefined;
+    if (effectsOfNewRow === undefined && effectsOfNewRows === undefined) return;
+    this.putAll = (puts, options) =>
+      this.inTurns(puts.length, options, (from, to, step) =>
+        this.putTurn(puts.slice(from, to), step, effectsOfNewRow),
+      );
+    if (effectsOfNewRows === undefined || !packed) return;
     this.putPacked = (puts, options) =>
       this.inTurns(puts.rows.length, options, (from, to, step) => {
         const turn = puts.slice(from, to);
@@ -310,18 +327,20 @@ export class EmbeddedExecutor implements ChangeExecutor {
     return outcomes;
   }
 
-  /** Fast path for puts that create rows. Other puts go the general way. */
+  /** Fast path for puts that create rows, if there is one. Other puts go the general way. */
   private putTurn(
     puts: readonly Put[],
     step: AtomicStep,
-    effectsOfNewRow: (put: Put, putLater: PutLater) => boolean,
+    effectsOfNewRow: StepMaintainer['effectsOfNewRow'],
   ): readonly ChangeOutcome[] {
     const table = this.table.name;
     const putLater: PutLater | undefined =
-      step.isShared || step.putLater === undefined ? undefined : (later) => step.putLater!(later);
+      effectsOfNewRow === undefined || step.isShared || step.putLater === undefined
+        ? undefined
+        : (later) => step.putLater!(later);
     let put: Put;
     const putNew = (): boolean => {
-      if (!effectsOfNewRow(put, putLater!)) return false;
+      if (!effectsOfNewRow!(put, putLater!)) return false;
       step.apply({ table, change: put });
       return true;
     };
@@ -388,7 +407,7 @@ const NO_FAST_PATHS: Pick<StepMaintainer, 'effectsOfNewRow' | 'effectsOfNewRows'
 function putNewRows(
   puts: PackedPuts,
   step: AtomicStep,
-  effectsOfNewRows: (puts: PackedPuts) => ColumnPuts | undefined,
+  effectsOfNewRows: (puts: PackedPuts) => ColumnPuts | 'none' | undefined,
 ): boolean {
   try {
     return step.putNewRows?.(puts, () => effectsOfNewRows(puts)) ?? false;
@@ -400,6 +419,16 @@ function putNewRows(
 }
 
 const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
+
+/** No row changes with these puts. */
+function noEffects(): 'none' {
+  return 'none';
+}
+
+/** A put of an entity that must not exist. */
+function insertOf(put: Put, absent: Expectation, mismatch: () => RowanError): Change {
+  return { ...changeOf(put), operation: 'insert', expects: [absent], mismatch };
+}
 
 /** A put without expectations and hooks, as a change. */
 function changeOf(put: Put): Change {

@@ -97,7 +97,8 @@ export interface StepMaintainer {
   readonly effectsOfNewRow?: ((put: Put, putLater: PutLater) => boolean) | undefined;
   /**
    * As `effectsOfNewRow` for packed puts, each of which creates a row: what `effects` would return for them, valid
-   * until the next call. Undefined: they must be processed one by one.
+   * until the next call. Undefined: they must be processed one by one. Effects that only rows which do not exist may have (entries of a
+   * unique index) are marked (`ofNewRows`).
    */
   readonly effectsOfNewRows?: ((puts: PackedPuts) => ColumnPuts | undefined) | undefined;
 }

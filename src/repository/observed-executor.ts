@@ -27,6 +27,7 @@ import { RowImage } from './row-image.js';
 export class ObservedExecutor implements ChangeExecutor {
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
+  readonly insertPacked: ChangeExecutor['insertPacked'];
 
   constructor(
     private readonly inner: ChangeExecutor,
@@ -45,6 +46,8 @@ export class ObservedExecutor implements ChangeExecutor {
         operations.hasListeners
           ? this.puts(puts.toPuts(), (): Promise<ChangeOutcome[]> => inner.putPacked!(puts, options))
           : inner.putPacked!(puts, options));
+    // While there are observers its caller uses `runAll`.
+    this.insertPacked = inner.insertPacked;
   }
 
   run(change: Change, options: OperationOptions | undefined): Promise<Result> {

@@ -1,10 +1,10 @@
-import { ofItem } from '../errors.js';
+import { ofItem, type RowanError } from '../errors.js';
 import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
 import { isInstance, isRecord } from '../table/checks.js';
 import { type OperationOptions, type Put, type Result, takesPackedPuts } from '../table/index.js';
-import type { ChangeOutcome } from './change.js';
-import { applyWriteOptions, type BulkWriteOptions, optionsOf } from './options.js';
+import type { ChangeOutcome, Expectation } from './change.js';
+import { applyWriteOptions, type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
 import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';
 
@@ -54,6 +54,28 @@ export class PlainPuts {
   }
 
   /**
+   * Inserts the entities, with an outcome for each. Undefined, and nothing is written: they need a change set each.
+   * `mismatch`: the error of an entity that exists.
+   */
+  async insert(
+    entities: readonly Entity[],
+    options: WriteOptions,
+    { access, executor }: RepositoryContext,
+    absent: Expectation,
+    mismatch: (entity: Entity) => RowanError,
+  ): Promise<ChangeOutcome[] | undefined> {
+    const { key } = this.schema;
+    if (executor.insertPacked === undefined || access.operations?.hasListeners) return undefined;
+    if (!key.deterministic || key.dictionaries !== undefined) return undefined;
+    const packing = this.packingOf(options as BulkWriteOptions<never>);
+    if (packing === undefined || !this.pack(entities, packing)) return undefined;
+    const given = [...entities];
+    const outcomes = await executor.insertPacked(packing.puts, absent, (at) => mismatch(given[at]!), options);
+    packing.release();
+    return outcomes;
+  }
+
+  /**
    * The puts of the entities. Undefined where one of them needs a change set. If all of them can be packed into
    * `packing` they are there, and the list is empty.
    * @throws InvalidArgumentError on values that are no object, or lack a required column; errors of keys and codecs.
@@ -63,24 +85,18 @@ export class PlainPuts {
     options: BulkWriteOptions<never> | undefined,
     packing?: EntityPacking,
   ): Promise<Put[] | undefined> {
-    const { schema, required } = this;
-    eachItem(entities, (entity) => {
-      checkEntity(schema, entity, 'put');
-      checkRequired(schema, required, entity);
-      return true;
-    });
+    const { schema } = this;
     const checked = entities as readonly Entity[];
     const { dictionaries } = schema.key;
     // Without dictionaries, values are encoded in the turn of the call.
-    if (dictionaries !== undefined) await dictionaries.giveIds(checked);
+    if (dictionaries !== undefined) {
+      this.check(entities);
+      await dictionaries.giveIds(checked);
+    }
+    if (packing !== undefined && this.pack(checked, packing)) return [];
+    if (dictionaries === undefined) this.check(entities);
     const puts: Put[] = [];
-    let open = packing;
     const isPut = eachItem(checked, (entity) => {
-      if (open !== undefined) {
-        if (open.add(entity, schema.mapper.rowOf(entity))) return true;
-        puts.push(...open.puts.toPuts());
-        open = undefined;
-      }
       const said = optionsOf(options, entity as never);
       const mutations = schema.mapper.toMutations(entity, schema.mapper.rowOf(entity), said?.timestamp);
       applyWriteOptions(mutations, said);
@@ -90,6 +106,28 @@ export class PlainPuts {
       return true;
     });
     return isPut ? puts : undefined;
+  }
+
+  /** @throws InvalidArgumentError on values that are no object, or lack a required column. */
+  private check(entities: readonly unknown[]): void {
+    const { schema, required } = this;
+    eachItem(entities, (entity) => {
+      checkEntity(schema, entity, 'put');
+      checkRequired(schema, required, entity);
+      return true;
+    });
+  }
+
+  /** False: one of them cannot be packed, or is refused. Made into a put of its own, it is refused for the same reason. */
+  private pack(entities: readonly Entity[], packing: EntityPacking): boolean {
+    const { mapper } = this.schema;
+    try {
+      for (let i = 0; i < entities.length; i++)
+        if (!packing.add(entities[i]!, mapper.rowOf(entities[i]!))) return false;
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** Undefined where options or entity give the puts more than cells. */

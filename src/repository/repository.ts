@@ -439,7 +439,10 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   }
 
   /** For `Database.batch`. */
-  batchBuilder(options: WriteOptions, collect: (item: CompileItem) => void): BatchBuilder<C> {
+  batchBuilder(
+    options: WriteOptions,
+    collect: (item: CompileItem, inserted?: unknown) => void,
+  ): BatchBuilder<C> {
     return new BatchBuilder<C>(this.schema, this.compiler, options, collect);
   }
 
@@ -458,7 +461,18 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       );
     }
     checkBatchOptions(options);
-    fill(this.batchBuilder(options, (item) => items.push(item)));
+    const inserts: unknown[] = [];
+    fill(
+      this.batchBuilder(options, (item, inserted) => {
+        items.push(item);
+        if (inserted !== undefined) inserts.push(inserted);
+      }),
+    );
+    if (items.length > 0 && inserts.length === items.length) {
+      const outcomes = await this.compiler.insertAll(inserts, options, this.context);
+      if (outcomes !== undefined)
+        return outcomes.map((outcome) => (outcome.ok ? { ok: true, value: undefined } : outcome));
+    }
     return runBatch(this.context, this.schema, await compileItems(items), options);
   }
 

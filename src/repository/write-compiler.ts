@@ -10,6 +10,7 @@ import {
   AfterCommit,
   type Change,
   type ChangeOperation,
+  type ChangeOutcome,
   type Deferred,
   type Expectation,
   type ResolvedChange,
@@ -23,7 +24,7 @@ import {
   type WriteOptions,
 } from './options.js';
 import { PlainPuts } from './plain-puts.js';
-import { keyText, notFound, rowOfKey } from './row-access.js';
+import { keyText, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { RowImage } from './row-image.js';
 import {
@@ -218,8 +219,7 @@ export class WriteCompiler {
   /** @throws UnsupportedError when the entity has no marker, so that the engine could not check that it is new. */
   insert({ entity, undo }: Prepared, options: WriteOptions | undefined): Change {
     const { schema } = this;
-    const { marker } = schema;
-    if (marker === undefined) {
+    if (schema.marker === undefined) {
       throw new UnsupportedError(
         `${schema.name} has no marker column, so no check can tell whether a row exists. Use put, or declare marker: true.`,
         { details: { entity: schema.name } },
@@ -227,14 +227,35 @@ export class WriteCompiler {
     }
     const row = rowOfKey(schema, entity, 'insert');
     return this.whole('insert', entity, row, undo, this.mutationsOf(entity, row, options), options, {
-      expects: [{ kind: 'absent', family: marker.family, qualifier: marker.qualifier }],
-      mismatch: () =>
-        new ConflictError(
-          `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
-            `${this.presence.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
-          { details: { entity: schema.name } },
-        ),
+      expects: [{ ...schema.marker, kind: 'absent' }],
+      mismatch: () => this.existing(entity),
     });
+  }
+
+  /**
+   * Inserts many entities that are cells only, as `insert` one by one would. Undefined, and nothing is done: some need a change set, or
+   * are refused.
+   */
+  async insertAll(
+    entities: readonly unknown[],
+    options: WriteOptions,
+    context: RepositoryContext,
+  ): Promise<ChangeOutcome[] | undefined> {
+    const { marker } = this.schema;
+    if (marker === undefined) return undefined;
+    const absent: Expectation = { ...marker, kind: 'absent' };
+    return this.plain?.insert(entities as readonly Entity[], options, context, absent, (one) =>
+      this.existing(one),
+    );
+  }
+
+  private existing(entity: Entity): ConflictError {
+    const { schema, presence } = this;
+    return new ConflictError(
+      `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
+        `${presence.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
+      { details: { entity: schema.name } },
+    );
   }
 
   /**

@@ -82,6 +82,8 @@ export class ColumnPuts {
   /** For each put: where its row ends in `bytes`, and where its value does, which follows. A row begins where the value before ends. */
   readonly rowEnds: number[] = [];
   readonly valueEnds: number[] = [];
+  /** The puts that may only create rows. */
+  readonly ofNewRows: number[] = [];
   /** The qualifier, then row and value of each put. Bytes after the last have no meaning. */
   bytes: Uint8Array = EMPTY_BYTES;
 

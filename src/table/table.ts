@@ -153,11 +153,12 @@ export interface AtomicStep {
    */
   putLater?(put: WaitingPut): void;
   /**
-   * Applies packed puts to this table, and what `others` returns, if none of the rows has a cell yet. False, and nothing is applied: a
-   * row has cells or is named twice, `others` returns undefined, or the changes have to be processed individually. Undefined where they always have.
+   * Applies packed puts to this table, and what `others` returns, if any, when none of the rows has a cell yet. False, and nothing is applied: a
+   * row has cells or is named twice, also one of those that must be new of what `others` returns, that is undefined, or the changes have to
+   * be processed individually. Undefined where they always have.
    * Both are read until the step ends.
    */
-  putNewRows?(puts: PackedPuts, others: () => ColumnPuts | undefined): boolean;
+  putNewRows?(puts: PackedPuts, others: () => ColumnPuts | 'none' | undefined): boolean;
   /** Runs `work`. If it throws, everything applied in it is rolled back, and the step can continue. */
   attempt<T>(work: () => T): T;
 }

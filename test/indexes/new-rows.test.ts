@@ -21,7 +21,7 @@ import {
 } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
-import { type Engine, Put, Scan } from '../../src/table/index.js';
+import { type Engine, PackedPuts, Put, Scan } from '../../src/table/index.js';
 import { MemoryFileSystem, openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
@@ -48,6 +48,25 @@ class Order {
   @Column('e:n', text) note?: string | null | undefined;
   @Column('d:b', bytes) blob?: Uint8Array | null | undefined;
 }
+
+@Table({ name: 'accounts', families: { d: {} } })
+class Accounts {}
+
+@Entity({ table: Accounts })
+@RowKey(part('id'))
+@Index('byMail', [part('mail')], { unique: true, include: ['name'] })
+@Index('byTag', [part('tag')], { unique: true })
+@Index('byName', [part('name')])
+class Account {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byMail: ['mail']; byTag: ['tag']; byName: ['name'] };
+  id!: string;
+  @Column('d:m', text) mail?: string | null | undefined;
+  @Column('d:g', int32) tag?: number | null | undefined;
+  @Column('d:n', text) name?: string | null | undefined;
+}
+type AccountRow = Pick<Account, 'id' | 'mail' | 'tag' | 'name'>;
+
 type OrderRow = Pick<Order, 'shop' | 'id' | 'status' | 'placedAt' | 'total' | 'note' | 'blob'>;
 
 async function cells({ engine }: { readonly engine: Engine }, table: string): Promise<string[]> {
@@ -181,6 +200,86 @@ describe('putMany of an entity with indexes', () => {
       }),
       { numRuns: scaled(15, 150, 2500) },
     );
+  });
+
+  test('refuses values of unique indexes that another row has, and writes all others, as puts one by one do', async () => {
+    const account = fc.record({
+      id: fc.constantFrom(...'abcdefgh'),
+      mail: fc.option(fc.constantFrom('a@x', 'b@x', 'c@x', 'd@x', 'e@x', ''), { nil: undefined }),
+      tag: fc.option(fc.integer({ min: 0, max: 40 }), { nil: undefined }),
+      name: fc.option(fc.constantFrom('n', 'm'), { nil: undefined }),
+    });
+    const step = fc.record({
+      accounts: fc.array(account, { maxLength: 4 }),
+      inserted: fc.boolean(),
+      gone: fc.option(account, { freq: 1 }),
+      flushed: fc.boolean(),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 5 }), async (steps) => {
+        const many = await openMemory({ entities: [Account] });
+        const single = await openMemory({ entities: [Account] });
+        for (const { accounts, inserted, gone, flushed } of steps) {
+          const refused: (string | undefined)[] = [];
+          for (const each of accounts) {
+            const accountsOfSingle = single.repository(Account);
+            await (inserted ? accountsOfSingle.insert(each) : accountsOfSingle.put(each)).then(
+              () => refused.push(undefined),
+              ({ message }: RowanError) => refused.push(message),
+            );
+          }
+          if (inserted) {
+            const outcomes = await many.repository(Account).batch((all) => {
+              for (const each of accounts) all.insert(each);
+              return all;
+            });
+            expect(outcomes.map((each) => (each.ok ? undefined : each.error.message))).toEqual(refused);
+          } else {
+            const error: unknown = await many
+              .repository(Account)
+              .putMany(accounts)
+              .catch((thrown: unknown) => thrown);
+            const first = refused.find((each) => each !== undefined);
+            if (first === undefined) expect(error).toBeUndefined();
+            else expect((error as RowanError).message).toContain(first);
+          }
+          for (const db of [many, single]) {
+            if (gone !== null) await db.repository(Account).delete(gone);
+            if (flushed) for (const table of ['accounts', 'accounts_idx']) await db.engine.admin.flush(table);
+          }
+          for (const table of ['accounts', 'accounts_idx'])
+            expect(await cells(many, table)).toEqual(await cells(single, table));
+        }
+        for (const db of [many, single]) await db.close();
+      }),
+      { numRuns: scaled(25, 200, 3000) },
+    );
+  });
+
+  test('packs new rows of unique indexes, unless one of their values is taken', async () => {
+    const db = await openMemory({ entities: [Account] });
+    const accounts = db.repository(Account);
+    const steps: string[] = [];
+    const rows = (from: number): AccountRow[] =>
+      Array.from({ length: 5 }, (_, i) => ({ id: `a${from + i}`, mail: `m${from + i}@x`, tag: from + i }));
+    const original = PackedPuts.prototype.toPuts;
+    PackedPuts.prototype.toPuts = function unpacked(this: PackedPuts): Put[] {
+      steps.push('one by one');
+      return original.call(this);
+    };
+    try {
+      await accounts.putMany(rows(0));
+      expect(steps).toEqual([]);
+      const clash = [...rows(10), { id: 'z', mail: 'm3@x' }];
+      await expect(accounts.putMany(clash)).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+      expect(steps).toEqual(['one by one']);
+    } finally {
+      PackedPuts.prototype.toPuts = original;
+    }
+    expect((await accounts.by('byMail').find({ mail: 'm3@x' }).first())?.id).toBe('a3');
+    expect((await accounts.by('byTag').find({ tag: 12 }).first())?.id).toBe('a12');
+    expect(await accounts.exists({ id: 'z' })).toBe(false);
+    await db.close();
   });
 
   test('writes more rows than one step takes, of which some exist', async () => {

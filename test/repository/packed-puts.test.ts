@@ -2,15 +2,17 @@
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Column, Columns, Entity, part, RowKey, Table } from '../../decorators/index.js';
+import { Column, Columns, Entity, part, Required, RowKey, Table } from '../../decorators/index.js';
 import { bytes, int32, json, text } from '../../src/codec/index.js';
 import { withoutGenerating } from '../../src/codegen/generated.js';
 import { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import type { ItemOutcome } from '../../src/repository/options.js';
 import type { EntityPacking, EntitySchema } from '../../src/schema/types.js';
 import { type EmbeddedEngine, openEmbedded } from '../../src/store/engine.js';
 import { type Engine, Scan, tableDescriptor, type WriteObserver } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
 @Table({ name: 'packed', families: { d: { versions: 3 }, e: {} } })
@@ -26,7 +28,21 @@ class Note {
   @Column('d:i', int32) i?: number | null;
   @Column('e:j', json<unknown>()) j?: unknown;
   @Columns('d:m:', { value: int32 }) m?: Map<string, number | null>;
+  /** Its cell is before the marker's. */
+  @Column('d:A', int32) a?: number | null;
 }
+
+@Table({ name: 'tasks', families: { d: {} } })
+class Tasks {}
+
+@Entity({ table: Tasks })
+@RowKey(part('id'))
+class Task {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Required() @Column('d:t', text) title!: string;
+}
+
 type Row = Pick<Note, 'id'> & Partial<Omit<Note, 'id'>>;
 
 const NOW = 1_700_000_000_000;
@@ -79,9 +95,21 @@ async function outcomeOf(run: Promise<unknown>): Promise<unknown> {
     await run;
     return 'stored';
   } catch (error) {
-    const { code, message, details } = error as { code: string; message: string; details: unknown };
-    return { code, message, details };
+    return plainError(error);
   }
+}
+
+async function outcomesOf(run: Promise<readonly ItemOutcome[]>): Promise<unknown> {
+  try {
+    return (await run).map((outcome) => (outcome.ok ? 'stored' : plainError(outcome.error)));
+  } catch (error) {
+    return plainError(error);
+  }
+}
+
+function plainError(error: unknown): unknown {
+  const { code, message, details } = error as { code: string; message: string; details: unknown };
+  return { code, message, details };
 }
 
 const some = <T>(given: fc.Arbitrary<T>, weight: number): fc.Arbitrary<T | null | undefined> =>
@@ -108,6 +136,7 @@ const rowOf = (rare: number): fc.Arbitrary<Row> =>
     b: some(fc.uint8Array({ maxLength: 60 }), rare),
     i: some(fc.integer({ min: -5, max: 5 }), rare),
     j: some(fc.constantFrom<unknown>('', 0, [], { a: null }), rare),
+    a: some(fc.constantFrom(1, 2), rare),
     m: fc.oneof(
       { weight: 20, arbitrary: fc.constant(undefined) },
       { weight: rare, arbitrary: fc.constant(new Map([['k', 1]])) },
@@ -149,6 +178,80 @@ describe('packed puts', () => {
       ),
       { numRuns: scaled(60, 400, 4000) },
     );
+  });
+
+  test('are refused where a required column has no value, as other puts are', async () => {
+    const [packed, other] = [await openMemory({ entities: [Task] }), await openMemory({ entities: [Task] })];
+    for (const rows of [
+      [{ id: 'a', title: 't' }, { id: 'b' }],
+      [
+        { id: 7, title: 't' },
+        { id: 'b', title: null },
+      ],
+      [
+        { id: 'a', title: 7 },
+        { id: 'b', title: undefined },
+      ],
+      [{ id: 'a', title: 't' }, 'b'],
+      [{ id: 'a', title: 't' }, null, { id: 'b' }],
+      [
+        { id: 'a', title: 't' },
+        { id: 'b', title: 'u' },
+      ],
+    ]) {
+      const ours = await outcomeOf(packed.repository(Task).putMany(rows as never));
+      expect(ours).toEqual(await outcomeOf(other.repository(Task).putMany(rows as never, UNPACKED)));
+      if (ours !== 'stored') expect(await packed.repository(Task).exists({ id: 'a' })).toBe(false);
+    }
+    expect(await packed.repository(Task).get({ id: 'b' })).toMatchObject({ title: 'u' });
+    for (const db of [packed, other]) await db.close();
+  });
+
+  test('of a batch of inserts write and refuse what inserts of a change each do', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 6 }),
+        fc.constantFrom({}, { durability: 'ASYNC_WAL' } as const),
+        async (steps, options) => {
+          const packed = await openStore();
+          const other = await openStore();
+          const insert = ({ db }: Store, rows: readonly Row[], how: object): Promise<unknown> =>
+            outcomesOf(
+              db.repository(Note).batch((batch) => {
+                for (const row of rows) batch.insert(row as never);
+                return batch;
+              }, how),
+            );
+          for (const one of steps) {
+            if (typeof one === 'string') {
+              for (const { db } of [packed, other]) await db.repository(Note).delete({ id: one });
+              continue;
+            }
+            const ours = await insert(packed, one, options);
+            expect(ours).toEqual(await insert(other, one, { ...options, ...UNPACKED }));
+          }
+          expect(await cellsOf(packed.engine)).toEqual(await cellsOf(other.engine));
+          expect(await afterCrash(packed)).toEqual(await afterCrash(other));
+        },
+      ),
+      { numRuns: scaled(30, 300, 3000) },
+    );
+  });
+
+  test('of a batch with other items than inserts are not taken out of it', async () => {
+    const { db } = await openStore();
+    const notes = db.repository(Note);
+    await notes.put({ id: 'c', s: 'old' });
+    const outcomes = await notes.batch((batch) =>
+      batch
+        .insert({ id: 'a', s: '1' })
+        .insert({ id: 'a', s: '2' })
+        .delete({ id: 'c' })
+        .insert({ id: 'c', s: 'new' }),
+    );
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, false, true, true]);
+    expect([(await notes.get({ id: 'a' }))?.s, (await notes.get({ id: 'c' }))?.s]).toEqual(['1', 'new']);
+    await db.close();
   });
 
   test('take no bytes of the caller with them, and share their buffer with no other call', async () => {

@@ -45,8 +45,10 @@ export class IndexMaintainer implements StepMaintainer {
     now: () => number,
   ) {
     this.planner = new EntryPlanner(indexes, now);
-    const entries = this.planner.life.ends ? undefined : NewEntries.of(indexes);
-    this.effectsOfNewRows = entries && ((puts) => this.entriesOfNew(entries, puts));
+    const { ends } = this.planner.life;
+    const packed = ends ? undefined : NewEntries.of(indexes, true);
+    this.effectsOfNewRows = packed && ((puts) => this.entriesOfNew(packed, puts));
+    const entries = ends ? undefined : NewEntries.of(indexes);
     this.effectsOfNewRow = entries && ((put, putLater) => this.addNew(entries, put, putLater));
   }
 

@@ -178,15 +178,16 @@ export class NewEntries {
   private constructor(private readonly indexes: readonly NewEntry[]) {}
 
   /**
-   * Undefined when an index needs the general path: unique, eventual, with a condition, or over columns of several
-   * cells.
+   * Undefined when an index needs the general path: eventual, with a condition, over columns of several cells, or unique, unless
+   * `unique` says that the caller looks whether its entries are new.
    */
-  static of({ schema, all }: EntityIndexes): NewEntries | undefined {
+  static of({ schema, all }: EntityIndexes, unique = false): NewEntries | undefined {
     if (schema.marker === undefined) return undefined;
     const indexes: NewEntry[] = [];
     for (const each of all) {
-      const { unique, eventual, several, parts, included } = each.index;
-      if (unique || eventual || several !== undefined || each.where !== undefined) return undefined;
+      const { eventual, several, parts, included } = each.index;
+      if ((each.index.unique && !unique) || eventual || several !== undefined || each.where !== undefined)
+        return undefined;
       const columns = parts.map((part) => schema.columnsByProperty.get(part));
       const single = [...columns, ...included].every(
         (column) => column === undefined || column.kind === 'column',
@@ -276,7 +277,8 @@ class NewEntry {
       starts[i] = at < 0 ? -1 : of.starts[at]!;
       ends[i] = at < 0 ? -1 : of.ends[at]!;
     }
-    appendEntryValue(out, of.bytes, starts, ends);
+    appendEntryValue(out, index.index, of.row, of.bytes, starts, ends);
+    if (index.index.unique) entries.ofNewRows.push(entries.count);
     entries.rowEnds.push(rowEnd);
     entries.valueEnds.push(out.length);
   }

@@ -110,16 +110,23 @@ export function encodeEntryValue(
 }
 
 /**
- * Appends the value that `encodeEntryValue` returns for an index that is not unique. The cell of included column i is
- * bytes[starts[i]..ends[i]); a start of -1 stands for none.
+ * Appends the value that `encodeEntryValue` returns. The cell of included column i is bytes[starts[i]..ends[i]); a start of -1 stands
+ * for none.
  */
 export function appendEntryValue(
   out: KeyWriter,
+  { unique }: IndexSchema,
+  dataRow: Uint8Array,
   bytes: Uint8Array,
   starts: readonly number[],
   ends: readonly number[],
 ): void {
   out.push(VERIFIED);
+  if (unique) {
+    out.ensure(MAX_VARINT_BYTES);
+    out.length = writeVarint(out.buffer, out.length, dataRow.length);
+    out.append(dataRow);
+  }
   for (let i = 0; i < starts.length; i++) {
     const start = starts[i]!;
     const length = start < 0 ? -1 : ends[i]! - start;

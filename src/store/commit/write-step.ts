@@ -205,22 +205,35 @@ export class WriteStep implements AtomicStep {
     this.attempt(() => this.applyBatch(deferred.prepareRest(this.preparation)));
   }
 
-  putNewRows(puts: PackedPuts, others: () => ColumnPuts | undefined): boolean {
+  putNewRows(puts: PackedPuts, others: () => ColumnPuts | 'none' | undefined): boolean {
     this.checkRunning();
     const state = this.upToDate(undefined);
     if (this.isWatched(state) || !PackedPutBatch.isAccepted(state, puts)) return false;
     if (!this.core.reads.areNew(state, puts.rows)) return false;
     const column = others();
     if (column === undefined) return false;
-    const other = this.upToDate(column.table);
-    if (this.isWatched(other) || !ColumnPutBatch.isAccepted(other, column)) return false;
+    const other = column === 'none' ? undefined : this.takingColumn(column);
+    if (other === undefined && column !== 'none') return false;
     this.removes ??= false;
-    if (!this.removes) for (const each of [state, other]) this.core.space.checkPut(each);
+    if (!this.removes) {
+      this.core.space.checkPut(state);
+      if (other !== undefined) this.core.space.checkPut(other);
+    }
     this.attempt(() => {
       this.applyBatch(this.preparation.preparePacked(state, puts));
-      this.applyBatch(this.preparation.prepareColumn(other, column));
+      if (column !== 'none') this.applyBatch(this.preparation.prepareColumn(other!, column));
     });
     return true;
+  }
+
+  /** The table of the puts. Undefined: it does not take them as they are, or one of them may only create a row, which may exist. */
+  private takingColumn(puts: ColumnPuts): TableState | undefined {
+    const state = this.upToDate(puts.table);
+    if (this.isWatched(state) || !ColumnPutBatch.isAccepted(state, puts)) return undefined;
+    const { ofNewRows } = puts;
+    if (ofNewRows.length === 0) return state;
+    const rows = ofNewRows.map((put) => puts.rowAt(put));
+    return this.core.reads.areNew(state, rows) ? state : undefined;
   }
 
   private applyBatch(batch: PutBatch): void {
