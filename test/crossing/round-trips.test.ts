@@ -36,6 +36,16 @@ class Indexed {
   @Column('d:t', text) team!: string;
 }
 
+@Entity({ table: { name: 'trips_eventual', families: { d: {} } } })
+@RowKey(part('id'))
+@Index('byTeam', [part('team')], { consistency: 'eventual' })
+class Eventual {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byTeam: ['team'] };
+  id!: string;
+  @Column('d:t', text) team!: string;
+}
+
 @Entity({ table: { name: 'trips_unique', families: { d: {} } } })
 @RowKey(part('id'))
 class Unique {
@@ -96,7 +106,7 @@ class Everything {
   @Column('d:c', text) teamName?: string | null;
 }
 
-const entities = [Team, Plain, Indexed, Unique, Counted, Copying, Watched, Everything];
+const entities = [Team, Plain, Indexed, Eventual, Unique, Counted, Copying, Watched, Everything];
 /** Rows of each kind. The first learns what the next assume, so the fewest round trips count. */
 const ROWS = 4;
 
@@ -104,6 +114,7 @@ const ROWS = 4;
 const EXPECTED = {
   plain: [1, 1],
   indexed: [3, 3],
+  eventual: [1, 3],
   unique: [3, 3],
   counted: [3, 3],
   copying: [6, 6],
@@ -142,6 +153,10 @@ test('a write of a row takes as many round trips as are documented, and no more'
     indexed: [
       await fewest((id) => db.repository(Indexed).insert({ id, team: is.team })),
       await fewest((id) => db.repository(Indexed).update({ id }, { team: next.team })),
+    ],
+    eventual: [
+      await fewest((id) => db.repository(Eventual).insert({ id, team: is.team })),
+      await fewest((id) => db.repository(Eventual).update({ id }, { team: next.team })),
     ],
     unique: [
       await fewest((id) => db.repository(Unique).insert({ id, email: `${id}@a` })),

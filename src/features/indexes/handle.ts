@@ -9,7 +9,7 @@ import {
 } from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
 import type { IndexState } from '../../query/access.js';
-import type { IntentDriver, StepMaintainer } from '../../repository/index.js';
+import { IntentDriver, type StepMaintainer } from '../../repository/index.js';
 import {
   type EntitySchema,
   type IndexSchema,
@@ -20,6 +20,7 @@ import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
+import { behindMetrics, EntriesBehind } from './behind.js';
 import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
 import { indexTableName } from './entry.js';
@@ -113,9 +114,10 @@ export class IndexHandle {
     const notes = this.indexing.notesOf(this.access);
     if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
     await this.indexing.rest();
+    const found = (await this.indexing.behindOf(schema)?.recover(true)) ?? 0;
     const { drainIndex } = await import('./jobs/index-jobs.js');
     const { counters } = await drainIndex(this.target());
-    return counters['entries'] ?? 0;
+    return found + (counters['entries'] ?? 0);
   }
 
   /** Compares rows and entries in both directions. Changes nothing. */
@@ -172,6 +174,7 @@ export class IndexHandle {
     return {
       engine: this.engine,
       indexes: new EntityIndexes(indexes.schema, () => where, [this.index]),
+      behind: this.indexing.behindOf(indexes.schema),
     };
   }
 }
@@ -198,6 +201,8 @@ export class IndexesFeature implements Feature {
   private readonly last = new Map<string, Promise<unknown>>();
 
   private readonly eventual: EventualEntries;
+  /** HBase: the entries that follow behind the answers, of each entity. */
+  private readonly behind = new Map<EntitySchema, EntriesBehind>();
   private readonly figures = new EntryFigures();
 
   private readonly engine: Engine;
@@ -242,12 +247,40 @@ export class IndexesFeature implements Feature {
   }
 
   /** Resolves when the entries of answered writes are verified. */
-  rest(): Promise<void> {
-    return this.context.rest();
+  async rest(): Promise<void> {
+    await Promise.all([...this.behind.values()].map((behind) => behind.rest()));
+    await this.context.rest();
   }
 
-  end(): Promise<void> {
-    return this.eventual.end();
+  /** HBase: works off what programs left that ended before the entries of their rows were written. */
+  async resume(): Promise<void> {
+    if (!this.context.isRemote) return;
+    for (const { target } of this.context.declared().entities)
+      this.behindOf(this.context.schemaOf(target))?.kick();
+  }
+
+  async end(): Promise<void> {
+    await this.eventual.end();
+    await Promise.all([...this.behind.values()].map((behind) => behind.end()));
+  }
+
+  /** HBase: the entries of an entity that follow behind the answers. Undefined: they are written around its rows. */
+  behindOf(schema: EntitySchema): EntriesBehind | undefined {
+    const indexes = this.context.isRemote ? this.paths(schema)?.indexes : undefined;
+    if (indexes === undefined || !EntriesBehind.isFor(indexes)) return undefined;
+    let behind = this.behind.get(schema);
+    if (behind === undefined) {
+      const { engine } = this;
+      const { now, onFailure } = this.context;
+      const table = engine.table(indexes.tableName);
+      const entriesOf = (driver: IntentDriver) =>
+        new RemoteEntries(indexes, table, driver, now, undefined, this.figures);
+      const rows = engine.table(schema.table.descriptor.name);
+      const { entries } = new IntentDriver(rows, schema, now, [], entriesOf);
+      behind = new EntriesBehind(entries, table, now, onFailure);
+      this.behind.set(schema, behind);
+    }
+    return behind;
   }
 
   setState(index: IndexSchema, state: IndexState): void {
@@ -300,14 +333,16 @@ export class IndexesFeature implements Feature {
     const indexes = this.paths(schema)?.indexes;
     if (indexes === undefined) return undefined;
     const table = (driver.transaction ?? this.engine).table(indexes.tableName);
-    return new RemoteEntries(indexes, table, driver, this.context.now, undefined, this.figures);
+    const entries = new RemoteEntries(indexes, table, driver, this.context.now, undefined, this.figures);
+    if (driver.transaction === undefined) entries.ahead = this.behindOf(schema);
+    return entries;
   }
 
   async backlog(limit: number): Promise<readonly Metric[]> {
     const { isRemote, declared, schemaOf } = this.context;
     const hasIndexes = declared().entities.some(({ indexes }) => indexes.length > 0);
     if (!hasIndexes) return [];
-    if (isRemote) return this.figures.metrics;
+    if (isRemote) return [...this.figures.metrics, ...behindMetrics(this.behind.values())];
     for (const { target } of declared().entities) this.paths(schemaOf(target));
     return this.eventual.backlog(limit);
   }

@@ -14,6 +14,7 @@ import {
   ABANDONED_AFTER,
   type DataRows,
   type RowEntries,
+  type RowsAhead,
   RowWork,
 } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
@@ -88,6 +89,7 @@ export class RemoteEntries implements RowEntries {
   readonly marks: EntryMarks;
   readonly readRepair: ReadRepair;
   readonly rows: DataRows;
+  ahead: RowsAhead | undefined;
   private readonly works = new WeakMap<RowWork, EntryWork>();
   private readonly settling = new BackgroundBatches<EntryWork>((works) => this.settleAll(works));
 

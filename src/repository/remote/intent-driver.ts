@@ -38,7 +38,15 @@ import { WholeCall } from '../options.js';
 import type { RemoteExecutor } from '../remote-executor.js';
 import { differ, isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond, type RowLock } from '../row-lock.js';
-import { allEnded, DataRows, type RowEntries, type RowIntent, RowWork, WINDOW } from './row-work.js';
+import {
+  allEnded,
+  DataRows,
+  type RowEntries,
+  type RowIntent,
+  type RowsAhead,
+  RowWork,
+  WINDOW,
+} from './row-work.js';
 
 /** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
 const ATTEMPTS = 64;
@@ -355,6 +363,38 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
+    const { entries, intents } = this.rows;
+    if (entries?.ahead === undefined || intents.length > 0) return this.applyByDriver(changes, call);
+    const ended = await this.writeAhead(entries.ahead, changes, call);
+    const left = changes.filter((change) => !ended.has(change));
+    const others = left.length === 0 ? [] : await this.applyByDriver(left, call);
+    for (const [i, change] of left.entries()) ended.set(change, others[i]!);
+    return changes.map((change) => ended.get(change)!);
+  }
+
+  /** Writes the rows that may be written ahead of their entries. @returns the outcomes of those that did not exist. */
+  private async writeAhead(
+    ahead: RowsAhead,
+    changes: readonly Change[],
+    call: WholeCall,
+  ): Promise<Map<Change, ChangeOutcome>> {
+    const ended = new Map<Change, ChangeOutcome>();
+    const first = changes.filter((change) => ahead.takes(change));
+    if (first.length === 0) return ended;
+    await ahead.room();
+    const uses = first.map(({ row }) => ({ row, use: 'puts' as const }));
+    const { outcomes, following } = await this.gate.runAll(uses, () =>
+      ahead.write(first, this.rows.rows.table, call),
+    );
+    this.gate.releaseAfter(following, () => undefined);
+    for (const [i, change] of first.entries()) {
+      const outcome = outcomes[i];
+      if (outcome !== undefined) ended.set(change, outcome);
+    }
+    return ended;
+  }
+
+  private async applyByDriver(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
     const release = await this.gate.hold(changes.map(({ row }) => ({ row, use: 'alone' as const })));
     let works: RowWork[] = [];
     try {

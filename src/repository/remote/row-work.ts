@@ -63,6 +63,8 @@ interface LoadedRow {
   readonly shadow: Uint8Array | undefined;
   /** The change mark, where changes are recorded. */
   readonly changeMark: Uint8Array | undefined;
+  /** The timestamp of the shadow. */
+  readonly shadowTime: number | undefined;
 }
 
 /**
@@ -100,14 +102,19 @@ export class DataRows {
 
   private split(result: Result): LoadedRow {
     const { marks } = this;
-    const shadow = result.getValue(this.family, SHADOW_QUALIFIER);
+    const shadow = result.getLatest(this.family, SHADOW_QUALIFIER);
     const changeMark = marks === undefined ? undefined : result.getValue(marks, MARK_QUALIFIER);
-    return { stored: withoutMarks(this.schema, result), shadow, changeMark };
+    return {
+      stored: withoutMarks(this.schema, result),
+      shadow: shadow?.value,
+      changeMark,
+      shadowTime: shadow?.timestamp,
+    };
   }
 
   /** The conditions under which the row has not been changed since it was read, as far as its entries depend on it. */
   unchanged(
-    { stored, shadow }: Omit<LoadedRow, 'changeMark'>,
+    { stored, shadow }: Pick<LoadedRow, 'stored' | 'shadow'>,
     others: readonly Expectation[],
   ): Expectation[] {
     const cell = { family: this.family, qualifier: SHADOW_QUALIFIER };
@@ -207,7 +214,7 @@ export class RowWork {
   }
 
   /** Begins an attempt with the row as read. */
-  begin(image: RowImage, { shadow, changeMark }: Omit<LoadedRow, 'stored'>): void {
+  begin(image: RowImage, { shadow, changeMark }: Pick<LoadedRow, 'shadow' | 'changeMark'>): void {
     this.image = image;
     this.shadow = shadow;
     this.changeMark = changeMark;
@@ -270,6 +277,28 @@ export interface RowEntries {
   settle(works: readonly RowWork[]): Promise<void>;
   /** Takes back the marks of works that have changed nothing. */
   withdraw(works: readonly RowWork[]): Promise<void>;
+  /** Writes new rows ahead of their entries. Undefined: entries are marked before. */
+  readonly ahead?: RowsAhead | undefined;
+}
+
+/** Writes new rows in one call, ahead of their entries. */
+export interface RowsAhead {
+  /** Whether it can write the row of a change. */
+  takes(change: Change): boolean;
+  /**
+   * Writes rows. Undefined outcomes: the row exists, and the driver has to apply the change.
+   * @returns also the work behind the answer.
+   */
+  write(
+    changes: readonly Change[],
+    table: Table,
+    call: WholeCall,
+  ): Promise<{
+    readonly outcomes: readonly (ChangeOutcome | undefined)[];
+    readonly following: Promise<void>;
+  }>;
+  /** Resolves where further rows may be written. */
+  room(): Promise<void>;
 }
 
 /** Resolves when all have ended. @throws the first error in the order of the list. */

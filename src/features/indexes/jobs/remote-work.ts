@@ -67,13 +67,23 @@ interface TakenEntry {
   readonly holder: Uint8Array;
 }
 
+/** A row whose entries were compared. */
+interface LookedRow {
+  readonly row: Uint8Array;
+  readonly valid: number;
+  readonly faults: readonly string[];
+  readonly taken: readonly TakenEntry[];
+  /** The timestamp of its shadow. */
+  readonly shadowTime: number | undefined;
+}
+
 /** Compares from rows to entries. */
 export class RemoteRowWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter((row) => isOwn(this.target, row) && isSampled(row.row, this.sample));
     const first = await this.look(rows.map(({ row }) => row));
     const off = first.filter(({ faults }) => faults.length > 0).map(({ row }) => row);
-    const second = off.length === 0 ? [] : await this.look(off);
+    const second = off.length === 0 ? [] : await this.lookBeside(off);
     const counts = new Counts();
     counts.add('rows', rows.length);
     for (const { valid } of [...first.filter(({ faults }) => faults.length === 0), ...second])
@@ -113,15 +123,24 @@ export class RemoteRowWork extends RemoteComparingWork {
     return repaired;
   }
 
+  /** As `look`: entries that may follow are not missing. Their record is there before their row, and until they are. */
+  private async lookBeside(rows: readonly Uint8Array[]): Promise<LookedRow[]> {
+    const { behind } = this.target;
+    if (behind === undefined) return this.look(rows);
+    const before = await behind.since();
+    const found = await this.look(rows);
+    const since = Math.min(before, await behind.since());
+    return found.map(({ faults, ...row }) => {
+      const isWaiting = row.shadowTime !== undefined && row.shadowTime >= since;
+      return {
+        ...row,
+        faults: faults.map((fault) => (isWaiting && fault === 'missing' ? 'pending' : fault)),
+      };
+    });
+  }
+
   /** The state of each row's entries, and the entries that differ. */
-  private async look(rows: readonly Uint8Array[]): Promise<
-    {
-      readonly row: Uint8Array;
-      readonly valid: number;
-      readonly faults: string[];
-      readonly taken: TakenEntry[];
-    }[]
-  > {
+  private async look(rows: readonly Uint8Array[]): Promise<LookedRow[]> {
     const { indexed } = this;
     const { all } = indexed.indexes;
     const loaded = await indexed.rows.loadAll(rows, undefined);
@@ -143,7 +162,8 @@ export class RemoteRowWork extends RemoteComparingWork {
         if (found === undefined || isOthers) faults.push('missing');
         else faults.push(found.token === undefined ? 'stale' : 'unverified');
       }
-      return { row, valid: wanted[i]!.length - faults.length, faults, taken };
+      const { shadowTime } = loaded[i]!;
+      return { row, valid: wanted[i]!.length - faults.length, faults, taken, shadowTime };
     });
   }
 }

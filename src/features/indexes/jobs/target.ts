@@ -4,6 +4,7 @@ import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
 import type { EntitySchema } from '../../../schema/types.js';
 import { type Engine, FOREVER, type Result } from '../../../table/index.js';
+import type { EntriesBehind } from '../behind.js';
 import type { EntityIndexes } from '../entity-indexes.js';
 import { VERIFIED } from '../entry.js';
 
@@ -13,6 +14,8 @@ export interface IndexTarget {
   readonly indexes: EntityIndexes;
   /** Collects rows that share a unique value. Undefined: they are not collected. */
   readonly shared?: SharedValues;
+  /** Of an index whose entries follow behind the answers, on HBase. */
+  readonly behind?: EntriesBehind | undefined;
 }
 
 /** Two entities with the same value in a unique index. Queries by the index never find the first. */

@@ -1,0 +1,264 @@
+/**
+ * Entries that follow new rows behind the answer, where one step is one row, as on HBase: programs may die at any moment, their requests
+ * may arrive late, and others write the same rows. Nothing is lost.
+ */
+
+import { describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database.js';
+import { Column, Entity, Index, part, RowKey, Table, text } from '../../src/index.js';
+import { Get } from '../../src/table/index.js';
+import type { Delivery } from '../proof/late.js';
+import { scaled } from '../proof/scale.js';
+import { openStepless, type SteplessStore } from '../proof/stepless.js';
+import { Random } from '../query/model/random.js';
+
+@Table({ name: 'behind', families: { d: {} } })
+class BehindTable {}
+
+@Entity({ table: BehindTable })
+@RowKey(part('id'))
+@Index('byColor', [part('color')], { consistency: 'eventual' })
+@Index('bySize', [part('size')], { consistency: 'eventual' })
+class Thing {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byColor: ['color']; bySize: ['size'] };
+  id!: string;
+  @Column('d:c', text) color?: string | null;
+  @Column('d:s', text) size?: string | null;
+}
+
+const COLORS = ['red', 'green', 'blue'];
+const MANY = scaled(99, 699, 699);
+const NAMES = ['byColor', 'bySize'] as const;
+const SETTLED = { missing: 0, extra: 0, stale: 0, unverified: 0, pending: 0 };
+/** Beyond any time after which somebody takes over, and after which late requests are not followed, in milliseconds. */
+const LATER = 60_000;
+const MUCH_LATER = 5 * 60 * 60 * 1000;
+
+const thing = (id: string, color: string | null = 'red', size: string | null = 's') => ({ id, color, size });
+
+/** The number of writer records. */
+async function recordsOf(db: Database): Promise<number> {
+  return (await db.engine.table('behind_idx').get(new Get(Uint8Array.of(1)))).cells.length;
+}
+
+async function expectExact(db: Database, when: string): Promise<void> {
+  const rows = await db.repository(Thing).find({}, { fullScan: true }).all();
+  for (const color of COLORS) {
+    const found = await db.repository(Thing).by('byColor').find({ color }).all();
+    const wanted = rows.filter((row) => row.color === color).map(({ id }) => id);
+    expect(found.map(({ id }) => id).sort(), `${when}: ${color}`).toEqual(wanted);
+  }
+  for (const name of NAMES) expect(await db.index(Thing, name).verify(), when).toMatchObject(SETTLED);
+}
+
+async function drain(db: Database): Promise<void> {
+  for (const name of NAMES) await db.index(Thing, name).drain();
+}
+
+/** Resolves when what follows the answers of a program has ended, or the program has. */
+async function followed(db: Database): Promise<void> {
+  for (;;) {
+    const waiting = (await db.backlog()).filter(({ name }) =>
+      /^rowan\.index\.(pending|unverified)$/.test(name),
+    );
+    if (waiting.every(({ value }) => value === 0)) return;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+/** Nothing that lacks is called anything but pending, and drained it is exact. */
+async function expectNothingLost(db: Database, when: string): Promise<number> {
+  let pending = 0;
+  for (const name of NAMES) {
+    const report = await db.index(Thing, name).verify();
+    expect(report, when).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+    pending += report.pending;
+  }
+  await drain(db);
+  await expectExact(db, when);
+  return pending;
+}
+
+/** The short size takes each eighth request, beginning with another for each write. */
+const STRIDE = scaled(8, 1, 1);
+
+type Write = (db: Database, id: string) => Promise<unknown>;
+const WRITES: Readonly<Record<string, Write>> = {
+  put: (db, id) => db.repository(Thing).put(thing(`${id}-n`, 'blue')),
+  insert: (db, id) => db.repository(Thing).insert(thing(`${id}-n`, 'blue')),
+  'putMany of new rows': (db, id) =>
+    db.repository(Thing).putMany([thing(`${id}-n`), thing(`${id}-m`, 'blue', null), thing(`${id}-o`, null)]),
+  'putMany of new and other rows': (db, id) =>
+    db.repository(Thing).putMany([thing(`${id}-n`), thing(id, 'green', 'l')]),
+  'put of a row that is there': (db, id) => db.repository(Thing).put(thing(id, 'green', 'l')),
+  update: (db, id) => db.repository(Thing).update({ id }, { color: 'blue' }),
+  delete: (db, id) => db.repository(Thing).delete({ id }),
+};
+
+async function withStore(
+  run: (store: SteplessStore, goOn: (ms: number) => void) => Promise<void>,
+): Promise<void> {
+  let ahead = 0;
+  await using store = await openStepless(() => Date.now() + ahead);
+  await run(store, (ms) => {
+    ahead += ms;
+  });
+}
+
+describe('entries behind new rows', () => {
+  test('are written without anybody asking for it, and leave no record', () =>
+    withStore(async (store) => {
+      const { db } = await store.program(Thing);
+      const things = db.repository(Thing);
+      await things.put(thing('a'));
+      await things.insert(thing('b', 'green'));
+      await expect(things.insert(thing('b', 'blue'))).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+      await things.putMany(Array.from({ length: MANY }, (_, i) => thing(`m${i}`, COLORS[i % 3])));
+      while ((await things.by('byColor').find({ color: 'red' }).count()) < 1 + MANY / 3)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      await things.put(thing('a', 'blue'));
+      await expectExact(db, 'followed');
+      const found = (await db.backlog()).find(({ name }) => name === 'rowan.index.pending');
+      expect(found).toMatchObject({ value: 0 });
+      expect(await recordsOf(db)).toBe(1);
+      const other = await store.program(Thing);
+      await db.close();
+      expect(await recordsOf(other.db)).toBe(0);
+    }));
+
+  test.each(Object.keys(WRITES))('a program may die at any request of %s: nothing is lost', (name) =>
+    withStore(async (store, goOn) => {
+      const { db: other } = await store.program(Thing);
+      let pending = 0;
+      let deaths = 0;
+      for (let after = Object.keys(WRITES).indexOf(name) % STRIDE; ; after += STRIDE) {
+        const id = `r${after}`;
+        await other.repository(Thing).put(thing(id));
+        await drain(other);
+        const { db, mortal } = await store.program(Thing);
+        mortal.dieAfter(after);
+        await WRITES[name]!(db, id).catch((error: { code?: string }) =>
+          expect(error.code).toBe('ERR_CONNECTION'),
+        );
+        // What follows the answer may be cut off, too.
+        await followed(db);
+        await mortal.arrived();
+        const when = `${name}, died after ${after}`;
+        goOn(LATER);
+        pending += await expectNothingLost(other, when);
+        if (!mortal.isDead) break;
+        deaths++;
+        expect(after).toBeLessThan(200);
+      }
+      expect(deaths).toBeGreaterThan(scaled(0, 4, 4));
+      if (STRIDE === 1) expect(pending).toBeGreaterThan(0);
+    }),
+  );
+
+  test('no row is written before the record that leads to it is stored', () =>
+    withStore(async (store) => {
+      const { db: other } = await store.program(Thing);
+      const { db, requests } = await store.late(Thing);
+      requests.keep(0, 'late');
+      await expect(db.repository(Thing).put(thing('a'))).rejects.toMatchObject({ code: 'ERR_TIMEOUT' });
+      expect(await recordsOf(other)).toBe(0);
+      expect(await other.repository(Thing).get({ id: 'a' })).toBeNull();
+      await db.repository(Thing).put(thing('a'));
+      expect(await recordsOf(other)).toBe(1);
+    }));
+
+  test('a program that opens later works off what a dead one left, and in the end its record', () =>
+    withStore(async (store, goOn) => {
+      const { db, mortal } = await store.program(Thing);
+      mortal.dieAfter(3);
+      await db
+        .repository(Thing)
+        .put(thing('a'))
+        .catch(() => undefined);
+      await mortal.arrived();
+      goOn(LATER);
+      const second = await store.program(Thing);
+      while ((await second.db.repository(Thing).by('byColor').find({ color: 'red' }).count()) < 1)
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(await recordsOf(second.db)).toBe(1);
+      goOn(MUCH_LATER);
+      const third = await store.program(Thing);
+      while ((await recordsOf(third.db)) > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+      await expectExact(third.db, 'over');
+    }));
+
+  const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
+  test.each(
+    ['put', 'insert', 'putMany of new rows', 'put of a row that is there'].flatMap((name) =>
+      DELIVERIES.map((mode) => ({ name, mode })),
+    ),
+  )('$name: any change arrives $mode', ({ name, mode }) =>
+    withStore(async (store, goOn) => {
+      const { db: other } = await store.program(Thing);
+      for (let n = 0; ; n += STRIDE) {
+        const id = `r${n}`;
+        const when = `${name}, change ${n} ${mode}`;
+        await other.repository(Thing).put(thing(id));
+        await drain(other);
+        const { db, requests } = await store.late(Thing);
+        requests.keep(n, mode);
+        await WRITES[name]!(db, id).catch((error: { code?: string }) =>
+          expect(error.code, when).toBe('ERR_TIMEOUT'),
+        );
+        await followed(db);
+        // A program removes its record only if no request can arrive late.
+        await db.close();
+        if (!requests.hasKept) break;
+        goOn(LATER);
+        await expectNothingLost(other, `${when}, before`);
+        await other.repository(Thing).put(thing(`${id}-m`, 'green', 'xl'));
+        await drain(other);
+        goOn(LATER);
+        await requests.deliver();
+        goOn(LATER);
+        await drain(other);
+        await expectExact(other, when);
+        expect(n).toBeLessThan(80);
+      }
+    }),
+  );
+
+  test('programs that write the same rows at once, and die, leave exact entries', async () => {
+    for (let seed = 1; seed <= scaled(1, 40, 400); seed++) {
+      await withStore(async (store, goOn) => {
+        const random = new Random(seed);
+        const { db: other } = await store.program(Thing);
+        const programs = await Promise.all([store.program(Thing), store.program(Thing)]);
+        for (const { mortal } of programs) if (random.chance(0.7)) mortal.dieAfter(5 + random.below(60));
+        const write = async (db: Database): Promise<void> => {
+          const things = db.repository(Thing);
+          const id = `r${random.below(4)}`;
+          const color = random.pick([...COLORS, null]);
+          const size = random.pick(['s', 'l', null]);
+          const kind = random.below(6);
+          if (kind < 2) await things.put(thing(id, color, size));
+          else if (kind === 2) await things.insert(thing(id, color, size));
+          else if (kind === 3) await things.update({ id }, { color });
+          else if (kind === 4) await things.delete({ id });
+          else await things.putMany([thing(id, color, size), thing(`n${random.below(9)}`, color)]);
+        };
+        await Promise.all(
+          [other, ...programs.map(({ db }) => db)].map(async (db) => {
+            for (let i = 0; i < 12; i++) {
+              await write(db).catch((error: { code?: string }) =>
+                expect(['ERR_CONNECTION', 'ERR_CONFLICT', 'ERR_NOT_FOUND']).toContain(error.code),
+              );
+              await new Promise((resolve) => setTimeout(resolve, random.below(3)));
+            }
+          }),
+        );
+        for (const { db } of [...programs, { db: other }]) await followed(db);
+        for (const { mortal } of programs) await mortal.arrived();
+        goOn(LATER);
+        await drain(other);
+        await expectExact(other, `seed ${seed}`);
+      });
+    }
+  });
+});
