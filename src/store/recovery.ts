@@ -5,10 +5,10 @@ import type { Compression } from '../table/index.js';
 import { threadFile } from '../threads.js';
 import type { Archiver } from './archive/archiver.js';
 import { InlineExecutor, WorkerExecutor } from './background/executors.js';
-import type { JobExecutor, WorkerSetup } from './background/job.js';
+import type { JobExecutor } from './background/job.js';
 import { BlockCache, FileHandleCache } from './cache.js';
 import { RowClock } from './commit/row-clock.js';
-import { diskOf, hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
+import { hasCurrentKey, loadKeys, withEncryption } from './encryption/sealed-files.js';
 import { StoreEnvironment } from './environment.js';
 import { byAge } from './file/store-file.js';
 import { ARCHIVE_FILE, CHECKPOINT_FILE, type DirectoryLock, joinPath, NodeFileSystem } from './fs/index.js';
@@ -29,7 +29,7 @@ import {
 } from './manifest/index.js';
 import { ChunkPool } from './memstore/arena.js';
 import { type EmbeddedOptions, storeSettings } from './options.js';
-import { ReaderThreads } from './parallel/reader-threads.js';
+import { ReaderThreads, workerSetup } from './parallel/reader-threads.js';
 import { type FamilyMemory, FamilyStore, Region } from './region/region.js';
 import { StoreCore } from './store-core.js';
 import { TableState } from './table-state.js';
@@ -282,13 +282,13 @@ interface StoreWorkers {
 function workersOf(environment: StoreEnvironment): StoreWorkers {
   const { fileSystem, settings } = environment;
   const inline = (): InlineExecutor => new InlineExecutor(fileSystem);
-  const disk = diskOf(fileSystem);
+  const setup = workerSetup(fileSystem);
   const none = (): StoreWorkers => ({
     flushExecutor: inline(),
     compactionExecutor: inline(),
     readerThreads: undefined,
   });
-  if (settings.background !== 'worker' || !(disk instanceof NodeFileSystem)) return none();
+  if (settings.background !== 'worker' || setup === undefined) return none();
   const reported = { already: false };
   const report = (error: RowanError): void => {
     if (!reported.already) environment.emit({ kind: 'inlineWork', error });
@@ -306,7 +306,6 @@ function workersOf(environment: StoreEnvironment): StoreWorkers {
     );
     return none();
   }
-  const setup: WorkerSetup = { folder: disk.held, keys: fileSystem.encryption?.share() };
   const executor = (): WorkerExecutor => new WorkerExecutor(file, setup, inline(), report);
   return {
     flushExecutor: executor(),

@@ -158,7 +158,8 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .description('Reads and checks every file completely; exit code 1 if any is damaged.')
     .argument('<folder>', 'the folder of the store')
     .option('--rate <bytes>', 'read at most so many bytes a second')
-    .action((folder: string, { rate }: { rate?: string }) => verify(folder, rate, context));
+    .option('--threads <number>', 'threads that read, each another file')
+    .action((folder: string, flags: VerifyFlags) => verify(folder, flags, context));
   store
     .command('compact')
     .description('Merges all files of a table, or of all tables, and drops hidden cells (major compaction).')
@@ -358,12 +359,18 @@ function tellMoment({ moment }: ReadOnlyStore, context: CliContext): void {
   if (moment.opener !== undefined) context.write(describeMoment(moment));
 }
 
-async function verify(folder: string, rate: string | undefined, context: CliContext): Promise<void> {
+interface VerifyFlags {
+  readonly rate?: string;
+  readonly threads?: string;
+}
+
+async function verify(folder: string, { rate, threads }: VerifyFlags, context: CliContext): Promise<void> {
   await using store = await openReadOnly(folder, encryptionFromEnvironment());
   tellMoment(store, context);
-  const { tables, regions, files, cells, bytes } = await store.verify(
-    rate === undefined ? {} : { bytesPerSecond: Number(rate) },
-  );
+  const { tables, regions, files, cells, bytes } = await store.verify({
+    ...(rate !== undefined && { bytesPerSecond: Number(rate) }),
+    ...(threads !== undefined && { threads: Number(threads) }),
+  });
   context.write(
     `No damage found: ${tables} tables, ${regions} regions, ${files} files with ${cells} cells in ${bytes} bytes.\n`,
   );

@@ -1,6 +1,7 @@
 import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
+import { threadFile } from '../../threads.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';
 import { isKeyMissing, type LogCipher } from '../encryption/keys.js';
@@ -29,6 +30,7 @@ import {
 import { ChunkPool } from '../memstore/arena.js';
 import { Memstore } from '../memstore/memstore.js';
 import { type EmbeddedOptions, type StoreSettings, storeSettings } from '../options.js';
+import { ReaderThreads, workerSetup } from '../parallel/reader-threads.js';
 import { type ReadCore, StoreReads } from '../read/read-table.js';
 import { ScannerRegistry } from '../read/table-scanner.js';
 import { codecsOf, loadTables, type MemstoreSource, noStore } from '../recovery.js';
@@ -111,6 +113,7 @@ export class Follower implements ReadCore {
   private released: number[] = [];
   private logBytes = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
+  private threads: ReaderThreads | undefined;
   private waiting: Promise<StoreMoment> | undefined;
 
   private constructor(
@@ -160,6 +163,14 @@ export class Follower implements ReadCore {
     return follower;
   }
 
+  /** Threads that read files, none of which is started yet; undefined where the store is not on the disk, or a bundle lacks their file. */
+  get readerThreads(): ReaderThreads | undefined {
+    const setup = workerSetup(this.fileSystem);
+    const file = threadFile('rowan-worker');
+    if (setup !== undefined && file !== undefined) this.threads ??= new ReaderThreads(file, setup);
+    return this.threads;
+  }
+
   get moment(): StoreMoment {
     return this.shown;
   }
@@ -201,6 +212,7 @@ export class Follower implements ReadCore {
     clearTimeout(this.timer);
     this.scanners.cutOffAll();
     this.writer?.close();
+    await this.threads?.close();
     await this.lifecycle.ending();
     this.catalog.close();
     this.files.closeAll();

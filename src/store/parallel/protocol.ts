@@ -1,4 +1,4 @@
-/** Messages between a scan by several threads and its threads. */
+/** Messages between a scan by several threads, or a verification, and its threads. */
 
 import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor, GroupedColumns, PackedGroups, Scan } from '../../table/index.js';
@@ -41,7 +41,7 @@ export interface ScanPart {
   readonly stop: Uint8Array;
 }
 
-/** A message to a thread; `scan` is the number of the scan. Parts are read at once, each until its packets are used up. */
+/** A message to a thread; `scan` is the number of the scan or verification. Parts are read at once, each until its packets are used up. */
 export type ScanRequest = { readonly scan: number } & (
   | { readonly open: SharedView }
   /** Reads a part, and sends up to `packets` packets of rows; with 0 it only counts. */
@@ -52,6 +52,8 @@ export type ScanRequest = { readonly scan: number } & (
       /** Packets have values of columns, not rows. */
       readonly columns: GroupedColumns | undefined;
     }
+  /** Verifies a file; each step is one packet. */
+  | { readonly verify: SharedFile }
   /** Allows one packet more. */
   | { readonly more: number }
   | { readonly close: true }
@@ -64,10 +66,15 @@ export interface Counted {
   readonly bytes: number;
 }
 
-/** A message from a thread. The last of a part has `counted` or `error`, the last of a scan has `closed`. */
+/** A message from a thread. The last of a part has `counted` or `error`, the last of a scan or verification has `closed`. */
 export type ScanReply = { readonly scan: number } & (
   | { readonly part: number; readonly packed: PackedRows | PackedGroups }
   | { readonly part: number; readonly counted: Counted }
   | { readonly part: number; readonly error: WireError }
+  /** A step of a verification has read so many bytes. */
+  | { readonly stepped: number }
+  /** The file is as it was written, and has so many cells. */
+  | { readonly cells: number }
+  | { readonly failed: WireError }
   | { readonly closed: true }
 );

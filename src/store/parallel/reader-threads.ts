@@ -1,6 +1,8 @@
 import type { Worker } from 'node:worker_threads';
 import { ClosedError, RowanError } from '../../errors.js';
 import type { WorkerSetup } from '../background/job.js';
+import { diskOf } from '../encryption/sealed-files.js';
+import { type FileSystem, NodeFileSystem } from '../fs/index.js';
 import type { ScanReply, ScanRequest } from './protocol.js';
 
 /** Milliseconds without scans after which the threads end. */
@@ -68,6 +70,14 @@ export class ReaderThread {
     this.scans.clear();
     for (const scan of scans) scan.lost(this, error);
   }
+}
+
+/** What worker threads of a store begin with; undefined where its files are not on the disk. */
+export function workerSetup(fileSystem: FileSystem): WorkerSetup | undefined {
+  const disk = diskOf(fileSystem);
+  return disk instanceof NodeFileSystem
+    ? { folder: disk.held, keys: fileSystem.encryption?.share() }
+    : undefined;
 }
 
 /** The threads that read for the scans of a store: started when they are needed, and ended when they are not. */

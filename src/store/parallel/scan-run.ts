@@ -1,4 +1,4 @@
-/** The side of a thread: reads parts of tables, and sends their rows or their number. */
+/** The side of a thread: reads parts of tables, and sends their rows or their number; verifies files. */
 
 import { prepareCodecs } from '../../compression/index.js';
 import { toWire } from '../../errors.js';
@@ -7,6 +7,7 @@ import { BlockCache, FileHandleCache } from '../cache.js';
 import type { CellCursor } from '../cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { StoreFile } from '../file/store-file.js';
+import { verifySteps } from '../file/verify-file.js';
 import type { FileSystem } from '../fs/file-system.js';
 import { CellArena } from '../memstore/arena.js';
 import { CellList } from '../memstore/cell-list.js';
@@ -17,7 +18,7 @@ import { RegionScanner } from '../scan/region-scanner.js';
 import type { FamilySource, ReadHint, ScanContext } from '../scan/store-read.js';
 import { GroupPacker } from './packed-groups.js';
 import { type PackedRows, RowPacker } from './packed-rows.js';
-import type { ScanPart, ScanReply, ScanRequest, SharedFamily, SharedView } from './protocol.js';
+import type { ScanPart, ScanReply, ScanRequest, SharedFamily, SharedFile, SharedView } from './protocol.js';
 
 /** Rows without results after which messages are received. */
 const SKIPPED_AT_ONCE = 1 << 14;
@@ -25,6 +26,8 @@ const SKIPPED_AT_ONCE = 1 << 14;
 const COUNTED_AT_ONCE = 1 << 14;
 /** Bytes of blocks that a scan keeps in a thread: their buffers are reused. */
 const CACHE_BYTES = 1 << 23;
+/** Bytes that are verified, before compression, between two messages. */
+const VERIFIED_AT_ONCE = 1 << 20;
 /** Files that a scan has open in a thread. */
 const MAX_FILES = 64;
 
@@ -214,9 +217,67 @@ class PartReading {
   }
 }
 
-/** All scans of this thread. */
+/** The verification of one file in this thread. */
+class FileRun {
+  private readonly files: FileHandleCache;
+  private readonly steps: AsyncGenerator<number, number>;
+  private turn: Promise<void> = Promise.resolve();
+
+  constructor(
+    file: SharedFile,
+    fileSystem: FileSystem,
+    private readonly send: (reply: PartReply) => void,
+  ) {
+    this.files = new FileHandleCache(fileSystem, 1);
+    this.steps = this.verify(file);
+    this.allow();
+  }
+
+  /** Takes one step, behind those before. */
+  allow(): void {
+    this.turn = this.turn.then(() => this.step());
+  }
+
+  close(): void {
+    void this.turn.then(() => this.steps.return(0));
+  }
+
+  private async step(): Promise<void> {
+    try {
+      const { done, value } = await this.steps.next();
+      this.send(done ? { cells: value } : { stepped: value });
+    } catch (error) {
+      this.send({ failed: toWire(error) });
+    }
+  }
+
+  private async *verify({ path, fileNo, seq }: SharedFile): AsyncGenerator<number, number> {
+    try {
+      const context = { files: this.files, cache: new BlockCache(CACHE_BYTES) };
+      const reader = SortedFileReader.open(context, path, fileNo, seq === undefined ? {} : { seq });
+      try {
+        await prepareCodecs([reader.meta.compression]);
+        const steps = verifySteps(reader);
+        let bytes = 0;
+        for (let step = steps.next(); ; step = steps.next()) {
+          if (step.done) return step.value.cells;
+          bytes += step.value;
+          if (bytes < VERIFIED_AT_ONCE) continue;
+          yield bytes;
+          bytes = 0;
+        }
+      } finally {
+        reader.close();
+      }
+    } finally {
+      this.files.closeAll();
+    }
+  }
+}
+
+/** All scans and verifications of this thread. */
 export class ScanRuns {
-  private readonly runs = new Map<number, ScanRun>();
+  private readonly runs = new Map<number, ScanRun | FileRun>();
 
   constructor(
     private readonly fileSystem: FileSystem,
@@ -225,14 +286,12 @@ export class ScanRuns {
 
   receive(request: ScanRequest): void {
     const { scan } = request;
-    if ('open' in request) {
-      const send = (reply: PartReply, moved: readonly ArrayBuffer[] = []): void =>
-        this.send({ scan, ...reply } as ScanReply, moved);
-      this.runs.set(scan, new ScanRun(request.open, this.fileSystem, send));
+    if ('open' in request || 'verify' in request) {
+      this.runs.set(scan, this.begin(request));
       return;
     }
     const run = this.runs.get(scan)!;
-    if ('part' in request) void run.read(request);
+    if ('part' in request) void (run as ScanRun).read(request);
     else if ('more' in request) run.allow(request.more);
     else {
       run.close();
@@ -240,7 +299,18 @@ export class ScanRuns {
       this.send({ scan, closed: true }, []);
     }
   }
+
+  private begin(request: Extract<ScanRequest, BeginRequest>): ScanRun | FileRun {
+    const { scan } = request;
+    const send = (reply: PartReply, moved: readonly ArrayBuffer[] = []): void =>
+      this.send({ scan, ...reply } as ScanReply, moved);
+    return 'open' in request
+      ? new ScanRun(request.open, this.fileSystem, send)
+      : new FileRun(request.verify, this.fileSystem, send);
+  }
 }
+
+type BeginRequest = { readonly open: SharedView } | { readonly verify: SharedFile };
 
 function buffersOf(packed: PackedRows | PackedGroups): ArrayBuffer[] {
   const arrays =

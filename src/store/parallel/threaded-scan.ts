@@ -266,7 +266,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       this.detach(thread);
       return;
     }
-    if (this.ended) return;
+    if (this.ended || !('part' in reply)) return;
     this.used = true;
     const part = this.running.get(reply.part)!;
     if ('error' in reply) this.fail(fromWire(reply.error));

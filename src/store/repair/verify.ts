@@ -2,10 +2,12 @@
 
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError, InvalidArgumentError, RowanError } from '../../errors.js';
-import { checkOptions, describe } from '../../table/checks.js';
+import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import type { StoreFile } from '../file/store-file.js';
 import { verifySteps } from '../file/verify-file.js';
-import type { Region, StoreVersion } from '../region/region.js';
+import type { ReaderThreads } from '../parallel/reader-threads.js';
+import { verifyInThread } from '../parallel/threaded-verify.js';
+import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 
 export interface VerifyReport {
@@ -18,12 +20,18 @@ export interface VerifyReport {
 
 /** The parts of a store that are verified. */
 interface VerifiedStore {
+  readonly readerThreads: ReaderThreads | undefined;
   readonly catalog: { tables(): Iterable<TableState> };
   readonly lifecycle: {
     /** @throws ClosedError when the store was closed. */
     checkOpen(): void;
   };
 }
+
+/** The verification of a file: the bytes of each step, and the number of its cells. */
+type Steps =
+  | Generator<number, { readonly cells: number }>
+  | AsyncGenerator<number, { readonly cells: number }>;
 
 /** How a store is verified. */
 export interface StoreVerifyOptions {
@@ -32,7 +40,12 @@ export interface StoreVerifyOptions {
    * read twice. Default: no limit.
    */
   readonly bytesPerSecond?: number;
-  /** Called after each step of at most half a MiB. What it throws ends the verification. */
+  /**
+   * The threads that read, each another file; the event loop is free meanwhile. Default 1: the calling thread, as always in a store in
+   * memory or opened with `background: 'inline'`.
+   */
+  readonly threads?: number;
+  /** Called after each step of at most half a MiB, with `threads` of a MiB. What it throws ends the verification. */
   readonly onProgress?: (progress: VerifyProgress) => void;
 }
 
@@ -60,11 +73,12 @@ export interface Verification {
 
 /**
  * Begins to verify a store.
- * @throws InvalidArgumentError for a rate that is no number above 0.
+ * @throws InvalidArgumentError for a rate that is no number above 0, or a number of threads that is no positive integer.
  */
 export function startVerify(core: VerifiedStore, options: StoreVerifyOptions = {}): Verification {
-  checkOptions('verify', options, { bytesPerSecond: true, onProgress: true });
-  const { bytesPerSecond } = options;
+  checkOptions('verify', options, { bytesPerSecond: true, threads: true, onProgress: true });
+  const { bytesPerSecond, threads = 1 } = options;
+  checkPositiveInteger(threads, 'threads');
   if (bytesPerSecond !== undefined && !(Number.isFinite(bytesPerSecond) && bytesPerSecond > 0)) {
     throw new InvalidArgumentError(
       `verify: bytesPerSecond is a number above 0, not ${describe(bytesPerSecond)}.`,
@@ -79,17 +93,27 @@ class RunningVerification implements Verification {
   private ofFiles = 0;
   private bytes = 0;
   private ofBytes = 0;
+  private cells = 0;
   private stopped = false;
+  /** The first error, of whichever thread. */
+  private failure: { readonly error: unknown } | undefined;
   private wake: (() => void) | undefined;
   private paused: Promise<void> | undefined;
   /** Bytes that were read since the time `since`, which a pause moves. */
   private read = 0;
   private since = performance.now();
 
+  /** Undefined: the calling thread reads. */
+  private readonly pool: ReaderThreads | undefined;
+  private readonly threads: number;
+
   constructor(
     private readonly core: VerifiedStore,
     private readonly options: StoreVerifyOptions,
   ) {
+    const { threads = 1 } = options;
+    this.pool = threads === 1 ? undefined : core.readerThreads;
+    this.threads = this.pool === undefined ? 1 : threads;
     this.done = this.run();
     // Nobody need wait for the end.
     this.done.catch(() => undefined);
@@ -115,44 +139,57 @@ class RunningVerification implements Verification {
   }
 
   private async run(): Promise<VerifyReport> {
-    const seen = new Set<number>();
-    let cells = 0;
     const { tables, regions, held } = retainAll(this.core);
+    const files = held.length;
+    this.ofFiles = files;
+    for (const { size } of held) this.ofBytes += size;
+    await Promise.all(Array.from({ length: this.threads }, () => this.verifyNext(held)));
+    if (this.failure !== undefined) throw this.failure.error;
+    return { tables, regions, files, cells: this.cells, bytes: this.bytes };
+  }
+
+  /** Verifies files until none is left. After an error none is begun. */
+  private async verifyNext(held: StoreFile[]): Promise<void> {
     try {
-      const all = new Map(
-        held.flatMap(({ version }) => version.files.map((file) => [file.fileNo, file.size])),
-      );
-      this.ofFiles = all.size;
-      for (const size of all.values()) this.ofBytes += size;
-      for (let family = held.shift(); family !== undefined; family = held.shift()) {
-        const { state, region, version } = family;
+      for (let file = held.shift(); file !== undefined; file = held.shift()) {
         try {
-          for (const file of version.files) {
-            checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
-            if (seen.has(file.fileNo)) continue;
-            seen.add(file.fileNo);
-            cells += await this.verifyFile(file);
-            this.files++;
-            this.bytes += file.size;
-          }
+          const cells = await this.verifyFile(file);
+          this.cells += cells;
+          this.files++;
+          this.bytes += file.size;
         } finally {
-          // Files that were replaced meanwhile can be removed as soon as they are verified.
-          version.release();
+          // A file that was replaced meanwhile can be removed as soon as it is verified.
+          file.release();
         }
       }
-    } finally {
-      for (const { version } of held) version.release();
+    } catch (error) {
+      this.failure ??= { error };
+      for (const file of held.splice(0)) file.release();
     }
-    return { tables, regions, files: seen.size, cells, bytes: this.bytes };
   }
 
   /** Verifies a file, and returns the number of its cells. */
-  private async verifyFile({ reader }: StoreFile): Promise<number> {
-    const steps = verifySteps(reader);
-    for (;;) {
-      const step = steps.next();
-      if (step.done) return step.value.cells;
-      await this.rest(step.value);
+  private async verifyFile(file: StoreFile): Promise<number> {
+    const { pool, threads } = this;
+    if (pool === undefined) return this.takeSteps(verifySteps(file.reader));
+    try {
+      return await this.takeSteps(verifyInThread(pool, threads, file));
+    } catch (error) {
+      // The thread has ended, or another process has removed the file, which is still open here.
+      if (!(error instanceof RowanError && error.code === 'ERR_IO')) throw error;
+      return this.takeSteps(verifySteps(file.reader));
+    }
+  }
+
+  private async takeSteps(steps: Steps): Promise<number> {
+    try {
+      for (;;) {
+        const step = await steps.next();
+        if (step.done) return step.value.cells;
+        await this.rest(step.value);
+      }
+    } finally {
+      await steps.return({ cells: 0 });
     }
   }
 
@@ -173,7 +210,7 @@ class RunningVerification implements Verification {
       this.since = performance.now();
     }
     this.core.lifecycle.checkOpen();
-    if (this.stopped)
+    if (this.stopped || this.failure !== undefined)
       throw new RowanError('ERR_ABORTED', 'The verification was stopped. Nothing was changed.');
   }
 
@@ -186,25 +223,27 @@ class RunningVerification implements Verification {
 /** Milliseconds after which a sleeping verification looks whether it was stopped, or the store closed. */
 const LONGEST_SLEEP = 200;
 
-interface RetainedFamily {
-  readonly state: TableState;
-  readonly region: Region;
-  readonly version: StoreVersion;
-}
-
-/** Retains the files of this moment, so that changes of the regions do not matter. */
-function retainAll(core: VerifiedStore): { tables: number; regions: number; held: RetainedFamily[] } {
-  const held: RetainedFamily[] = [];
+/** Retains the files of this moment, each once, so that changes of the regions do not matter. */
+function retainAll(core: VerifiedStore): { tables: number; regions: number; held: StoreFile[] } {
+  const held = new Map<number, StoreFile>();
   let regions = 0;
   const tables = [...core.catalog.tables()];
   for (const state of tables) checkRegions(state);
   for (const state of tables) {
     for (const region of state.regions) {
       regions++;
-      for (const store of region.stores) held.push({ state, region, version: store.version.retain() });
+      for (const { version } of region.stores) {
+        for (const file of version.files) {
+          checkInRegion(state, region, file.path, file.meta.firstRow, file.meta.lastRow);
+          held.set(file.fileNo, file);
+        }
+      }
     }
   }
-  return { tables: tables.length, regions, held };
+  for (const file of held.values()) file.retain();
+  // The largest first, so that no thread waits long for the last one.
+  const files = [...held.values()].sort((a, b) => b.size - a.size);
+  return { tables: tables.length, regions, held: files };
 }
 
 /** Verifies that the regions cover all rows without gap or overlap. */
