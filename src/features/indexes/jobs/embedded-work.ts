@@ -1,17 +1,37 @@
 /** Index jobs of the embedded engine: rows and entries are compared and corrected in one step. */
 
-import { equalBytes, toLatin1 } from '../../../bytes/index.js';
+import { compareSlices, equalBytes, toLatin1 } from '../../../bytes/index.js';
 import { OverlappedWork } from '../../../job/entity-rows.js';
-import type { SplitContext } from '../../../job/types.js';
-import { applyReadSet, readColumns } from '../../../query/projection.js';
+import type { RawRowWork, SplitContext } from '../../../job/types.js';
+import { applyReadSet, type ReadSet, readColumns } from '../../../query/projection.js';
 import { EntryExpiry } from '../../../repository/index.js';
-import { Get, type Result, type RowRead, type SyncTable, type TableChange } from '../../../table/index.js';
-import { decodeEntry, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, noteRow } from '../entry.js';
+import {
+  Get,
+  RawRow,
+  type Result,
+  type RowRead,
+  type SyncTable,
+  type TableChange,
+} from '../../../table/index.js';
+import { NewEntries } from '../entity-indexes.js';
+import {
+  decodeEntry,
+  ENTRY_QUALIFIER,
+  EntryReader,
+  INDEX_FAMILY,
+  type IndexEntry,
+  noteRow,
+} from '../entry.js';
 import { deleteOf, putOf } from '../plan.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** A table whose steps may change rows of several tables. */
 export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
+
+/** Computes entries from cells. Undefined where entries need more than cells, or expire with their rows. */
+export function entriesOfCells({ indexes }: IndexTarget): NewEntries | undefined {
+  return new EntryExpiry(indexes.schema).ends ? undefined : NewEntries.of(indexes);
+}
 
 /** The common part: the row as it is at commit, and its entries. */
 abstract class IndexWork extends OverlappedWork {
@@ -134,8 +154,86 @@ export class BuildWork extends IndexWork {
   }
 }
 
-/** The common part of both directions of comparing. */
+/** Reads rows and entries as they are in this turn of the event loop, without a step that writers wait for. */
+class EntryCheck {
+  private readonly entries: AtomicTable;
+  private readonly row = new RawRow();
+  private readonly stored = new RawRow();
+  private readonly reader: EntryReader;
+  private readonly columns: ReadSet;
+  /** The entries of the row that was read last. */
+  private readonly rows: Uint8Array[] = [];
+  private readonly values: Uint8Array[] = [];
+
+  private constructor(
+    private readonly target: IndexTarget,
+    private readonly table: AtomicTable,
+    private readonly computed: NewEntries,
+  ) {
+    const { engine, indexes } = target;
+    this.entries = engine.table(indexes.tableName) as AtomicTable;
+    this.reader = new EntryReader(indexes.all[0]!.index);
+    this.columns = readColumns(indexes.schema, [], indexes.columns, undefined);
+  }
+
+  /** Undefined where entries need more than cells, or expire with their rows. */
+  static of(target: IndexTarget, table: AtomicTable): EntryCheck | undefined {
+    const computed = entriesOfCells(target);
+    return computed && table.getRaw && new EntryCheck(target, table, computed);
+  }
+
+  /** The number of entries that a row has, if all are stored as they must be. */
+  validOf(row: Uint8Array): number | undefined {
+    if (!this.read(row)) return undefined;
+    const { rows, values, stored } = this;
+    for (let i = 0; i < rows.length; i++) {
+      const get = new Get(rows[i]!).addColumn(INDEX_FAMILY, ENTRY_QUALIFIER);
+      if (!this.entries.getRaw!(get, stored)) return undefined;
+      const { bytes, starts, ends } = stored;
+      const value = values[i]!;
+      if (compareSlices(bytes, starts[0]!, ends[0]! - starts[0]!, value, 0, value.length) !== 0)
+        return undefined;
+    }
+    return rows.length;
+  }
+
+  /** Whether the row of a stored entry has it. */
+  isConfirmed({ row, count, bytes, starts, ends }: RawRow): boolean {
+    if (count !== 1) return false;
+    this.reader.read(row, bytes, starts[0]!, ends[0]!);
+    return this.read(this.reader.dataRow) && this.rows.some((entry) => equalBytes(entry, row));
+  }
+
+  /** Computes the entries of a row. False where that takes a step: it may be no entity, or has a value that no entry can hold. */
+  private read(key: Uint8Array): boolean {
+    const { rows, values, row } = this;
+    const { schema } = this.target.indexes;
+    rows.length = values.length = 0;
+    const get = new Get(key);
+    applyReadSet(get, this.columns);
+    if (!schema.key.matches(key) || !this.table.getRaw!(get, row) || !hasCell(row, schema.marker!))
+      return false;
+    try {
+      this.computed.addTo(rows, values, row);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+function hasCell({ families, qualifiers, count }: RawRow, column: { family: string; qualifier: Uint8Array }) {
+  for (let i = 0; i < count; i++)
+    if (families[i] === column.family && equalBytes(qualifiers[i]!, column.qualifier)) return true;
+  return false;
+}
+
+/** The common part of both directions of comparing. What has no fault is not read again; all else is compared in a step. */
 abstract class ComparingWork extends IndexWork {
+  readonly raw: RawRowWork | undefined;
+  /** Rows and entries that are compared in a step after the batch. */
+  private readonly suspects: Result[] = [];
+
   constructor(
     target: IndexTarget,
     table: AtomicTable,
@@ -144,11 +242,44 @@ abstract class ComparingWork extends IndexWork {
     protected readonly repair: boolean,
   ) {
     super(target, table, context);
+    const check = EntryCheck.of(target, table);
+    this.raw = check && { row: (row) => this.look(row, check), flush: () => this.flush() };
+  }
+
+  /** Whether the row or entry has no fault. */
+  protected abstract isWell(row: RawRow, check: EntryCheck): boolean;
+
+  private look(row: RawRow, check: EntryCheck): void {
+    if (isSampled(row.row, this.sample) && !this.isWell(row, check)) this.suspects.push(row.toResult());
+  }
+
+  protected async flush(): Promise<void> {
+    if (this.suspects.length > 0) await this.rows(this.suspects.splice(0));
   }
 }
 
 /** Compares from rows to entries. */
 export class RowWork extends ComparingWork {
+  /** Rows without a fault since the last batch, and their entries. */
+  private wellRows = 0;
+  private validEntries = 0;
+
+  protected isWell(row: RawRow, check: EntryCheck): boolean {
+    if (!isOwn(this.target, row)) return true;
+    const valid = check.validOf(row.row);
+    if (valid === undefined) return false;
+    this.wellRows++;
+    this.validEntries += valid;
+    return true;
+  }
+
+  protected override async flush(): Promise<void> {
+    if (this.wellRows > 0) this.context.count('rows', this.wellRows);
+    if (this.validEntries > 0) this.context.count('valid', this.validEntries);
+    this.wellRows = this.validEntries = 0;
+    await super.flush();
+  }
+
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isOwn(this.target, row) || !isSampled(row.row, this.sample)) return;
     count('rows');
@@ -173,6 +304,10 @@ export class RowWork extends ComparingWork {
 
 /** Compares from entries to rows. Stale entries of existing rows were counted in the other direction. */
 export class EntryWork extends ComparingWork {
+  protected isWell(entry: RawRow, check: EntryCheck): boolean {
+    return check.isConfirmed(entry);
+  }
+
   protected one(row: Result, read: RowRead, changes: TableChange[], count: (what: string) => void): void {
     if (!isSampled(row.row, this.sample)) return;
     const stored = this.readEntry(row.row, read);

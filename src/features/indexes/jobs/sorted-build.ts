@@ -1,11 +1,12 @@
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, EntryExpiry } from '../../../repository/index.js';
+import type { CommittingTable } from '../../../repository/index.js';
 import { type AtomicStep, Get, RawRow, type Result } from '../../../table/index.js';
-import { NewEntries } from '../entity-indexes.js';
+import type { NewEntries } from '../entity-indexes.js';
 import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
 import { putOf } from '../plan.js';
+import { entriesOfCells } from './embedded-work.js';
 import { type IndexTarget, isOwn } from './target.js';
 
 /** The most entries collected before they are sorted and written. As many again may be on their way to the WAL. */
@@ -52,8 +53,7 @@ export class SortedBuildWork implements SplitWork {
     table: CommittingTable,
     touched: ReadonlySet<string>,
   ): ((context: SplitContext) => SortedBuildWork) | undefined {
-    if (new EntryExpiry(target.indexes.schema).ends) return undefined;
-    const entries = NewEntries.of(target.indexes);
+    const entries = entriesOfCells(target);
     return entries && ((context) => new SortedBuildWork(target, entries, table, context, touched));
   }
 
