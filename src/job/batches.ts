@@ -1,5 +1,6 @@
 /** Reads the rows of a split and passes them to its work in batches. */
 
+import { keyAfter } from '../bytes/index.js';
 import { RawRow, type Result, type ResultScanner, type Scan, type SyncTable } from '../table/index.js';
 import type { JobPhase, JobReadable, RawRowWork, RowWeight, SplitWork } from './types.js';
 
@@ -20,6 +21,14 @@ export interface Batches {
   close(): void | Promise<void>;
 }
 
+interface BatchOptions {
+  readonly weigh?: JobPhase['weigh'];
+  readonly sync: boolean;
+  /** The number of threads that read; 1: the calling one. */
+  readonly threads: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Opens a scan for this work. It reuses one raw row if both the work and the table support that.
  * `sync`: the table's engine answers in this thread.
@@ -28,20 +37,31 @@ export function openBatches(
   table: JobReadable,
   scan: Scan,
   work: Pick<SplitWork, 'rows' | 'raw'>,
-  {
-    weigh,
-    sync,
-    signal,
-  }: { readonly weigh?: JobPhase['weigh']; readonly sync: boolean; readonly signal: AbortSignal },
+  { weigh, sync, threads, signal }: BatchOptions,
 ): Batches {
   if (sync && work.raw !== undefined && weigh === undefined && readsRawRows(table)) {
-    return new RawBatches(table, scan, work.raw);
+    return new RawBatches(openRawRows(table, scan, threads, signal), work.raw);
   }
   return new ResultBatches(table.scan(scan, { signal }), work, weigh);
 }
 
 /** A table whose scan reuses one raw row. */
-export type RawRowTable = JobReadable & Pick<SyncTable, 'scanSync'>;
+export type RawRowTable = JobReadable & Pick<SyncTable, 'scanSync' | 'scanInThreads'>;
+
+/** Rows that are read one by one into a reused one; false at the end. */
+interface RawRows {
+  next(into: RawRow): boolean | Promise<boolean>;
+  close(): void;
+}
+
+function openRawRows(table: RawRowTable, scan: Scan, threads: number, signal: AbortSignal): RawRows {
+  const { startRow, includeStartRow, stopRow } = scan;
+  const range = { start: includeStartRow ? startRow : keyAfter(startRow), stop: stopRow };
+  const threaded = threads === 1 ? undefined : table.scanInThreads?.(scan, [range], { threads, signal });
+  if (threaded !== undefined) return threaded;
+  const scanner = table.scanSync(scan);
+  return { next: (into) => scanner.nextRaw!(into), close: () => scanner.close() };
+}
 
 /** A table that cannot read a raw row by key cannot scan raw rows either. */
 export function readsRawRows(table: JobReadable): table is RawRowTable {
@@ -80,27 +100,25 @@ class ResultBatches implements Batches {
 
 /** Avoids an object for each cell, and reuses the row object. */
 class RawBatches implements Batches {
-  private readonly scanner: ReturnType<SyncTable['scanSync']>;
   private readonly row = new RawRow();
   private ofThisTurn = 0;
 
   constructor(
-    table: RawRowTable,
-    scan: Scan,
+    private readonly reading: RawRows,
     private readonly work: RawRowWork,
-  ) {
-    this.scanner = table.scanSync(scan);
-  }
+  ) {}
 
   async next(wanted: number): Promise<Batch | undefined> {
-    const { scanner, row, work } = this;
+    const { reading, row, work } = this;
     if (this.ofThisTurn >= ROWS_OF_A_TURN) {
       this.ofThisTurn = 0;
       await new Promise((resolve) => setImmediate(resolve));
     }
     let given = 0;
     let bytes = 0;
-    while (given < wanted && scanner.nextRaw!(row)) {
+    while (given < wanted) {
+      const more = reading.next(row);
+      if (!(typeof more === 'boolean' ? more : await more)) break;
       given++;
       bytes += rawSizeOf(row);
       const working = work.row(row);
@@ -113,7 +131,7 @@ class RawBatches implements Batches {
   }
 
   close(): void {
-    this.scanner.close();
+    this.reading.close();
   }
 }
 

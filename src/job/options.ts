@@ -5,6 +5,7 @@ import type { Counters, JobRunOptions } from './types.js';
 /** The options of a run, with defaults applied. */
 export interface RunSettings {
   readonly parallel: number;
+  readonly threads: number;
   readonly batchRows: number;
   readonly batchBytes: number;
   readonly checkpointRows: number;
@@ -18,6 +19,7 @@ export interface RunSettings {
 
 const DEFAULTS = {
   parallel: 4,
+  threads: 1,
   batchRows: 1000,
   batchBytes: 4 << 20,
   checkpointRows: 20_000,
@@ -67,6 +69,7 @@ export function runSettings(options: JobRunOptions): RunSettings {
   };
   return {
     parallel: whole('parallel'),
+    threads: whole('threads'),
     batchRows: whole('batchRows'),
     batchBytes: whole('batchBytes'),
     checkpointRows: whole('checkpointRows'),

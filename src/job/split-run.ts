@@ -124,6 +124,7 @@ export class SplitRun {
     const batches = openBatches(table, scan, work, {
       ...(phase.weigh && { weigh: phase.weigh }),
       sync,
+      threads: settings.threads,
       signal,
     });
     let wanted = Math.min(FIRST_BATCH, settings.batchRows);

@@ -35,6 +35,11 @@ export interface JobProgress {
 export interface JobRunOptions {
   /** How many splits this process works on at a time. Default 4. */
   readonly parallel?: number;
+  /**
+   * The threads that read for the work of this process. Default 1: the calling one, as always on HBase and Bigtable, and for work that
+   * needs more than the newest version of each column.
+   */
+  readonly threads?: number;
   /** The largest number of rows in a batch. Default 1,000. */
   readonly batchRows?: number;
   /** The approximate largest size of a batch in bytes. Default 4 MiB. */

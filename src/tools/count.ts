@@ -14,8 +14,19 @@ export function countRows(engine: Engine, table: string, options: ToolOptions = 
       scanOf({ ...options, versions: 1 }, false).setFilter(
         filters.all(filters.firstKeyOnly(), filters.keyOnly()),
       ),
-    open: (context) => ({ rows: (rows) => context.count('rows', rows.length) }),
+    open: (context) => rowCounts(context, options.raw !== true),
   });
+}
+
+/** `raw`: rows are counted without objects of them, which a scan of delete markers has not. */
+function rowCounts(context: SplitContext, raw: boolean): SplitWork {
+  let counted = 0;
+  const row = (): void => void counted++;
+  const flush = (): void => {
+    context.count('rows', counted);
+    counted = 0;
+  };
+  return { rows: (rows) => context.count('rows', rows.length), raw: raw ? { row, flush } : undefined };
 }
 
 /** How many distinct columns are counted separately; cells of further ones count as `(other)`. */

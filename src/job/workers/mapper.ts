@@ -78,7 +78,7 @@ class MappedScan {
         rows: (rows) => mapRows(steps, rows, context, emit),
         raw: row && { row, flush: () => undefined },
       },
-      { sync: engine.capabilities.sync, signal },
+      { sync: engine.capabilities.sync, threads: 1, signal },
     );
   }
 
