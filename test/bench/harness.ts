@@ -69,14 +69,19 @@ export async function compare(
   return (await compareRates(contestants, rounds))[seconds];
 }
 
-/** As `compare`, by both kinds of seconds: what a contestant's own threads do beside a round counts as its CPU time. */
+/**
+ * As `compare`, by both kinds of seconds: what a contestant's own threads do beside a round counts as its CPU time. `before` runs before
+ * each round of each contestant, and does not count.
+ */
 export async function compareRates(
   contestants: Readonly<Record<string, Measured>>,
   rounds: number,
+  before?: () => Promise<unknown>,
 ): Promise<Rates> {
   const rates: Record<Seconds, Record<string, number[]>> = { wall: {}, processor: {} };
   for (let round = -1; round < rounds; round++) {
     for (const [name, run] of Object.entries(contestants)) {
+      await before?.();
       const wall = secondsOf('wall');
       const processor = secondsOf('processor');
       const operations = await run();
