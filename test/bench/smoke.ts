@@ -22,6 +22,7 @@ const BENCHES: Readonly<Record<string, string>> = {
   orm: '--rounds 1',
   index: '--rounds 1 --build 2000',
   jobs: '--rounds 1 --rows 2000',
+  threads: '--rounds 1 --rows 2000',
   rekey: '--rows 2000',
   relations: '--rounds 1 --rows 2000',
   start: '--rounds 1',
