@@ -98,7 +98,7 @@ it('random tables of several regions have the same sums, numbers of rows, entrie
         expect(reports.slice(3)).toEqual(reports.slice(0, 3));
         expect(reports[1]).toEqual(reports[0]);
       }),
-      { numRuns: scaled(3, 20, 300) },
+      { numRuns: scaled(1, 20, 300) },
     );
     await engine.admin.split('parcels', Uint8Array.of(0, 0, 4, 0));
     expect(await sums(db, 2)).toEqual(await sums(db, 1));
@@ -123,7 +123,7 @@ async function damage(engine: EmbeddedEngine): Promise<void> {
 it('an index that is built by threads has what is written meanwhile', () =>
   withStore(async (db) => {
     const repository = db.repository(Parcel);
-    const count = scaled(1500, 20_000, 100_000);
+    const count = scaled(600, 20_000, 100_000);
     await repository.putMany(
       Array.from({ length: count }, (_, no) => ({ no, street: `s${no % 97}`, weight: no })),
     );
@@ -176,7 +176,7 @@ it('a split whose thread ends is read again, by another', async () => {
 it('an abort, and the close of the store, end a job and its scans; a job goes on behind its checkpoint', () =>
   withStore(async (db) => {
     const { engine } = db;
-    await db.repository(Parcel).putMany(Array.from({ length: 3000 }, (_, no) => ({ no, street: 'a' })));
+    await db.repository(Parcel).putMany(Array.from({ length: 400 }, (_, no) => ({ no, street: 'a' })));
     const job = (during: () => void) =>
       db
         .job('ends')
@@ -192,7 +192,7 @@ it('an abort, and the close of the store, end a job and its scans; a job goes on
     });
     expect(engine.stats().openScanners).toBe(0);
     const { resumed, counters } = await job(() => {}).run(options);
-    expect({ resumed, counters }).toEqual({ resumed: true, counters: { rows: 3000 } });
+    expect({ resumed, counters }).toEqual({ resumed: true, counters: { rows: 400 } });
     let closed: Promise<void> | undefined;
     const close = () => {
       closed = db.close();
