@@ -121,6 +121,12 @@ export const SUITES: readonly Suite[] = [
     what: 'The same declarations under three concurrent clients, beside index builds, compactions, column moves and changes of copied sources, with power cuts and openings by the next release. Acknowledged data is there, and each index, summary, copy, reference and feed agrees with the rows.',
   },
   {
+    id: 'mutual',
+    promises: 'docs/relations.md',
+    file: 'test/crossing/mutual.test.ts',
+    what: 'Random declarations of mutual links that combine many of 16 features (soft deletes, versions, Maps, copies, copied entries, cascades, summaries; eventual and list indexes). Either side is written, in transactions too, on an engine whose step is many rows and on one whose step is one row. Both sides and what depends on them are compared with a plain Map.',
+  },
+  {
     id: 'lifecycles-hbase',
     promises: 'docs/schema.md',
     file: 'test/hbase/lifecycles.test.ts',
