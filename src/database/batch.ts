@@ -166,6 +166,8 @@ export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
   readonly indexes: readonly string[];
   /** Summaries that count the row. */
   readonly summaries: readonly string[];
+  /** Whether the row of the other side is written, too (mutual links). */
+  readonly mirror: boolean;
   /** Retention time of the change for `db.watch`, ms. Null: it is not recorded. */
   readonly changes: number | null;
 }
@@ -183,6 +185,7 @@ export async function explainWrite(
     indexes: schema.indexes.map(({ name }) => name),
     ...(await copies.explain(schema, row)),
     summaries: schema.summaries.map(({ name }) => name),
+    mirror: schema.mutual !== undefined,
     changes: schema.changesKept ?? null,
   };
 }

@@ -105,6 +105,7 @@ test('defineEntity declares copies; the index that finds them is made once, or f
     copiedFrom: [],
     referredBy: [],
     summaries: [],
+    mirror: false,
     changes: null,
     copiedTo: [
       {

@@ -87,6 +87,12 @@ describe.each(Object.entries(ENGINES))('on an engine of %s', (name, openIt) => {
     expect(await db.mutual(Friendship).check()).toMatchObject({ rows: 0, stale: 0, missing: 0 });
   });
 
+  test('explainWrite tells that the row of the other side follows', async () => {
+    const key = { person: 'ann', friend: 'ben' };
+    expect(await db.explainWrite(Friendship, key)).toMatchObject({ mirror: true });
+    expect(await db.explainWrite(Person, { id: 'ann' })).toMatchObject({ mirror: false });
+  });
+
   test('deleting a person deletes both rows of its links', async () => {
     const links = db.repository(Friendship);
     await links.putMany([
