@@ -121,6 +121,26 @@ export function Default<T extends Literal | object>(make: () => T): PropertyDeco
   });
 }
 
+/**
+ * Computes a column from its entity, at each write of the row: `put`, `insert`, `update`, `increment` and all others read
+ * the row, and store with it what the function returns of the row as it will be; null or undefined is absent. The
+ * function must be pure and synchronous. It sees no computed column and no relation. Values that a put has for the column
+ * are ignored; `update` refuses others than the computed one. Declare the property `readonly`, which takes it from the
+ * types of inputs.
+ *
+ * @example
+ * ```ts
+ * @Computed((order: Order) => order.lines?.length ?? 0) @Column('d:n', int32) readonly lineCount?: number;
+ * ```
+ */
+export function Computed<E extends object, T extends Literal | object>(
+  compute: (entity: E) => T,
+): PropertyDecoratorFrom<NonNullable<T>> {
+  return memberDecorator('Computed', 'field', (declaration, property) => {
+    declaration.computed.push({ property, compute });
+  });
+}
+
 /** Makes the compiler infer literal types: 'open' instead of string. */
 type Literal = string | number | bigint | boolean | null | undefined;
 

@@ -298,6 +298,12 @@ export interface DefaultDeclaration {
   readonly make: () => unknown;
 }
 
+/** How a column is computed from its entity. */
+export interface ComputedDeclaration {
+  readonly property: string;
+  readonly compute: (entity: never) => unknown;
+}
+
 /** A property that stands for other entities. */
 export interface RelationDeclaration {
   readonly kind: 'one' | 'many';
@@ -401,6 +407,7 @@ export interface ClassDeclaration {
   /** Properties with `@Required`. */
   readonly required: string[];
   readonly defaults: DefaultDeclaration[];
+  readonly computed: ComputedDeclaration[];
   readonly indexes: IndexDeclaration[];
   readonly relations: RelationDeclaration[];
   readonly copies: CopyDeclaration[];
@@ -426,6 +433,7 @@ export function emptyDeclaration(): ClassDeclaration {
     ttls: [],
     required: [],
     defaults: [],
+    computed: [],
     indexes: [],
     relations: [],
     copies: [],

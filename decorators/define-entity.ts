@@ -99,6 +99,12 @@ export interface EntityDefinition<
    * `c.column(…).default(() => 'open')`.
    */
   readonly defaults?: DefinedDefaults<KeyRow<Elements>>;
+  /** Computed columns, like `@Computed`. Declare them optional. */
+  readonly computed?: {
+    readonly [Name in keyof ObjectOf<Definitions>]?: (
+      entity: DefinedObject<Elements, Definitions>,
+    ) => ObjectOf<Definitions>[Name] | null;
+  };
   /** Results of `upgrade(...)`, like `@Upgrade` above a class. */
   readonly upgrades?: readonly UpgradeDefinition[];
   /** Like `@Validate` above a class. */
@@ -142,6 +148,7 @@ export function defineEntity<
     key,
     columns,
     defaults,
+    computed,
     validate,
     hooks,
     indexes,
@@ -165,6 +172,9 @@ export function defineEntity<
   }
   for (const [property, make] of Object.entries<(() => unknown) | undefined>(defaults ?? {})) {
     if (make !== undefined) declaration.defaults.push({ property, make });
+  }
+  for (const [property, compute] of Object.entries(computed ?? {})) {
+    if (compute !== undefined) declaration.computed.push({ property, compute: compute as () => unknown });
   }
   for (const { from, options, upgrade } of upgrades ?? []) {
     declaration.upgrades.push(upgradeOf(from, options, upgrade));

@@ -16,6 +16,7 @@ export {
   Column,
   Columns,
   type ColumnsOptions,
+  Computed,
   Counter,
   Default,
   formerly,

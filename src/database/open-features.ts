@@ -248,7 +248,7 @@ export class OpenFeatures {
     for (const feature of this.all) feature.refuseElsewhere?.(entity);
     if (this.maintainers(entity).length === 0) return;
     throw new UnsupportedError(
-      `${entity.name} has copies, referential rules, summaries or mutual links, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
+      `${entity.name} has copies, computed columns, referential rules, summaries or mutual links, or others have them about it, which are followed in its declared table only. Declare a class without them for repositoryIn().`,
       { details: { entity: entity.name } },
     );
   }

@@ -1,6 +1,7 @@
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine } from '../table/index.js';
 import { ChangesFeature } from './changes/handle.js';
+import { ComputedFeature } from './computed/handle.js';
 import { CopiesFeature } from './copies/handle.js';
 import { EvolutionFeature } from './evolution/handle.js';
 import { MovedTables } from './evolution/moves.js';
@@ -22,6 +23,7 @@ export function openFeatures(context: FeatureContext) {
     indexes,
     references: new RelationsFeature(context, indexes),
     copies: new CopiesFeature(context, indexes),
+    computed: new ComputedFeature(context),
     mutual: new MutualFeature(context),
     summaries: new SummariesFeature(context, indexes),
     changes: new ChangesFeature(context),

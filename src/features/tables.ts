@@ -19,8 +19,8 @@ const TABLES: readonly ((entities: Entities) => readonly TableDescriptor[])[] = 
   (entities) =>
     when(
       entities,
-      ({ copies, references, summaries, mutual }) =>
-        copies.length + references.length + summaries.length > 0 || mutual !== undefined,
+      ({ copies, references, summaries, mutual, computed }) =>
+        copies.length + references.length + summaries.length + computed.length > 0 || mutual !== undefined,
       outboxDescriptor,
     ),
   (entities) => when(entities, ({ changesKept }) => changesKept !== undefined, changesDescriptor),
@@ -47,7 +47,7 @@ function beside(
 
 /**
  * `rowan_schemas` where a column holds Avro, `rowan_dictionaries` where a key has a `substitute` part, `rowan_outbox` where
- * an entity has copies, rules, summaries or mutual links, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
+ * an entity has copies, rules, summaries, mutual links or computed columns, `rowan_changes` where changes are kept, and the tables of indexes and summaries.
  */
 export function systemTables({ entities }: Pick<Schema, 'entities'>): TableSchema[] {
   return TABLES.flatMap((tables) => tables(entities)).map((descriptor) => ({

@@ -4,6 +4,7 @@
  * follow-up, done). docs/extending.md describes both.
  */
 
+import { toLatin1 } from '../bytes/index.js';
 import { UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
@@ -192,4 +193,24 @@ function unsupported({ name }: EntitySchema, has: string, what: string, remedy: 
   return new UnsupportedError(`${name} has ${has}, which cannot be combined with ${what}. ${remedy}`, {
     details: { entity: name },
   });
+}
+
+/** When the mutations write a column, and what, where it is known. Undefined: they do not write it. */
+export function writtenColumn(
+  mutations: readonly RowMutation[],
+  { family, qualifier }: Pick<ColumnSchema, 'family' | 'qualifier'>,
+): { readonly time: number; readonly value?: Uint8Array } | undefined {
+  const name = toLatin1(qualifier);
+  for (const mutation of mutations) {
+    if (!('cells' in mutation)) {
+      const { columns } = mutation;
+      if (columns.some((one) => one.family === family && toLatin1(one.qualifier) === name))
+        return { time: LATEST_TIMESTAMP };
+      continue;
+    }
+    const cell = mutation.cells.find((one) => one.family === family && toLatin1(one.qualifier) === name);
+    if (cell !== undefined)
+      return { time: cell.timestamp, ...(mutation.kind === 'put' && { value: cell.value }) };
+  }
+  return undefined;
 }

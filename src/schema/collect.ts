@@ -3,6 +3,7 @@
 import {
   type AnyClass,
   type CheckDeclaration,
+  type ComputedDeclaration,
   type CopyDeclaration,
   classChain,
   type DefaultDeclaration,
@@ -44,6 +45,7 @@ export interface CollectedEntity {
   /** Properties with `@Required`. */
   readonly required: ReadonlySet<string>;
   readonly defaults: readonly DefaultDeclaration[];
+  readonly computed: readonly ComputedDeclaration[];
   readonly indexes: readonly IndexDeclaration[];
   readonly relations: readonly RelationDeclaration[];
   readonly copies: readonly CopyDeclaration[];
@@ -87,6 +89,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     ttls: inherited.flatMap((other) => other.ttls),
     required: new Set(inherited.flatMap((other) => other.required)),
     defaults: inherited.flatMap((other) => other.defaults),
+    computed: inherited.flatMap((other) => other.computed),
     indexes: [...inherited.flatMap((other) => other.indexes), ...classChain(target).flatMap(declaredIndexes)],
     relations: inherited.flatMap((other) => other.relations),
     copies: [...inherited.flatMap((other) => other.copies), ...classChain(target).flatMap(declaredCopies)],

@@ -39,6 +39,7 @@ export interface CompiledEntity {
   readonly references: EntitySchema['references'];
   readonly summaries: EntitySchema['summaries'];
   readonly mutual: EntitySchema['mutual'];
+  readonly computed: EntitySchema['computed'];
 }
 
 /** The compiler of what entities declare about rows of earlier declarations. */
@@ -105,7 +106,13 @@ export function compileEntity(
 
 type Linked = Pick<CompiledEntity, 'indexes'> & FeatureSchemas;
 
-const NO_FEATURES: FeatureSchemas = { copies: [], references: [], summaries: [], mutual: undefined };
+const NO_FEATURES: FeatureSchemas = {
+  copies: [],
+  references: [],
+  summaries: [],
+  mutual: undefined,
+  computed: [],
+};
 
 /** Compiles the indexes (declared ones, and those that features need) and the declarations of features. */
 function compileFeatures(

@@ -3,6 +3,7 @@
  * (docs/extending.md): the rest of the compiler knows none.
  */
 
+import { computedCompiler } from '../features/computed/compile.js';
 import { copyCompiler } from '../features/copies/compile.js';
 import { evolutionCompiler } from '../features/evolution/compile.js';
 import { indexCompiler } from '../features/indexes/compile.js';
@@ -18,4 +19,5 @@ export const FEATURE_COMPILERS: readonly FeatureCompiler[] = [
   copyCompiler,
   referenceCompiler,
   mutualCompiler,
+  computedCompiler,
 ];

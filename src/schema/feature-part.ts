@@ -61,7 +61,10 @@ interface NeededIndex {
 }
 
 /** The properties of an entity's schema that features compile. */
-export type FeatureSchemas = Pick<EntitySchema, 'copies' | 'references' | 'summaries' | 'mutual'>;
+export type FeatureSchemas = Pick<
+  EntitySchema,
+  'copies' | 'references' | 'summaries' | 'mutual' | 'computed'
+>;
 
 /** The part of a feature that consists of links: each needs an index that finds the rows which hold the key. */
 export function linkPart<T extends LinkSchema>(

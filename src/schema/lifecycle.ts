@@ -314,11 +314,12 @@ export function newUlid(): string {
 }
 
 /**
- * The columns that a put may set: not those that Rowan sets (versions, times of deletion, copies), nor counters,
+ * The columns that a put may set: not those that Rowan sets (versions, times of deletion, copies, computed ones), nor counters,
  * histories and packed columns.
  */
 export function givenColumns(schema: EntitySchema): ColumnSchema[] {
-  const copied = new Set(schema.copies.flatMap(({ fields }) => fields.map(({ column }) => column)));
+  const own = [...schema.copies.flatMap(({ fields }) => fields), ...schema.computed];
+  const copied = new Set(own.map(({ column }) => column));
   return schema.columns.filter(
     (column) =>
       (column.kind === 'column' || column.kind === 'columns') &&

@@ -185,9 +185,18 @@ export interface EntitySchema<E extends object = object> {
   readonly references: readonly ReferenceRule[];
   /** Two key parts, which are exchanged in the mirror of each row. Undefined: rows have none. */
   readonly mutual: readonly [string, string] | undefined;
+  /** The columns that are computed from their row. */
+  readonly computed: readonly ComputedSchema[];
   /** The declared summaries of its rows. */
   readonly summaries: readonly SummarySchema[];
   readonly mapper: EntityMapper<E>;
+}
+
+/** A column that writes compute from their row (`@Computed`). */
+export interface ComputedSchema {
+  readonly column: ColumnSchema;
+  /** Takes the entity without its computed columns. Null and undefined: the column is absent. */
+  readonly compute: (entity: never) => unknown;
 }
 
 /** A secondary index; see docs/indexes.md. */

@@ -101,7 +101,8 @@ export function fieldsOf(
     const must = (column: ColumnSchema): boolean =>
       shape === 'input' &&
       (required.has(column.property) || (column.required && !filled.has(column.property)));
-    const columns = schema.columns.filter(({ path }) => !parts.has(path[0]!));
+    const computed = new Set(shape === 'entity' ? [] : schema.computed.map(({ column }) => column));
+    const columns = schema.columns.filter((column) => !parts.has(column.path[0]!) && !computed.has(column));
     fields.push(...columnFields(columns, 0, must, required));
     if (timeToLive.property !== undefined && shape !== 'entity') {
       fields.push({

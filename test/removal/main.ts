@@ -21,6 +21,7 @@ const FEATURES: Readonly<Record<string, readonly string[]>> = {
   relations: ['copies'],
   summaries: [],
   mutual: [],
+  computed: [],
   changes: [],
   rekey: [],
   transactions: [],

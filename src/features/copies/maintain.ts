@@ -1,4 +1,4 @@
-import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { equalBytes } from '../../bytes/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../../errors.js';
 import {
   type ChangeImage,
@@ -10,12 +10,13 @@ import {
   type RowMaintainer,
   refuseUnfollowed,
   type Share,
+  writtenColumn,
 } from '../../repository/maintainer.js';
 import { noteOf } from '../../repository/outbox.js';
 import { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
-import { Get, LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
+import { Get, LATEST_TIMESTAMP } from '../../table/index.js';
 import { fenceLinked, type LinkPosition } from '../relations/link.js';
 import { areEqual, type CopiedValues, type CopyPlan, type SourceReader } from './plan.js';
 
@@ -117,7 +118,7 @@ export class CopyHolder implements RowMaintainer {
     const { operation, before, mutations } = change;
     const { entity, source } = plan;
     for (const { family, qualifier } of off) {
-      const written = writtenIn(mutations, family, qualifier);
+      const written = writtenColumn(mutations, { family, qualifier });
       if (written === undefined) continue;
       const { time, value } = written;
       const property = plan.propertyAt({ family, qualifier });
@@ -248,25 +249,4 @@ export class CopySource implements RowMaintainer {
       plan.changes(rows, row, values).map((change) => ({ ...change, operation: 'put' })),
     );
   }
-}
-
-/** The timestamp at which the mutations change a column. Undefined: they do not. */
-function writtenIn(
-  mutations: readonly RowMutation[],
-  family: string,
-  qualifier: Uint8Array,
-): { readonly time: number; readonly value?: Uint8Array } | undefined {
-  const name = toLatin1(qualifier);
-  for (const mutation of mutations) {
-    if (!('cells' in mutation)) {
-      const { columns } = mutation;
-      if (columns.some((one) => one.family === family && toLatin1(one.qualifier) === name))
-        return { time: LATEST_TIMESTAMP };
-      continue;
-    }
-    const cell = mutation.cells.find((one) => one.family === family && toLatin1(one.qualifier) === name);
-    if (cell !== undefined)
-      return { time: cell.timestamp, ...(mutation.kind === 'put' && { value: cell.value }) };
-  }
-  return undefined;
 }

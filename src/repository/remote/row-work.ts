@@ -322,7 +322,7 @@ export function refuseTimes({ name }: EntitySchema, mutations: readonly RowMutat
   });
   if (!timed) return;
   throw new UnsupportedError(
-    `${name} has recorded changes, copies, referential rules or summaries, or is the target of such: on HBase its rows cannot be written with a timestamp. Leave the timestamp out.`,
+    `${name} has recorded changes, copies, computed columns, referential rules or summaries, or is the target of such: on HBase its rows cannot be written with a timestamp. Leave the timestamp out.`,
     { details: { entity: name } },
   );
 }
