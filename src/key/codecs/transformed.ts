@@ -130,6 +130,8 @@ interface Transformed<C> {
 
 function transformedOf<C extends InnerCodec>(codec: C): Transformed<C> | undefined {
   const { conversion } = codec as Partial<Transformed<C>>;
+  // Most codecs have none, and `instanceof` would cost queries more than the rest of this.
+  if (conversion === undefined) return undefined;
   return conversion instanceof Conversion ? (codec as unknown as Transformed<C>) : undefined;
 }
 
