@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest';
-import { compareBytes } from '../../src/bytes/index.js';
+import { compareBytes, toHex } from '../../src/bytes/index.js';
 import {
   avro,
   avroCodec,
@@ -35,6 +35,7 @@ import {
   Versions,
 } from '../../src/index.js';
 import { compileKeyLayout } from '../../src/key/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 import { inputSchema, parseQuery } from '../../src/validation/index.js';
 import { scaled } from '../proof/scale.js';
@@ -57,7 +58,11 @@ class Money {
 }
 
 class Email {
-  private constructor(private readonly address: string) {}
+  readonly #address: string;
+
+  private constructor(address: string) {
+    this.#address = address;
+  }
 
   static of(address: string): Email {
     if (!address.includes('@')) throw new TypeError(`${address} has no @`);
@@ -65,7 +70,7 @@ class Email {
   }
 
   toString(): string {
-    return this.address;
+    return this.#address;
   }
 }
 
@@ -394,6 +399,21 @@ describe('indexes, summaries, copies and relations', () => {
     const twin = { owner: bob, opened: day(9), balance: new Money(1), contact: Email.of('a1@x') };
     await expect(accounts.insert(twin)).rejects.toThrow(/another Account with \{ contact: a1@x \}/);
     expect(await db.index(Account, 'byBalance').verify()).toMatchObject({ rows: 3, valid: 3, stale: 0 });
+  });
+
+  it('are other indexes where their conditions are of other values', () => {
+    const idOf = (limit: number) => {
+      @Entity({ table: { name: 'limited', families: { d: {} } } })
+      class Limited {
+        static readonly key = rowKey('id');
+        static readonly indexes = { rich: index('id', { where: { balance: { gt: new Money(limit) } } }) };
+        id!: string;
+        @Column('d:b', money) balance!: Money;
+      }
+      return toHex(compileSchema([Limited]).entity(Limited).indexes[0]!.id);
+    };
+    expect(idOf(1)).toBe(idOf(1));
+    expect(idOf(1)).not.toBe(idOf(2));
   });
 
   it('group', async () => {

@@ -52,7 +52,8 @@ const Box = defineEntity({
     height: c.column('d:h', int32),
     area: c.column('d:a', int32).optional(),
   }),
-  computed: { area: ({ width, height }) => width * height },
+  // It does not see what was computed before.
+  computed: { area: ({ width, height, area = 1 }) => width * height * area },
 });
 
 interface Store {
