@@ -53,7 +53,7 @@ const Box = defineEntity({
     area: c.column('d:a', int32).optional(),
   }),
   // It does not see what was computed before.
-  computed: { area: ({ width, height, area = 1 }) => width * height * area },
+  computed: { area: ({ width, height, area }) => width * height * (area ?? 1) },
 });
 
 interface Store {
