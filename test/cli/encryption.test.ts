@@ -43,6 +43,7 @@ test('a store is encrypted, used, given another key and decrypted by commands', 
   expect([...filesBelow(store).values()].filter((bytes) => bytes.includes('secret'))).toEqual([]);
   for (const [args, expected] of [
     [['store', 'verify', store], /No damage found: 1 tables/],
+    [['store', 'verify', store, '--threads', '2'], /No damage found: 1 tables/],
     [['store', 'stats', store], /│ t /],
     [['store', 'dump-wal', store], /records in/],
     [['count', store, 't'], /2/],
