@@ -101,7 +101,7 @@ type Included<Include extends string> = { readonly include?: readonly Include[] 
  *   …
  * }
  * ```
- * @throws SchemaError when there is no element, or one is none.
+ * @throws SchemaError without elements, or when an argument is no key element.
  */
 export function index<const Given extends readonly ElementOrName[]>(
   ...given: Given

@@ -57,7 +57,7 @@ export function RowKey<Elements extends readonly KeyElement[]>(
  *   placedAt!: Date;
  * }
  * ```
- * @throws SchemaError when an element is none.
+ * @throws SchemaError when an argument is no key element.
  */
 export function rowKey<const Given extends readonly ElementOrName[]>(
   ...given: Given

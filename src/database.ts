@@ -341,7 +341,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   /**
    * Defines a job: work over a whole table, from a query or a table through map, combine and reduce to a sink
    * (docs/jobs.md).
-   * @throws InvalidArgumentError when the name is none.
+   * @throws InvalidArgumentError on an invalid name.
    */
   job(name: string): JobBuilder {
     return new JobBuilder(this.wiring.viewed, name);
@@ -567,7 +567,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
    * const studio = await db.studio({ port: 4800 });
    * console.log(studio.url);
    * ```
-   * @throws RowanError `ERR_IO` when the port is taken; InvalidArgumentError on options that are none.
+   * @throws RowanError `ERR_IO` when the port is taken; InvalidArgumentError on unknown or invalid options.
    */
   async studio(options: StudioOptions = {}): Promise<Studio> {
     checkOptions('studio', options, { port: true, place: true, limits: true, write: true, queries: true });

@@ -388,7 +388,7 @@ function parseWidth(width: string): number {
   );
 }
 
-/** The milliseconds of a span of time, such as "15m". Undefined when it is none. */
+/** The milliseconds of a span of time, such as "15m". Undefined for other texts. */
 export function spanOf(text: unknown): number | undefined {
   const match = typeof text === 'string' ? /^([1-9][0-9]{0,8})(ms|s|m|h|d|w)$/.exec(text) : null;
   return match === null ? undefined : Number(match[1]) * UNIT_MS[match[2]!]!;

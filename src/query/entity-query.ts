@@ -209,7 +209,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    * ```ts
    * const rows = await orders.find({ customerId: 'c1' }).withCounts({ lineCount: 'lines', pens: { of: 'lines', where: { product: 'pen' } } }).all();
    * ```
-   * @throws QueryError on a relation that is none or stands for one entity, on a name that the entity has, and on conditions that
+   * @throws QueryError on an unknown relation or one that stands for one entity, on a name that the entity has, and on conditions that
    * the related entity cannot take.
    */
   withCounts<const Counts extends RelatedCounts<EntityOf<C>>>(
@@ -309,7 +309,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
    *   .downsample('points', { every: '5m', by: ['host'] }, (on) => ({ mean: on.avg(), most: on.max() }));
    * // [{ host: 'a', at: 2026-01-01T10:00:00.000Z, mean: 0.5, most: 1 }, …]
    * ```
-   * @throws QueryError when the property is not packed or its values have no such figure, on a length that is none, and when
+   * @throws QueryError when the property is not packed or its values have no such figure, on an invalid length, and when
    * there are more rows than `maxGroups` (100,000); `ERR_FULL_SCAN` as every query.
    */
   async downsample<

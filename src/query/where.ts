@@ -129,7 +129,7 @@ export class WhereBuilder<C extends KeyedClass> {
     );
   }
 
-  /** The condition of an argument of `where`. @throws QueryError when it is none. */
+  /** The condition of an argument of `where`. @throws QueryError when it is no condition. */
   read(part: Where<C> | Predicate<C>): Condition {
     const given: unknown = part;
     if (isInstance(given, BuiltPredicate)) return given.condition;

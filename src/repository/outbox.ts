@@ -109,7 +109,7 @@ export function removeIntents(
   return del;
 }
 
-/** Undefined for what is none. */
+/** The intents of a row of the outbox. Undefined for a row that holds a note. */
 export function readIntent({ row, cells }: Result): Intent | undefined {
   const end = row.indexOf(0);
   if (end < 0 || row[end + 1] !== 0) return undefined;

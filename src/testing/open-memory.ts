@@ -260,7 +260,7 @@ export interface FactoryOptions<F = undefined> {
  * const aTicket = factory(Ticket, { tenantId: 't1', subject: (n, f) => f.lorem.sentence() }, { seed: 7, faker });
  * const tickets = await aTicket.storeMany(db, 100);
  * ```
- * @throws InvalidArgumentError on a seed that is none, or a value for a property that does not exist; SchemaError on a
+ * @throws InvalidArgumentError on an invalid seed, or a value for a property that does not exist; SchemaError on a
  * column whose codec is not one of Rowan's and that has no value.
  */
 export function factory<C extends KeyedClass, F extends SeededFaker | undefined = undefined>(

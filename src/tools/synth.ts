@@ -162,7 +162,7 @@ export async function synthesize(
 /**
  * Returns a function that makes the entity of a row number, with a value for each property but `omitted`. Equal seeds and
  * numbers give equal entities; the last part of the key counts up.
- * @throws InvalidArgumentError on a seed that is none; SchemaError for a property whose codec is not one of Rowan's and
+ * @throws InvalidArgumentError on an invalid seed; SchemaError for a property whose codec is not one of Rowan's and
  * that is not omitted.
  */
 export function entityMaker(

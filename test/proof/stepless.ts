@@ -68,6 +68,8 @@ interface EndedWrites {
   prepare(): Promise<unknown>;
   /** Every `stride`-th call of a write is the last one of its program. */
   readonly stride: number;
+  /** By how many calls the first end of each write is behind that of the write before. Default 3. */
+  readonly spacing?: number;
 }
 
 /**
@@ -75,14 +77,14 @@ interface EndedWrites {
  * @returns how many programs ended, and how much was off behind them
  */
 export async function endBehindCalls(
-  { writes, prepare, stride }: EndedWrites,
+  { writes, prepare, stride, spacing = 3 }: EndedWrites,
   program: () => Promise<Program>,
   check: (when: string) => Promise<number>,
 ): Promise<{ readonly died: number; readonly off: number }> {
   let died = 0;
   let off = 0;
   for (const [place, [name, write]] of Object.entries(writes).entries()) {
-    for (let after = (place * 3) % stride; ; after += stride) {
+    for (let after = (place * spacing) % stride; ; after += stride) {
       await prepare();
       const { db, mortal } = await program();
       mortal.dieAfter(after);

@@ -71,7 +71,7 @@ const IMPORTS = [
   'java.util.concurrent.ThreadLocalRandom',
 ];
 
-/** @throws InvalidArgumentError when the name of the class or the package is none of Java's. */
+/** @throws InvalidArgumentError when the name of the class or the package is not valid in Java. */
 export function javaSource(entities: readonly EntityModel[], options: JavaOptions): string {
   const { className, packageName } = options;
   const isName = (name: string): boolean => /^[A-Za-z_$][\w$]*$/.test(name) && !WORDS.has(name);

@@ -117,7 +117,7 @@ export function geohashOf(latitude: number, longitude: number, digits = 9): stri
   return textOf(columnOf(longitude, columns), rowOf(latitude, rows), digits);
 }
 
-/** The area of a geohash. @throws RowanError `ERR_CODEC` when the text is none. */
+/** The area of a geohash. @throws RowanError `ERR_CODEC` when the text is no geohash. */
 export function geohashBox(hash: string): GeoBox {
   const numbers = digitsOf(hash);
   if (numbers === undefined || numbers.length === 0) {

@@ -84,7 +84,7 @@ interface Downsampling {
   results(): Record<string, unknown>[];
 }
 
-/** @throws QueryError on a property that is not packed, on a length that is none, and on figures that its values do not have. */
+/** @throws QueryError on a property that is not packed, on an invalid length, and on figures that its values do not have. */
 export function downsampling<V>(
   schema: EntitySchema,
   property: string,

@@ -29,7 +29,7 @@ export function pictureType(bytes: Uint8Array): string | undefined {
 
 /**
  * The value of the cell with this time.
- * @throws InvalidArgumentError on parameters that are none; RowanError when there is no such cell.
+ * @throws InvalidArgumentError on invalid parameters; RowanError when there is no such cell.
  */
 export async function cellValue(
   db: StudioDatabase,

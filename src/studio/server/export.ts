@@ -37,7 +37,7 @@ const PAGE = 50;
 
 /**
  * The rows of a question, whole and in its order, up to the limits of one request.
- * @throws InvalidArgumentError for a format that is none; KeyError, QueryError on what cannot be asked. Its pieces throw at a
+ * @throws InvalidArgumentError for an unknown format; KeyError, QueryError on what cannot be asked. Its pieces throw at a
  *   row that cannot be decoded.
  */
 export function exportedFile(

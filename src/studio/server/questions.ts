@@ -275,7 +275,7 @@ function propertyName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name);
 }
 
-/** The question in the text of a URL. @throws InvalidArgumentError when it is none. */
+/** The question in the text of a URL. @throws InvalidArgumentError on an invalid text. */
 export function parseQuestion(text: string | null): Question {
   if (text === null || text === '') return {};
   let given: unknown;
