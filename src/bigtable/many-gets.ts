@@ -6,8 +6,6 @@ import type { Result } from '../table/result.js';
 import type { ReadPlan } from './read-plan.js';
 import type { RowFilter } from './wire.js';
 
-/** Many gets of one table: gets that ask for the same columns share a plan, and gets with the same filter share requests. */
-
 /** The largest number of keys in one ReadRows request. */
 const MAX_KEYS = 1000;
 
@@ -31,7 +29,10 @@ interface Group {
   readonly places: number[];
 }
 
-/** The results of gets, in their order. @throws RowanError of any of them. */
+/**
+ * The results of gets of one table, in their order. Gets that ask for the same columns share a plan, and gets with the same filter
+ * share requests. @throws RowanError of any of them.
+ */
 export async function runGets(gets: readonly Get[], runner: GetRunner): Promise<Result[]> {
   const groups = new Map<string, Group>();
   const shapes: Shape[] = [];

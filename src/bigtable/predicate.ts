@@ -7,8 +7,6 @@ import { MAX_FILTER } from './names.js';
 import { rowCondition, valuesThat } from './pushdown.js';
 import { chain, column, interleave, type RowFilter, timesOf } from './wire.js';
 
-/** Converts conditions of checks to filters of CheckAndMutateRow, if Bigtable can evaluate them. */
-
 export interface Predicate {
   readonly filter: RowFilter;
   /** Whether the condition is met if the filter returns a cell, or if it returns none. */
@@ -26,7 +24,7 @@ const OF_THE_STORED: Readonly<Record<CompareOperator, CompareOperator>> = {
   NO_OP: 'NO_OP',
 };
 
-/** The filter for a condition; undefined if Bigtable cannot evaluate it. */
+/** Converts the condition of a check to a filter of CheckAndMutateRow; undefined if Bigtable cannot evaluate it. */
 export function predicateOf(
   condition: CheckCondition,
   known: KnownTable,

@@ -3,12 +3,10 @@ import { pause } from './loader.js';
 import type { PlacedRow, PlanPart, ReadPlan } from './read-plan.js';
 import { type ReadOptions, type Row, type RowCursor, valueBytes } from './row.js';
 
-/** The rows of one range. */
-
 /** Rows failing the test, after which other events get their turn. */
 export const FAILED_AT_ONCE = 8192;
 
-/** One range of a plan. Tests rows here, so that a merge knows the next row of each range. */
+/** The rows of one range of a plan. Tests rows here, so that a merge knows the next row of each range. */
 export abstract class RangeSource implements RowCursor, PlacedRow {
   row: Row | undefined;
   entity: number;

@@ -7,8 +7,6 @@ import { checkOptions, checkPositiveInteger, describe } from '../table/checks.js
 import { Get, LATEST_TIMESTAMP, type OperationOptions } from '../table/index.js';
 import type { HistoryEntry } from './options.js';
 
-/** Reads of a column's old versions. */
-
 export interface HistoryOptions extends OperationOptions {
   /** Only versions written at or after this time (ms or Date). */
   readonly from?: number | Date;
@@ -30,7 +28,7 @@ const HISTORY_OPTIONS: Readonly<Record<keyof HistoryOptions, true>> = {
   attributes: true,
 };
 
-/** The kept versions of a column, or of a Map entry, newest first. */
+/** Reads the kept versions of a column, or of a Map entry, newest first. */
 export async function readHistory(
   schema: EntitySchema,
   access: TableAccess,

@@ -55,8 +55,6 @@ import { beginOfRows } from './observed-executor.js';
 import type { PlainOf } from './options.js';
 import { notFound, randomSalt } from './row-access.js';
 
-/** The read methods of a repository, for the present or a past time. */
-
 /** Options of `get` and `getMany`. */
 export type ShapedReadOptions<C extends KeyedClass> = ReadOptions & ShapeOptions<C>;
 

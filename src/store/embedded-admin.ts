@@ -1,5 +1,3 @@
-/** Namespaces, tables and regions of an embedded store. */
-
 import { toStringBinary } from '../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkRow, describe, isRecord } from '../table/checks.js';
@@ -26,14 +24,13 @@ import {
   type TableState,
 } from './table-state.js';
 
-/** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
-
 /** The parts of a store that it uses. */
 interface AdminCore {
   readonly catalog: StoredTables;
   readonly lifecycle: OpenCheck;
 }
 
+/** The part of the admin interface that only reads, shared by stores that are open for writing and read-only. */
 export class ReadAdmin<Core extends AdminCore = AdminCore> {
   constructor(protected readonly core: Core) {}
 
@@ -113,6 +110,7 @@ function namespaced(namespace: string): string {
 /** HBase's system namespace: it cannot be created or deleted. */
 const SYSTEM_NAMESPACE = 'hbase';
 
+/** Namespaces, tables and regions of an embedded store. */
 export class EmbeddedAdmin extends ReadAdmin<StoreCore> implements Admin {
   private readonly snapshots: Snapshots;
 

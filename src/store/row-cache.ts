@@ -1,18 +1,6 @@
 import { copySlice } from '../bytes/index.js';
 import type { SeekKey } from './cursor.js';
 
-/**
- * Rows of sorted files in memory, for reads of single rows where the files are larger than the block cache: a row that is read often
- * keeps its own bytes in memory, and not those of its neighbors. Files do not change, so neither do their rows; those of a removed
- * file are overwritten in time.
- *
- * The rows lie in one buffer, written in turn like a log: a new row overwrites the oldest ones. A row that is found in the oldest
- * quarter is written again. So it keeps rows about as long as a list in the order of use would, without objects. A hash table has the
- * places of rows; each place is that in an endless log, so one that was overwritten is known by its number.
- *
- * A row is kept when it is read for the second time within some time: rows that are read once do not replace others.
- */
-
 /** Of a row: its hash u32, its file u32, the length of its cells u32, their number u32; then the cells and a table of their offsets, u32 each. */
 const HEADER_BYTES = 16;
 /** Rows begin at multiples of this. */
@@ -30,6 +18,17 @@ const TAG_VALUES = 256;
 const ROW_LENGTH_AT = 24;
 const ROW_AT = 28;
 
+/**
+ * Rows of sorted files in memory, for reads of single rows where the files are larger than the block cache: a row that is read often
+ * keeps its own bytes in memory, and not those of its neighbors. Files do not change, so neither do their rows; those of a removed
+ * file are overwritten in time.
+ *
+ * The rows lie in one buffer, written in turn like a log: a new row overwrites the oldest ones. A row that is found in the oldest
+ * quarter is written again. So it keeps rows about as long as a list in the order of use would, without objects. A hash table has the
+ * places of rows; each place is that in an endless log, so one that was overwritten is known by its number.
+ *
+ * A row is kept when it is read for the second time within some time: rows that are read once do not replace others.
+ */
 export class RowCache {
   /** Bytes of memory that it takes, used or not. */
   readonly bytes: number;

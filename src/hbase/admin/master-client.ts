@@ -12,8 +12,7 @@ import type { TableNameMessage } from '../wire/messages-rpc.js';
 import * as access from '../wire/messages-security.js';
 import { Empty, type MessageCodec } from '../wire/schema.js';
 
-/** The methods of `MasterService` and `AdminService` that the admin calls; names are case exact. */
-
+/** A method of `MasterService` or `AdminService`; names are case exact. */
 function rpc<Q, A>(method: string, request: MessageCodec<Q>, response: MessageCodec<A>): Rpc<Q, A> {
   return { method, request, response };
 }

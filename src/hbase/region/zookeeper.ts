@@ -14,8 +14,6 @@ import { openSocket } from '../rpc/transport.js';
 import type { SaslSession } from '../security/sasl.js';
 import type { ZooKeeperSasl } from '../security/zookeeper-sasl.js';
 
-/** The part of ZooKeeper's protocol that reading znodes needs: connect, sasl, getData, close. */
-
 const OP_GET_DATA = 4;
 const OP_SASL = 102;
 const OP_CLOSE = -11;
@@ -40,7 +38,8 @@ interface ZooKeeperAccess {
 }
 
 /**
- * Reads znodes over one short connection to the first server of the quorum that answers.
+ * Reads znodes over one short connection to the first server of the quorum that answers. Of ZooKeeper's protocol it speaks what
+ * that needs: connect, sasl, getData, close.
  * @returns the content of each path; undefined where the node does not exist.
  * @throws ConnectionError when no server answers.
  */

@@ -6,11 +6,6 @@ import { isPlainFamily, type NewestPut, PlainRow, SHOWN } from '../scan/newest-p
 import type { TableState } from '../table-state.js';
 import { makerOf, oldestSeen, type PointReadCore, type ReadClock } from './point-read.js';
 
-/**
- * Finds the first row that begins with a prefix and has a column, such as an entry of an index, through the cursors of gets: no
- * scan is opened, and nothing is retained. The result is that of a scan of the prefix and column with limit 1.
- */
-
 /** The most rows without a visible cell that are skipped; with more of them a scan is faster. */
 const MAX_SKIPPED_ROWS = 16;
 
@@ -20,7 +15,11 @@ const plainRow = new PlainRow();
 /** The cursors that are in a row of the prefix. */
 const cursors: (CellCursor | undefined)[] = [];
 
-/** Reads the cell of the first row that begins with `prefix` and has the column into `raw`; false when there is none, undefined when only a scan can decide. */
+/**
+ * Reads the cell of the first row that begins with `prefix` and has the column, such as an entry of an index, into `raw`; false when
+ * there is none, undefined when only a scan can decide. It uses the cursors of gets: no scan is opened, and nothing is retained. The
+ * result is that of a scan of the prefix and column with limit 1.
+ */
 export function readFirstRow(
   reads: PointReadCore,
   state: TableState,

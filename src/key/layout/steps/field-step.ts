@@ -14,14 +14,13 @@ import {
   type StepWalk,
 } from '../step.js';
 
-/** A part that the key holds whole: its codec's bytes, framed so that the next part can be found. */
-
 /** Scratch buffer; its content is copied out before the next use. */
 const scratch = new KeyWriter(64);
 
 const ESCAPE = 0xff;
 const END = 0x01;
 
+/** A part that the key holds whole: its codec's bytes, framed so that the next part can be found. */
 export class FieldStep extends Step implements KeyField {
   readonly derived = false;
   readonly signature: string;
