@@ -69,7 +69,8 @@ export async function endLinkingBehindCalls(db: Database, program: () => Promise
     await links.deleteMany([{ person: 'ben', friend: 'cid' }]);
     await links.put({ ...there, since: 1 });
   };
-  return endBehindCalls({ writes: WRITES, prepare: prepareLinks, stride, spacing: 7 }, program, async (when) => {
+  const writes = { writes: WRITES, prepare: prepareLinks, stride, spacing: 7 };
+  return endBehindCalls(writes, program, async (when) => {
     const { faults } = await states(db);
     const { stale, missing } = await db.mutual(Friendship).check();
     expect(stale + missing > 0, when).toBe(faults > 0);
