@@ -1,7 +1,7 @@
 import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/checks.js';
-import { Result, StaleResult } from '../../table/result.js';
+import { LazyResult, Result, StaleResult } from '../../table/result.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
 /** Rows that a scan has fetched, consumed one after the other. */
@@ -74,15 +74,8 @@ export class BlockRows implements FetchedRows {
   }
 }
 
-/** The methods of `Result` without its fields, which would shadow the lazy getters. */
-const ResultMethods = class {} as unknown as new () => Pick<
-  Result,
-  'getLatest' | 'getValue' | 'getColumnCells'
->;
-Object.setPrototypeOf(ResultMethods.prototype, Result.prototype);
-
 /** A result whose cells are decoded on first access. */
-class BlockResult extends ResultMethods implements Result {
+class BlockResult extends LazyResult {
   private made: Cell[] | undefined;
 
   constructor(
@@ -93,37 +86,17 @@ class BlockResult extends ResultMethods implements Result {
     super();
   }
 
-  get cells(): readonly Cell[] {
+  override get cells(): readonly Cell[] {
     this.made ??= this.rows.reader.readAt(this.start, this.count);
     return this.made;
   }
 
-  get row(): Uint8Array {
+  override get row(): Uint8Array {
     return this.cells[0]!.row;
   }
 
-  get partial(): boolean {
-    return false;
-  }
-
-  get isEmpty(): boolean {
-    return false;
-  }
-
-  get isStale(): boolean {
+  override get isStale(): boolean {
     return this.rows.isStale;
-  }
-
-  /** Serializes as a `Result` does. */
-  toJSON(): object {
-    const { row, cells, partial } = this;
-    return { row, cells, partial };
-  }
-
-  /** For `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](): Result {
-    const { row, cells } = this;
-    return this.isStale ? new StaleResult(row, cells) : new Result(row, cells);
   }
 }
 
