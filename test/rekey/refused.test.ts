@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
-import { text } from '../../src/codec/index.js';
+import { date, text } from '../../src/codec/index.js';
 import { mappingProblems } from '../../src/features/rekey/jobs/row-mapping.js';
 import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
@@ -58,6 +58,13 @@ describe('what cannot be', () => {
       { key: [part('id'), part('b')], more: { mutual: ['id', 'b'] } },
       { key: [salt(4), part('id'), part('b')] },
       /Declare the same `mutual`/,
+    ],
+    ['other versions of rows', { more: { schemaVersion: 2 } }, salted, /Declare the same `schemaVersion`/],
+    [
+      'soft deletes of one alone',
+      { columns: (c) => ({ x: c.deletedAt('d:x') }) },
+      { ...salted, columns: (c) => ({ x: c.column('d:x', date).optional() }) },
+      /Declare the same @DeletedAt/,
     ],
     ['a marker in one alone', { more: { marker: false } }, salted, /marker/],
     [

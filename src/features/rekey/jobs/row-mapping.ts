@@ -172,6 +172,14 @@ export function mappingProblems(
     problems.push(
       `Mutual links of ${source.name} and ${target.name} differ, so a write of one would leave links of the other without their mirrors. Declare the same \`mutual\` for both.`,
     );
+  if (source.version !== target.version)
+    problems.push(
+      `Rows of ${source.name} have version ${source.version}, and those of ${target.name} version ${target.version}. Copies keep their version, and a later upgrade would take them for rows of another one. Declare the same \`schemaVersion\` for both.`,
+    );
+  if (source.deletedProperty !== target.deletedProperty)
+    problems.push(
+      `${source.name} and ${target.name} do not keep deleted rows by the same property, so rows deleted in one would be there in the other. Declare the same @DeletedAt for both.`,
+    );
   if ((source.marker === undefined) !== (target.marker === undefined))
     problems.push('Only one of them has a row marker. Declare the same `marker` for both.');
   const mapping = [new RowMapping(source, target), new RowMapping(target, source)];
