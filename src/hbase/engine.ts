@@ -3,6 +3,7 @@ import { ClosedError } from '../errors.js';
 import type { BulkLoadOptions, BulkLoadResult, Capabilities, CellStream, Engine } from '../table/engine.js';
 import { ObservedTable, type WriteObserver, WriteObservers } from '../table/observer.js';
 import type { Table } from '../table/table.js';
+import type { Metric } from '../table/telemetry.js';
 import { HBaseAdmin } from './admin/hbase-admin.js';
 import { HFileLoad } from './bulk/hfile-load.js';
 import { Cluster } from './client/cluster.js';
@@ -90,9 +91,17 @@ export class HBaseEngine implements Engine {
     return new HFileLoad(this.admin, table, options).run(cells);
   }
 
-  /** Counts of requests, retries, connections and scanners, as of now. */
-  metrics(): HBaseMetrics {
-    return this.cluster.metrics();
+  /**
+   * Counts of requests, retries, connections and scanners, and what this client has done with each table, as of now. `regions`: also with
+   * each of its regions; up to 1,000 of an engine have figures of their own. Default false.
+   */
+  metrics(options: { readonly regions?: boolean } = {}): HBaseMetrics {
+    return this.cluster.metrics(options.regions === true);
+  }
+
+  /** The figures of tables in `metrics()` as a list, with the table in the attribute `db.collection.name` (docs/observing.md). */
+  tableMetrics(): Metric[] {
+    return this.cluster.observer.tables.metrics();
   }
 
   /**

@@ -24,10 +24,10 @@ export type {
   HBaseDebugState,
   HBaseEvent,
   HBaseMetrics,
-  LatencySnapshot,
   MethodMetrics,
   ServerMetrics,
 } from './observe/observer.js';
+export type { LatencySnapshot, OperationFigures, TableFigures } from './observe/table-figures.js';
 export type { HBaseOptions, ZooKeeperOptions } from './options.js';
 export type { ResolveAddress, ServerAddress, TlsOptions } from './rpc/connection-settings.js';
 export {

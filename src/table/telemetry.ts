@@ -13,6 +13,8 @@ export interface Metric {
   readonly unit: string;
   readonly description: string;
   readonly value: number;
+  /** What the value is of, where there are several of the name: a table. Prometheus calls them labels. */
+  readonly attributes?: Readonly<Record<string, string>>;
 }
 
 type Attributes = Record<string, string | number>;

@@ -39,13 +39,23 @@ function parsed(answer: string): Map<string, Sample> {
   expect(answer.endsWith('\n')).toBe(true);
   const lines = answer.slice(0, -1).split('\n');
   const samples = new Map<string, Sample>();
-  for (let i = 0; i < lines.length; i += 3) {
-    const [, name, help] = /^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([^\\]+)$/.exec(lines[i]!)!;
-    const [, type] = new RegExp(`^# TYPE ${name} (counter|gauge)$`).exec(lines[i + 1]!)!;
-    const [, value] = new RegExp(`^${name} (-?[0-9.e+-]+|NaN|[+-]Inf)$`).exec(lines[i + 2]!)!;
-    expect(samples.has(name!), name).toBe(false);
+  const groups = new Set<string>();
+  for (let i = 0; i < lines.length; ) {
+    const [, name, help] = /^# HELP ([a-zA-Z_:][a-zA-Z0-9_:]*) ([^\\]+)$/.exec(lines[i++]!)!;
+    const [, type] = new RegExp(`^# TYPE ${name} (counter|gauge)$`).exec(lines[i++]!)!;
+    // All samples of a name are one group.
+    expect(groups.has(name!), name).toBe(false);
+    groups.add(name!);
     expect(name!.endsWith('_total'), name).toBe(type === 'counter');
-    samples.set(name!, { help: help!, type: type!, value: Number(value) });
+    const before = samples.size;
+    for (; i < lines.length && !lines[i]!.startsWith('#'); i++) {
+      const [, sample, value] = new RegExp(
+        `^(${name}(?:\\{[a-z_]+="(?:[^"\\\\\\n]|\\\\["\\\\n])*"\\})?) (-?[0-9.e+-]+|NaN|[+-]Inf)$`,
+      ).exec(lines[i]!)!;
+      expect(samples.has(sample!), sample).toBe(false);
+      samples.set(sample!, { help: help!, type: type!, value: Number(value) });
+    }
+    expect(samples.size).toBeGreaterThan(before);
   }
   return samples;
 }
@@ -86,8 +96,16 @@ test("HBase's client", async () => {
   const db = new Database(compileSchema([Note]), await served.connect(), 'create');
   await db.ready();
   await db.repository(Note).put({ id: 'a', tag: 'x' });
-  const samples = await scraped(() => db.backlog());
-  expect([...samples.keys()].sort()).toEqual([
+  const samples = await scraped(async () => [...db.engine.tableMetrics(), ...(await db.backlog())]);
+  expect(samples.get('rowan_hbase_table_rows_total{db_collection_name="scraped"}')).toEqual({
+    help: 'Rows found by reads, and rows that changes named',
+    type: 'counter',
+    value: db.engine.metrics().tables['scraped']!.rows,
+  });
+  expect(samples.get('rowan_hbase_table_rows_total{db_collection_name="hbase:meta"}')!.value).toBeGreaterThan(
+    0,
+  );
+  expect([...samples.keys()].filter((name) => !name.startsWith('rowan_hbase_table_')).sort()).toEqual([
     'rowan_change_restarts_total',
     'rowan_index_repairs_total',
     'rowan_index_takeovers_total',

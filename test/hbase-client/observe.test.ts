@@ -1,12 +1,17 @@
 import * as telemetry from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
-import { type HBaseEvent, Latencies } from '../../src/hbase/observe/observer.js';
+import type { HBaseEvent } from '../../src/hbase/observe/observer.js';
+import { Latencies, TableStatisticsOfEngine } from '../../src/hbase/observe/table-figures.js';
 import type { HBaseOptions } from '../../src/hbase/options.js';
 import { ConnectionHeader } from '../../src/hbase/wire/messages-rpc.js';
 import { decodeMessage } from '../../src/hbase/wire/schema.js';
-import { Get, Put, Scan } from '../../src/table/index.js';
+import { Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { Served } from '../server/served.js';
 import { FakePeer, type Request } from './fake-peer.js';
+
+/** Bytes of a cell beside row, family, qualifier and value. */
+const CELL = 24;
 
 let peer: FakePeer;
 let engine: HBaseEngine | undefined;
@@ -20,7 +25,7 @@ async function open(options: HBaseOptions, answer?: (request: Request) => boolea
 afterEach(async () => {
   await engine?.close();
   engine = undefined;
-  await peer.stop();
+  await peer?.stop();
 });
 
 const isData = (request: Request): boolean =>
@@ -52,6 +57,78 @@ describe('the metrics of an engine', () => {
     const { buckets, sum, max } = server.methods['Get']!.latency;
     expect(buckets.reduce((total, { count }) => total + count, 0)).toBe(2);
     expect(sum).toBeGreaterThanOrEqual(max);
+  });
+
+  it('have operations, rows, bytes, errors, retries and times of each table, and of its regions on request', async () => {
+    await using served = await Served.start();
+    const db = await served.connect();
+    const start = [Buffer.from('m')];
+    await db.admin.createTable(tableDescriptor('t', { f: {} }), start);
+    const table = db.table('t');
+    const put = (row: string): Put => new Put(row).addColumn('f', 'q', 'x'.repeat(1000));
+    await table.put(put('a'));
+    await table.putAll([put('b'), put('n')]);
+    const { bytes: changed, ...changes } = db.metrics().tables['t']!;
+    expect(changes).toMatchObject({ operations: 3, errors: 0, retries: 0, rows: 3, latency: { count: 3 } });
+    expect(changes.latency.sum).toBeGreaterThan(0);
+    expect(changed).toBeGreaterThan(3000);
+    expect(changed).toBeLessThan(4000);
+    await table.getAll([new Get('a'), new Get('none')]);
+    expect(db.metrics().tables['t']).toMatchObject({
+      operations: 5,
+      rows: 4,
+      bytes: changed + CELL + 'afq'.length + 1000,
+    });
+    for await (const { isEmpty } of table.scan(new Scan())) expect(isEmpty).toBe(false);
+    const before = db.metrics({ regions: true }).tables['t']!;
+    expect(before).toMatchObject({ rows: 7, bytes: changed + 4 * (CELL + 'afq'.length + 1000) });
+    await expect(table.get(new Get('a').addFamily('wrong'))).rejects.toThrow('wrong');
+    const { regions = {}, otherRegions, ...all } = db.metrics({ regions: true }).tables['t']!;
+    expect(all).toMatchObject({ operations: before.operations + 1, errors: 1, rows: 7 });
+    const names = (await db.admin.getRegions('t')).map(({ name }) => name);
+    expect(Object.keys(regions).sort()).toEqual([...names].sort());
+    const [first, second] = names.map((name) => regions[name]!);
+    expect([first!.rows, second!.rows, otherRegions!.operations]).toEqual([5, 2, 0]);
+    for (const figure of ['operations', 'errors', 'bytes'] as const)
+      expect(first![figure] + second![figure], figure).toBe(all[figure]);
+    expect(db.metrics().tables['t']).not.toHaveProperty('regions');
+    expect(db.debugState().tables['t']!.regions).toEqual(regions);
+    expect(
+      db
+        .tableMetrics()
+        .find(({ name, attributes }) => name.endsWith('.rows') && attributes!['db.collection.name'] === 't'),
+    ).toMatchObject({ name: 'rowan.hbase.table.rows', kind: 'counter', unit: '{row}', value: 7 });
+  });
+
+  it('count an operation that is tried again once, with its retries, and one that fails as an error', async () => {
+    const db = await open({}, busyOnce());
+    await db.table('t').get(new Get('r'));
+    expect(db.metrics().tables['t']).toMatchObject({ operations: 1, errors: 0, retries: 1, rows: 0 });
+    await db.close();
+    await peer.stop();
+    const other = await open({ retries: 0 }, busyOnce());
+    await expect(other.table('t').get(new Get('r'))).rejects.toMatchObject({ code: 'ERR_BUSY' });
+    expect(other.metrics().tables['t']).toMatchObject({ operations: 1, errors: 1, retries: 0, rows: 0 });
+  });
+
+  it('keep figures of so many regions, and sum up the others', () => {
+    const engine = new TableStatisticsOfEngine(2);
+    const region = (name: string) => ({ statistics: undefined, toString: () => name });
+    const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(region);
+    const [t, u] = [engine.table('t'), engine.table('u')];
+    t.succeeded(a, 1, 1, 10);
+    u.succeeded(b, 1, 1, 10);
+    t.succeeded(c, 1, 1, 10);
+    t.failed(d, 1);
+    // A region at a new location is the same region.
+    t.succeeded(region('a'), 1, 1, 10);
+    t.retried(undefined);
+    const { t: of, u: ofOther } = engine.snapshot(true);
+    expect(Object.keys(of!.regions!)).toEqual(['a']);
+    expect(of!.regions!['a']).toMatchObject({ operations: 2, rows: 2, bytes: 20 });
+    expect(of!.otherRegions).toMatchObject({ operations: 2, errors: 1, rows: 1 });
+    expect(of).toMatchObject({ operations: 4, errors: 1, retries: 1, rows: 3, bytes: 30 });
+    expect(Object.keys(ofOther!.regions!)).toEqual(['b']);
   });
 
   it('show what waits while a server answers nothing', async () => {
@@ -129,15 +206,19 @@ describe('OpenTelemetry', () => {
     status?: { code: number };
   }
 
+  type Read = (result: { observe(value: number, attributes: Record<string, string>): void }) => void;
+
   /** A provider that writes down what it is told, behind the real API. */
   function watch(): {
     spans: SeenSpan[];
     durations: [string, Record<string, unknown>][];
     gauges: Set<string>;
+    counters: Map<string, Read>;
   } {
     const spans: SeenSpan[] = [];
     const durations: [string, Record<string, unknown>][] = [];
     const gauges = new Set<string>();
+    const counters = new Map<string, Read>();
     const tracer = {
       startSpan(name: string, { attributes }: { attributes: Record<string, unknown> }) {
         const seen: SeenSpan = { name, attributes: { ...attributes }, ended: 0 };
@@ -161,10 +242,14 @@ describe('OpenTelemetry', () => {
         addCallback: () => gauges.add(name),
         removeCallback: () => gauges.delete(name),
       }),
+      createObservableCounter: (name: string) => ({
+        addCallback: (read: Read) => counters.set(name, read),
+        removeCallback: () => counters.delete(name),
+      }),
     };
     telemetry.trace.setGlobalTracerProvider({ getTracer: () => tracer as never });
     telemetry.metrics.setGlobalMeterProvider({ getMeter: () => meter as never });
-    return { spans, durations, gauges };
+    return { spans, durations, gauges, counters };
   }
   afterEach(() => {
     telemetry.trace.disable();
@@ -172,7 +257,7 @@ describe('OpenTelemetry', () => {
   });
 
   it('has a span for each operation, with its error, and durations of operations and requests', async () => {
-    const { spans, durations, gauges } = watch();
+    const { spans, durations, gauges, counters } = watch();
     const db = await open({ telemetry, retries: 0 }, (request) => {
       if (!isData(request) || !Buffer.from(request.param).includes('bad')) return false;
       request.connection.fail(request.id, 'org.apache.hadoop.hbase.RegionTooBusyException', 'too busy');
@@ -206,8 +291,16 @@ describe('OpenTelemetry', () => {
       'rowan.hbase.regions',
       'rowan.hbase.scanners',
     ]);
+    const seen: [string, number, string][] = [];
+    for (const [name, read] of counters)
+      read({ observe: (value, attributes) => seen.push([name, value, attributes['db.collection.name']!]) });
+    expect(seen.filter(([, , table]) => table === 't').slice(0, 2)).toEqual([
+      ['rowan.hbase.table.operations', 5, 't'],
+      ['rowan.hbase.table.errors', 1, 't'],
+    ]);
+    expect(seen).toHaveLength(db.tableMetrics().length);
     await db.close();
-    expect(gauges.size).toBe(0);
+    expect(gauges.size + counters.size).toBe(0);
   });
 
   it('refuses what is not the API', async () => {

@@ -5,6 +5,7 @@ import type { Get } from '../../table/get-and-scan.js';
 import type { RowMutation } from '../../table/mutation.js';
 import { Result, StaleResult } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
+import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
 import type { Region } from '../region/region.js';
 import type { Call } from '../rpc/call.js';
 import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
@@ -69,6 +70,8 @@ export abstract class Action<T> {
   attributes: RequestAttributes | undefined;
   /** The request that carries it now. */
   call: unknown;
+  /** Those of its table, from when it is submitted. */
+  statistics: TableStatistics | undefined;
   private resolve: ((value: unknown) => void) | undefined;
   private reject: ((error: RowanError) => void) | undefined;
   private signal: AbortSignal | undefined;
@@ -98,6 +101,10 @@ export abstract class Action<T> {
     return this.nonce !== 0n;
   }
   abstract convert(result: WireResult, processed: boolean): T;
+  /** Whether the answer counts as a row. */
+  protected hasRow(_result: WireResult): boolean {
+    return true;
+  }
   /** Whether a `Get` or `Mutate` can hold it; several changes of a row need a `Multi`. */
   get fitsSingleCall(): boolean {
     return true;
@@ -125,6 +132,12 @@ export abstract class Action<T> {
     if (this.settled) return;
     this.value = this.convert(result, processed);
     this.settle();
+    this.statistics?.succeeded(
+      this.region,
+      this.elapsed,
+      this.hasRow(result) ? 1 : 0,
+      bytesOf(result.cells) + this.changedBytes,
+    );
     if (this.owner !== undefined) this.owner.actionDone(this);
     else this.resolve?.(this.value);
   }
@@ -134,6 +147,7 @@ export abstract class Action<T> {
     if (this.settled) return;
     this.error = this.ambiguous && !this.repeatable ? this.unknownOutcome(error) : error;
     this.settle();
+    this.statistics?.failed(this.region, this.elapsed);
     if (this.owner !== undefined) this.owner.actionDone(this);
     else this.reject?.(this.error);
   }
@@ -152,6 +166,18 @@ export abstract class Action<T> {
       }),
     );
     return true;
+  }
+
+  /** Bytes of its request that change rows. */
+  protected get changedBytes(): number {
+    return this.size;
+  }
+
+  /** Milliseconds since it was made. The operations of one answer end together, so that the clock is read once for them. */
+  private get elapsed(): number {
+    const call = this.call as Call | undefined;
+    const now = call === undefined ? performance.now() : (call.endedAt ||= performance.now());
+    return now - (this.deadline - this.timeout);
   }
 
   private settle(): void {
@@ -207,6 +233,14 @@ export class GetAction<T> extends Action<T> {
 
   override convert(result: WireResult): T {
     return this.read(result, this.get);
+  }
+
+  protected override hasRow(result: WireResult): boolean {
+    return readExists(result);
+  }
+
+  protected override get changedBytes(): number {
+    return 0;
   }
 }
 

@@ -144,15 +144,18 @@ export class Cluster implements ScannerContext {
     this.dispatcher.regionFailed(region, error);
   }
 
-  metrics(): HBaseMetrics {
+  metrics(withRegions: boolean): HBaseMetrics {
     const { cache } = this.locator;
-    return metricsOf({
-      observer: this.observer,
-      connections: this.pool.size,
-      openScanners: this.scanners.size,
-      regionCache: { ...cache.sizes(), lookups: this.locator.lookupsMade },
-      queueOf: (server) => this.dispatcher.queueOf(server),
-    });
+    return metricsOf(
+      {
+        observer: this.observer,
+        connections: this.pool.size,
+        openScanners: this.scanners.size,
+        regionCache: { ...cache.sizes(), lookups: this.locator.lookupsMade },
+        queueOf: (server) => this.dispatcher.queueOf(server),
+      },
+      withRegions,
+    );
   }
 
   debugState(): HBaseDebugState {
@@ -167,6 +170,7 @@ export class Cluster implements ScannerContext {
           replica === undefined || id === 0 ? [] : [replica.server],
         ),
       })),
+      tables: this.observer.tables.snapshot(true),
       queues: this.dispatcher.loads(),
       ...this.pool.state(),
       openScanners: this.scanners.size,

@@ -55,6 +55,7 @@ export class Dispatcher {
 
   submit(action: AnyAction): void {
     if (action.settled) return;
+    action.statistics ??= this.observer.tables.table(action.table);
     if (this.closed !== undefined) {
       action.fail(this.closed);
       return;
@@ -205,6 +206,7 @@ export class Dispatcher {
     const longest = Math.max(0, latest) + 2 * SWEEP_INTERVAL;
     const pause = Math.min(pauseBefore(attempts, this.settings.pause, error), longest);
     this.observer.retried(actions[0]!.table, actions.length, attempts, pause, error);
+    for (const { statistics, region } of actions) statistics?.retried(region);
     if (pause === 0) {
       for (const action of actions) this.submit(action);
       return;

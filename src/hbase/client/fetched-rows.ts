@@ -35,6 +35,8 @@ export class BlockRows implements FetchedRows {
   taken = 0;
   /** Reads at any position of the block; every cell of it has been checked. */
   readonly reader: CellReader;
+  /** Of all cells, as they were sent. */
+  readonly bytes: number;
   /** The offset at which each row begins. */
   private readonly starts: Uint32Array;
   private count: number;
@@ -47,6 +49,7 @@ export class BlockRows implements FetchedRows {
     readonly isStale: boolean,
   ) {
     this.starts = cells.passRows(counts);
+    this.bytes = cells.offset - this.starts[0]!;
     this.reader = cells.fork();
     this.count = counts.length;
   }

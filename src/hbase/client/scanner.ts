@@ -5,6 +5,7 @@ import type { Scan } from '../../table/get-and-scan.js';
 import type { Result } from '../../table/result.js';
 import type { OperationOptions, ResultScanner } from '../../table/table.js';
 import type { Observer } from '../observe/observer.js';
+import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
 import type { HBaseSettings } from '../options.js';
 import type { RegionFinder } from '../region/locator.js';
 import type { Region } from '../region/region.js';
@@ -59,6 +60,8 @@ export class HBaseScanner implements ResultScanner {
   private answers = 0;
   /** Number of region scanners that have answered. */
   moments = 0;
+  /** The last request. */
+  private asked: { readonly region: Region; readonly at: number } | undefined;
   /** Failures since the scan last progressed, to a complete row or another region. */
   private attempts = 0;
   private readonly assembler: RowAssembler;
@@ -70,6 +73,7 @@ export class HBaseScanner implements ResultScanner {
   /** The mvcc read point of the current region's first scanner. */
   private readPoint: bigint | undefined;
   private readonly timeout: number;
+  private readonly statistics: TableStatistics;
   private readonly signal: AbortSignal | undefined;
 
   constructor(
@@ -86,6 +90,7 @@ export class HBaseScanner implements ResultScanner {
     this.timeout = options.timeout ?? context.settings.operationTimeout;
     this.signal = options.signal;
     this.slot = context.scanners.slotFor(this, options.signal);
+    this.statistics = context.observer.tables.table(table);
   }
 
   next(): Promise<Result | undefined> {
@@ -180,6 +185,8 @@ export class HBaseScanner implements ResultScanner {
     this.fetching ??= this.fetch()
       .catch((error: unknown) => {
         this.failure = asRowanError(error);
+        const { asked } = this;
+        this.statistics.failed(asked?.region, asked === undefined ? 0 : performance.now() - asked.at);
         void this.end(this.failure);
       })
       .finally(() => {
@@ -205,6 +212,7 @@ export class HBaseScanner implements ResultScanner {
         const { settings, longestPause = Number.POSITIVE_INFINITY } = this.context;
         const pause = Math.min(longestPause, pauseBefore(attempts, settings.pause, error));
         this.context.observer.retried(this.table, 1, attempts, pause, error);
+        this.statistics.retried(this.asked?.region);
         await sleep(Math.min(pause, Math.max(0, end - performance.now())), this.signal);
       }
       throwIfAborted(this.signal);
@@ -238,7 +246,10 @@ export class HBaseScanner implements ResultScanner {
     const caching = this.scan.caching ?? settings.scannerCaching;
     const rowsAtOnce = limit > 0 ? Math.min(limit, caching) : caching;
     const { scanner: present } = this.slot;
-    if (present?.isOpen) return this.accept(await present.next(rowsAtOnce, limit), present.region);
+    if (present?.isOpen) {
+      this.asked = { region: present.region, at: performance.now() };
+      return this.accept(await present.next(rowsAtOnce, limit), present.region);
+    }
     // It was closed because it was idle for too long.
     if (present !== undefined) this.resumeAfterLastRow();
     const region = this.replicaOf(await this.locate(timeLeft));
@@ -262,6 +273,7 @@ export class HBaseScanner implements ResultScanner {
       readType:
         (this.scan.limit ?? Number.POSITIVE_INFINITY) <= SHORT_SCAN ? ReadType.Pread : ReadType.Default,
     };
+    this.asked = { region, at: performance.now() };
     const answer = await scanner.open(position, rowsAtOnce, limit);
     this.moments++;
     if (region.replicaId === 0 && answer.readPoint !== 0n) this.readPoint ??= answer.readPoint;
@@ -284,6 +296,7 @@ export class HBaseScanner implements ResultScanner {
   /** Handles a region's answer. The slot is empty when the scan was aborted meanwhile. */
   private accept(answer: ScanAnswer, region: Region): boolean {
     const { assembler, fetched } = this;
+    this.count(answer, region);
     const before = fetched.length;
     this.checkOrder(answer);
     assembler.isStale = answer.stale;
@@ -302,6 +315,17 @@ export class HBaseScanner implements ResultScanner {
       this.leaveRegion(region);
     }
     return got || answer.heartbeat || !answer.moreResultsInRegion;
+  }
+
+  private count({ rows, pieces, partial }: ScanAnswer, region: Region): void {
+    let found = rows?.left ?? 0;
+    let bytes = rows?.bytes ?? 0;
+    for (let i = 0; i < pieces.length; i++) {
+      // A row that goes on counts with its last piece.
+      if (partial[i] !== true) found++;
+      bytes += bytesOf(pieces[i]!);
+    }
+    this.statistics.succeeded(region, performance.now() - this.asked!.at, found, bytes);
   }
 
   /** Keeps whole rows undecoded, unless the first continues a row that came in pieces. @returns false when there are none. */

@@ -1,5 +1,12 @@
 import type { RowanError } from '../../errors.js';
 import { Telemetry, type TelemetryApi } from '../../table/telemetry.js';
+import {
+  Latencies,
+  type LatencySnapshot,
+  TABLE_METRICS,
+  type TableFigures,
+  TableStatisticsOfEngine,
+} from './table-figures.js';
 
 /** The events of an HBase engine, passed to `onEvent`. */
 
@@ -41,50 +48,6 @@ export type HBaseEvent =
       readonly error: RowanError;
     };
 
-/** Upper bounds of the buckets, in milliseconds; what takes longer is in the last. */
-const BOUNDS: readonly number[] = [
-  1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000,
-];
-
-/** A histogram of call durations. */
-export interface LatencySnapshot {
-  readonly count: number;
-  /** Milliseconds. */
-  readonly sum: number;
-  readonly max: number;
-  /**
-   * The number of calls that took up to `atMost` milliseconds, and longer than the bucket before. The last has no
-   * bound.
-   */
-  readonly buckets: readonly { readonly atMost: number; readonly count: number }[];
-}
-
-/** A histogram of durations, which only grows. */
-export class Latencies {
-  private count = 0;
-  private sum = 0;
-  private max = 0;
-  private readonly counts = new Array<number>(BOUNDS.length + 1).fill(0);
-
-  record(milliseconds: number): void {
-    this.count++;
-    this.sum += milliseconds;
-    if (milliseconds > this.max) this.max = milliseconds;
-    let at = 0;
-    while (at < BOUNDS.length && milliseconds > BOUNDS[at]!) at++;
-    this.counts[at]!++;
-  }
-
-  snapshot(): LatencySnapshot {
-    const { count, sum, max, counts } = this;
-    const buckets = counts.map((number, at) => ({
-      atMost: BOUNDS[at] ?? Number.POSITIVE_INFINITY,
-      count: number,
-    }));
-    return { count, sum, max, buckets };
-  }
-}
-
 /** The options of observation. */
 interface ObserverSettings {
   readonly onEvent: ((event: HBaseEvent) => void) | undefined;
@@ -121,12 +84,15 @@ export class MethodStatistics {
 export class Observer {
   /** By server, by method. */
   readonly servers = new Map<string, Map<string, MethodStatistics>>();
+  /** By table and region. */
+  readonly tables = new TableStatisticsOfEngine();
   /** Retried operations. */
   retries = 0;
   readonly telemetry: CallTelemetry | undefined;
 
   constructor(private readonly settings: ObserverSettings) {
-    this.telemetry = settings.telemetry === undefined ? undefined : new CallTelemetry(settings.telemetry);
+    this.telemetry =
+      settings.telemetry === undefined ? undefined : new CallTelemetry(settings.telemetry, this.tables);
   }
 
   /** The statistics of a server, which outlive its connections. */
@@ -177,6 +143,8 @@ export class Observer {
 export interface HBaseMetrics {
   /** By "host:port". */
   readonly servers: Readonly<Record<string, ServerMetrics>>;
+  /** By table, of those that this client has used, `hbase:meta` included. */
+  readonly tables: Readonly<Record<string, TableFigures>>;
   /** Operations retried after a failure. */
   readonly retries: number;
   /** Connections that are open or being opened. */
@@ -203,6 +171,8 @@ export interface HBaseDebugState {
     /** The servers of its read replicas. */
     readonly replicas: readonly string[];
   }[];
+  /** What the client has done with each table, and with each of up to 1,000 regions. */
+  readonly tables: Readonly<Record<string, TableFigures>>;
   /** By "host:port": operations that wait, requests under way, and their limit. */
   readonly queues: Readonly<Record<string, Omit<ServerMetrics, 'methods'>>>;
   readonly connections: readonly {
@@ -241,14 +211,15 @@ interface MetricSources {
   queueOf(server: string): { readonly queued: number; readonly inFlight: number; readonly limit: number };
 }
 
-export function metricsOf(sources: MetricSources): HBaseMetrics {
+export function metricsOf(sources: MetricSources, withRegions: boolean): HBaseMetrics {
   const { observer, connections, openScanners, regionCache } = sources;
   const servers: Record<string, ServerMetrics> = {};
   for (const [server, methods] of observer.servers) {
     const snapshots = [...methods].map(([method, statistics]) => [method, statistics.snapshot()]);
     servers[server] = { ...sources.queueOf(server), methods: Object.fromEntries(snapshots) };
   }
-  return { servers, retries: observer.retries, connections, openScanners, regionCache };
+  const tables = observer.tables.snapshot(withRegions);
+  return { servers, tables, retries: observer.retries, connections, openScanners, regionCache };
 }
 
 /** OpenTelemetry: spans and durations of operations, and durations of single requests. */
@@ -258,8 +229,13 @@ class CallTelemetry extends Telemetry {
     description: 'Duration of single requests to servers.',
   });
 
-  constructor(api: TelemetryApi) {
+  constructor(api: TelemetryApi, tables: TableStatisticsOfEngine) {
     super(api, 'hbase');
+    for (const { name, unit, description, read } of TABLE_METRICS)
+      this.figure(name, 'counter', { unit, description }, (result) => {
+        for (const [table, figures] of Object.entries(tables.snapshot(false)))
+          result.observe(read(figures), { 'db.collection.name': table });
+      });
   }
 
   callEnded(server: string, method: string, milliseconds: number, error: RowanError | undefined): void {

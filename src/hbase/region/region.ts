@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { concatBytes, EMPTY_BYTES, fromLatin1, toLatin1, toStringBinary } from '../../bytes/index.js';
 import type { Result } from '../../table/result.js';
+import type { OperationStatistics } from '../observe/table-figures.js';
 import { addressKey, type ServerAddress } from '../rpc/connection-settings.js';
 import { ProtocolError } from '../rpc/errors.js';
 import {
@@ -15,7 +16,7 @@ export const META_TABLE = 'hbase:meta';
 
 const REGION_NAME = 1;
 
-/** One replica of a region at its last known location. Immutable: a move makes a new object. */
+/** One replica of a region at its last known location. A move makes a new object. */
 export class Region {
   /** "host:port". */
   readonly server: string;
@@ -23,6 +24,8 @@ export class Region {
   readonly specifier: Uint8Array;
   /** Every replica by its id, this one included; a hole where meta has no server for it. */
   replicas: readonly (Region | undefined)[] = [];
+  /** What this client has done with the region: set by the first use. */
+  statistics: OperationStatistics | undefined;
 
   constructor(
     /** Canonical table name. */

@@ -31,6 +31,8 @@ export abstract class Call {
   attributes: RequestAttributes | undefined;
   /** When it was passed to the connection, on the clock of `performance.now()`. */
   startedAt = 0;
+  /** When the first of its operations ended, on the same clock; 0: none has. */
+  endedAt = 0;
   /** Whether its bytes were written to the socket. From then on the server may have applied it. */
   sent = false;
 

@@ -200,6 +200,11 @@ export class CellReader {
     return starts;
   }
 
+  /** Where the next cell begins. */
+  get offset(): number {
+    return this.position;
+  }
+
   /** Decodes `count` cells at an offset of {@link passRows}. */
   readAt(start: number, count: number): Cell[] {
     this.position = start;
