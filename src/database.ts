@@ -405,7 +405,7 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
   }
 
   /**
-   * Explains which index entries and copies a write of this row changes (docs/denormalization.md). With a `write` it
+   * Explains what follows a write of this row: index entries, copies, its mirror, summaries, and others (docs/denormalization.md). With a `write` it
    * also lists the mutations that this write would make now (`preview`). Nothing is written. Hooks before the write
    * run, hooks after it do not.
    *

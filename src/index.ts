@@ -289,7 +289,13 @@ export type { MutualReport } from './features/mutual/jobs.js';
 export type { DrainOptions } from './features/outbox.js';
 export type { Rekey, RekeyPlan } from './features/rekey/handle.js';
 export type { RekeyDifferences } from './features/rekey/jobs/compare.js';
-export type { CleanupOptions, CutOverOptions, RekeyRecord, RekeyState } from './features/rekey/strategy.js';
+export type {
+  CleanupOptions,
+  CutOverOptions,
+  ExplainedKeyChange,
+  RekeyRecord,
+  RekeyState,
+} from './features/rekey/strategy.js';
 export type { ExplainedReference, ExplainedReferring, ReferenceHandle } from './features/relations/handle.js';
 export type { SummaryGroup, SummaryName, SummaryResult } from './features/summaries/compile.js';
 export type {

@@ -1,6 +1,7 @@
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
 import type { ExplainedCopying } from '../features/copies/handle.js';
 import type { Features } from '../features/registry.js';
+import type { ExplainedKeyChange } from '../features/rekey/strategy.js';
 import type { ExplainedReferring } from '../features/relations/handle.js';
 import { loadEntity } from '../query/index.js';
 import { checkBatchOptions } from '../repository/batch.js';
@@ -160,7 +161,7 @@ async function allOrNone(
 const DONE = Object.freeze({ ok: true, result: Result.EMPTY } as const);
 
 /** The result of `Database.explainWrite`. */
-export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
+export interface ExplainedWrite extends ExplainedCopying, ExplainedKeyChange, ExplainedReferring {
   readonly entity: string;
   /** Indexes with entries of the row. */
   readonly indexes: readonly string[];
@@ -174,7 +175,7 @@ export interface ExplainedWrite extends ExplainedCopying, ExplainedReferring {
 
 /** The effects of a write, without writing. */
 export async function explainWrite(
-  { copies, references }: Features,
+  { copies, references, rekey }: Features,
   schema: EntitySchema,
   key: object,
 ): Promise<ExplainedWrite> {
@@ -184,6 +185,7 @@ export async function explainWrite(
     entity: schema.name,
     indexes: schema.indexes.map(({ name }) => name),
     ...(await copies.explain(schema, row)),
+    ...(await rekey.explain(schema)),
     summaries: schema.summaries.map(({ name }) => name),
     mirror: schema.mutual !== undefined,
     changes: schema.changesKept ?? null,

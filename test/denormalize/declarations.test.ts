@@ -107,6 +107,7 @@ test('defineEntity declares copies; the index that finds them is made once, or f
     summaries: [],
     mirror: false,
     changes: null,
+    keyChange: null,
     copiedTo: [
       {
         entity: 'Order',

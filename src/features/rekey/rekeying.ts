@@ -17,6 +17,7 @@ import { mappingProblems, RowEffects } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import {
   type CutOverOptions,
+  type ExplainedKeyChange,
   isMirrored,
   type NoteCut,
   type RekeyRecord,
@@ -209,6 +210,13 @@ export class RekeyFeature implements Feature {
         from === name ? { side: 'old', other: to, ...change } : { side: 'new', other: from, ...change },
       ];
     });
+  }
+
+  async explain(schema: EntitySchema): Promise<ExplainedKeyChange> {
+    const changes = await this.keyChanges(schema);
+    for (const { other, stage } of changes)
+      if (stage === 'filling' || stage === 'complete') return { keyChange: { other, stage } };
+    return { keyChange: null };
   }
 
   /**

@@ -5,6 +5,17 @@ import type { RekeyTarget } from './jobs/passes.js';
 
 // — The record of a key change.
 
+/** The change of an entity's keys that a write follows, as `Database.explainWrite` names it. */
+export interface ExplainedKeyChange {
+  /** Null: no change of its keys is under way. */
+  readonly keyChange: {
+    /** The entity with the other keys, whose row is written with each row of this one. */
+    readonly other: string;
+    /** `filling`: rows are being copied. `complete`: both layouts are equal. */
+    readonly stage: 'filling' | 'complete';
+  } | null;
+}
+
 /** The state of a key change. */
 export type RekeyState =
   | 'planned'

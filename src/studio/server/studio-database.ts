@@ -30,6 +30,8 @@ export interface StudioPreview {
     readonly rows: number;
     readonly onDelete: string;
   }[];
+  readonly mirror?: boolean;
+  readonly keyChange?: { readonly other: string } | null;
   readonly changes?: number | null;
   readonly preview?: {
     readonly mutations: readonly { readonly table: string; readonly change: RowMutation | RowMutations }[];

@@ -85,6 +85,8 @@ export class Writes {
         ({ entity, property, rows, onDelete }) =>
           `${rows} rows of ${entity} name it by ${property}; on delete: ${onDelete}`,
       ),
+      ...(explained.mirror === true ? ['the mirror of the row'] : []),
+      ...(explained.keyChange == null ? [] : [`the row of ${explained.keyChange.other} with the other keys`]),
       ...(typeof explained.changes === 'number' ? ['the change feed'] : []),
     ];
     return {
