@@ -1,8 +1,12 @@
 /** HBase's Java clients on a served store, found by each kind of registry. */
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectHBase } from '../../src/hbase/engine.js';
+import { encodeToken, secretAuthenticator, secretToken } from '../../src/hbase/security/delegation-token.js';
+import { Put, tableDescriptor } from '../../src/table/index.js';
 import type { ClassPathName } from '../hbase/server/class-path.js';
 import { PROJECT_ROOT } from '../hbase/server/layout.js';
 import { runJava } from '../hbase/server/tool.js';
@@ -111,6 +115,93 @@ public class Client {
   }
 }
 `;
+
+/** Reads and writes with the token that it is given. */
+const LOGIN = `
+import java.security.PrivilegedExceptionAction;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.hbase.*;
+import org.apache.hadoop.hbase.client.*;
+import org.apache.hadoop.hbase.security.provider.SaslClientAuthenticationProviders;
+import org.apache.hadoop.hbase.security.token.AuthenticationTokenIdentifier;
+import org.apache.hadoop.hbase.util.Bytes;
+import org.apache.hadoop.security.UserGroupInformation;
+import org.apache.hadoop.security.token.Token;
+
+public class Login {
+  public static void main(String[] args) throws Exception {
+    // Hadoop asks for a realm as soon as security is on. No ticket is used.
+    System.setProperty("java.security.krb5.realm", "NONE");
+    System.setProperty("java.security.krb5.kdc", "localhost");
+    Configuration conf = HBaseConfiguration.create();
+    conf.set("hadoop.security.authentication", "kerberos");
+    conf.set("hbase.security.authentication", "kerberos");
+    conf.set("hbase.client.retries.number", "1");
+    // HBase 2.6 sets up what it authenticates with for its first request, which asks for the cluster's id and needs no login.
+    SaslClientAuthenticationProviders.getInstance(conf);
+    UserGroupInformation.setConfiguration(conf);
+    UserGroupInformation user = UserGroupInformation.createRemoteUser("java");
+    Token<AuthenticationTokenIdentifier> token = new Token<>();
+    token.decodeFromUrlString(args[0]);
+    user.addToken(token);
+    // The registry of connections logs in as the current user.
+    user.doAs((PrivilegedExceptionAction<Void>) () -> use(conf));
+  }
+
+  static Void use(Configuration conf) throws Exception {
+    byte[] f = Bytes.toBytes("f");
+    try (Connection connection = ConnectionFactory.createConnection(conf);
+        Table orders = connection.getTable(TableName.valueOf("orders"))) {
+      Result found = orders.get(new Get(Bytes.toBytes("r")));
+      System.out.println("read " + Bytes.toString(found.getValue(f, f)));
+      try {
+        orders.put(new Put(Bytes.toBytes("java")).addColumn(f, f, f));
+        System.out.println("written");
+      } catch (Exception refused) {
+        System.out.println("refused " + refused);
+      }
+    } catch (Exception failed) {
+      for (Throwable t = failed; t != null; t = t.getCause()) System.out.println("failed " + t.getClass() + " " + String.valueOf(t.getMessage()).split("\\n")[0]);
+    }
+    return null;
+  }
+}
+`;
+
+describe('a served store with users under the Java client', () => {
+  const secrets = { owner: 'owner-secret-0123456789', java: 'java-secret-0123456789' };
+
+  it('lets in who shows his secret as a token, to do what he may', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rowan-users-'));
+    const users = join(folder, 'users.json');
+    const permissions = {
+      owner: { secret: secrets.owner, admin: true },
+      java: { secret: secrets.java, read: ['orders'] },
+    };
+    writeFileSync(users, JSON.stringify(permissions), { mode: 0o600 });
+    const store = await ServedStore.start(['--users', users]);
+    try {
+      const owner = await connectHBase({
+        masters: [store.endpoint],
+        authenticator: secretAuthenticator('owner', secrets.owner),
+      });
+      await owner.admin.createTable(tableDescriptor('orders', { f: {} }));
+      await owner.table('orders').put(new Put('r').addColumn('f', 'f', 'ten'));
+      const { clusterId } = owner;
+      await owner.close();
+      const layout = await store.layout('bootstrap');
+      const login = (secret: string): Promise<string> =>
+        runJava(layout, { Login: LOGIN }, 'Login', [encodeToken(secretToken('java', secret, clusterId))]);
+      const output = await login(secrets.java);
+      expect(output).toMatch(/^read ten$/m);
+      expect(output).toMatch(/^refused .*AccessDeniedException/m);
+      expect(await login(secrets.owner)).toMatch(/^failed /m);
+    } finally {
+      await store.stop();
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
 
 describe('a served store under the Java client', () => {
   let store: ServedStore;
