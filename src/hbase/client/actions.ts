@@ -175,9 +175,11 @@ export abstract class Action<T> {
 
   /** Milliseconds since it was made. The operations of one answer end together, so that the clock is read once for them. */
   private get elapsed(): number {
+    const begun = this.deadline - this.timeout;
     const call = this.call as Call | undefined;
-    const now = call === undefined ? performance.now() : (call.endedAt ||= performance.now());
-    return now - (this.deadline - this.timeout);
+    if (call === undefined) return performance.now() - begun;
+    if (call.endedAt === 0) call.endedAt = performance.now();
+    return call.endedAt - begun;
   }
 
   private settle(): void {
