@@ -80,6 +80,7 @@ const FOLLOWING: Readonly<Record<keyof Features, ((explained: ExplainedWrite) =>
   indexes: ({ indexes }) => indexes,
   references: ({ referredBy }) => referredBy,
   copies: ({ copiedTo }) => copiedTo,
+  computed: null,
   mutual: ({ mirror }) => mirror,
   summaries: ({ summaries }) => summaries,
   changes: ({ changes }) => changes,
@@ -125,7 +126,9 @@ test('explainWrite names what follows a write by every feature', async () => {
   expect(changing.keyChange).toEqual({ other: 'NoteV2', stage: 'complete' });
   for (const [name, of] of Object.entries(FOLLOWING)) {
     if (of === null) continue;
-    expect([null, 0, false], name).toContainEqual((of(none) as { length?: number } | null)?.length ?? of(none));
+    expect([null, 0, false], name).toContainEqual(
+      (of(none) as { length?: number } | null)?.length ?? of(none),
+    );
     const seen = of(name === 'rekey' ? changing : explained) as { length?: number } | null;
     expect(seen?.length ?? seen, name).toBeTruthy();
   }
