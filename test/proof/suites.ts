@@ -169,6 +169,12 @@ export const SUITES: readonly Suite[] = [
     what: 'Cuts the power under 16 writers of copied sources, of rows with copies, references and summaries, and of cascading deletes. No reference dangles, summaries equal their rows, copies differ only where the outbox says so, and a second repair changes nothing.',
   },
   {
+    id: 'entries-behind',
+    promises: 'docs/indexes-eventual.md',
+    file: 'test/indexes/behind.test.ts',
+    what: 'Ends programs at each request of a write whose entries follow behind the answer, and delays or repeats each request. Three programs write the same rows at once, and die. A writer record leads to every row that lacks an entry, and drained entries are exact.',
+  },
+  {
     id: 'late-requests',
     promises: 'docs/hbase-calls.md',
     file: 'test/indexes/late-requests.test.ts',

@@ -101,10 +101,11 @@ async function measureFollowers(server: HBaseServer): Promise<BenchRow[]> {
     for (const [place, figures] of runs[0]!.entries()) {
       if (figures.kind === 'plain') continue;
       const { requestsARow } = figures[mode];
+      const cpuOf = (place: number): number => median(runs.map((figures) => figures[place]![mode].cpu));
       const rates = { rowan: rateOf(place), plain: rateOf(0) };
       console.error(
         `followers, ${figures.kind}, ${modes[mode]}: ${rates.rowan} rows/s, ${(rates.rowan / rates.plain).toFixed(2)}x of plain, ` +
-          `${requestsARow} requests a row`,
+          `${(cpuOf(0) / cpuOf(place)).toFixed(2)}x by CPU time, ${requestsARow} requests a row`,
       );
       rows.push(toRow(`followers: ${figures.kind}, ${modes[mode]}`, 'rows/s', rates));
     }
