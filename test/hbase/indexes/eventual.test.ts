@@ -29,6 +29,16 @@ class Late {
   @Column('d:s', int32) size?: number | null;
 }
 
+@Entity({ table: { name: 'ahead', families: { d: {} } } })
+@RowKey(part('id'))
+@Index('byColor', [part('color')], { consistency: 'eventual' })
+class Ahead {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byColor: ['color'] };
+  id!: string;
+  @Column('d:c', text) color?: string | null;
+}
+
 const COLORS = ['red', 'green', 'blue'];
 const SETTLED = { missing: 0, extra: 0, stale: 0, unverified: 0, pending: 0 };
 
@@ -37,7 +47,7 @@ let late: Repository<typeof Late>;
 let other: Engine;
 
 beforeAll(async () => {
-  db = await openTestDatabase([Late]);
+  db = await openTestDatabase([Late, Ahead]);
   late = db.repository(Late);
   other = await connectShared();
 });
@@ -102,4 +112,35 @@ test('what lives is verified behind the writes, without anybody asking for it', 
     await new Promise((next) => setImmediate(next));
   expect(await db.index(Late, 'byColor').verify()).toMatchObject(SETTLED);
   await expectTrue('settled');
+});
+
+test('a program may end behind any request of a new row: what it lacks is pending, and drained by others', async () => {
+  const mortal = new Mortal(other);
+  const index = db.index(Ahead, 'byColor');
+  let pending = 0;
+  for (let after = 0; ; after++) {
+    const dying = new Database(compileSchema([Ahead]), mortal.mortal, 'verify');
+    await dying.ready();
+    mortal.dieAfter(after);
+    await dying
+      .repository(Ahead)
+      .put({ id: `r${after}`, color: 'red' })
+      .catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
+    await dying['wiring'].contexts.rest();
+    await mortal.arrived();
+    const died = mortal.isDead;
+    const report = await index.verify();
+    expect(report, `ended behind ${after}`).toMatchObject({ missing: 0, extra: 0, stale: 0, unverified: 0 });
+    pending += report.pending;
+    mortal.live();
+    if (!died) break;
+    expect(after).toBeLessThan(60);
+  }
+  expect(pending).toBeGreaterThan(0);
+  await index.drain();
+  expect(await index.verify()).toMatchObject(SETTLED);
+  const rows = await db.repository(Ahead).find({}, { fullScan: true }).all();
+  const found = await db.repository(Ahead).by('byColor').find({ color: 'red' }).all();
+  expect(found.map(({ id }) => id).sort()).toEqual(rows.map(({ id }) => id).sort());
+  expect(rows.length).toBeGreaterThan(1);
 });
