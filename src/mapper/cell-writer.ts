@@ -41,8 +41,8 @@ export class CellWriter {
   private readonly packColumns: ColumnsPacker | undefined;
   /** The columns of packed puts: the entity's, and the marker's. */
   private readonly packedColumns: readonly Pick<ColumnSchema, 'family' | 'qualifier'>[];
-  /** The buffer of a packing that was released, for the next one. */
-  private spare: KeyWriter | undefined;
+  /** The memory of a packing that was released, for the next one. */
+  private spare: { readonly out: KeyWriter; readonly puts: PackedPuts } | undefined;
 
   constructor(
     private readonly entity: MappedEntity,
@@ -76,21 +76,24 @@ export class CellWriter {
     const { packColumns } = this;
     if (packColumns === undefined) return undefined;
     const puts = new PackedPuts(this.packedColumns, durability);
-    const out = this.spare ?? new KeyWriter(INITIAL_PACKED_BYTES);
+    const { spare, packedColumns } = this;
     this.spare = undefined;
+    if (spare !== undefined) puts.reuse(spare.puts);
+    const out = spare?.out ?? new KeyWriter(INITIAL_PACKED_BYTES);
     out.length = 0;
     const add = (entity: Readonly<Record<string, unknown>>, row: Uint8Array): boolean => {
       this.checkProperties(entity);
       if (this.embedded.length > 0) this.checkEmbedded(entity, this.embedded, '');
-      const { cells, valueEnds, rowEnds } = puts;
-      if (!packColumns(entity, out, cells, valueEnds)) return false;
-      if (cells.length === (rowEnds.at(-1) ?? 0)) return false;
+      const { cellCount } = puts;
+      puts.reserve(packedColumns.length);
+      if (!packColumns(entity, out, puts) || puts.cellCount === cellCount) return false;
       puts.endRow(row);
       puts.bytes = out.buffer;
       return true;
     };
     const release = (): void => {
-      if (out.buffer.length <= MAX_SPARE_BYTES) this.spare = out;
+      if (out.buffer.length <= MAX_SPARE_BYTES && puts.cells.byteLength <= MAX_SPARE_BYTES)
+        this.spare = { out, puts };
     };
     return { puts, add, release };
   }
@@ -326,8 +329,11 @@ type EncodeFailure = (column: ColumnSchema, cause: unknown) => Error;
 /** A shared buffer: nothing here is re-entrant. */
 const shared = new KeyWriter();
 
-/** Appends the values and the cells of all columns. False where a column needs a delete or several cells, or a required one has no value. */
-type ColumnsPacker = (source: object, out: KeyWriter, cells: number[], valueEnds: number[]) => boolean;
+/**
+ * Appends the values and the cells of all columns, for which there is room. False, and no cell is added: a column needs a delete or
+ * several cells, or a required one has no value.
+ */
+type ColumnsPacker = (source: object, out: KeyWriter, puts: PackedPuts) => boolean;
 
 /** The generated packer of all columns of a shape. Undefined where code may not be generated. */
 function generateColumnsPacker(
@@ -339,8 +345,9 @@ function generateColumnsPacker(
   const locals = columns.map((_, i) => `const k${i} = columns[${i}], c${i} = k${i}.codec;`);
   const variables = ['encoding', ...columns.map((_, i) => `v${i}`)];
   const body = `${locals.join('\n')}
-return function packColumns(o, out, cells, valueEnds) {
-  let ${variables.join(', ')};
+return function packColumns(o, out, puts) {
+  const cells = puts.cells, valueEnds = puts.valueEnds;
+  let count = puts.cellCount, ${variables.join(', ')};
 ${shapeSource(shape).reads.join('\n')}
   try {
 ${marker === undefined ? '' : `    out.append(markerValue); ${packedCell(columns.length)}`}
@@ -348,6 +355,7 @@ ${columns.map(packingSource).join('\n')}
   } catch (cause) {
     throw encoding === undefined ? cause : failure(encoding, cause);
   }
+  puts.cellCount = count;
   return true;
 };`;
   const given = { columns, markerValue: marker?.value, refuse: refuseEmbedded, failure };
@@ -357,13 +365,13 @@ ${columns.map(packingSource).join('\n')}
 function packingSource({ kind, codec, required }: ColumnSchema, i: number): string {
   const refused = required ? `    if (v${i} === undefined) return false;\n` : '';
   if (kind !== 'column' && kind !== 'counter') return `${refused}    if (v${i} !== undefined) return false;`;
-  const value = isBuffered(codec) ? `c${i}.write(v${i}, out)` : `out.append(c${i}.encode(v${i}))`;
+  const value = codec instanceof BaseCodec ? `c${i}.write(v${i}, out)` : `out.append(c${i}.encode(v${i}))`;
   return `${refused}    if (v${i} === null) return false;
     if (v${i} !== undefined) { encoding = k${i}; ${value}; ${packedCell(i)} }`;
 }
 
 function packedCell(column: number): string {
-  return `cells.push(${column}); valueEnds.push(out.length);`;
+  return `cells[count] = ${column}; valueEnds[count++] = out.length;`;
 }
 
 /** Codecs with an `encode` of their own are faster than through a buffer. */

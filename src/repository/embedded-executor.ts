@@ -294,16 +294,23 @@ export class EmbeddedExecutor implements ChangeExecutor {
       });
   }
 
-  async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
+  run(change: Change, options: OperationOptions | undefined): Promise<Result> {
     if (change.reads === undefined && change.markerApart === undefined && this.maintainers.length === 0)
       return this.direct(change, options);
     return this.table.atomic((step) => this.apply(change, step), options);
   }
 
-  private async direct(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    const { mutations } = change.resolve(undefined);
-    if (change.expects.length === 0) return applyAction(this.table, asAction(change.row, mutations), options);
-    const check = checked(change.row, change.expects, mutations);
+  private direct(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    if (change.expects.length > 0) return this.checked(change, options);
+    try {
+      return applyAction(this.table, asAction(change.row, change.resolve(undefined).mutations), options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  private async checked(change: Change, options: OperationOptions | undefined): Promise<Result> {
+    const check = checked(change.row, change.expects, change.resolve(undefined).mutations);
     const { success, result } = await this.table.checkAndMutate(check, options);
     if (!success) throw change.mismatch!();
     return result ?? Result.EMPTY;

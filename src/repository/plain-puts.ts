@@ -30,8 +30,10 @@ export class PlainPuts {
       const puts = await this.of(entities, options, packing);
       if (puts === undefined) return false;
       if (packing === undefined || puts.length > 0) checkPut(await executor.putAll(puts, calls));
-      else checkPut(await executor.putPacked!(packing.puts, calls));
-      packing?.release();
+      else {
+        checkPut(await executor.putPacked!(packing.puts, calls));
+        packing.release();
+      }
       return true;
     }
     if (!putsAlone) return false;
@@ -42,8 +44,10 @@ export class PlainPuts {
       const puts = await this.of(entities, options, packing);
       if (puts === undefined) return false;
       if (packing === undefined || puts.length > 0) await table.putAll(puts, calls);
-      else await table.putPacked(packing.puts, calls);
-      packing?.release();
+      else {
+        await table.putPacked(packing.puts, calls);
+        packing.release();
+      }
       return true;
     }
     const puts = await this.of(entities, options);
@@ -118,14 +122,21 @@ export class PlainPuts {
     });
   }
 
-  /** False: one of them cannot be packed, or is refused. Made into a put of its own, it is refused for the same reason. */
+  /**
+   * False, and the packing is released: one of the entities cannot be packed, or is refused. Made into a put of its own, it is refused
+   * for the same reason.
+   */
   private pack(entities: readonly Entity[], packing: EntityPacking): boolean {
     const { mapper } = this.schema;
     try {
       for (let i = 0; i < entities.length; i++)
-        if (!packing.add(entities[i]!, mapper.rowOf(entities[i]!))) return false;
+        if (!packing.add(entities[i]!, mapper.rowOf(entities[i]!))) {
+          packing.release();
+          return false;
+        }
       return true;
     } catch {
+      packing.release();
       return false;
     }
   }

@@ -46,8 +46,16 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
     return new ThreadedScan(readerThreads, reads, catalog.openTable(this.name), scan, ranges, options);
   }
 
-  async put(put: Put, options?: OperationOptions): Promise<void> {
-    await this.mutate(put, options);
+  /** Mostly the promise of the commit queue is the only one: a put in flight costs little more than its cells. */
+  put(put: Put, options?: OperationOptions): Promise<void> {
+    try {
+      checkChange(put);
+      const waits = this.admission(options);
+      if (waits !== undefined) return this.mutateLater(ownCopy(put), waits, options).then(noResult);
+      return this.core.writer.put(this.core.catalog.writableTable(this.name), put);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async putAll(puts: readonly Put[], options?: OperationOptions): Promise<void> {
@@ -181,9 +189,18 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
   /** Writes one change in the turn of the call, so that the caller may reuse its buffers after it. */
   private async mutate(change: RowMutation | RowMutations, options?: OperationOptions): Promise<Result> {
     checkChange(change);
-    let waits = this.admission(options);
-    const own = waits ? ownCopy(change) : change;
-    for (; waits; waits = this.admission(options)) await waits;
+    const waits = this.admission(options);
+    if (waits !== undefined) return this.mutateLater(ownCopy(change), waits, options);
+    return this.core.writer.mutate(this.core.catalog.writableTable(this.name), change);
+  }
+
+  private async mutateLater(
+    own: RowMutation | RowMutations,
+    admission: Promise<void>,
+    options: OperationOptions | undefined,
+  ): Promise<Result> {
+    for (let waits: Promise<void> | undefined = admission; waits; waits = this.admission(options))
+      await waits;
     return this.core.writer.mutate(this.core.catalog.writableTable(this.name), own);
   }
 
@@ -196,6 +213,8 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
     return this.core.throttle.admit(options?.signal);
   }
 }
+
+function noResult(): void {}
 
 function isPut(action: BatchAction): boolean {
   return !isGet(action) && action.kind === 'put';

@@ -2,6 +2,14 @@ import { EMPTY_BYTES } from '../bytes/index.js';
 import { checkRow } from './checks.js';
 import { type Durability, Put } from './mutation.js';
 
+const NO_NUMBERS = new Uint32Array(0);
+
+function enlarged(numbers: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(Math.max(length, 2 * numbers.length));
+  larger.set(numbers);
+  return larger;
+}
+
 /** A column of packed puts. */
 interface PackedColumn {
   readonly family: string;
@@ -16,10 +24,11 @@ export class PackedPuts {
   readonly rows: Uint8Array[] = [];
   /** For each row: the number of cells of this row and those before it. */
   readonly rowEnds: number[] = [];
-  /** For each cell: the position of its column in `columns`. */
-  readonly cells: number[] = [];
-  /** For each cell: where its value ends in `bytes`. It begins where that of the cell before ends. */
-  readonly valueEnds: number[] = [];
+  /** For each of `cellCount` cells: the position of its column in `columns`. */
+  cells = NO_NUMBERS;
+  /** For each of `cellCount` cells: where its value ends in `bytes`. It begins where that of the cell before ends. */
+  valueEnds = NO_NUMBERS;
+  cellCount = 0;
   /** The values of all cells, one after the other. Bytes after the last have no meaning. */
   bytes: Uint8Array = EMPTY_BYTES;
 
@@ -29,6 +38,20 @@ export class PackedPuts {
     /** Where the value of the first cell begins in `bytes`. */
     readonly start = 0,
   ) {}
+
+  /** Takes the memory for cells of puts that are not used any more. */
+  reuse({ cells, valueEnds }: PackedPuts): void {
+    this.cells = cells;
+    this.valueEnds = valueEnds;
+  }
+
+  /** Makes room for `count` more cells. */
+  reserve(count: number): void {
+    const needed = this.cellCount + count;
+    if (needed <= this.cells.length) return;
+    this.cells = enlarged(this.cells, needed);
+    this.valueEnds = enlarged(this.valueEnds, needed);
+  }
 
   /** The puts of the rows from `from` up to `to`. They share `bytes`. */
   slice(from: number, to: number): PackedPuts {
@@ -46,18 +69,17 @@ export class PackedPuts {
       part.rows.push(rows[from + i]!);
       part.rowEnds.push(own[i]! - first);
     }
-    for (let i = first; i < last; i++) {
-      part.cells.push(cells[i]!);
-      part.valueEnds.push(valueEnds[i]!);
-    }
+    part.cells = cells.subarray(first, last);
+    part.valueEnds = valueEnds.subarray(first, last);
+    part.cellCount = last - first;
     part.bytes = this.bytes;
     return part;
   }
 
-  /** Ends a row whose cells were added. Cells after the last row belong to no put. @throws InvalidArgumentError when the row is empty or too long. */
+  /** Ends a row whose cells were added. @throws InvalidArgumentError when the row is empty or too long. */
   endRow(row: Uint8Array): void {
     this.rows.push(checkRow(row));
-    this.rowEnds.push(this.cells.length);
+    this.rowEnds.push(this.cellCount);
   }
 
   /** The same puts, one object each. Their values are views of `bytes`. */

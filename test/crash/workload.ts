@@ -378,8 +378,10 @@ export class Workload {
     let packed = '';
     let bytes = 'e';
     for (const name of names) {
-      puts.cells.push(0, 1);
-      puts.valueEnds.push(packed.length + value.length, packed.length + 2 * value.length);
+      puts.reserve(2);
+      puts.cells.set([0, 1], puts.cellCount);
+      puts.valueEnds.set([packed.length + value.length, packed.length + 2 * value.length], puts.cellCount);
+      puts.cellCount += 2;
       packed += value + value;
       puts.endRow(toBytes(`new-${name}`));
       bytes += `entry-${name}`;

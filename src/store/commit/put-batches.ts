@@ -109,11 +109,11 @@ export class PackedPutBatch extends PutBatch {
   /** Whether the table takes each of the puts: its families exist, and its cells are not too large. */
   static isAccepted(
     state: TableState,
-    { columns, rows, rowEnds, cells, valueEnds, start }: PackedPuts,
+    { columns, rows, rowEnds, cells, valueEnds, cellCount, start }: PackedPuts,
   ): boolean {
     const known = columns.map(({ family }) => state.familyNumbers.has(family));
     // Mostly all values together are smaller than a cell may be.
-    let most = (valueEnds.at(-1) ?? start) - start;
+    let most = cellCount === 0 ? 0 : valueEnds[cellCount - 1]! - start;
     most += rows.reduce((length, row) => Math.max(length, row.length), 0);
     most += columns.reduce((length, { qualifier }) => Math.max(length, qualifier.length), 0);
     if (state.takes(most) && !known.includes(false)) return true;

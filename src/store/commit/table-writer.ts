@@ -99,6 +99,13 @@ export class TableWriter {
     return prepared.result;
   }
 
+  /** Like {@link mutate}, for a change without a result. Also throws. */
+  put(state: TableState, put: Put): Promise<void> {
+    if (this.isObserved(state)) return this.step(state, (step) => void step.applyTo(state, put));
+    this.core.rowClock.now();
+    return this.write([this.prepare(state, put)]);
+  }
+
   async checkAndMutate(state: TableState, check: CheckAndMutate): Promise<CheckAndMutateResult> {
     const reader = this.core.reads.rowReader(state, check.row);
     if (check.condition.kind === 'column' && !state.familyNumbers.has(check.condition.family)) {

@@ -115,8 +115,8 @@ export class RowCells {
     /** By number of the column. */
     readonly qualifiers: readonly Uint8Array[],
     /** For each cell: the number of its column, and where its value ends in `bytes`; it begins where that of the cell before ends. */
-    readonly columns: readonly number[],
-    readonly valueEnds: readonly number[],
+    readonly columns: ArrayLike<number>,
+    readonly valueEnds: ArrayLike<number>,
     readonly bytes: Uint8Array,
   ) {}
 
