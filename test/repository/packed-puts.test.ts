@@ -14,6 +14,7 @@ import { type Engine, Scan, tableDescriptor, type WriteObserver } from '../../sr
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
+import { FaultFileSystem } from '../store/fs/fault-fs.js';
 
 @Table({ name: 'packed', families: { d: { versions: 3 }, e: {} } })
 class Packed {}
@@ -54,12 +55,14 @@ interface Store {
   readonly db: Database;
   readonly engine: EmbeddedEngine;
   readonly files: MemoryFileSystem;
+  readonly faults: FaultFileSystem;
 }
 
 async function openStore(): Promise<Store> {
   const files = new MemoryFileSystem();
+  const faults = new FaultFileSystem(files);
   const engine = await openEmbedded('/db', {
-    fileSystem: files,
+    fileSystem: faults,
     automatic: false,
     clock: () => NOW,
     maxCellSize: MAX_CELL,
@@ -67,7 +70,7 @@ async function openStore(): Promise<Store> {
   const db = new Database(compileSchema([Note]), engine, 'create');
   await db.ready();
   await engine.admin.split('packed', Buffer.from('b'));
-  return { db, engine, files };
+  return { db, engine, files, faults };
 }
 
 /** Every version of every cell, with its timestamp. */
@@ -252,6 +255,25 @@ describe('packed puts', () => {
     expect(outcomes.map(({ ok }) => ok)).toEqual([true, false, true, true]);
     expect([(await notes.get({ id: 'a' }))?.s, (await notes.get({ id: 'c' }))?.s]).toEqual(['1', 'new']);
     await db.close();
+  });
+
+  test('that the log cannot take leave nothing in memory, and nothing for the next opening', async () => {
+    const store = await openStore();
+    const { db, engine, faults } = store;
+    const notes = db.repository(Note);
+    await notes.put({ id: 'a', s: 'kept' });
+    const before = await cellsOf(engine);
+    faults.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
+    const lost = [
+      { id: 'a', s: 'lost', i: 1 },
+      { id: 'b', s: 'lost', b: Uint8Array.of(1), i: 2, a: 3 },
+    ];
+    await expect(notes.putMany(lost)).rejects.toMatchObject({ code: 'ERR_IO' });
+    expect(await cellsOf(engine)).toEqual(before);
+    await notes.putMany([{ id: 'c', i: 4 }]);
+    const after = await cellsOf(engine);
+    expect(after.length).toBe(before.length + 2);
+    expect(await afterCrash(store)).toEqual(after);
   });
 
   test('take no bytes of the caller with them, and share their buffer with no other call', async () => {
