@@ -100,7 +100,6 @@ export {
   TimeRange,
   type TransactionOptions,
   tableDescriptor,
-  type ValueVisitor,
   type WriteObserver,
 } from '../table/index.js';
 export type { Metric } from '../table/telemetry.js';

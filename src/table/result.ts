@@ -1,24 +1,7 @@
-import {
-  type BytesLike,
-  compareBytes,
-  copyBytes,
-  copySlice,
-  EMPTY_BYTES,
-  equalBytes,
-  toBytes,
-} from '../bytes/index.js';
+import { type BytesLike, compareBytes, copyBytes, copySlice, EMPTY_BYTES, toBytes } from '../bytes/index.js';
 import { Cell, CellType } from './checks.js';
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
-
-/** Receives a value, which is `bytes` from `start` to `end`, and its column. None of the bytes may be changed. */
-export type ValueVisitor = (
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  family: string,
-  qualifier: Uint8Array,
-) => void;
 
 /**
  * The result of a get, a scan step, an increment or an append: cells of one row, in HBase's order (families in byte order, qualifiers in
@@ -26,8 +9,6 @@ export type ValueVisitor = (
  *
  * Its bytes may be views of a block or response of 64 KiB and more, and keeping one of them keeps that in memory. Copy what is kept for
  * long, `Uint8Array.from(result.row)`. Entities and their keys have their own copies.
- *
- * Most results make the objects of `cells` when they are first asked for. On the embedded engine `getValue` and `forEachValue` need none.
  */
 export class Result {
   /** The empty result: no row, no cells. */
@@ -67,14 +48,6 @@ export class Result {
     return this.getLatest(family, qualifier)?.value;
   }
 
-  /**
-   * Calls `visit` with the value of every cell, in order, and where it is. The quickest way to read all of a row: on the embedded
-   * engine no object is made for a value.
-   */
-  forEachValue(visit: ValueVisitor): void {
-    for (const { value, family, qualifier } of this.cells) visit(value, 0, value.length, family, qualifier);
-  }
-
   /** Every returned version of a column, newest first. */
   getColumnCells(family: string, qualifier: BytesLike): Cell[] {
     const wanted = toBytes(qualifier);
@@ -86,146 +59,6 @@ export class Result {
 export class StaleResult extends Result {
   override get isStale(): boolean {
     return true;
-  }
-}
-
-/** The methods of `Result` without its fields, which would shadow getters. */
-interface CellReads {
-  getLatest(family: string, qualifier: BytesLike): Cell | undefined;
-  getValue(family: string, qualifier: BytesLike): Uint8Array | undefined;
-  forEachValue(visit: ValueVisitor): void;
-  getColumnCells(family: string, qualifier: BytesLike): Cell[];
-}
-const ResultMethods = class {} as unknown as new () => CellReads;
-Object.setPrototypeOf(ResultMethods.prototype, Result.prototype);
-
-/** A whole row whose cells are made on first access. It has at least one. */
-export abstract class LazyResult extends ResultMethods implements Result {
-  abstract readonly row: Uint8Array;
-  abstract readonly cells: readonly Cell[];
-
-  get partial(): boolean {
-    return false;
-  }
-
-  get isEmpty(): boolean {
-    return false;
-  }
-
-  get isStale(): boolean {
-    return false;
-  }
-
-  /** Serializes as a `Result` does. */
-  toJSON(): object {
-    const { row, cells, partial } = this;
-    return { row, cells, partial };
-  }
-
-  /** For `console.log`. */
-  [Symbol.for('nodejs.util.inspect.custom')](): Result {
-    const { row, cells } = this;
-    return this.isStale ? new StaleResult(row, cells) : new Result(row, cells);
-  }
-}
-
-/** The columns of a row, one element for each cell. Rows share them, and callers never receive the qualifiers themselves. */
-export interface RowShape {
-  readonly families: readonly string[];
-  readonly qualifiers: readonly Uint8Array[];
-}
-
-/** Qualifiers that callers have received; the cells of successive rows share equal ones. */
-const received: Uint8Array[] = [];
-/** The number of columns of a row whose qualifiers are shared. */
-const SHARED_COLUMNS = 64;
-
-/** A qualifier for the caller, who may change it: of no other object than the cells of other results. */
-function receivedQualifier(own: Uint8Array, index: number): Uint8Array {
-  if (own.length === 0) return EMPTY_BYTES;
-  const slot = index < SHARED_COLUMNS ? index : SHARED_COLUMNS - 1;
-  const last = received[slot];
-  if (last !== undefined && equalBytes(last, own)) return last;
-  const copy = copyBytes(own);
-  // Slots are filled in order, so that the array has no holes.
-  if (slot <= received.length) received[slot] = copy;
-  return copy;
-}
-
-/** The newest puts of a row as bytes, at most one of each column. A cell becomes an object when somebody looks at `cells`. */
-export class PackedResult extends LazyResult {
-  private made: readonly Cell[] | undefined;
-  /** The cell at which the next search begins: columns are mostly asked for in their order. */
-  private next = 0;
-
-  constructor(
-    readonly row: Uint8Array,
-    private readonly shape: RowShape,
-    /** One for each cell, or the one of all cells. */
-    private readonly timestamps: readonly number[] | number,
-    /** The i-th value is from `base + starts[i]` to `base + ends[i]` of `bytes`, which nothing changes. */
-    private readonly bytes: Uint8Array,
-    private readonly base: number,
-    private readonly starts: readonly number[],
-    private readonly ends: readonly number[],
-  ) {
-    super();
-  }
-
-  override get cells(): readonly Cell[] {
-    this.made ??= this.makeCells();
-    return this.made;
-  }
-
-  override getValue(family: string, qualifier: BytesLike): Uint8Array | undefined {
-    if (this.made !== undefined) return super.getValue(family, qualifier);
-    const at = this.find(family, toBytes(qualifier));
-    return at < 0 ? undefined : this.valueAt(at);
-  }
-
-  override forEachValue(visit: ValueVisitor): void {
-    const { bytes, base, starts, ends } = this;
-    const { families, qualifiers } = this.shape;
-    for (let i = 0; i < starts.length; i++)
-      visit(bytes, base + starts[i]!, base + ends[i]!, families[i]!, receivedQualifier(qualifiers[i]!, i));
-  }
-
-  private makeCells(): Cell[] {
-    const { row, timestamps, starts, ends } = this;
-    const { families, qualifiers } = this.shape;
-    const { buffer } = this.bytes;
-    const at = this.bytes.byteOffset + this.base;
-    const cells: Cell[] = [];
-    for (let i = 0; i < starts.length; i++) {
-      const start = starts[i]!;
-      const length = ends[i]! - start;
-      const value = length === 0 ? EMPTY_BYTES : new Uint8Array(buffer, at + start, length);
-      const qualifier = receivedQualifier(qualifiers[i]!, i);
-      const timestamp = typeof timestamps === 'number' ? timestamps : timestamps[i]!;
-      cells.push(new Cell(row, families[i]!, qualifier, timestamp, CellType.Put, value));
-    }
-    return cells;
-  }
-
-  private find(family: string, qualifier: Uint8Array): number {
-    const { families, qualifiers } = this.shape;
-    const size = this.starts.length;
-    let at = this.next;
-    for (let i = 0; i < size; i++, at++) {
-      if (at >= size) at = 0;
-      if (families[at] !== family || !equalBytes(qualifiers[at]!, qualifier)) continue;
-      this.next = at + 1;
-      return at;
-    }
-    return -1;
-  }
-
-  private valueAt(index: number): Uint8Array {
-    const { bytes, base, starts, ends } = this;
-    const start = starts[index]!;
-    const length = ends[index]! - start;
-    if (length === 0) return EMPTY_BYTES;
-    return new Uint8Array(bytes.buffer, bytes.byteOffset + base + start, length);
   }
 }
 
@@ -291,18 +124,6 @@ export class RawRow {
     this.ends[index] = end;
   }
 
-  /** Like `add`; the value may be copied later, as long as `source` does not change. */
-  note(
-    family: string,
-    qualifier: Uint8Array,
-    timestamp: number,
-    source: Uint8Array,
-    offset: number,
-    length: number,
-  ): void {
-    this.add(family, qualifier, timestamp, source, offset, length);
-  }
-
   /** Copies a result. */
   fill(result: Result): void {
     this.begin(result.row);
@@ -335,8 +156,7 @@ export class RawRow {
     return cells.length === 0 ? Result.EMPTY : new Result(row, cells);
   }
 
-  /** Makes room for `needed` bytes. */
-  protected grow(needed: number): void {
+  private grow(needed: number): void {
     const larger = new Uint8Array(Math.max(needed, this.bytes.length * 2));
     larger.set(this.bytes);
     this.bytes = larger;

@@ -1,7 +1,7 @@
 import { compareBytes, EMPTY_BYTES, equalBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { Cell } from '../../table/checks.js';
-import { LazyResult, Result, StaleResult } from '../../table/result.js';
+import { Result, StaleResult } from '../../table/result.js';
 import type { CellReader } from '../wire/cell-codec.js';
 
 /** Rows that a scan has fetched, consumed one after the other. */
@@ -77,8 +77,15 @@ export class BlockRows implements FetchedRows {
   }
 }
 
+/** The methods of `Result` without its fields, which would shadow the lazy getters. */
+const ResultMethods = class {} as unknown as new () => Pick<
+  Result,
+  'getLatest' | 'getValue' | 'getColumnCells'
+>;
+Object.setPrototypeOf(ResultMethods.prototype, Result.prototype);
+
 /** A result whose cells are decoded on first access. */
-class BlockResult extends LazyResult {
+class BlockResult extends ResultMethods implements Result {
   private made: Cell[] | undefined;
 
   constructor(
@@ -89,17 +96,37 @@ class BlockResult extends LazyResult {
     super();
   }
 
-  override get cells(): readonly Cell[] {
+  get cells(): readonly Cell[] {
     this.made ??= this.rows.reader.readAt(this.start, this.count);
     return this.made;
   }
 
-  override get row(): Uint8Array {
+  get row(): Uint8Array {
     return this.cells[0]!.row;
   }
 
-  override get isStale(): boolean {
+  get partial(): boolean {
+    return false;
+  }
+
+  get isEmpty(): boolean {
+    return false;
+  }
+
+  get isStale(): boolean {
     return this.rows.isStale;
+  }
+
+  /** Serializes as a `Result` does. */
+  toJSON(): object {
+    const { row, cells, partial } = this;
+    return { row, cells, partial };
+  }
+
+  /** For `console.log`. */
+  [Symbol.for('nodejs.util.inspect.custom')](): Result {
+    const { row, cells } = this;
+    return this.isStale ? new StaleResult(row, cells) : new Result(row, cells);
   }
 }
 

@@ -232,10 +232,7 @@ export class PlainDecoder extends BlockDecoder {
       // The row may continue in the next block.
       if (at === cellsEnd) return this.block!.isRow;
       const rowAt = at + CELL_HEADER_BYTES;
-      if (
-        view.getUint16(at + 24, true) !== rowLength ||
-        !isSameRow(bytes, view, rowAt, rowOffset, rowLength)
-      ) {
+      if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
         this.load(cursor, at);
         return true;
       }
@@ -482,10 +479,9 @@ export class PlainDecoder extends BlockDecoder {
   }
 }
 
-/** Whether two rows of a block, of equal length, are equal. Compares from the end: adjacent rows mostly differ in their last bytes. */
-function isSameRow(bytes: Uint8Array, view: DataView, a: number, b: number, length: number): boolean {
-  let rest = length;
-  for (; rest >= 4; rest -= 4) if (view.getInt32(a + rest - 4) !== view.getInt32(b + rest - 4)) return false;
-  for (let i = 0; i < rest; i++) if (bytes[a + i] !== bytes[b + i]) return false;
+/** Whether two rows of a block are equal. Compares from the end: adjacent rows mostly differ in their last bytes. */
+function isSameRow(bytes: Uint8Array, a: number, aLength: number, b: number, bLength: number): boolean {
+  if (aLength !== bLength) return false;
+  for (let i = aLength - 1; i >= 0; i--) if (bytes[a + i] !== bytes[b + i]) return false;
   return true;
 }

@@ -48,6 +48,7 @@ function firstRow(
   if (!isPlainFamily(descriptor, 1)) return undefined;
   let count = seekAll(version, prefix);
   plainRow.raw = raw;
+  plainRow.out = null;
   const { rule } = plainRow;
   rule.readPoint = readPoint;
   const oldest = oldestSeen(descriptor, clock);

@@ -17,7 +17,6 @@ import { type CellCursor, compareToSeekKey, isInColumn, isInRow, SeekKey } from 
 import { BloomKey } from '../file/bloom-filter.js';
 import type { StoreFile } from '../file/store-file.js';
 import { type FamilyStore, type Region, regionOf, type StoreVersion } from '../region/region.js';
-import { MergedRun } from '../scan/merged-run.js';
 import {
   HIDDEN,
   isPlainFamily,
@@ -29,7 +28,7 @@ import {
   SHOWN,
 } from '../scan/newest-put.js';
 import { RegionScanner } from '../scan/region-scanner.js';
-import { CellMaker, copyRowAhead, IN_RAW_ROW, ResultRow } from '../scan/row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from '../scan/row-builder.js';
 import { type FamilySource, inOrder, oldestUnexpired, type ReadHint } from '../scan/store-read.js';
 import type { TableState } from '../table-state.js';
 
@@ -173,12 +172,9 @@ const target = new SeekKey();
 const bloomKey = new BloomKey();
 const plainRow = new PlainRow();
 const rowRun = new RowRun();
-const mergedRun = new MergedRun();
 const rule = new NewestPut();
-const resultRow = new ResultRow();
+const out = new RowBuilder();
 const makers = new Map<string, CellMaker>();
-/** Those of cells that callers receive. They may change the qualifiers, so raw rows do not share them. */
-const givenMakers = new Map<string, CellMaker>();
 
 /**
  * Reads the row into `raw`, or into the returned result when `raw` is null; with `raw` the result only says whether there is
@@ -211,28 +207,35 @@ function plainFamilies(
   const { stores } = region;
   const { row } = get;
   const all = get.asksForAll;
-  const into = raw ?? resultRow;
   plainRow.rule.readPoint = readPoint;
-  plainRow.raw = into;
+  plainRow.raw = raw;
+  plainRow.out = out;
   rowRun.rule.readPoint = readPoint;
-  mergedRun.rule.readPoint = readPoint;
-  into.begin(row);
+  out.count = 0;
+  // Copied: the result outlives the get, whose bytes belong to the caller.
+  let own: Uint8Array | undefined;
+  if (raw !== null) raw.begin(row);
   for (let i = 0; i < stores.length; i++) {
     const store = stores[i]!;
     const { descriptor } = store;
     const columns = all ? null : get.families.get(descriptor.name);
     if (columns === undefined) continue;
     if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
-    if (!seekAll(store, row)) continue;
+    const head = seekAll(store, row);
+    if (head === undefined) continue;
+    const fresh = raw === null && own === undefined;
+    if (fresh) own = copyRowAhead(head);
     const oldest = oldestSeen(descriptor, clock);
-    if (columns === null && (readRun(store, into, oldest) || readMergedRun(store, row, into, oldest)))
-      continue;
-    const before = into.count;
-    if (!plainRow.read(makerOf(descriptor.name), row, inOrder(columns), oldest, false)) return undefined;
-    if (columns === null) store.known.learn(into, before);
+    if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
+    const before = raw === null ? 0 : raw.count;
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
+      return undefined;
+    if (raw !== null && columns === null) store.known.learn(raw, before);
   }
-  if (into.count === 0) return Result.EMPTY;
-  return raw !== null ? IN_RAW_ROW : resultRow.take();
+  if (raw !== null) return raw.count > 0 ? IN_RAW_ROW : Result.EMPTY;
+  if (out.count > 0) return out.take(own!, false);
+  if (own !== undefined) dropRow(own);
+  return Result.EMPTY;
 }
 
 /** Like `plainRow`, for a row that only one memstore or file has: reads its cells directly from their encoded bytes. */
@@ -245,24 +248,12 @@ function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number
   return true;
 }
 
-/** Like `readRun`, for a row that several memstores or files have. */
-function readMergedRun(store: FamilyStore, row: Uint8Array, raw: RawRow, oldest: number): boolean {
-  const { descriptor, known } = store;
-  if (plainRow.only !== undefined || !known.mayMerge) return false;
-  const family = { name: descriptor.name, known, columns: null, oldestUnexpired: oldest };
-  const able = mergedRun.read(plainRow, raw, family);
-  known.noteMerge(able);
-  if (able) plainRow.begin();
-  else seekAll(store, row);
-  return able;
-}
-
-/** Seeks the cursors of all memstores and files with cells of the row, and adds them to the row reader; false when there are none. */
-function seekAll(store: FamilyStore, row: Uint8Array): boolean {
+/** Seeks the cursors of all memstores and files with cells of the row, and adds them to the row reader. Returns one of them. */
+function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
   const { active, frozen, files } = store.version;
   target.setRow(row);
   plainRow.begin();
-  let found = false;
+  let head: CellCursor | undefined;
   let order = files.length + frozen.length;
   for (let i = -1; i < frozen.length; i++, order--) {
     const memstore = i < 0 ? active : frozen[i]!;
@@ -271,16 +262,16 @@ function seekAll(store: FamilyStore, row: Uint8Array): boolean {
     if (!cursor.seekInRow(target, bloomKey.row1)) continue;
     cursor.order = order;
     plainRow.add(cursor);
-    found = true;
+    head = cursor;
   }
   for (let i = files.length - 1; i >= 0; i--) {
     const file = files[i]!;
     if (!seekFile(file)) continue;
     file.pointCursor.order = i;
     plainRow.add(file.pointCursor);
-    found = true;
+    head = file.pointCursor;
   }
-  return found;
+  return head;
 }
 
 /**
@@ -368,14 +359,14 @@ function plainColumn(
   if (best === undefined) return Result.EMPTY;
   const verdict = rule.judge(best);
   if (verdict !== SHOWN) return verdict === HIDDEN ? Result.EMPTY : undefined;
-  const { name } = descriptor;
+  const maker = makerOf(descriptor.name);
   if (raw !== null) {
     raw.begin(row);
-    makerOf(name).makeRaw(best, raw, 0);
+    maker.makeRaw(best, raw, 0);
     return IN_RAW_ROW;
   }
   const own = copyRowAhead(best);
-  return new Result(own, [makerIn(givenMakers, name).make(best, own, 0, true)]);
+  return new Result(own, [maker.make(best, own, 0, true)]);
 }
 
 /** Results of `skipMarkers`: the cursor is in the row; it may be in another row; it is at the end; a matcher is needed. */
@@ -419,12 +410,11 @@ function newer(
   return cursor.seq > best.seq ? cursor : best;
 }
 
+/** Stands for a result whose cells are in the raw row. */
+const IN_RAW_ROW: Result = new Result(new Uint8Array(0), []);
+
 /** The maker of a family's cells, shared by reads that end before the next begins. */
 export function makerOf(family: string): CellMaker {
-  return makerIn(makers, family);
-}
-
-function makerIn(makers: Map<string, CellMaker>, family: string): CellMaker {
   let maker = makers.get(family);
   if (maker === undefined) {
     maker = new CellMaker(family, undefined);

@@ -98,8 +98,6 @@ export class NewestPut {
 
 /** With more columns, rows have little in common, and comparing with them costs more than it saves. */
 const MAX_KNOWN = 64;
-/** The most rows of several sources after which a run is tried again. */
-const MAX_PAUSE = 127;
 
 /** The columns seen so far in rows of a family: {@link RowRun} reads rows that have no others. */
 export class KnownColumns {
@@ -107,48 +105,20 @@ export class KnownColumns {
   readonly columns: Uint8Array[] = [];
   /** The same, as returned in rows, which share them. */
   readonly given: Uint8Array[] = [];
-  /** The columns of the row that was learned last. */
-  private readonly seen: Uint8Array[] = [];
   private crowded = false;
-  /** How many rows of several sources are read cell by cell before a run is tried again, and how many have been. */
-  private pause = 0;
-  private paused = 0;
-
-  /** Whether a run of several sources is likely to be able to read the next row. */
-  get mayMerge(): boolean {
-    if (this.paused >= this.pause) return this.any;
-    this.paused++;
-    return false;
-  }
-
-  /** Notes whether one was able to: the sources of rows with delete markers are sought twice otherwise. */
-  noteMerge(able: boolean): void {
-    this.pause = able ? 0 : Math.min(MAX_PAUSE, 2 * this.pause + 1);
-    this.paused = 0;
-  }
 
   /** Whether rows can be compared with known columns. */
   get any(): boolean {
     return this.columns.length > 0 && !this.crowded;
   }
 
-  /** Whether the row has the columns of the last one that was learned, as the same objects. */
-  private isSeen({ count, qualifiers }: RawRow, from: number): boolean {
-    const { seen } = this;
-    if (count - from !== seen.length) return false;
-    for (let i = 0; i < seen.length; i++) if (seen[i] !== qualifiers[from + i]) return false;
-    return true;
-  }
-
   /** Adds the columns of a row from its cell `from` on. */
   learn(row: RawRow, from: number): void {
-    if (this.crowded || this.isSeen(row, from)) return;
-    const { columns, given, seen } = this;
-    seen.length = 0;
+    if (this.crowded) return;
+    const { columns, given } = this;
     let at = 0;
     for (let i = from; i < row.count; i++) {
       const qualifier = row.qualifiers[i]!;
-      seen.push(qualifier);
       let order = -1;
       while (at < columns.length) {
         order = compareBytes(qualifier, columns[at]!);
@@ -170,23 +140,16 @@ export class KnownColumns {
 // encoded bytes of cells. {@link NewestPut} decides which cells are visible.
 
 /** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
-export const MAX_OLDER = 32;
+const MAX_OLDER = 32;
 /** The most older versions of a column that are stepped over before the cursor seeks past all of them. */
 const MAX_OLDER_STEPS = 8;
 /** The most cells of other columns that are stepped over; with more a scanner is faster. */
 const MAX_OTHER_COLUMNS = 64;
 
-/** Receives the cells of a row from one source after the other. */
-export interface SourceVisitor extends PutVisitor {
-  /** Called before the cells of a source. */
-  enter(): void;
-}
-
 /** Reads the cells of one family of a row at a time. */
 export class PlainRow {
-  /** The target of visible cells. */
+  /** The target: `raw`, or `out` when `raw` is null. */
   raw: RawRow | null = null;
-  /** The target of stored cells. */
   out: RowBuilder | null = null;
   /** Every cell is added to `out` as it is stored, delete markers included: for raw scans of all versions (R47). */
   stored = false;
@@ -301,15 +264,6 @@ export class PlainRow {
     return true;
   }
 
-  /** Passes the cells of each added cursor to `visitor`. False: it cannot have all, and some cursors have moved. */
-  visitEach(visitor: SourceVisitor): boolean {
-    for (let i = 0; i < this.count; i++) {
-      visitor.enter();
-      if (!this.cursors[i]!.visitRow(visitor)) return false;
-    }
-    return true;
-  }
-
   /** Moves to the next cell of the row that may be visible; false when there is none. */
   private advance(cursor: CellCursor, row: Uint8Array): boolean {
     if (!this.skips) return cursor.nextInRow(row);
@@ -341,7 +295,13 @@ export class PlainRow {
     if (done !== undefined && isInColumn(cell, done)) return this.stepOverOlder(cell);
     const maker = this.maker!;
     if (verdict === SHOWN) {
-      this.done = maker.makeRaw(cell, this.raw!, this.made++);
+      if (this.raw !== null) {
+        this.done = maker.makeRaw(cell, this.raw, this.made++);
+      } else {
+        const made = maker.make(cell, this.row!, this.made++, this.fresh);
+        this.done = made.qualifier;
+        this.out!.add(made);
+      }
       return true;
     }
     if (verdict === COLUMN_UNDECIDED) return false;
@@ -463,7 +423,7 @@ export class RowRun implements PutVisitor {
       }
       this.place = place + 1;
       if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
-      this.raw!.note(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
+      this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
       return true;
     }
     // Last, because most rows have one version of a column.
@@ -473,7 +433,7 @@ export class RowRun implements PutVisitor {
   }
 }
 
-export function isColumn(bytes: Uint8Array, at: number, length: number, column: Uint8Array): boolean {
+function isColumn(bytes: Uint8Array, at: number, length: number, column: Uint8Array): boolean {
   if (length !== column.length) return false;
   for (let i = 0; i < length; i++) if (bytes[at + i] !== column[i]) return false;
   return true;

@@ -11,7 +11,7 @@ import { type CellCursor, compareRows, isInRow, SeekKey } from '../cursor.js';
 import { sharedPrefix } from '../encoding/data-block.js';
 import { isPlainFamily, isPlainQuery, PlainRow, RowRun, type RunFamily } from './newest-put.js';
 import { filterFamily, RegionScanner } from './region-scanner.js';
-import { CellMaker, copyRowAhead, dropRow, IN_RAW_ROW, ResultRow, RowBuilder } from './row-builder.js';
+import { CellMaker, copyRowAhead, dropRow, RowBuilder } from './row-builder.js';
 import { type FamilySource, familyQuery, readHint, type ScanContext } from './store-read.js';
 
 /** The most rows that are read by scanners of their own before one scanner reads the rest. */
@@ -21,7 +21,6 @@ const MAX_MATCHED = 8;
 const seekKey = new SeekKey();
 const plainRow = new PlainRow();
 const rowRun = new RowRun();
-const resultRow = new ResultRow();
 
 interface PlainFamily extends RunFamily {
   /** Its index among the families, which are in byte order. */
@@ -90,8 +89,6 @@ export class PlainScanner {
       const { name } = descriptor;
       const part = familyQuery(descriptor, filterFamily(name), scan, scan.raw, context.now, undefined, false);
       const maker = new CellMaker(name, undefined);
-      // The cells of a raw scan are given to the caller, who may change them.
-      if (!scan.raw) maker.share(known.given);
       const { columns, oldestUnexpired } = part;
       const family = { number: i, name, maker, known, columns, oldestUnexpired };
       for (const cursor of sources[i]!.openCursors(readHint(part, rows)))
@@ -131,56 +128,35 @@ export class PlainScanner {
 
   private step(raw: RawRow | null): Result | undefined {
     if (this.rest !== undefined) return this.continueRest(this.rest, raw);
-    if (this.scan.raw) return this.stepStored(raw);
-    const { order } = this;
-    const into = raw ?? resultRow;
-    plainRow.stored = false;
-    plainRow.raw = into;
+    const { out, order } = this;
+    const stored = this.scan.raw;
+    plainRow.stored = stored;
+    plainRow.raw = raw;
+    plainRow.out = out;
     plainRow.rule.readPoint = this.context.readPoint;
     rowRun.rule.readPoint = this.context.readPoint;
     while (this.left > 0 && order.length > 0) {
-      const { cursor } = order[0]!;
-      if (this.isBeyondStop(cursor)) break;
-      into.clear();
-      const row = into.setRow(cursor.key, cursor.rowOffset, cursor.rowLength);
-      if (this.readPlain(row, false)) {
-        if (into.count > 0) {
-          this.left--;
-          return raw !== null ? IN_RAW_ROW : resultRow.take();
-        }
-      } else {
-        if (this.matched++ >= MAX_MATCHED) return this.continueRest(this.leaveToScanner(row), raw);
-        const result = this.readMatched(row, raw);
-        if (result !== undefined) {
-          this.left--;
-          return result;
-        }
-      }
-      if (--this.maxSkipped <= 0) return this.pause(row);
-    }
-    this.left = 0;
-    return undefined;
-  }
-
-  /** The next row of a raw scan, delete markers included. */
-  private stepStored(raw: RawRow | null): Result | undefined {
-    const { out, order } = this;
-    plainRow.stored = true;
-    plainRow.raw = null;
-    plainRow.out = out;
-    plainRow.rule.readPoint = this.context.readPoint;
-    while (this.left > 0 && order.length > 0) {
-      const { cursor } = order[0]!;
-      if (this.isBeyondStop(cursor)) break;
+      const first = order[0]!.cursor;
+      if (this.isBeyondStop(first)) break;
+      out.raw = raw;
       out.count = 0;
-      const row = copyRowAhead(cursor);
-      if (raw !== null || !this.readPlain(row, true)) return this.continueRest(this.leaveToScanner(row), raw);
-      if (out.count > 0) {
+      raw?.clear();
+      const row =
+        raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
+      if ((stored && raw !== null) || !this.readPlain(row)) {
+        if (stored || this.matched++ >= MAX_MATCHED) return this.continueRest(this.leaveToScanner(row), raw);
+        const result = this.readMatched(row, raw);
+        if (result === undefined && --this.maxSkipped <= 0) return this.pause(row);
+        if (result === undefined) continue;
+        this.left--;
+        return result;
+      }
+      if (raw === null ? out.count > 0 : raw.count > 0) {
         this.left--;
         return out.take(row, false);
       }
       if (--this.maxSkipped <= 0) return this.pause(row);
-      dropRow(row);
+      if (raw === null) dropRow(row);
     }
     this.left = 0;
     return undefined;
@@ -207,19 +183,19 @@ export class PlainScanner {
     return order > 0 || (order === 0 && !includeStopRow);
   }
 
-  /** Reads the first row, and moves past it. False when it needs a matcher. `copied`: the row was just made by `copyRowAhead`. */
-  private readPlain(row: Uint8Array, copied: boolean): boolean {
+  /** Reads the first row, and moves past it. False when it needs a matcher. */
+  private readPlain(row: Uint8Array): boolean {
     const { order } = this;
     const { raw } = plainRow;
     let count = 0;
-    let fresh = copied;
+    let fresh = raw === null;
     do {
       const first = order[count]!;
       const from = count++;
       while (this.isInRow(count, row) && order[count]!.family === first.family) count++;
       if (count - from > 1) {
         if (!this.readMerged(from, count, row, fresh)) return false;
-      } else if (raw === null || !isRead(first, raw)) {
+      } else if (raw === null || !rowRun.read(first.cursor, raw, first.family)) {
         if (!readAlone(first, row, fresh)) return false;
       }
       fresh = false;
@@ -329,12 +305,6 @@ export class PlainScanner {
 /** Whether the scan sees every cell of the family. */
 function isStoredFamily({ name }: FamilyDescriptor, { families, maxVersions }: Scan): boolean {
   return maxVersions === ALL_VERSIONS && (families.get(name) ?? null) === null;
-}
-
-/** Reads a row that only this source of its family has from its encoded bytes; false when it has to be read otherwise. */
-function isRead({ cursor, family }: PlainSource, raw: RawRow): boolean {
-  // A result would keep the qualifiers of the scan, which belong to the caller.
-  return (raw !== resultRow || family.columns === null) && rowRun.read(cursor, raw, family);
 }
 
 /** Reads a row that only this source of its family has. */

@@ -1,13 +1,5 @@
-import { copyBytes, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
-import {
-  Cell,
-  CellType,
-  CellWithTtl,
-  PackedResult,
-  RawRow,
-  Result,
-  type RowShape,
-} from '../../table/index.js';
+import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
+import { Cell, type CellType, CellWithTtl, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 
@@ -25,11 +17,6 @@ export class CellMaker {
     /** Whether cells carry their time to live. */
     private readonly withTtl = false,
   ) {}
-
-  /** Lets raw rows share qualifiers with others that have had them. */
-  share(qualifiers: readonly Uint8Array[]): void {
-    for (let i = 0; i < qualifiers.length && i < REMEMBERED_COLUMNS; i++) this.qualifiers[i] = qualifiers[i]!;
-  }
 
   /**
    * Makes the cell at the cursor, the `index`-th of its row. `fresh`: no cursor was moved since the row was copied by
@@ -89,8 +76,8 @@ export class CellMaker {
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
 
-/** Stands for a result whose cells are in a raw row. */
-export const IN_RAW_ROW: Result = new Result(new Uint8Array(0), NO_CELLS);
+/** Stands for a result that is in `RowBuilder.raw`. */
+const IN_RAW_ROW: Result = new Result(new Uint8Array(0), NO_CELLS);
 
 /** Collects the cells of one row. */
 export class RowBuilder {
@@ -138,8 +125,6 @@ export class ByteSlab {
   private buffer: ArrayBufferLike = new ArrayBuffer(0);
   private bytes: Uint8Array = EMPTY_BYTES;
   private position = 0;
-  /** The buffer that `allocate` has given a part of. */
-  allocated: Uint8Array = EMPTY_BYTES;
   /** The bytes that were copied ahead after `position`: their source, offset and length. */
   private ahead: Uint8Array | null = null;
   private aheadFrom = 0;
@@ -158,20 +143,6 @@ export class ByteSlab {
     copySlice(source, offset, length, bytes, position);
     this.position = position + length;
     return new Uint8Array(this.buffer, position, length);
-  }
-
-  /** Memory for `length` bytes, which the caller writes: in `allocated`, from the returned offset on. */
-  allocate(length: number): number {
-    this.ahead = null;
-    if (length > LARGE_BYTES) {
-      this.allocated = new Uint8Array(length);
-      return 0;
-    }
-    if (this.position + length > this.bytes.length) this.refill();
-    const { position } = this;
-    this.allocated = this.bytes;
-    this.position = position + length;
-    return position;
   }
 
   /**
@@ -220,287 +191,6 @@ export class ByteSlab {
 
 /** Shared by all readers, because reads are synchronous. */
 const slab: ByteSlab = new ByteSlab();
-
-/** A longer buffer, or list of columns, is not kept for later rows. */
-const MAX_KEPT_BYTES = 1 << 20;
-const MAX_KEPT_CELLS = 4096;
-/** The most bytes between the values of a row that are copied with them, to make one copy of all, for each byte of values. */
-const MAX_BETWEEN = 2;
-
-const NO_SHAPE: RowShape = { families: [], qualifiers: [] };
-
-/** Where the values of a row are, after the start of the first one. */
-interface RowLayout {
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
-}
-
-const NO_LAYOUT: RowLayout = { starts: [], ends: [] };
-/** Stands for the row's own bytes, which are replaced when they grow. */
-const OWN_BYTES = new Uint8Array(0);
-
-/**
- * The row of a read that returns a result. Values that are still in the source's bytes are copied when the result is taken, with one
- * copy if they are close to each other. Rows of a table mostly have the columns and lengths of the row before, and then share them.
- */
-export class ResultRow extends RawRow {
-  /** The bytes that `starts` and `ends` refer to, if it is the same for all cells. */
-  private source: Uint8Array = OWN_BYTES;
-  /** It is not; then `sources` has that of each cell. */
-  private mixed = false;
-  private readonly sources: Uint8Array[] = [];
-  /** The end of the values in `bytes`. */
-  private used = 0;
-  /** The values that are too large to be copied twice: they have buffers of their own, and no bytes in the row. */
-  private readonly large = new Map<number, Uint8Array>();
-  /** The columns of the row before, and where its values were after the first one. */
-  private shape = NO_SHAPE;
-  private copiedLayout = NO_LAYOUT;
-  private sourceLayout = NO_LAYOUT;
-  /** `row` is a copy for the result, which nobody has received. */
-  private copied = false;
-
-  override clear(): void {
-    super.clear();
-    this.used = 0;
-    this.source = OWN_BYTES;
-    if (this.mixed) {
-      this.mixed = false;
-      this.sources.length = 0;
-    }
-    if (this.large.size > 0) this.large.clear();
-  }
-
-  override begin(row: Uint8Array): void {
-    super.begin(row);
-    this.clear();
-    this.copied = false;
-  }
-
-  override setRow(source: Uint8Array, offset: number, length: number): Uint8Array {
-    if (this.copied) slab.undo(this.row);
-    this.row = slab.copy(source, offset, length);
-    this.copied = true;
-    return this.row;
-  }
-
-  override add(
-    family: string,
-    qualifier: Uint8Array,
-    timestamp: number,
-    source: Uint8Array,
-    offset: number,
-    length: number,
-  ): void {
-    if (length > LARGE_BYTES) {
-      this.large.set(this.count, copyBytes(source, offset, offset + length));
-      this.note(family, qualifier, timestamp, OWN_BYTES, this.used, 0);
-      return;
-    }
-    const start = this.used;
-    this.used = start + length;
-    if (this.used > this.bytes.length) this.grow(this.used);
-    copySlice(source, offset, length, this.bytes, start);
-    this.note(family, qualifier, timestamp, OWN_BYTES, start, length);
-  }
-
-  override note(
-    family: string,
-    qualifier: Uint8Array,
-    timestamp: number,
-    source: Uint8Array,
-    offset: number,
-    length: number,
-  ): void {
-    const index = this.count++;
-    if (source !== this.source || this.mixed) this.noteSource(source, index);
-    if (this.families[index] !== family) this.families[index] = family;
-    if (this.qualifiers[index] !== qualifier) this.qualifiers[index] = qualifier;
-    this.timestamps[index] = timestamp;
-    this.starts[index] = offset;
-    this.ends[index] = offset + length;
-  }
-
-  private noteSource(source: Uint8Array, index: number): void {
-    if (index === 0) {
-      this.source = source;
-      // Cells before it were discarded.
-      this.mixed = false;
-      this.sources.length = 0;
-      return;
-    }
-    if (!this.mixed) {
-      this.mixed = true;
-      for (let i = 0; i < index; i++) this.sources.push(this.source);
-    }
-    this.sources[index] = source;
-  }
-
-  /** The row as a result that can be kept, before any cursor is moved. It has at least one cell. Clears the row. */
-  take(): Result {
-    const row = this.copied ? this.row : slab.copy(this.row, 0, this.row.length);
-    this.copied = false;
-    const result = this.mixed || this.large.size > 0 ? this.takeMixed(row) : this.takeSingle(row);
-    this.clear();
-    this.release();
-    return result;
-  }
-
-  /** The result of values from one source. */
-  private takeSingle(row: Uint8Array): Result {
-    const { count, starts, ends, families, qualifiers, timestamps, shape } = this;
-    const isCopied = this.source === OWN_BYTES;
-    const layout = isCopied ? this.copiedLayout : this.sourceLayout;
-    const first = starts[0]!;
-    let from = first;
-    let to = ends[0]!;
-    let values = 0;
-    let sameShape = shape.qualifiers.length === count;
-    let sameLayout = layout.starts.length === count;
-    let sameTime = true;
-    for (let i = 0; i < count; i++) {
-      const start = starts[i]!;
-      const end = ends[i]!;
-      if (start < from) from = start;
-      if (end > to) to = end;
-      values += end - start;
-      if (sameShape && (shape.qualifiers[i] !== qualifiers[i] || shape.families[i] !== families[i]))
-        sameShape = false;
-      if (sameLayout && (layout.starts[i] !== start - first || layout.ends[i] !== end - first))
-        sameLayout = false;
-      if (timestamps[i] !== timestamps[0]) sameTime = false;
-    }
-    const length = to - from;
-    if (length > SLAB_BYTES || length > (1 + MAX_BETWEEN) * values) return this.takeMixed(row);
-    const at = slab.allocate(length);
-    copySlice(this.bytesOf(this.source), from, length, slab.allocated, at);
-    if (!sameShape) this.takeShape();
-    const own = sameLayout ? layout : this.layoutFrom(first);
-    if (isCopied) this.copiedLayout = own;
-    else this.sourceLayout = own;
-    return new PackedResult(
-      row,
-      this.shape,
-      sameTime ? timestamps[0]! : timestamps.slice(0, count),
-      slab.allocated,
-      at + first - from,
-      own.starts,
-      own.ends,
-    );
-  }
-
-  private layoutFrom(first: number): RowLayout {
-    const starts: number[] = [];
-    const ends: number[] = [];
-    for (let i = 0; i < this.count; i++) {
-      starts.push(this.starts[i]! - first);
-      ends.push(this.ends[i]! - first);
-    }
-    return { starts, ends };
-  }
-
-  /** The result of values that are far apart, large, or from several sources. */
-  private takeMixed(row: Uint8Array): Result {
-    const { count, starts, ends, timestamps } = this;
-    const main = this.mainSource();
-    let from = Number.MAX_SAFE_INTEGER;
-    let to = 0;
-    let values = 0;
-    let others = 0;
-    for (let i = 0; i < count; i++) {
-      const start = starts[i]!;
-      const end = ends[i]!;
-      if (this.sourceOf(i) === main) {
-        if (start < from) from = start;
-        if (end > to) to = end;
-        values += end - start;
-      } else {
-        others += end - start;
-      }
-    }
-    const together = to - from <= (1 + MAX_BETWEEN) * values;
-    const length = (together ? to - from : values) + others;
-    if (this.large.size > 0 || length > SLAB_BYTES) return new Result(row, this.wholeCells(row));
-    this.takeShape();
-    const at = slab.allocate(length);
-    const { allocated } = slab;
-    let next = at;
-    if (together) {
-      copySlice(this.bytesOf(main), from, to - from, allocated, at);
-      next += to - from;
-    }
-    const newStarts: number[] = [];
-    const newEnds: number[] = [];
-    for (let i = 0; i < count; i++) {
-      const start = starts[i]!;
-      const size = ends[i]! - start;
-      const source = this.sourceOf(i);
-      const isCopied = together && source === main;
-      const place = isCopied ? at + start - from : next;
-      if (!isCopied) {
-        copySlice(this.bytesOf(source), start, size, allocated, next);
-        next += size;
-      }
-      newStarts.push(place);
-      newEnds.push(place + size);
-    }
-    return new PackedResult(row, this.shape, timestamps.slice(0, count), allocated, 0, newStarts, newEnds);
-  }
-
-  /** The source of most values. */
-  private mainSource(): Uint8Array {
-    if (!this.mixed) return this.source;
-    const { count, sources } = this;
-    let main = sources[0]!;
-    let votes = 0;
-    for (let i = 0; i < count; i++) {
-      if (sources[i] === main) votes++;
-      else if (votes > 0) votes--;
-      else main = sources[i]!;
-    }
-    return main;
-  }
-
-  /** The cells of a row whose values would keep each other in memory. */
-  private wholeCells(row: Uint8Array): Cell[] {
-    const { count, families, qualifiers, timestamps, starts, ends } = this;
-    const cells: Cell[] = [];
-    for (let i = 0; i < count; i++) {
-      const start = starts[i]!;
-      const value = this.large.get(i) ?? slab.copy(this.bytesOf(this.sourceOf(i)), start, ends[i]! - start);
-      const qualifier = copyBytes(qualifiers[i]!);
-      cells.push(new Cell(row, families[i]!, qualifier, timestamps[i]!, CellType.Put, value));
-    }
-    return cells;
-  }
-
-  private bytesOf(source: Uint8Array): Uint8Array {
-    return source === OWN_BYTES ? this.bytes : source;
-  }
-
-  private sourceOf(index: number): Uint8Array {
-    return this.mixed ? this.sources[index]! : this.source;
-  }
-
-  private takeShape(): void {
-    const { count, families, qualifiers, shape } = this;
-    let same = shape.qualifiers.length === count;
-    for (let i = 0; same && i < count; i++)
-      same = shape.qualifiers[i] === qualifiers[i] && shape.families[i] === families[i];
-    if (!same) this.shape = { families: families.slice(0, count), qualifiers: qualifiers.slice(0, count) };
-  }
-
-  /** Gives up the memory of a large row. */
-  private release(): void {
-    if (this.bytes.length > MAX_KEPT_BYTES) this.bytes = new Uint8Array(LARGE_BYTES);
-    if (this.qualifiers.length <= MAX_KEPT_CELLS) return;
-    const { families, qualifiers, timestamps, starts, ends } = this;
-    for (const list of [families, qualifiers, timestamps, starts, ends]) list.length = 0;
-    this.shape = NO_SHAPE;
-    this.copiedLayout = NO_LAYOUT;
-    this.sourceLayout = NO_LAYOUT;
-  }
-}
 
 /** A copy of the row at a cursor. */
 export function copyRow(cell: CellCursor): Uint8Array {

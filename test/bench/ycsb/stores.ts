@@ -72,15 +72,9 @@ async function openTable(folder: string, { cacheBytes, sync }: YcsbSettings): Pr
     table.put(
       new Put(Buffer.from(key, 'latin1')).addColumn(FAMILY, COLUMNS[field]!, Buffer.from(value, 'latin1')),
     );
-  let fields = 0;
-  const count = (bytes: Uint8Array, start: number, end: number): void => {
-    fields++;
-    readField(bytes, start, end);
-  };
-  const fieldsOf = (result: Result): number => {
-    fields = 0;
-    result.forEachValue(count);
-    return fields;
+  const fieldsOf = ({ cells }: Result): number => {
+    for (const { value } of cells) readField(value, 0, value.length);
+    return cells.length;
   };
   const read = (key: string): number => fieldsOf(table.getSync(new Get(Buffer.from(key, 'latin1'))));
   return {
@@ -92,7 +86,8 @@ async function openTable(folder: string, { cacheBytes, sync }: YcsbSettings): Pr
       const scanner = table.scanSync(new Scan().withStartRow(Buffer.from(key, 'latin1')).setLimit(count));
       let found = 0;
       for (let result = scanner.next(); result; result = scanner.next()) {
-        if (fieldsOf(result) !== FIELDS) throw new Error(`A record has ${fields} fields.`);
+        const fields = fieldsOf(result);
+        if (fields !== FIELDS) throw new Error(`A record has ${fields} fields.`);
         found++;
       }
       return found;
