@@ -13,7 +13,7 @@ const PLACES = [
   'src/features/tables.ts',
   'src/database/batch.ts',
   'src/database/schema-tools.ts',
-  'src/database.ts',
+  'src/database/database.ts',
   'src/index.ts',
   'src/cli/commands.ts',
 ];
