@@ -14,7 +14,7 @@ import { record } from '../proof/evidence.js';
 import { scaled } from '../proof/scale.js';
 import { type Fault, FaultFileSystem } from '../store/fs/fault-fs.js';
 import { ArchiveCalls } from './archive-calls.js';
-import { ArchivedDisk, contentsOf } from './archived-disk.js';
+import { ArchivedDisk, batchedPuts, contentsOf, loadedCells } from './archived-disk.js';
 import { seededRandom } from './seeded-random.js';
 import { smallStore } from './workload.js';
 
@@ -102,12 +102,7 @@ it.each(SEEDS)('an archive restores any moment, whatever failed at which crash (
   };
   const ops: Readonly<Record<string, (store: EmbeddedEngine, table: string) => Promise<unknown>>> = {
     put: (store, table) => store.table(table).put(new Put(`r${below(20)}`).addColumn('f', 'q', `v${time}`)),
-    batch: (store, table) =>
-      store
-        .table(table)
-        .putAll(
-          Array.from({ length: 20 }, (_, i) => new Put(`r${i}`).addColumn('f', 'b', `${time}`.repeat(5))),
-        ),
+    batch: (store, table) => store.table(table).putAll(batchedPuts(time)),
     delete: (store, table) => store.table(table).delete(new Delete(`r${below(20)}`)),
     flush: (store, table) => store.admin.flush(table),
     compact: (store, table) => store.admin.majorCompact(table),
@@ -119,22 +114,7 @@ it.each(SEEDS)('an archive restores any moment, whatever failed at which crash (
       if (await store.admin.isTableEnabled(table)) await store.admin.disableTable(table);
       await store.admin.deleteTable(table);
     },
-    load: (store, table) =>
-      store.bulkLoad(
-        table,
-        Array.from(
-          { length: 5 },
-          (_, i) =>
-            new Cell(
-              Buffer.from(`r1${i}`),
-              'f',
-              Buffer.from('l'),
-              time,
-              CellType.Put,
-              Buffer.from(`load${time}`),
-            ),
-        ),
-      ),
+    load: (store, table) => store.bulkLoad(table, loadedCells(time)),
     clone: async (store, table) => {
       await store.admin.snapshot(`s${++names}`, table);
       await store.admin.cloneSnapshot(`s${names}`, `t${names}`);

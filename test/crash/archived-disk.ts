@@ -19,7 +19,7 @@ import {
   NodeFileSystem,
 } from '../../src/store/fs/index.js';
 import type { EmbeddedOptions } from '../../src/store/options.js';
-import { Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { Cell, CellType, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { digestOf, type Promised, STORE, smallStore } from './workload.js';
 
@@ -238,4 +238,19 @@ export async function contentsOf(engine: EmbeddedEngine): Promise<Record<string,
     found[name] = { families: families.map((family) => family.name).sort(), cells };
   }
   return found;
+}
+
+/** Puts of the rows r0 to r19, whose values say the time. */
+export function batchedPuts(time: number): Put[] {
+  const value = `${time}`.repeat(5);
+  return Array.from({ length: 20 }, (_, i) => new Put(`r${i}`).addColumn('f', 'b', value));
+}
+
+/** Cells of the rows r10 to r14 for a bulk load, whose values say the time. */
+export function loadedCells(time: number): Cell[] {
+  const [qualifier, value] = [Buffer.from('l'), Buffer.from(`load${time}`)];
+  return Array.from(
+    { length: 5 },
+    (_, i) => new Cell(Buffer.from(`r1${i}`), 'f', qualifier, time, CellType.Put, value),
+  );
 }

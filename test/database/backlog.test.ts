@@ -8,6 +8,7 @@ import { Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
+import { Kept, Late } from './waiting-entities.js';
 
 @Entity({ table: { name: 'backlog_teams', families: { d: {} } } })
 @RowKey(part('id'))
@@ -36,27 +37,6 @@ class Player {
   id!: string;
   @Index('byTeam') @Column('d:t', text) team?: string;
   @Column('d:n', text) teamName?: string | null;
-}
-
-@Entity({ table: { name: 'backlog_late', families: { d: {} } } })
-@RowKey(part('id'))
-@Index('byColor', [part('color')], { consistency: 'eventual' })
-class Late {
-  declare static readonly key: ['id'];
-  declare static readonly indexes: { byColor: ['color'] };
-  id!: string;
-  @Column('d:c', text) color!: string;
-}
-
-@Entity({
-  table: { name: 'backlog_kept', families: { d: {}, m: {} } },
-  changes: { keep: 3_600_000, marks: 'm' },
-})
-@RowKey(part('id'))
-class Kept {
-  declare static readonly key: ['id'];
-  id!: string;
-  @Column('d:n', text) name!: string;
 }
 
 const entities = [Team, Person, Player];

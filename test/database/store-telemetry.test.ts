@@ -8,6 +8,7 @@ import { connect } from '../../src/database.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/index.js';
 import { Served } from '../server/served.js';
+import { Kept, Late } from './waiting-entities.js';
 
 @Table({ name: 'ot_notes', families: { d: {} } })
 class Notes {}
@@ -19,27 +20,6 @@ class Note {
   declare static readonly indexes: { byTag: ['tag'] };
   id!: string;
   @Index('byTag') @Column('d:t', text) tag!: string;
-}
-
-@Entity({ table: { name: 'ot_late', families: { d: {} } } })
-@RowKey(part('id'))
-@Index('byColor', [part('color')], { consistency: 'eventual' })
-class Late {
-  declare static readonly key: ['id'];
-  declare static readonly indexes: { byColor: ['color'] };
-  id!: string;
-  @Column('d:c', text) color!: string;
-}
-
-@Entity({
-  table: { name: 'ot_kept', families: { d: {}, m: {} } },
-  changes: { keep: 3_600_000, marks: 'm' },
-})
-@RowKey(part('id'))
-class Kept {
-  declare static readonly key: ['id'];
-  id!: string;
-  @Column('d:n', text) name!: string;
 }
 
 interface SeenSpan {

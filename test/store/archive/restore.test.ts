@@ -17,7 +17,7 @@ import { pruneStoreBackups, restoreStore } from '../../../src/store/backup.js';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
 import { Cell, CellType, Delete, Put, RowMutations, tableDescriptor } from '../../../src/table/index.js';
-import { contentsOf } from '../../crash/archived-disk.js';
+import { batchedPuts, contentsOf, loadedCells } from '../../crash/archived-disk.js';
 import { seededRandom } from '../../crash/seeded-random.js';
 import { scaled } from '../../proof/scale.js';
 
@@ -86,12 +86,7 @@ test.each(Array.from({ length: scaled(2, 6, 400) }, (_, seed) => seed))(
     const ops: Readonly<Record<string, (table: string) => Promise<unknown>>> = {
       put: (table) =>
         engine.table(table).put(new Put(`r${below(20)}`).addColumn('f', `q${below(3)}`, `v${time}`)),
-      batch: (table) =>
-        engine
-          .table(table)
-          .putAll(
-            Array.from({ length: 20 }, (_, i) => new Put(`r${i}`).addColumn('f', 'b', `${time}`.repeat(5))),
-          ),
+      batch: (table) => engine.table(table).putAll(batchedPuts(time)),
       delete: (table) => engine.table(table).delete(new Delete(`r${below(20)}`)),
       // The row is ahead of the clock then.
       again: (table) => {
@@ -125,22 +120,7 @@ test.each(Array.from({ length: scaled(2, 6, 400) }, (_, seed) => seed))(
           .table(table)
           .put(new Put(`r${below(20)}`).addColumn('g', 'q', `v${time}`))
           .catch(() => undefined),
-      load: (table) =>
-        engine.bulkLoad(
-          table,
-          Array.from(
-            { length: 5 },
-            (_, i) =>
-              new Cell(
-                Buffer.from(`r1${i}`),
-                'f',
-                Buffer.from('l'),
-                time,
-                CellType.Put,
-                Buffer.from(`load${time}`),
-              ),
-          ),
-        ),
+      load: (table) => engine.bulkLoad(table, loadedCells(time)),
       clone: async (table) => {
         await engine.admin.snapshot(`s${++names}`, table);
         await engine.admin.cloneSnapshot(`s${names}`, `t${names}`);
