@@ -158,7 +158,7 @@ export function addStoreCommand(program: Command, context: CliContext): void {
     .description('Reads and checks every file completely; exit code 1 if any is damaged.')
     .argument('<folder>', 'the folder of the store')
     .option('--rate <bytes>', 'read at most so many bytes a second')
-    .option('--threads <number>', 'threads that read, each another file')
+    .option('--threads <number>', 'threads that read, each other blocks')
     .action((folder: string, flags: VerifyFlags) => verify(folder, flags, context));
   store
     .command('compact')

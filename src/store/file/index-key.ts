@@ -137,7 +137,8 @@ export class LastKey {
   private timestamp = 0;
   private type = 0;
   private seq = 0;
-  private empty = true;
+  /** Before the first `advance`. */
+  empty = true;
   /** The result of the comparison: the lengths of the common prefixes, and whether row and column are equal. */
   sharedRow = 0;
   sameRow = false;
@@ -170,6 +171,13 @@ export class LastKey {
   /** The row of the last cell. */
   row(): Uint8Array {
     return this.bytes.slice(0, this.rowLength);
+  }
+
+  /** Copies the key of the last cell. */
+  copyTo(key: SeekKey): void {
+    const { rowLength } = this;
+    const qualifier = this.bytes.slice(rowLength, rowLength + this.qualifierLength);
+    key.setColumn(this.row(), qualifier, this.timestamp, this.type);
   }
 
   /** Sets the result of the comparison; false when the cell sorts before the last one. */

@@ -8,6 +8,7 @@ import {
   FOUND,
   isRowAt,
 } from '../encoding/index.js';
+import { LEAF_ENTRIES } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import { type DataBlockSource, PartPosition, type PartSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './footer.js';
@@ -90,6 +91,11 @@ export class SortedFileCursor extends CellCursor {
     return this.index.offsets[this.entry]!;
   }
 
+  /** The number of the current block in the file. */
+  get blockNumber(): number {
+    return this.index.firstBlocks[this.entry]!;
+  }
+
   get isFirstOfBlock(): boolean {
     return this.decoder.isFirst();
   }
@@ -100,11 +106,17 @@ export class SortedFileCursor extends CellCursor {
   }
 
   override seekToFirst(): boolean {
+    return this.seekToBlock(0);
+  }
+
+  /** Moves to the first cell of a block. */
+  seekToBlock(number: number): boolean {
+    const { twoLevels, root } = this.reader;
     this.valid = false;
     this.inRow = false;
-    this.leafNumber = 0;
-    this.index = this.reader.twoLevels ? this.reader.leaf(0) : this.reader.root;
-    this.entry = 0;
+    this.leafNumber = twoLevels ? Math.floor(number / LEAF_ENTRIES) : 0;
+    this.index = twoLevels ? this.reader.leaf(this.leafNumber) : root;
+    this.entry = number - this.leafNumber * LEAF_ENTRIES;
     this.inPart = false;
     this.openNext();
     this.decoder.first(this);

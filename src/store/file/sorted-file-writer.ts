@@ -126,7 +126,7 @@ export class MetaCollector {
     if (type === CellType.DeleteColumn || type === CellType.DeleteFamily) this.minTimestamp = 0;
   }
 
-  finish(last: LastKey, dataBlocks: number, bloomKeys: number): FileMeta {
+  finish(lastRow: Uint8Array, dataBlocks: number, bloomKeys: number): FileMeta {
     const { options } = this;
     return Object.freeze({
       fileNo: options.fileNo,
@@ -141,7 +141,7 @@ export class MetaCollector {
       minSeq: this.minSeq,
       maxSeq: this.maxSeq,
       firstRow: this.firstRow,
-      lastRow: last.row(),
+      lastRow,
       maxVersions: this.maxVersions,
       hasTtl: this.hasTtl,
       majorCompacted: options.majorCompacted ?? false,
@@ -156,6 +156,29 @@ export class MetaCollector {
       dataBytes: this.dataBytes,
     });
   }
+}
+
+/** The metadata of the cells of `first` and, behind them, those of `then`; no row has cells of both. */
+export function joinedMeta(first: FileMeta, then: FileMeta): FileMeta {
+  if (then.cells === 0) return first;
+  if (first.cells === 0) return then;
+  return {
+    ...first,
+    cells: first.cells + then.cells,
+    puts: first.puts + then.puts,
+    deletes: first.deletes + then.deletes,
+    deleteFamilyCount: first.deleteFamilyCount + then.deleteFamilyCount,
+    rows: first.rows + then.rows,
+    minTimestamp: Math.min(first.minTimestamp, then.minTimestamp),
+    maxTimestamp: Math.max(first.maxTimestamp, then.maxTimestamp),
+    earliestPutTimestamp: Math.min(first.earliestPutTimestamp, then.earliestPutTimestamp),
+    minSeq: Math.min(first.minSeq, then.minSeq),
+    maxSeq: Math.max(first.maxSeq, then.maxSeq),
+    lastRow: then.lastRow,
+    maxVersions: Math.max(first.maxVersions, then.maxVersions),
+    hasTtl: first.hasTtl || then.hasTtl,
+    rawBytes: first.rawBytes + then.rawBytes,
+  };
 }
 
 const NO_KEY = new IndexKey();
@@ -247,7 +270,7 @@ export class SortedFileWriter {
     const parts = this.parts?.finish() ?? { offset: 0, length: 0 };
     const index = root.count > 0 ? root.finish() : leaf.finish();
     const rootPlace = output.block(BlockType.RootIndex, index, index.length);
-    const meta = collector.finish(this.last, this.blocks, this.bloom?.keys ?? 0);
+    const meta = collector.finish(this.last.row(), this.blocks, this.bloom?.keys ?? 0);
     const json = Buffer.from(JSON.stringify(fileMetaToJson(meta)), 'latin1');
     const metaPlace = output.block(BlockType.Meta, json, json.length);
     const footer = { meta: metaPlace, root: rootPlace, bloom, parts, fileNo: this.options.fileNo };

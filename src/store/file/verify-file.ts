@@ -1,16 +1,16 @@
-import { equalBytes } from '../../bytes/index.js';
+import { equalBytes, toStringBinary } from '../../bytes/index.js';
 import { compressionOfId } from '../../compression/index.js';
 import { CellType, type Compression, type DataBlockEncoding } from '../../table/index.js';
 import { compareCursors, SeekKey } from '../cursor.js';
 import { encodingOfId, plainCellBytes } from '../encoding/index.js';
-import { BlockType, corruption, FOOTER_BYTES, readBlock } from './block-frame.js';
+import { BlockType, corruption, FOOTER_BYTES, LEAF_ENTRIES, readBlock } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
 import { BloomKey } from './bloom-filter.js';
 import type { FileMeta } from './footer.js';
 import { LastKey } from './index-key.js';
 import type { SortedFileCursor } from './sorted-file-cursor.js';
 import type { SortedFileReader } from './sorted-file-reader.js';
-import { MetaCollector } from './sorted-file-writer.js';
+import { joinedMeta, MetaCollector } from './sorted-file-writer.js';
 
 type BlockKind =
   | 'data'
@@ -23,11 +23,14 @@ type BlockKind =
   | 'meta'
   | 'footer';
 
-interface BlockDescription {
-  readonly kind: BlockKind;
+interface BlockPlace {
   readonly offset: number;
   /** Bytes in the file, header included. */
   readonly length: number;
+}
+
+interface BlockDescription extends BlockPlace {
+  readonly kind: BlockKind;
   /** Bytes of the payload before compression. */
   readonly rawLength: number;
   readonly codec: Compression;
@@ -45,14 +48,37 @@ const KINDS: Readonly<Record<number, BlockKind>> = {
   [BlockType.Meta]: 'meta',
 };
 
+/** Some data blocks of a file. */
+export interface BlockRange {
+  readonly from: number;
+  /** Exclusive. */
+  readonly to: number;
+}
+
+function allBlocks({ dataBlocks }: FileMeta): BlockRange {
+  return { from: 0, to: dataBlocks };
+}
+
+/** Divides the data blocks of a file into ranges of about so many bytes; `Infinity`: one range. */
+export function blockRanges({ dataBlocks, dataBytes }: FileMeta, bytes: number): BlockRange[] {
+  const step = Math.max(1, Math.min(dataBlocks, Math.floor((bytes * dataBlocks) / dataBytes)));
+  const count = Math.ceil(dataBlocks / step);
+  return Array.from({ length: count }, (_, i) => ({
+    from: i * step,
+    to: Math.min((i + 1) * step, dataBlocks),
+  }));
+}
+
 /**
  * Lists every block of a sorted file for tools, in the order of offsets, the footer last. Reads and verifies each of
- * them.
+ * them. The data blocks can be limited to a range; other blocks are listed with the first one.
  * @throws CorruptionError when one differs from what was written.
  */
-export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescription> {
-  const places = blockPlaces(reader).sort((a, b) => a.offset - b.offset);
-  for (const { offset, length } of places) {
+export function* describeBlocks(
+  reader: SortedFileReader,
+  blocks: BlockRange = allBlocks(reader.meta),
+): Generator<BlockDescription> {
+  for (const { offset, length } of blockPlaces(reader, blocks)) {
     const block = readBlock(reader.file, reader.fileNo, offset, length);
     yield {
       kind: KINDS[block.type] ?? 'data',
@@ -63,6 +89,7 @@ export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescri
       encoding: encodingOfId(block.encoding) ?? 'NONE',
     };
   }
+  if (blocks.from > 0) return;
   yield {
     kind: 'footer',
     offset: reader.size - FOOTER_BYTES,
@@ -73,21 +100,28 @@ export function* describeBlocks(reader: SortedFileReader): Generator<BlockDescri
   };
 }
 
-/** The positions of all blocks but the footer, by the indexes. */
-function blockPlaces(reader: SortedFileReader): { offset: number; length: number }[] {
-  const { footer, root, bloomIndex } = reader;
-  const places = [...entries(root), footer.root, footer.meta];
-  if (reader.twoLevels) for (let i = 0; i < root.count; i++) places.push(...entries(reader.leaf(i)));
-  if (bloomIndex) places.push(...entries(bloomIndex), footer.bloom);
-  if (reader.parts !== null) {
-    const { offsets, lengths } = reader.parts.groupPlaces;
-    for (const [i, offset] of offsets.entries()) places.push({ offset, length: lengths[i]! });
-    places.push(footer.parts);
+/** The positions of the data blocks, with the first one those of all other blocks but the footer, by the indexes, in order. */
+function blockPlaces(reader: SortedFileReader, { from, to }: BlockRange): BlockPlace[] {
+  const places: BlockPlace[] = [];
+  for (let first = from - (from % LEAF_ENTRIES); first < to; first += LEAF_ENTRIES) {
+    const index = reader.twoLevels ? reader.leaf(first / LEAF_ENTRIES) : reader.root;
+    places.push(...entries(index).slice(Math.max(0, from - first), to - first));
   }
-  return places;
+  if (from === 0) {
+    const { footer, root, bloomIndex } = reader;
+    places.push(footer.root, footer.meta);
+    if (reader.twoLevels) places.push(...entries(root));
+    if (bloomIndex) places.push(...entries(bloomIndex), footer.bloom);
+    if (reader.parts !== null) {
+      const { offsets, lengths } = reader.parts.groupPlaces;
+      for (const [i, offset] of offsets.entries()) places.push({ offset, length: lengths[i]! });
+      places.push(footer.parts);
+    }
+  }
+  return places.sort((a, b) => a.offset - b.offset);
 }
 
-function entries(index: BlockIndex): { offset: number; length: number }[] {
+function entries(index: BlockIndex): BlockPlace[] {
   return Array.from({ length: index.count }, (_, i) => ({
     offset: index.offsets[i]!,
     length: index.lengths[i]!,
@@ -99,7 +133,6 @@ function entries(index: BlockIndex): { offset: number; length: number }[] {
 /** The counts of a verification. */
 interface VerifiedFile {
   readonly cells: number;
-  readonly blocks: number;
   readonly bytes: number;
 }
 
@@ -116,19 +149,8 @@ const BYTES_PER_STEP = 512 * 1024;
  * @throws CorruptionError naming the file, the offset and the violated rule.
  */
 export function* verifySteps(reader: SortedFileReader): Generator<number, VerifiedFile> {
-  let blocks = 0;
-  let bytes = 0;
-  for (const { rawLength } of describeBlocks(reader)) {
-    blocks++;
-    bytes += rawLength;
-    if (bytes < BYTES_PER_STEP) continue;
-    yield bytes;
-    bytes = 0;
-  }
-  verifyCover(reader);
-  yield bytes;
-  yield* verifyCells(reader);
-  return { cells: reader.meta.cells, blocks, bytes: reader.size };
+  const found = yield* verifyRange(reader, allBlocks(reader.meta));
+  return verifyFound(reader, [found]);
 }
 
 /** Like {@link verifySteps}, at once. */
@@ -140,10 +162,47 @@ export function verifySortedFile(reader: SortedFileReader): VerifiedFile {
   }
 }
 
+/**
+ * As {@link verifySteps}, for the data blocks of a range and the rows that begin in them; with the first block all that is in no data block.
+ * @returns the metadata by the cells of these rows, for {@link verifyFound}
+ */
+export function* verifyRange(reader: SortedFileReader, blocks: BlockRange): Generator<number, FileMeta> {
+  let bytes = 0;
+  for (const { rawLength } of describeBlocks(reader, blocks)) {
+    bytes += rawLength;
+    if (bytes < BYTES_PER_STEP) continue;
+    yield bytes;
+    bytes = 0;
+  }
+  if (blocks.from === 0) verifyCover(reader);
+  yield bytes;
+  return yield* verifyCells(reader, blocks);
+}
+
+/**
+ * Verifies that the metadata of the file matches what {@link verifyRange} has found in the ranges that make it up, in their order.
+ * @throws CorruptionError naming the field that differs.
+ */
+export function verifyFound(reader: SortedFileReader, ranges: readonly FileMeta[]): VerifiedFile {
+  const { meta, size: bytes } = reader;
+  const found = ranges.reduce(joinedMeta);
+  for (const field of Object.keys(found) as (keyof FileMeta)[]) {
+    const isBulkSeq = reader.seq >= 0 && (field === 'minSeq' || field === 'maxSeq');
+    if (!isBulkSeq && !isSame(found[field], meta[field])) {
+      throw corruption(
+        reader.path,
+        reader.footer.meta.offset,
+        `it says ${field} ${String(meta[field])}, its cells say ${String(found[field])}`,
+      );
+    }
+  }
+  return { cells: meta.cells, bytes };
+}
+
 /** Verifies that blocks follow one another without gap or overlap, up to the footer. */
 function verifyCover(reader: SortedFileReader): void {
   let end = 0;
-  for (const { offset, length } of blockPlaces(reader).sort((a, b) => a.offset - b.offset)) {
+  for (const { offset, length } of blockPlaces(reader, allBlocks(reader.meta))) {
     if (offset !== end)
       throw corruption(reader.path, end, `its blocks leave a gap or overlap before ${offset}`);
     end = offset + length;
@@ -152,28 +211,41 @@ function verifyCover(reader: SortedFileReader): void {
     throw corruption(reader.path, end, 'bytes before its footer are in no block');
 }
 
-function* verifyCells(reader: SortedFileReader): Generator<number, void> {
+/** Verifies the rows that begin in the blocks. The block before is read too, to compare its last cell with the first one. */
+function* verifyCells(reader: SortedFileReader, { from, to }: BlockRange): Generator<number, FileMeta> {
   const { meta, path } = reader;
   const collector = new MetaCollector({ ...meta, dataBlockEncoding: meta.encoding });
   collector.dataBytes = meta.dataBytes;
   const last = new LastKey();
   const bloom = new BloomKey();
+  const before = new SeekKey();
   const cursor = reader.cursor({ cacheBlocks: false });
-  const lastSeek = new SeekKey();
   const inParts = reader.parts === null ? undefined : reader.cursor({ cacheBlocks: false, inParts: true });
-  inParts?.seekToFirst();
+  const first = Math.max(0, from - 1);
+  inParts?.seekToBlock(first);
+  let isWithin = from === 0;
+  let lastRow: Uint8Array | undefined;
   let cells = 0;
   let bytes = 0;
-  for (cursor.seekToFirst(); cursor.valid; cursor.next()) {
+  for (cursor.seekToBlock(first); cursor.valid; cursor.next()) {
     const offset = cursor.blockOffset;
-    if (!last.advance(cursor)) throw corruption(path, offset, `cell ${collector.cells} is out of order`);
+    const { isFirstOfBlock } = cursor;
+    const isBehind = cursor.blockNumber >= to;
+    if (isBehind) lastRow = last.row();
+    const hasBefore = !last.empty;
+    if (hasBefore && (isFirstOfBlock || inParts?.isFirstOfBlock)) last.copyTo(before);
+    if (!last.advance(cursor))
+      throw corruption(path, offset, `a cell of row ${toStringBinary(rowOf(cursor))} is out of order`);
+    if (isBehind && !(isWithin && last.sameRow)) break;
+    if (!last.sameRow && cursor.blockNumber >= from) isWithin = true;
     const size = plainBytes(cursor);
-    collector.add(cursor, last.sameRow, last.sameColumn, size);
-    verifyBloom(reader, cursor, bloom);
-    if (cursor.isFirstOfBlock) verifyIndexKey(reader, cursor, collector.cells > 1 ? lastSeek : undefined);
-    if (inParts !== undefined)
-      verifyPart(reader, cursor, inParts, collector.cells > 1 ? lastSeek : undefined);
-    copyKey(cursor, lastSeek);
+    if (isWithin) {
+      collector.add(cursor, last.sameRow, last.sameColumn, size);
+      if (!last.sameRow || meta.bloomFilter === 'ROWCOL') verifyBloom(reader, cursor, bloom);
+      if (isFirstOfBlock) verifyIndexKey(reader, cursor, hasBefore ? before : undefined);
+      if (inParts !== undefined) verifyPart(reader, cursor, inParts, hasBefore ? before : undefined);
+    }
+    inParts?.next();
     cells++;
     bytes += size;
     if (cells < CELLS_PER_STEP && bytes < BYTES_PER_STEP) continue;
@@ -183,17 +255,7 @@ function* verifyCells(reader: SortedFileReader): Generator<number, void> {
   }
   cursor.close();
   inParts?.close();
-  const found = collector.finish(last, meta.dataBlocks, meta.bloomKeys);
-  for (const field of Object.keys(found) as (keyof FileMeta)[]) {
-    const isBulkSeq = reader.seq >= 0 && (field === 'minSeq' || field === 'maxSeq');
-    if (!isBulkSeq && !isSame(found[field], meta[field])) {
-      throw corruption(
-        path,
-        reader.footer.meta.offset,
-        `it says ${field} ${String(meta[field])}, its cells say ${String(found[field])}`,
-      );
-    }
-  }
+  return collector.finish(lastRow ?? last.row(), meta.dataBlocks, meta.bloomKeys);
 }
 
 function plainBytes(cursor: SortedFileCursor): number {
@@ -246,24 +308,17 @@ function verifyPart(
         'the key of a part of a block does not separate its cells',
       );
   }
-  inParts.next();
 }
 
 /** A key after all cells like the one at `cursor`: a cell key counts as after a target equal to it. */
 function behind(cursor: SortedFileCursor): SeekKey {
-  const key = new SeekKey();
-  copyKey(cursor, key);
-  key.type--;
-  return key;
+  const { key, qualifierOffset, qualifierLength, timestamp, type } = cursor;
+  const qualifier = key.slice(qualifierOffset, qualifierOffset + qualifierLength);
+  return new SeekKey().setColumn(rowOf(cursor), qualifier, timestamp, type - 1);
 }
 
-function copyKey(cursor: SortedFileCursor, key: SeekKey): void {
-  key.row = cursor.key.slice(cursor.rowOffset, cursor.rowOffset + cursor.rowLength);
-  key.rowLength = cursor.rowLength;
-  key.qualifier = cursor.key.slice(cursor.qualifierOffset, cursor.qualifierOffset + cursor.qualifierLength);
-  key.qualifierLength = cursor.qualifierLength;
-  key.timestamp = cursor.timestamp;
-  key.type = cursor.type;
+function rowOf({ key, rowOffset, rowLength }: SortedFileCursor): Uint8Array {
+  return key.slice(rowOffset, rowOffset + rowLength);
 }
 
 function isSame(a: unknown, b: unknown): boolean {

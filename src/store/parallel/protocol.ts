@@ -3,6 +3,8 @@
 import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor, GroupedColumns, PackedGroups, Scan } from '../../table/index.js';
 import type { JobInput } from '../background/job.js';
+import type { FileMeta } from '../file/footer.js';
+import type { BlockRange } from '../file/verify-file.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
 import type { PackedRows } from './packed-rows.js';
 
@@ -52,8 +54,8 @@ export type ScanRequest = { readonly scan: number } & (
       /** Packets have values of columns, not rows. */
       readonly columns: GroupedColumns | undefined;
     }
-  /** Verifies a file; each step is one packet. */
-  | { readonly verify: SharedFile }
+  /** Verifies some blocks of a file; each step is one packet. */
+  | { readonly verify: SharedFile; readonly blocks: BlockRange }
   /** Allows one packet more. */
   | { readonly more: number }
   | { readonly close: true }
@@ -73,8 +75,8 @@ export type ScanReply = { readonly scan: number } & (
   | { readonly part: number; readonly error: WireError }
   /** A step of a verification has read so many bytes. */
   | { readonly stepped: number }
-  /** The file is as it was written, and has so many cells. */
-  | { readonly cells: number }
+  /** The blocks are as they were written; the metadata by their cells. */
+  | { readonly found: FileMeta }
   | { readonly failed: WireError }
   | { readonly closed: true }
 );

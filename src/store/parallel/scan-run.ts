@@ -1,13 +1,14 @@
-/** The side of a thread: reads parts of tables, and sends their rows or their number; verifies files. */
+/** The side of a thread: reads parts of tables, and sends their rows or their number; verifies parts of files. */
 
 import { prepareCodecs } from '../../compression/index.js';
 import { toWire } from '../../errors.js';
 import { type PackedGroups, RawRow, Scan, TimeRange } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import type { CellCursor } from '../cursor.js';
+import type { FileMeta } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { StoreFile } from '../file/store-file.js';
-import { verifySteps } from '../file/verify-file.js';
+import { type BlockRange, verifyRange } from '../file/verify-file.js';
 import type { FileSystem } from '../fs/file-system.js';
 import { CellArena } from '../memstore/arena.js';
 import { CellList } from '../memstore/cell-list.js';
@@ -217,19 +218,20 @@ class PartReading {
   }
 }
 
-/** The verification of one file in this thread. */
+/** The verification of some blocks of a file in this thread. */
 class FileRun {
   private readonly files: FileHandleCache;
-  private readonly steps: AsyncGenerator<number, number>;
+  private readonly steps: AsyncGenerator<number, FileMeta | undefined>;
   private turn: Promise<void> = Promise.resolve();
 
   constructor(
     file: SharedFile,
+    blocks: BlockRange,
     fileSystem: FileSystem,
     private readonly send: (reply: PartReply) => void,
   ) {
     this.files = new FileHandleCache(fileSystem, 1);
-    this.steps = this.verify(file);
+    this.steps = this.verify(file, blocks);
     this.allow();
   }
 
@@ -239,28 +241,31 @@ class FileRun {
   }
 
   close(): void {
-    void this.turn.then(() => this.steps.return(0));
+    void this.turn.then(() => this.steps.return(undefined));
   }
 
   private async step(): Promise<void> {
     try {
       const { done, value } = await this.steps.next();
-      this.send(done ? { cells: value } : { stepped: value });
+      this.send(done ? { found: value! } : { stepped: value });
     } catch (error) {
       this.send({ failed: toWire(error) });
     }
   }
 
-  private async *verify({ path, fileNo, seq }: SharedFile): AsyncGenerator<number, number> {
+  private async *verify(
+    { path, fileNo, seq }: SharedFile,
+    blocks: BlockRange,
+  ): AsyncGenerator<number, FileMeta | undefined> {
     try {
       const context = { files: this.files, cache: new BlockCache(CACHE_BYTES) };
       const reader = SortedFileReader.open(context, path, fileNo, seq === undefined ? {} : { seq });
       try {
         await prepareCodecs([reader.meta.compression]);
-        const steps = verifySteps(reader);
+        const steps = verifyRange(reader, blocks);
         let bytes = 0;
         for (let step = steps.next(); ; step = steps.next()) {
-          if (step.done) return step.value.cells;
+          if (step.done) return step.value;
           bytes += step.value;
           if (bytes < VERIFIED_AT_ONCE) continue;
           yield bytes;
@@ -306,11 +311,13 @@ export class ScanRuns {
       this.send({ scan, ...reply } as ScanReply, moved);
     return 'open' in request
       ? new ScanRun(request.open, this.fileSystem, send)
-      : new FileRun(request.verify, this.fileSystem, send);
+      : new FileRun(request.verify, request.blocks, this.fileSystem, send);
   }
 }
 
-type BeginRequest = { readonly open: SharedView } | { readonly verify: SharedFile };
+type BeginRequest =
+  | { readonly open: SharedView }
+  | { readonly verify: SharedFile; readonly blocks: BlockRange };
 
 function buffersOf(packed: PackedRows | PackedGroups): ArrayBuffer[] {
   const arrays =

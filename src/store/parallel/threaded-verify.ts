@@ -1,11 +1,13 @@
-/** Verifies a file in a thread. */
+/** Verifies some blocks of a file in a thread. */
 
 import { fromWire, type RowanError } from '../../errors.js';
+import type { FileMeta } from '../file/footer.js';
 import type { StoreFile } from '../file/store-file.js';
+import type { BlockRange } from '../file/verify-file.js';
 import type { ScanReply } from './protocol.js';
 import type { ReaderThread, ReaderThreads, ThreadedWork } from './reader-threads.js';
 
-class FileWork implements ThreadedWork {
+class BlocksWork implements ThreadedWork {
   private readonly number: number;
   private reply: ScanReply | undefined;
   private error: RowanError | undefined;
@@ -15,10 +17,11 @@ class FileWork implements ThreadedWork {
     private readonly pool: ReaderThreads,
     private readonly thread: ReaderThread,
     { path, fileNo, seq, size }: StoreFile,
+    blocks: BlockRange,
   ) {
     this.number = pool.nextNumber();
     thread.scans.set(this.number, this);
-    thread.send({ scan: this.number, verify: { path, fileNo, seq, size } });
+    thread.send({ scan: this.number, verify: { path, fileNo, seq, size }, blocks });
   }
 
   /** Resolves with the next message. @throws RowanError `ERR_IO` when the thread has ended, `ERR_CLOSED`. */
@@ -63,20 +66,21 @@ class FileWork implements ThreadedWork {
 }
 
 /**
- * As `verifySteps`, in the thread of the pool that has least to do; steps are larger. The caller retains the file.
- * @throws as `verifySteps`; RowanError `ERR_IO` when the thread has ended or cannot open the file, `ERR_CLOSED`.
+ * As `verifyRange`, in the thread of the pool that has least to do; steps are larger. The caller retains the file.
+ * @throws as `verifyRange`; RowanError `ERR_IO` when the thread has ended or cannot open the file, `ERR_CLOSED`.
  */
 export async function* verifyInThread(
   pool: ReaderThreads,
   threads: number,
   file: StoreFile,
-): AsyncGenerator<number, { readonly cells: number }> {
-  const work = new FileWork(pool, pool.take(threads)[0]!, file);
+  blocks: BlockRange,
+): AsyncGenerator<number, FileMeta | undefined> {
+  const work = new BlocksWork(pool, pool.take(threads)[0]!, file, blocks);
   try {
     for (;;) {
       const reply = await work.next();
       if ('failed' in reply) throw fromWire(reply.failed);
-      if ('cells' in reply) return reply;
+      if ('found' in reply) return reply.found;
       if ('stepped' in reply) yield reply.stepped;
       work.more();
     }

@@ -3,8 +3,9 @@
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { CorruptionError, InvalidArgumentError, RowanError } from '../../errors.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
+import type { FileMeta } from '../file/footer.js';
 import type { StoreFile } from '../file/store-file.js';
-import { verifySteps } from '../file/verify-file.js';
+import { type BlockRange, blockRanges, verifyFound, verifyRange } from '../file/verify-file.js';
 import type { ReaderThreads } from '../parallel/reader-threads.js';
 import { verifyInThread } from '../parallel/threaded-verify.js';
 import type { Region } from '../region/region.js';
@@ -28,10 +29,26 @@ interface VerifiedStore {
   };
 }
 
-/** The verification of a file: the bytes of each step, and the number of its cells. */
-type Steps =
-  | Generator<number, { readonly cells: number }>
-  | AsyncGenerator<number, { readonly cells: number }>;
+/** The verification of some blocks of a file: the bytes of each step, and the metadata by their cells. */
+type Steps = Generator<number, FileMeta | undefined> | AsyncGenerator<number, FileMeta | undefined>;
+
+/** Bytes of a range of blocks that one thread verifies at a time. */
+const RANGE_BYTES = 1 << 23;
+
+/** A file, and what was found in its ranges. */
+interface FileState {
+  readonly file: StoreFile;
+  readonly found: FileMeta[];
+  /** Ranges that are not verified yet. */
+  left: number;
+}
+
+/** Some blocks of a file, which is retained for them. */
+interface Range {
+  readonly of: FileState;
+  readonly number: number;
+  readonly blocks: BlockRange;
+}
 
 /** How a store is verified. */
 export interface StoreVerifyOptions {
@@ -41,7 +58,7 @@ export interface StoreVerifyOptions {
    */
   readonly bytesPerSecond?: number;
   /**
-   * The threads that read, each another file; the event loop is free meanwhile. Default 1: the calling thread, as always in a store in
+   * The threads that read, each other blocks; the event loop is free meanwhile. Default 1: the calling thread, as always in a store in
    * memory or opened with `background: 'inline'`.
    */
   readonly threads?: number;
@@ -143,18 +160,23 @@ class RunningVerification implements Verification {
     const files = held.length;
     this.ofFiles = files;
     for (const { size } of held) this.ofBytes += size;
-    await Promise.all(Array.from({ length: this.threads }, () => this.verifyNext(held)));
+    const size = this.pool === undefined ? Number.POSITIVE_INFINITY : RANGE_BYTES;
+    const ranges = held.flatMap((file) => rangesOf(file, size));
+    await Promise.all(Array.from({ length: this.threads }, () => this.verifyNext(ranges)));
     if (this.failure !== undefined) throw this.failure.error;
     return { tables, regions, files, cells: this.cells, bytes: this.bytes };
   }
 
-  /** Verifies files until none is left. After an error none is begun. */
-  private async verifyNext(held: StoreFile[]): Promise<void> {
+  /** Verifies ranges until none is left. After an error none is begun. */
+  private async verifyNext(ranges: Range[]): Promise<void> {
     try {
-      for (let file = held.shift(); file !== undefined; file = held.shift()) {
+      for (let range = ranges.shift(); range !== undefined; range = ranges.shift()) {
+        const { of, number, blocks } = range;
+        const { file, found } = of;
         try {
-          const cells = await this.verifyFile(file);
-          this.cells += cells;
+          found[number] = await this.verifyBlocks(file, blocks);
+          if (--of.left > 0) continue;
+          this.cells += verifyFound(file.reader, found).cells;
           this.files++;
           this.bytes += file.size;
         } finally {
@@ -164,32 +186,31 @@ class RunningVerification implements Verification {
       }
     } catch (error) {
       this.failure ??= { error };
-      for (const file of held.splice(0)) file.release();
+      for (const { of } of ranges.splice(0)) of.file.release();
     }
   }
 
-  /** Verifies a file, and returns the number of its cells. */
-  private async verifyFile(file: StoreFile): Promise<number> {
+  private async verifyBlocks(file: StoreFile, blocks: BlockRange): Promise<FileMeta> {
     const { pool, threads } = this;
-    if (pool === undefined) return this.takeSteps(verifySteps(file.reader));
+    if (pool === undefined) return this.takeSteps(verifyRange(file.reader, blocks));
     try {
-      return await this.takeSteps(verifyInThread(pool, threads, file));
+      return await this.takeSteps(verifyInThread(pool, threads, file, blocks));
     } catch (error) {
       // The thread has ended, or another process has removed the file, which is still open here.
       if (!(error instanceof RowanError && error.code === 'ERR_IO')) throw error;
-      return this.takeSteps(verifySteps(file.reader));
+      return this.takeSteps(verifyRange(file.reader, blocks));
     }
   }
 
-  private async takeSteps(steps: Steps): Promise<number> {
+  private async takeSteps(steps: Steps): Promise<FileMeta> {
     try {
       for (;;) {
         const step = await steps.next();
-        if (step.done) return step.value.cells;
+        if (step.done) return step.value!;
         await this.rest(step.value);
       }
     } finally {
-      await steps.return({ cells: 0 });
+      await steps.return(undefined);
     }
   }
 
@@ -244,6 +265,14 @@ function retainAll(core: VerifiedStore): { tables: number; regions: number; held
   // The largest first, so that no thread waits long for the last one.
   const files = [...held.values()].sort((a, b) => b.size - a.size);
   return { tables: tables.length, regions, held: files };
+}
+
+/** Divides a file, which is retained, into ranges; each retains it. */
+function rangesOf(file: StoreFile, bytes: number): Range[] {
+  const ranges = blockRanges(file.meta, bytes);
+  const of = { file, found: [], left: ranges.length };
+  for (let i = 1; i < ranges.length; i++) file.retain();
+  return ranges.map((blocks, number) => ({ of, number, blocks }));
 }
 
 /** Verifies that the regions cover all rows without gap or overlap. */

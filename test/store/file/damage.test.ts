@@ -6,7 +6,13 @@ import { RowanError } from '../../../src/errors.js';
 import { checksumSeed } from '../../../src/store/file/block-frame.js';
 import type { SortedFileWriterOptions } from '../../../src/store/file/options.js';
 import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
-import { describeBlocks, verifySortedFile } from '../../../src/store/file/verify-file.js';
+import {
+  blockRanges,
+  describeBlocks,
+  verifyFound,
+  verifyRange,
+  verifySortedFile,
+} from '../../../src/store/file/verify-file.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { record } from '../../proof/evidence.js';
@@ -54,6 +60,19 @@ function useAll(bytes: Uint8Array): void {
     if (inParts.valid) inParts.next();
   }
   verifySortedFile(reader);
+}
+
+/** Verifies a file in ranges of so many bytes, each by a reader of its own. */
+function verifyInRanges(files: ReturnType<typeof context>, bytes: number): ReturnType<typeof verifyFound> {
+  const open = (): SortedFileReader => SortedFileReader.open(files, PATH, FILE_NO);
+  const found = blockRanges(open().meta, bytes).map((blocks) => {
+    const steps = verifyRange(open(), blocks);
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+    }
+  });
+  return verifyFound(open(), found);
 }
 
 function errorOf(work: () => void): unknown {
@@ -183,6 +202,11 @@ describe.each(DATA_BLOCK_ENCODINGS)(
             new DataView(bytes.buffer).setUint32(block.offset, crc, true);
             const error = errorOf(() => useAll(bytes));
             if (error !== undefined) expectCorruption(error, JSON.stringify([block, changes]));
+            const whole = errorOf(() =>
+              verifySortedFile(SortedFileReader.open(stored(bytes), PATH, FILE_NO)),
+            );
+            const inRanges = errorOf(() => verifyInRanges(stored(bytes), 1 + (which % 5000)));
+            expect(inRanges === undefined, JSON.stringify([block, changes])).toBe(whole === undefined);
           },
         ),
         { numRuns: RUNS },
@@ -202,12 +226,12 @@ describe.each(DATA_BLOCK_ENCODINGS)(
       const length = 16 + new DataView(bytes.buffer).getUint32(12, true);
       new DataView(bytes.buffer).setUint32(0, crc32(bytes, 4, length - 4, checksumSeed(FILE_NO, 0)), true);
       const reader = SortedFileReader.open(stored(bytes), PATH, FILE_NO);
-      expect(() => verifySortedFile(reader)).toThrow(/cell 2 is out of order/);
+      expect(() => verifySortedFile(reader)).toThrow(/a cell of row \w+ is out of order/);
     });
   },
 );
 
-test('any good file passes verify', () => {
+test('any good file passes verify, at once and in ranges', () => {
   fc.assert(
     fc.property(
       anyCells(60),
@@ -215,11 +239,13 @@ test('any good file passes verify', () => {
       fc.constantFrom('NONE', 'ROW', 'ROWCOL'),
       fc.constantFrom(64, 1024),
       fc.constantFrom(30, 200),
-      (cells, dataBlockEncoding, bloomFilter, blockSize, partBytes) => {
+      fc.constantFrom(1, 200, 2000),
+      (cells, dataBlockEncoding, bloomFilter, blockSize, partBytes, rangeBytes) => {
         const files = context();
         const written = write(files.fs, cells, { dataBlockEncoding, bloomFilter, blockSize, partBytes });
         const verified = verifySortedFile(SortedFileReader.open(files, PATH, FILE_NO));
         expect(verified).toMatchObject({ cells: cells.length, bytes: written.size });
+        expect(verifyInRanges(files, rangeBytes)).toEqual(verified);
       },
     ),
   );

@@ -45,9 +45,9 @@ function filesOf(path: string): string[] {
     .map((name) => join(path, name));
 }
 
-function damage(file: string): void {
+function damage(file: string, place = 0.5): void {
   const bytes = readFileSync(file);
-  bytes[bytes.length >> 1]! ^= 1;
+  bytes[Math.floor(bytes.length * place)]! ^= 1;
   writeFileSync(file, bytes);
 }
 
@@ -97,6 +97,41 @@ test('damage is found wherever it is, and is an event; no file stays retained', 
       await engine.admin.majorCompact('t');
       expect(filesOf(path)).toHaveLength(1);
     });
+  }
+});
+
+test('a large file is verified in ranges that cover it, and damage in the last of them is found', async () => {
+  const values = Array.from({ length: 17 }, (_, n) =>
+    new Put(`row${n}`).addColumn('f', 'q', Buffer.alloc(1 << 20)),
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-verify-'));
+  const [workerPath, log] = [join(folder, 'worker.mjs'), join(folder, 'log')];
+  // Fails, so that the calling thread verifies the same ranges.
+  writeFileSync(
+    workerPath,
+    `import { appendFileSync } from 'node:fs';
+     import { parentPort } from 'node:worker_threads';
+     parentPort.on('message', ({ scan, blocks }) => {
+       if (blocks === undefined) return;
+       appendFileSync(${JSON.stringify(log)}, blocks.from + ' ' + blocks.to + '\\n');
+       parentPort.postMessage({ scan, failed: { code: 'ERR_IO', message: 'gone', details: {} } });
+     });`,
+  );
+  try {
+    for (const options of [{}, { workerPath }])
+      await withStore(options, async (engine, path) => {
+        await engine.admin.createTable(tableDescriptor('t', { f: {} }));
+        await engine.table('t').putAll(values);
+        await engine.admin.flush('t');
+        expect(await engine.verify({ threads: 2 })).toEqual(await engine.verify());
+        const [file] = filesOf(path);
+        damage(file!, 0.9);
+        await expect(engine.verify({ threads: 2 })).rejects.toMatchObject({ details: { file } });
+      });
+    const ranges = new Set(readFileSync(log, 'latin1').trim().split('\n'));
+    expect([...ranges].sort()).toEqual(['0 7', '14 17', '7 14']);
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
 
