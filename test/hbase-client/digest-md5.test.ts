@@ -2,7 +2,12 @@ import { createHash, createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
-import { encodeToken, parseToken, tokenAuthenticator } from '../../src/hbase/security/delegation-token.js';
+import {
+  encodeToken,
+  parseToken,
+  secretToken,
+  tokenAuthenticator,
+} from '../../src/hbase/security/delegation-token.js';
 import { DigestLayer, DigestSession, Rc4 } from '../../src/hbase/security/digest-md5.js';
 import { WrappedStream } from '../../src/hbase/security/sasl.js';
 import { FakePeer } from './fake-peer.js';
@@ -122,6 +127,11 @@ describe('a delegation token', () => {
     expect(Buffer.from(text, 'base64url').subarray(0, 2)).toEqual(Buffer.of(0x8f, 202));
     expect(parseToken(text)).toEqual(token);
     expect(Buffer.from(text, 'base64url').includes('HBASE_AUTH_TOKEN')).toBe(true);
+  });
+
+  it('of a secret has every field that HBase requires of an identifier: kind, name, number of the key', () => {
+    const { identifier } = secretToken('ann', 'a-secret-0123456789');
+    expect(Buffer.from(identifier).toString('hex')).toBe('00000009' + '0800' + '1203616e6e' + '1800');
   });
 
   it('is refused when it is none', () => {

@@ -143,6 +143,7 @@ public class Login {
     UserGroupInformation user = UserGroupInformation.createRemoteUser("java");
     Token<AuthenticationTokenIdentifier> token = new Token<>();
     token.decodeFromUrlString(args[0]);
+    System.out.println("of " + token.decodeIdentifier().getUser().getUserName() + ", " + token);
     user.addToken(token);
     // The registry of connections logs in as the current user.
     user.doAs((PrivilegedExceptionAction<Void>) () -> use(conf));
@@ -193,6 +194,7 @@ describe('a served store with users under the Java client', () => {
       const login = (secret: string): Promise<string> =>
         runJava(layout, { Login: LOGIN }, 'Login', [encodeToken(secretToken('java', secret, clusterId))]);
       const output = await login(secrets.java);
+      expect(output).toMatch(/^of java, Kind: HBASE_AUTH_TOKEN/m);
       expect(output).toMatch(/^read ten$/m);
       expect(output).toMatch(/^refused .*AccessDeniedException/m);
       expect(await login(secrets.owner)).toMatch(/^failed /m);

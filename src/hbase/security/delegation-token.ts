@@ -58,8 +58,8 @@ export function tokenAuthenticator(
  */
 export function secretToken(user: string, secret: string, service = ''): DelegationToken {
   const name = Buffer.from(user);
-  // AuthenticationTokenIdentifier: the kind, and the name of the user.
-  const message = Buffer.concat([Buffer.of(8, 0, 18), varintOf(name.length), name]);
+  // AuthenticationTokenIdentifier: the kind, the name of the user, and the number of the server's key, without which Java cannot read it.
+  const message = Buffer.concat([Buffer.of(8, 0, 18), varintOf(name.length), name, Buffer.of(24, 0)]);
   const length = Buffer.alloc(4);
   length.writeInt32BE(message.length);
   return { identifier: Buffer.concat([length, message]), password: Buffer.from(secret), service };
