@@ -111,7 +111,7 @@ export class SchemaTools {
    * Makes the migration from the last one of a folder to the declarations, and writes its files (docs/migrations.md).
    * Reads and changes no table. Undefined: the declarations are those of the last migration.
    * @throws SchemaError on contradictions, or when the folder's migrations do not follow each other;
-   * InvalidArgumentError on an allowance that no step needs.
+   * InvalidArgumentError on an allowance that no step needs; RowanError `ERR_IO` when the files cannot be read or written.
    */
   async makeMigration(
     folder: string,

@@ -7,9 +7,18 @@
  * - `schema.json`: the snapshot of the declarations after it.
  */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  type Dirent,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { InvalidArgumentError, SchemaError } from '../../errors.js';
+import { InvalidArgumentError, RowanError, SchemaError } from '../../errors.js';
 import type { Schema } from '../../schema/index.js';
 import { checkSnapshot, type OwnTables, snapshotOf } from '../plan/check-snapshot.js';
 import { canonicalJson, shortHash } from '../plan/plan.js';
@@ -51,11 +60,11 @@ function checksumOf({ previous, steps, allow, snapshot }: Content): string {
 /**
  * The migrations of a folder, oldest first; empty if the folder does not exist.
  * @throws InvalidArgumentError on a file that is no plan; SchemaError when a migration was not made after the one that
- * stands before it.
+ * stands before it; RowanError `ERR_IO` when the folder cannot be read.
  */
 export function readMigrations(folder: string): Migration[] {
   if (!existsSync(folder)) return [];
-  const names = readdirSync(folder, { withFileTypes: true })
+  const names = entriesOf(folder)
     .filter((entry) => entry.isDirectory() && NAME.test(entry.name))
     .map((entry) => entry.name)
     .sort();
@@ -71,6 +80,18 @@ export function readMigrations(folder: string): Migration[] {
     );
   }
   return migrations;
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (cause) {
+    throw new RowanError(
+      'ERR_IO',
+      `The migrations in ${folder} cannot be read: ${(cause as Error).message}. Give a folder that you may read.`,
+      { cause },
+    );
+  }
 }
 
 function readMigration(folder: string, name: string): Migration {
@@ -114,7 +135,7 @@ export interface MigrationRequest {
  * Makes the migration from the last one of the folder to the declarations, and writes its files. A crash leaves no
  * part of it. Undefined: the declarations are those of the last migration, and nothing that was held back is allowed.
  * @throws SchemaError on contradictions, for which there are no steps; InvalidArgumentError on an allowance that no
- * step needs.
+ * step needs; RowanError `ERR_IO` when the files cannot be written.
  */
 export async function makeMigration(
   folder: string,
@@ -180,13 +201,18 @@ function nameOf(title: string, last: string | undefined, now: number): string {
 
 function write(folder: string, name: string, files: Readonly<Record<string, string>>): void {
   const unfinished = join(folder, `.${name}.tmp`);
-  mkdirSync(unfinished, { recursive: true });
-  for (const [file, text] of Object.entries(files)) writeFileSync(join(unfinished, file), text);
   try {
+    mkdirSync(unfinished, { recursive: true });
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(unfinished, file), text);
     renameSync(unfinished, join(folder, name));
-  } catch (error) {
-    rmSync(unfinished, { recursive: true, force: true });
-    throw error;
+  } catch (cause) {
+    // What could not be made cannot always be removed either.
+    if (existsSync(unfinished)) rmSync(unfinished, { recursive: true, force: true });
+    throw new RowanError(
+      'ERR_IO',
+      `The migration ${join(folder, name)} cannot be written: ${(cause as Error).message}. Check the path, and that you may write there.`,
+      { cause },
+    );
   }
 }
 

@@ -180,6 +180,19 @@ describe('the files of migrations', () => {
     expect(() => readMigrations(folder)).toThrow(/cannot be read: ENOENT.*Restore it/);
   });
 
+  it('say which folder cannot be read or made', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    const into = (path: string) => toolsOf(engine, 'orders', {}).makeMigration(join(folder, path));
+    await expect(into('file')).rejects.toMatchObject({
+      code: 'ERR_IO',
+      message: expect.stringMatching(/The migrations in .*file cannot be read: ENOTDIR.*Give a folder/),
+    });
+    await expect(into('file/migrations')).rejects.toMatchObject({
+      code: 'ERR_IO',
+      message: expect.stringMatching(/The migration .*orders cannot be written: ENOTDIR.*Check the path/),
+    });
+  });
+
   it('are not made of what no step can bring about', async () => {
     await make({ kind: 'text' }, 'one');
     await expect(make({ kind: 'int32' }, 'two')).rejects.toThrow(
