@@ -1,13 +1,16 @@
 /**
  * Values of any depth as JSON. Values that JSON lacks become objects with one property: `$date`, `$bigint`, `$bytes`,
- * `$number`, `$map`. Objects that look like these are wrapped in `$object`.
+ * `$number`, `$map`. Objects that look like these are wrapped in `$object`. Of objects of a program's classes these are the properties;
+ * within the value, what `toJSON` returns, if they have it.
  */
 
 import type { JsonValue } from '../codec/index.js';
 import { InvalidArgumentError } from '../errors.js';
+import { describe } from '../table/checks.js';
 
 type PlainObject = Record<string, JsonValue>;
 
+/** @throws InvalidArgumentError for a function, a symbol, or an object of a class that shows nothing of its value, such as a Set. */
 export function toTagged(value: unknown): JsonValue {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : { $number: String(value) };
@@ -15,14 +18,39 @@ export function toTagged(value: unknown): JsonValue {
   if (value instanceof Date) return { $date: value.toISOString() };
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
   if (value instanceof Map)
-    return { $map: [...value].map(([key, inner]) => [toTagged(key), toTagged(inner)]) };
-  if (Array.isArray(value)) return value.map(toTagged);
+    return { $map: [...value].map(([key, inner]) => [innerTagged(key), innerTagged(inner)]) };
+  if (Array.isArray(value)) return value.map(innerTagged);
   if (typeof value === 'object') {
     const plain: PlainObject = {};
-    for (const [name, inner] of Object.entries(value)) if (inner !== undefined) plain[name] = toTagged(inner);
+    const entries = Object.entries(value);
+    if (entries.length === 0 && isOfClass(value)) throw showsNothing(value);
+    for (const [name, inner] of entries) if (inner !== undefined) plain[name] = innerTagged(inner);
     return tagOf(plain) === undefined ? plain : { $object: plain };
   }
   throw new InvalidArgumentError(`A ${typeof value} cannot be converted to JSON.`);
+}
+
+function innerTagged(value: unknown): JsonValue {
+  return toTagged(plainValue(value));
+}
+
+/** Of a value object what its `toJSON` returns (Temporal's a text), as JSON has it. Other values as they are. */
+export function plainValue(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Date || value instanceof Uint8Array)
+    return value;
+  const { toJSON } = value as { toJSON?: unknown };
+  return typeof toJSON === 'function' ? (toJSON.call(value) as unknown) : value;
+}
+
+function isOfClass(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value) as unknown;
+  return prototype !== null && prototype !== Object.prototype;
+}
+
+function showsNothing(value: object): InvalidArgumentError {
+  return new InvalidArgumentError(
+    `${describe(value)} has no properties and no toJSON, so its value would be lost. Convert it to a value that JSON has, or give its class a toJSON.`,
+  );
 }
 
 export function fromTagged(value: JsonValue): unknown {

@@ -1,9 +1,14 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Column, Counter, Entity, RowKey, Table } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import {
+  csvFiles,
   entitySink,
   increments,
+  ndjsonFiles,
   type SqlValue,
   several,
   sqlTable,
@@ -68,6 +73,63 @@ test('increments add what mappers emit, summed up, beside entities of another ta
     ['oak', 1n, 3n],
   ]);
   expect(await everything().count()).toBe(8);
+});
+
+describe('value objects', () => {
+  /** As those of Temporal: it shows no properties. */
+  class Day {
+    readonly #day: number;
+    constructor(day: number) {
+      this.#day = day;
+    }
+    toJSON(): string {
+      return `day ${this.#day}`;
+    }
+  }
+  const dated = () =>
+    db
+      .job('dated')
+      .from(everything())
+      .map<string, { id: string; day: unknown }>(({ id }, emit) => {
+        const day = id === 'l0' ? new Day(1) : new Day(2);
+        emit('of all', { id, day });
+      });
+
+  test('are written as what toJSON returns', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rowan-sinks-'));
+    const written = (): string =>
+      readdirSync(folder)
+        .map((name) => readFileSync(join(folder, name), 'utf8'))
+        .join('');
+    try {
+      await dated().to(ndjsonFiles(folder)).run({ parallel: 1 });
+      expect(written()).toContain('{"id":"l0","day":"day 1"}\n');
+      await dated()
+        .to(csvFiles(folder, { columns: ['id', 'day'] }))
+        .run({ parallel: 1, restart: true });
+      expect(written()).toContain('l0,day 1\n');
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+    const rows: SqlValue[] = [];
+    const connect = () => ({ execute: (_: string, values: SqlValue[]) => void rows.push(...values) });
+    const options = { dialect: 'sqlite', table: 't', columns: ['day'], key: ['day'], connect } as const;
+    await dated()
+      .to(sqlTable<{ id: string; day: unknown }>(options))
+      .run({ parallel: 1, batchRows: 4, restart: true });
+    expect(new Set(rows)).toEqual(new Set(['day 1', 'day 2']));
+  });
+
+  test('of which nothing can be written are refused, and not lost', async () => {
+    const job = db
+      .job('sets')
+      .from(everything())
+      .map<number, { tags: Set<string> }>(({ id }, emit) => emit(0, { tags: new Set([id]) }));
+    await expect(job.to(ndjsonFiles(join(tmpdir(), 'rowan-no-sinks'))).run()).rejects.toThrow(
+      /an object of Set has no properties and no toJSON, so its value would be lost/,
+    );
+    rmSync(join(tmpdir(), 'rowan-no-sinks'), { recursive: true });
+  });
 });
 
 describe('sqlTable', () => {

@@ -5,7 +5,7 @@ import * as zlib from 'node:zlib';
 import type { AsyncBuffer, Compressors, FileMetaData } from 'hyparquet';
 import type { BasicType } from 'hyparquet-writer';
 import { CorruptionError, InvalidArgumentError, UnsupportedError } from '../../errors.js';
-import { toTagged } from '../../mapper/tagged.js';
+import { plainValue, toTagged } from '../../mapper/tagged.js';
 import { describe } from '../../table/checks.js';
 
 /** The type of a column's values. Null and undefined are allowed in each. */
@@ -97,7 +97,7 @@ export function parquetColumns(columns: Readonly<Record<string, ParquetType>>): 
 
 /** Converts an item's value of a column; null if absent. @throws InvalidArgumentError when it has another type. */
 export function parquetValue(column: ParquetColumn, item: unknown): unknown {
-  const value = (item as Readonly<Record<string, unknown>> | null | undefined)?.[column.name];
+  const value = plainValue((item as Readonly<Record<string, unknown>> | null | undefined)?.[column.name]);
   if (value === undefined || value === null) return null;
   const taken = column.take(value);
   if (taken !== undefined) return taken;

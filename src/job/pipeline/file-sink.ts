@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/sequence/sequence-file.js';
-import { toTagged } from '../../mapper/tagged.js';
+import { plainValue, toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-files.js';
 import { openPart } from '../files/file-position.js';
@@ -39,7 +39,7 @@ export interface CsvOptions {
 
 /**
  * Writes each item as a CSV record (RFC 4180, with line feeds) into `part-<split>.csv` of the folder. Null and
- * undefined are empty fields, Dates ISO strings, bytes base64, objects and lists JSON.
+ * undefined are empty fields, Dates ISO strings, bytes base64, value objects what their `toJSON` returns, other objects and lists JSON.
  * @throws InvalidArgumentError without columns, or for an invalid separator.
  */
 export function csvFiles(folder: string, options: CsvOptions): Sink<object> {
@@ -66,7 +66,8 @@ export function csvFiles(folder: string, options: CsvOptions): Sink<object> {
   }));
 }
 
-function csvText(value: unknown): string {
+function csvText(given: unknown): string {
+  const value = plainValue(given);
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
   if (value instanceof Date) return value.toISOString();

@@ -1,7 +1,7 @@
 /** A sink that writes to a table of a relational database, with any driver. */
 
 import { InvalidArgumentError } from '../../errors.js';
-import { toTagged } from '../../mapper/tagged.js';
+import { plainValue, toTagged } from '../../mapper/tagged.js';
 import { describe } from '../../table/checks.js';
 import type { Sink, SinkWriter } from './sink.js';
 
@@ -43,8 +43,8 @@ const ROWS = 500;
 const MAX_PARAMETERS = 30_000;
 
 /**
- * Writes items as rows of a relational table. Undefined becomes NULL, objects and lists JSON text; for SQLite, Dates
- * become ISO strings and booleans 0 and 1.
+ * Writes items as rows of a relational table. Undefined becomes NULL, value objects what their `toJSON` returns, other objects and
+ * lists JSON text; for SQLite, Dates become ISO strings and booleans 0 and 1.
  * @throws InvalidArgumentError for invalid options.
  */
 export function sqlTable<T extends object>(options: SqlTableOptions<T>): Sink<T> {
@@ -107,7 +107,7 @@ class SqlWriter implements SinkWriter<Readonly<Record<string, unknown>>> {
   private distinct(items: readonly Readonly<Record<string, unknown>>[]): readonly { values: SqlValue[] }[] {
     const { columns, key = [], dialect } = this.options as SqlTableOptions<Record<string, unknown>>;
     const rows = items.map((item) => ({
-      name: JSON.stringify(key.map((column) => toTagged(item[column] ?? null))),
+      name: JSON.stringify(key.map((column) => toTagged(plainValue(item[column] ?? null)))),
       values: columns.map((column) => bound(item[column], dialect)),
     }));
     if (key.length === 0) return rows;
@@ -116,7 +116,8 @@ class SqlWriter implements SinkWriter<Readonly<Record<string, unknown>>> {
   }
 }
 
-function bound(value: unknown, dialect: SqlDialect): SqlValue {
+function bound(given: unknown, dialect: SqlDialect): SqlValue {
+  const value = plainValue(given);
   if (value === undefined || value === null) return null;
   if (value instanceof Date) return dialect === 'sqlite' ? value.toISOString() : value;
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.length);
