@@ -136,8 +136,7 @@ it.each(SEEDS)('an archive restores any moment, whatever failed at which crash (
 
   /** What the store has now is what it has at this moment. */
   const remember = async (store: EmbeddedEngine): Promise<void> => {
-    // A load that failed has a number, and no later write gets it.
-    moments.push({ seq: store.stats().lastSeq, time, contents: await contentsOf(store) });
+    moments.push({ seq: store.commits.last, time, contents: await contentsOf(store) });
   };
   /** Goes on with what a crash has left, or an end of the process. */
   const live = async (): Promise<void> => {
@@ -266,13 +265,22 @@ it('a load that failed after its line was written is not restored, though the pr
     const contents = await contentsOf(again);
     await load(again, 'second');
     const later = await contentsOf(again);
+    // A load that fails has a number, which no reader has seen, as changes of tables behind it have been.
+    const { last: visible } = again.commits;
+    calls.faults.inject({ path: /INDEX/, calls: ['sync'], times: 1 });
+    await expect(load(again, 'failed again')).rejects.toMatchObject({ code: 'ERR_IO' });
+    await again.admin.createTable(tableDescriptor('behind', { f: {} }));
+    expect([again.commits.last, again.stats().lastSeq]).toEqual([visible, visible + 1]);
+    const behind = await contentsOf(again);
     await again.close();
+    expect(behind).toEqual({ ...later, behind: { families: ['f'], cells: [] } });
     expect(JSON.stringify(contents)).not.toContain('failed');
     const folder = join(root, 'copy');
     killed.copyTo(folder, calls.memory);
     for (const [to, expected] of [
       [last, contents],
-      [undefined, later],
+      [visible, behind],
+      [undefined, behind],
     ] as const) {
       const target = join(folder, `restored${to}`);
       await restoreStore(join(root, 'backups'), target, {

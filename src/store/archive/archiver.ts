@@ -360,9 +360,11 @@ export class Archiver implements LogArchive {
     this.mayDiffer = whole;
     const { takenBack } = this;
     if (!whole && edits.length + takenBack.length === 0) return;
+    // A load has the number that its files have. One that failed has one, too, up to which nobody asks for what follows it.
+    const loads = edits.map((edit) => (edit.type === 'fileAdd' ? (edit.file.bulkSeq ?? 0) : 0));
     const line: ArchivedEdits = {
       type: 'edits',
-      seq: commits.lastSeq,
+      seq: Math.max(commits.readPoint, ...loads),
       time: rowClock.now(),
       whole,
       edits: [...takenBack, ...(whole ? present : []), ...edits],

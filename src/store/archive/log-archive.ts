@@ -192,8 +192,11 @@ export async function pruneArchive(folder: string, seq: number): Promise<void> {
     if (lastSeq <= seq) await rm(join(folder, walFileName(number)), { force: true });
   // A file that several changes name goes with the last of them.
   const last = new Map<number, number>();
-  for (const { seq: before, edits } of changes)
+  for (const { seq: at, edits } of changes) {
+    // A new table has no number of its own. It may have come after a backup up to the same write, which lacks it then.
+    const before = edits.some((edit) => edit.type === 'tableAdd') ? at + 1 : at;
     for (const edit of edits) if (edit.type === 'fileAdd') last.set(edit.file.number, before);
+  }
   for (const [number, before] of last)
     if (before <= seq) await rm(join(folder, sortedFileName(number)), { force: true });
 }

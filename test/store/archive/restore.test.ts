@@ -410,6 +410,21 @@ test('pruning backups takes from the archive what only removed ones need, and no
   await engine.close();
 });
 
+test('what came after the last backup stays, though no write stands between it and the removed ones', async () => {
+  const engine = await openStore();
+  await engine.admin.createTable(tableDescriptor('t', { f: {} }));
+  await engine.table('t').put(new Put('r').addColumn('f', 'q', 'v'));
+  await engine.admin.snapshot('s', 't');
+  await engine.backup(backups);
+  await engine.backup(backups);
+  await engine.admin.cloneSnapshot('s', 'copy');
+  await engine.archiveLog();
+  const state = await contentsOf(engine);
+  await pruneStoreBackups(backups, { keep: 1, log: archive });
+  expect(await restored(undefined)).toEqual(state);
+  await engine.close();
+});
+
 test('a backup from before the archive, and moments before every backup, are refused', async () => {
   const engine = await openUnsaid();
   await engine.admin.createTable(tableDescriptor('t', { f: {} }));
