@@ -23,6 +23,7 @@ import {
   text,
 } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
+import { Put } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { inputSchema, patchSchema } from '../../src/validation/index.js';
 import { scaled } from '../proof/scale.js';
@@ -170,6 +171,18 @@ describe.each(ENGINES)('computed columns, with steps %s', (_, open) => {
       /Box\.area cannot be computed, so nothing was written: int32 cannot hold/,
     );
     expect(await boxes.get({ id: 'b' })).toMatchObject({ height: 3, area: 15 });
+  });
+
+  it('are not added to a row that is no entity: other programs wrote it, without a marker', async () => {
+    const table = store.db.engine.table('carts');
+    const carts = store.db.repository(Cart);
+    const key = { owner: 'a', no: 1 };
+    const row = compileSchema([Cart]).entity(Cart).key.encode(key);
+    await table.put(new Put(row).addColumn('d', 't', 'Theirs').addColumn('d', 'p', 'x'));
+    await carts.mutate(key, (cart) => cart.unset('price'));
+    expect(await carts.get(key)).toMatchObject({ title: 'Theirs', count: undefined, search: undefined });
+    await carts.mutate(key, (cart) => cart.set({ title: 'Ours' }));
+    expect(await carts.get(key)).toMatchObject({ count: 0, search: 'ours' });
   });
 
   it('equal what JavaScript computes of the rows, after random writes', async () => {
