@@ -61,6 +61,7 @@ const FEATURES = [
   'partial',
   'eventual',
   'rules',
+  'computed',
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
@@ -135,6 +136,12 @@ const STATES = enumeration({ open: 1, shut: 2 });
 /** What the upgrade makes of a size; twice it would be another one. */
 export const upgraded = (size: string): string => `${size}+`;
 
+/** What is computed of a row: of columns, of the entries of a Map, and of a column that moves. Nothing of rows that have no `a`. */
+export const saidOf = ({ a, q, map, away }: Values): string | undefined =>
+  a == null
+    ? undefined
+    : [a, q ?? 'none', (map as Map<string, number> | undefined)?.size ?? 0, away ?? ''].join('/');
+
 /** Of a text in `d:z` another one in `e:z`. */
 const sizes = (writeBack: boolean) =>
   upgrade(
@@ -144,13 +151,14 @@ const sizes = (writeBack: boolean) =>
   );
 
 /** Figures of rows by what they say themselves, and by what is copied into them. */
-const summariesOf = (copies: boolean): SummaryDefinitions => ({
+const summariesOf = (copies: boolean, computed: boolean): SummaryDefinitions => ({
   byState: {
     by: ['state'],
     figures: { rows: 'count', total: { sum: 'q' }, least: { min: 'q' }, greatest: { max: 'q' } },
   },
   ofX: { by: [], figures: { rows: 'count', sized: { count: 'q' } }, where: { a: 'x' } },
   ...(copies ? { byCopy: { by: ['copy', 'state'], figures: { rows: 'count' } } } : {}),
+  ...(computed ? { bySaid: { by: ['said'], figures: { rows: 'count', total: { sum: 'q' } } } } : {}),
 });
 
 /**
@@ -161,6 +169,8 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
   const features = new Set(FEATURES.filter(() => random.chance(0.32)));
   // Upgrades read families that keep one version, of columns that do not move at the same time.
   if (features.has('past') || features.has('moves')) features.delete('upgrade');
+  // Copies follow their sources, and no write computes anew.
+  if (features.has('copies')) features.delete('computed');
   const has = (feature: Feature): boolean => features.has(feature);
   const renew = random.chance(0.3);
   const lead = drawLead(random);
@@ -240,6 +250,7 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
       ...(source === undefined ? {} : { ref: c.column('d:r', text).optional() }),
       ...(has('copies') ? { copy: c.column('d:k', text).optional() } : {}),
       ...(has('lists') ? { tags: c.json<string[]>('d:tags').optional() } : {}),
+      ...(has('computed') ? { said: c.column('e:said', text).optional() } : {}),
       ...(has('unique') ? { mail: c.column('d:m', text).optional() } : {}),
       ...(lead.stored === undefined ? {} : { k0: c.column('d:k0', text) }),
     }),
@@ -248,16 +259,18 @@ export function declare(random: Random, moved: boolean, settled = false): Declar
       ...(has('unique') ? { byMail: { on: [part('mail')], unique: true } } : {}),
       ...(has('several') && has('maps') ? { byMap: { on: [part('map')], each: 'keys' as const } } : {}),
       ...(has('lists') ? { byTag: { on: [part('tags')] } } : {}),
+      ...(has('computed') ? { bySaid: { on: [part('said')] } } : {}),
       ...(has('partial') ? { openByQ: { on: [part('q', int32)], where: { state: 'open' } } } : {}),
       ...(has('eventual')
         ? { byState: { on: [part('state', STATES)], consistency: 'eventual' as const } }
         : {}),
     },
-    ...(has('summary') ? { summaries: summariesOf(has('copies')) } : {}),
+    ...(has('summary') ? { summaries: summariesOf(has('copies'), has('computed')) } : {}),
     ...(source === undefined || !has('copies')
       ? {}
       : { denormalized: [{ from: () => source, via: { id: 'ref' }, fields: { copy: 'name' } }] }),
     ...(has('hooks') ? { hooks: hooks as never } : {}),
+    ...(has('computed') ? { computed: { said: saidOf as never } } : {}),
   });
   if (has('defaults')) (Default(() => 'default') as PropertyDecorator)(main.prototype as object, 'given');
   if (rule !== undefined && source !== undefined) {

@@ -81,6 +81,14 @@ export class Derived {
       const open = texts(({ state, q }) => state === 'open' && q !== undefined && Number(q) >= 0);
       expect(await by('openByQ', { q: { gte: 0 } })).toEqual(open);
     }
+    if (features.has('computed')) {
+      for (const { values } of rows) {
+        if (values['said'] === undefined) continue;
+        expect(await by('bySaid', { said: values['said'] })).toEqual(
+          texts(({ said }) => said === values['said']),
+        );
+      }
+    }
     if (features.has('eventual')) {
       await db.index(main, 'byState' as never).drain();
       expect(await by('byState', { state: 'shut' })).toEqual(texts(({ state }) => state === 'shut'));
@@ -99,6 +107,14 @@ export class Derived {
     const sized = x.filter(({ values }) => values['q'] !== undefined).length;
     if (x.length === 0) expect(Number((ofX as Values | null)?.['rows'] ?? 0)).toBe(0);
     else expect(plain(ofX as object)).toEqual({ rows: x.length, sized });
+    if (this.features.has('computed')) {
+      for (const { values } of rows) {
+        if (values['said'] === undefined) continue;
+        const group = await summary('bySaid').get({ said: values['said'] } as never);
+        const alike = rows.filter((row) => row.values['said'] === values['said']);
+        expect(Number((group as Values | null)?.['rows'])).toBe(alike.length);
+      }
+    }
     if (!this.features.has('copies')) return;
     for (const copy of ['one', 'two', 'three']) {
       const group = await summary('byCopy').get({ copy, state: 'open' } as never);

@@ -6,6 +6,7 @@ import {
   KEPT_VERSIONS,
   LIFE,
   type Rule,
+  saidOf,
   upgraded,
   type Values,
 } from './declare.js';
@@ -317,7 +318,10 @@ export class Model {
         : said === undefined
           ? undefined
           : now + said + (now + said === before?.end ? 1 : 0);
-    this.rows = new Map(this.rows).set(keyText(key), { key, values, end });
+    const { said: _, ...rest } = values;
+    const computed = this.has('computed') ? saidOf(rest) : undefined;
+    const stored = computed === undefined ? rest : { ...rest, said: computed };
+    this.rows = new Map(this.rows).set(keyText(key), { key, values: stored, end });
     return 'ok';
   }
 }
