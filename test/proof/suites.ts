@@ -112,7 +112,7 @@ export const SUITES: readonly Suite[] = [
     id: 'crossing',
     promises: 'docs/entities.md',
     file: 'test/crossing/crossing.test.ts',
-    what: 'Random declarations that combine many of 28 features (times to live, soft deletes, versions, Maps, packed rows, upgrades, moved columns, copies, referential rules, summaries, change feeds; unique, partial, eventual, list and Map indexes). They are written in every way, in batches and transactions, between flushes, compactions and openings, and compared with a plain Map.',
+    what: 'Random declarations that combine many of 29 features (times to live, soft deletes, versions, Maps, packed rows, upgrades, moved and computed columns, copies, referential rules, summaries, change feeds; unique, partial, eventual, list and Map indexes). They are written in every way, in batches and transactions, between flushes, compactions and openings, and compared with a plain Map.',
   },
   {
     id: 'disturbed',
