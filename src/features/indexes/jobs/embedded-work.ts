@@ -23,14 +23,15 @@ import {
   noteRow,
 } from '../entry.js';
 import { deleteOf, putOf } from '../plan.js';
+import { type DifferingRows, hasCell } from './digest.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
 /** A table whose steps may change rows of several tables. */
 export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 
-/** Computes entries from cells. Undefined where entries need more than cells, or expire with their rows. */
-export function entriesOfCells({ indexes }: IndexTarget): NewEntries | undefined {
-  return new EntryExpiry(indexes.schema).ends ? undefined : NewEntries.of(indexes);
+/** Computes entries from cells; `unique` as in `NewEntries.of`. Undefined where entries need more than cells, or expire with their rows. */
+export function entriesOfCells({ indexes }: IndexTarget, unique = false): NewEntries | undefined {
+  return new EntryExpiry(indexes.schema).ends ? undefined : NewEntries.of(indexes, unique);
 }
 
 /** The common part: the row as it is at commit, and its entries. */
@@ -197,6 +198,16 @@ class EntryCheck {
     return rows.length;
   }
 
+  /** The row of the entity that a stored entry names; undefined for a malformed one. */
+  dataRowOf({ row, bytes, starts, ends }: RawRow): Uint8Array | undefined {
+    try {
+      this.reader.read(row, bytes, starts[0]!, ends[0]!);
+      return this.reader.dataRow;
+    } catch {
+      return undefined;
+    }
+  }
+
   /** Whether the row of a stored entry has it. */
   isConfirmed({ row, count, bytes, starts, ends }: RawRow): boolean {
     if (count !== 1) return false;
@@ -222,12 +233,6 @@ class EntryCheck {
   }
 }
 
-function hasCell({ families, qualifiers, count }: RawRow, column: { family: string; qualifier: Uint8Array }) {
-  for (let i = 0; i < count; i++)
-    if (families[i] === column.family && equalBytes(qualifiers[i]!, column.qualifier)) return true;
-  return false;
-}
-
 /** The common part of both directions of comparing. What has no fault is not read again; all else is compared in a step. */
 abstract class ComparingWork extends IndexWork {
   readonly raw: RawRowWork | undefined;
@@ -240,6 +245,8 @@ abstract class ComparingWork extends IndexWork {
     context: SplitContext,
     protected readonly sample: number,
     protected readonly repair: boolean,
+    /** The rows whose entries are compared. Undefined: all. */
+    private readonly differing: DifferingRows | undefined,
   ) {
     super(target, table, context);
     const check = EntryCheck.of(target, table);
@@ -249,8 +256,20 @@ abstract class ComparingWork extends IndexWork {
   /** Whether the row or entry has no fault. */
   protected abstract isWell(row: RawRow, check: EntryCheck): boolean;
 
+  /** The row of the entity, if it is known. */
+  protected abstract dataRow(row: RawRow, check: EntryCheck): Uint8Array | undefined;
+
   private look(row: RawRow, check: EntryCheck): void {
-    if (isSampled(row.row, this.sample) && !this.isWell(row, check)) this.suspects.push(row.toResult());
+    if (!isSampled(row.row, this.sample) || this.isEqual(row, check)) return;
+    if (!this.isWell(row, check)) this.suspects.push(row.toResult());
+  }
+
+  /** Whether the row, with its entries, is known to have no fault. */
+  private isEqual(row: RawRow, check: EntryCheck): boolean {
+    const { differing } = this;
+    if (differing === undefined) return false;
+    const dataRow = this.dataRow(row, check);
+    return dataRow !== undefined && !differing.has(dataRow);
   }
 
   protected async flush(): Promise<void> {
@@ -263,6 +282,10 @@ export class RowWork extends ComparingWork {
   /** Rows without a fault since the last batch, and their entries. */
   private wellRows = 0;
   private validEntries = 0;
+
+  protected dataRow({ row }: RawRow): Uint8Array {
+    return row;
+  }
 
   protected isWell(row: RawRow, check: EntryCheck): boolean {
     if (!isOwn(this.target, row)) return true;
@@ -304,6 +327,10 @@ export class RowWork extends ComparingWork {
 
 /** Compares from entries to rows. Stale entries of existing rows were counted in the other direction. */
 export class EntryWork extends ComparingWork {
+  protected dataRow(entry: RawRow, check: EntryCheck): Uint8Array | undefined {
+    return check.dataRowOf(entry);
+  }
+
   protected isWell(entry: RawRow, check: EntryCheck): boolean {
     return check.isConfirmed(entry);
   }
