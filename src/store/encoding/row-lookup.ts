@@ -119,8 +119,6 @@ export class RowPlace {
  * never need it.
  */
 export class PrefixIndex {
-  /** Two numbers for each entry: the row's number, and the place by which the decoder finds it. */
-  private readonly pairs: Int32Array;
   private readonly code: RowNumbers;
   /** The least and the greatest number, copied here because the ends of the array are further away. */
   private readonly first: number;
@@ -130,12 +128,16 @@ export class PrefixIndex {
    * @param head the common prefix of all rows
    * @param entry fills in the row of an entry; the rows are sorted
    * @param numbers creates the numbers of rows
+   * @param records for each entry 2^`shift` numbers, of which the first two are filled in: the row's number, and the place by which the
+   *   decoder finds it
    */
   constructor(
     private readonly count: number,
     readonly head: Uint8Array,
     entry: (i: number, into: RowPlace) => void,
     numbers: RowNumbersMaker = new ByteRanges(head.length),
+    private readonly records: Int32Array = new Int32Array(2 * count),
+    private readonly shift: number = 1,
   ) {
     const row = new RowPlace();
     for (let i = 0; i < count; i++) {
@@ -143,14 +145,13 @@ export class PrefixIndex {
       numbers.add(row.bytes, row.offset, row.length);
     }
     this.code = numbers.make();
-    this.pairs = new Int32Array(2 * count);
     for (let i = 0; i < count; i++) {
       entry(i, row);
-      this.pairs[2 * i] = this.code.of(row.bytes, row.offset, row.length);
-      this.pairs[2 * i + 1] = row.place;
+      records[i << shift] = this.code.of(row.bytes, row.offset, row.length);
+      records[(i << shift) + 1] = row.place;
     }
-    this.first = this.pairs[0]!;
-    this.last = this.pairs[2 * count - 2]!;
+    this.first = records[0]!;
+    this.last = records[(count - 1) << shift]!;
   }
 
   static bytes(count: number): number {
@@ -163,7 +164,7 @@ export class PrefixIndex {
   }
 
   place(i: number): number {
-    return this.pairs[2 * i + 1]!;
+    return this.records[(i << this.shift) + 1]!;
   }
 
   /** Compares the common prefix with a row; 0 when the row begins with it. */
@@ -182,9 +183,9 @@ export class PrefixIndex {
    * have, which saves most of a binary search.
    */
   lowerBound(code: number, from: number): number {
-    const { pairs, count, last } = this;
+    const { records, shift, count, last } = this;
     if (from >= count) return count;
-    const first = from === 0 ? this.first : pairs[2 * from]!;
+    const first = from === 0 ? this.first : records[from << shift]!;
     if (code <= first) return from;
     if (code > last) return count;
     // first < code <= last, so the two differ and the answer is in (from, count).
@@ -192,16 +193,16 @@ export class PrefixIndex {
     let low = from + 1;
     let high = count - 1;
     let step = 4;
-    if (pairs[2 * guess]! < code) {
+    if (records[guess << shift]! < code) {
       low = guess + 1;
-      while (low + step < high && pairs[2 * (low + step)]! < code) {
+      while (low + step < high && records[(low + step) << shift]! < code) {
         low += step + 1;
         step *= 2;
       }
       if (low + step < high) high = low + step;
     } else {
       high = guess;
-      while (high - step > low && pairs[2 * (high - step)]! >= code) {
+      while (high - step > low && records[(high - step) << shift]! >= code) {
         high -= step;
         step *= 2;
       }
@@ -209,7 +210,7 @@ export class PrefixIndex {
     }
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (pairs[2 * middle]! < code) low = middle + 1;
+      if (records[middle << shift]! < code) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -217,14 +218,14 @@ export class PrefixIndex {
 
   /** The first entry after `from` with another number than `code`, which is that of `from`. */
   upperBound(code: number, from: number): number {
-    const { pairs, count } = this;
+    const { records, shift, count } = this;
     let low = from + 1;
     // Most rows have a number of their own.
-    if (low >= count || pairs[2 * low]! !== code) return low;
+    if (low >= count || records[low << shift]! !== code) return low;
     let high = count;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (pairs[2 * middle]! <= code) low = middle + 1;
+      if (records[middle << shift]! <= code) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -232,7 +233,7 @@ export class PrefixIndex {
 
   /** Whether entry `i` has this number. */
   has(i: number, code: number): boolean {
-    return i < this.count && this.pairs[2 * i] === code;
+    return i < this.count && this.records[i << this.shift] === code;
   }
 }
 

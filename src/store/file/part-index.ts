@@ -8,7 +8,7 @@ import { compareSlices, copySlice } from '../../bytes/index.js';
 import { CacheEntry } from '../cache.js';
 import type { SeekKey } from '../cursor.js';
 import { readU64, sharedPrefix } from '../encoding/data-block.js';
-import { PrefixIndex, type RowPlace } from '../encoding/row-lookup.js';
+import { ByteRanges, PrefixIndex, type RowPlace } from '../encoding/row-lookup.js';
 import { KeyKind } from './block-frame.js';
 import {
   type IndexKey,
@@ -33,7 +33,16 @@ const HEAD_BYTES = 10;
 const PART_ENTRY_BYTES = 16;
 /** An entry of the index of groups: offset u64, length u32. */
 const GROUP_ENTRY_BYTES = 12;
-const OBJECT_BYTES = 300;
+/** What is known of a part, in numbers of 32 bits side by side: a get of a row reads one line of the CPU's cache, seldom two. */
+const RECORD_SHIFT = 2;
+const RECORD_BYTES = 4 << RECORD_SHIFT;
+/** In a record: the number of the part's row ({@link PrefixIndex}) is the first; the others follow. */
+const END = 1;
+const CRC = 2;
+/** Twice the number of cells, plus 1 if the part begins with the first cell of a row. */
+const CELLS = 3;
+/** Of the object, its arrays, and the way from rows to numbers. */
+const OBJECT_BYTES = 1000;
 /** Searches of a group without numbers of its rows. */
 const PLAIN_SEARCHES = 64;
 
@@ -43,59 +52,68 @@ export class PartGroup extends CacheEntry {
   readonly count: number;
   /** The number of blocks. */
   readonly blocks: number;
-  private readonly partsAt: number;
-  /** Offset and length of the common prefix of all rows of keys. */
-  private readonly headAt: number;
-  private readonly head: number;
-  private readonly keysAt: number;
+  /** For each block the part after its last one. */
+  private readonly blockEnds: Uint32Array;
+  private readonly records: Int32Array;
+  /** The common prefix of all rows of keys. A copy: V8 keeps short arrays beside their objects. */
+  private readonly head: Uint8Array;
+  private readonly keys: Uint8Array;
   private readonly view: DataView;
+  /** For each part the offset of its key. */
+  private readonly keyPlaces: Uint32Array;
   /** Made after some searches: it costs as much as hundreds. */
   private numbers: PrefixIndex | null = null;
   private searches = 0;
 
   /** @throws RangeError that describes the fault when the payload is not a group. */
-  constructor(private readonly bytes: Uint8Array) {
-    super(bytes.length + OBJECT_BYTES + numberedBytes(bytes));
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-    this.view = view;
-    this.blocks = bytes.length < HEAD_BYTES ? 0 : view.getUint32(0, true);
-    this.count = bytes.length < HEAD_BYTES ? 0 : view.getUint32(4, true);
-    this.partsAt = HEAD_BYTES + 4 * this.blocks;
-    this.headAt = this.partsAt + PART_ENTRY_BYTES * this.count;
-    this.head = bytes.length < HEAD_BYTES ? 0 : view.getUint16(8, true);
-    this.keysAt = this.headAt + this.head;
-    if (this.blocks === 0 || this.blocks > GROUP_BLOCKS || this.keysAt > bytes.length)
-      throw new RangeError(`a group has no room for the parts of ${this.blocks} blocks`);
-    for (let block = 0; block < this.blocks; block++) this.check(block);
-    if (this.endOf(this.blocks - 1) !== this.count) throw new RangeError('a group has parts of no block');
+  constructor(payload: Uint8Array) {
+    const view = new DataView(payload.buffer, payload.byteOffset, payload.length);
+    const blocks = payload.length < HEAD_BYTES ? 0 : view.getUint32(0, true);
+    const count = payload.length < HEAD_BYTES ? 0 : view.getUint32(4, true);
+    const partsAt = HEAD_BYTES + 4 * blocks;
+    const headAt = partsAt + PART_ENTRY_BYTES * count;
+    const keysAt = headAt + (payload.length < HEAD_BYTES ? 0 : view.getUint16(8, true));
+    if (blocks === 0 || blocks > GROUP_BLOCKS || keysAt > payload.length)
+      throw new RangeError(`a group has no room for the parts of ${blocks} blocks`);
+    super(payload.length - headAt + count * (RECORD_BYTES + 4) + OBJECT_BYTES);
+    this.blocks = blocks;
+    this.count = count;
+    this.head = new Uint8Array(payload.subarray(headAt, keysAt));
+    this.blockEnds = Uint32Array.from({ length: blocks }, (_, i) => view.getUint32(HEAD_BYTES + 4 * i, true));
+    this.keys = new Uint8Array(payload.subarray(keysAt));
+    this.view = new DataView(this.keys.buffer);
+    this.records = new Int32Array(count << RECORD_SHIFT);
+    this.keyPlaces = new Uint32Array(count);
+    for (let block = 0; block < blocks; block++) this.readParts(block, view, partsAt);
+    if (this.endOf(blocks - 1) !== count) throw new RangeError('a group has parts of no block');
   }
 
   /** The first part of block `block` of the group. */
   firstOf(block: number): number {
-    return block === 0 ? 0 : this.view.getUint32(HEAD_BYTES + 4 * (block - 1), true);
+    return block === 0 ? 0 : this.blockEnds[block - 1]!;
   }
 
   /** The part after the last one of block `block`. */
   endOf(block: number): number {
-    return this.view.getUint32(HEAD_BYTES + 4 * block, true);
+    return this.blockEnds[block]!;
   }
 
   crc(part: number): number {
-    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part, true);
+    return this.records[(part << RECORD_SHIFT) + CRC]! >>> 0;
   }
 
   /** The end of the part in its block's payload, where the next one begins. */
   end(part: number): number {
-    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 4, true);
+    return this.records[(part << RECORD_SHIFT) + END]! >>> 0;
   }
 
   cells(part: number): number {
-    return this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 8, true);
+    return this.records[(part << RECORD_SHIFT) + CELLS]! >>> 1;
   }
 
   /** Whether the part begins with the first cell of a row, in the file. */
   startsRow(part: number): boolean {
-    return this.bytes[this.keyAt(part)] === KeyKind.Row;
+    return (this.records[(part << RECORD_SHIFT) + CELLS]! & 1) === 1;
   }
 
   /** The part of the block that contains `target`, or after which it would be. */
@@ -127,18 +145,20 @@ export class PartGroup extends CacheEntry {
 
   /** Numbers of the parts' rows, which begin with the common prefix. */
   private makeNumbers(): PrefixIndex {
-    const { bytes, view, head, headAt } = this;
+    const { keys, view, head, keyPlaces, records } = this;
     const rest = (part: number, row: RowPlace): void => {
-      const key = this.keyAt(part);
+      const key = keyPlaces[part]!;
       const length = view.getUint16(key + 1, true);
-      if (row.bytes.length < head + length) {
-        row.bytes = new Uint8Array(2 * (head + length));
-        copySlice(bytes, headAt, head, row.bytes, 0);
+      if (row.bytes.length < head.length + length) {
+        row.bytes = new Uint8Array(2 * (head.length + length));
+        row.bytes.set(head);
       }
-      copySlice(bytes, key + keyHeaderBytes(bytes[key]!), length, row.bytes, head);
-      row.length = head + length;
+      copySlice(keys, key + keyHeaderBytes(keys[key]!), length, row.bytes, head.length);
+      row.length = head.length + length;
+      row.place = this.end(part);
     };
-    return new PrefixIndex(this.count, bytes.subarray(headAt, headAt + head), rest);
+    const numbers = new ByteRanges(head.length);
+    return new PrefixIndex(this.count, head, rest, numbers, records, RECORD_SHIFT);
   }
 
   /** Whether the key of the part is at or before `target`; see `BlockIndex.isAtOrBefore`. */
@@ -149,42 +169,41 @@ export class PartGroup extends CacheEntry {
 
   /** For a target whose row has the common prefix. */
   private isRestAtOrBefore(part: number, target: SeekKey): boolean {
-    const { bytes, view, head } = this;
-    const key = this.keyAt(part);
-    const rowAt = key + keyHeaderBytes(bytes[key]!);
-    return isKeyAtOrBefore(bytes, view, key, rowAt, view.getUint16(key + 1, true), head, target);
+    const { keys, view, head } = this;
+    const key = this.keyPlaces[part]!;
+    const rowAt = key + keyHeaderBytes(keys[key]!);
+    return isKeyAtOrBefore(keys, view, key, rowAt, view.getUint16(key + 1, true), head.length, target);
   }
 
   /** Compares the common prefix with the target's row; 0 when that begins with it. */
   private compareHead({ row, rowOffset, rowLength }: SeekKey): number {
-    const { bytes, headAt, head } = this;
-    return compareSlices(bytes, headAt, head, row, rowOffset, rowLength < head ? rowLength : head);
+    const { head } = this;
+    const { length } = head;
+    return compareSlices(head, 0, length, row, rowOffset, rowLength < length ? rowLength : length);
   }
 
-  private keyAt(part: number): number {
-    return this.keysAt + this.view.getUint32(this.partsAt + PART_ENTRY_BYTES * part + 12, true);
-  }
-
-  private check(block: number): void {
+  /** Reads and checks the entries of a block's parts, which begin at `partsAt` of the payload. */
+  private readParts(block: number, payload: DataView, partsAt: number): void {
     const first = this.firstOf(block);
     const behind = this.endOf(block);
     if (first >= behind || behind > this.count) throw new RangeError(`block ${block} of a group has no part`);
+    const { records, keys, view } = this;
     let end = 0;
     for (let part = first; part < behind; part++) {
-      if (this.end(part) <= end || this.cells(part) === 0)
+      const entry = partsAt + PART_ENTRY_BYTES * part;
+      const cells = payload.getUint32(entry + 8, true);
+      const key = payload.getUint32(entry + 12, true);
+      if (payload.getUint32(entry + 4, true) <= end || cells === 0)
         throw new RangeError(`part ${part} of a group is empty`);
-      end = this.end(part);
-      if (keyEnd(this.bytes, this.view, this.keyAt(part)) > this.bytes.length)
-        throw new RangeError(`part ${part} of a group has no key`);
+      end = payload.getUint32(entry + 4, true);
+      if (keyEnd(keys, view, key) > keys.length) throw new RangeError(`part ${part} of a group has no key`);
+      const record = part << RECORD_SHIFT;
+      records[record + END] = end;
+      records[record + CRC] = payload.getUint32(entry, true);
+      records[record + CELLS] = 2 * cells + (keys[key] === KeyKind.Row ? 1 : 0);
+      this.keyPlaces[part] = key;
     }
   }
-}
-
-/** The memory of the numbers of a group's parts. */
-function numberedBytes(bytes: Uint8Array): number {
-  const count =
-    bytes.length < HEAD_BYTES ? 0 : new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);
-  return PrefixIndex.bytes(count);
 }
 
 /** The positions of a file's groups. */

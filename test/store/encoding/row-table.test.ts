@@ -24,7 +24,14 @@ function tableOf(rows: readonly Buffer[], head: Buffer = HEAD, numbers = NUMBERS
       row.place = i * 10;
     },
     numbers(head.length),
+    new Int32Array(rows.length << shiftOf(rows)),
+    shiftOf(rows),
   );
+}
+
+/** Tables whose records have other numbers behind the two of the table, too. */
+function shiftOf({ length }: readonly Buffer[]): number {
+  return 1 + (length % 2);
 }
 
 function codeOf(table: PrefixIndex, row: Buffer): number {

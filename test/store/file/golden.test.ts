@@ -26,6 +26,12 @@ function versionOne(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([bytes.subarray(0, bytes.length - FOOTER_BYTES), footer]);
 }
 
+/** End, cells, checksum and whether it starts a row, of each part. */
+function partsOf(group: PartGroup): (number | boolean)[][] {
+  const parts = Array.from({ length: group.count }, (_, i) => i);
+  return parts.map((i) => [group.end(i), group.cells(i), group.crc(i), group.startsRow(i)]);
+}
+
 describe('the bytes that docs/formats-sorted-files.md shows', () => {
   test('are those of a whole file', () => {
     const { fs } = context();
@@ -65,12 +71,23 @@ describe('the bytes that docs/formats-sorted-files.md shows', () => {
       { key: key('bat'), end: 4100, cells: 30, crc: 0x01020304 },
       { key: key('be'), end: 7000, cells: 20, crc: 0x05060708 },
     ]);
-    builder.addBlock([{ key: column, end: 90, cells: 1, crc: 0x090a0b0c }]);
+    builder.addBlock([{ key: column, end: 90, cells: 1, crc: 0x890a0b0c }]);
     const bytes = builder.finish();
     expect(bytes).toEqual(goldenBytes('part-group'));
     const group = new PartGroup(bytes);
-    expect([group.firstOf(1), group.endOf(1), group.end(1), group.cells(2)]).toEqual([2, 3, 7000, 1]);
-    expect(group.find(0, new SeekKey().setRow(Buffer.from('bed')))).toBe(1);
+    const expected = [
+      [4100, 30, 0x01020304, true],
+      [7000, 20, 0x05060708, true],
+      [90, 1, 0x890a0b0c, false],
+    ];
+    expect([group.firstOf(1), group.endOf(1)]).toEqual([2, 3]);
+    expect(partsOf(group)).toEqual(expected);
+    // After some searches the group numbers its rows.
+    for (let i = 0; i < 100; i++) {
+      expect(group.find(0, new SeekKey().setRow(Buffer.from('bed')))).toBe(1);
+      expect(group.find(0, new SeekKey().setRow(Buffer.from('bd')))).toBe(0);
+    }
+    expect(partsOf(group)).toEqual(expected);
   });
 
   test('are those of a bloom filter', () => {
