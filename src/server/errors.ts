@@ -39,6 +39,7 @@ export const JavaClass = {
   SnapshotDoesNotExist: `${HBASE}snapshot.SnapshotDoesNotExistException`,
   SnapshotCreation: `${HBASE}snapshot.SnapshotCreationException`,
   SnapshotExists: `${HBASE}snapshot.SnapshotExistsException`,
+  SpaceLimiting: `${HBASE}quotas.SpaceLimitingException`,
   CorruptHFile: `${HBASE}io.hfile.CorruptHFileException`,
   UnsupportedOperation: 'java.lang.UnsupportedOperationException',
   // Only for clients of this package, in transactions.
@@ -110,6 +111,7 @@ const MEANINGS: Readonly<Partial<Record<ErrorCode, Meaning>>> = {
   ERR_BUSY: { javaClass: JavaClass.RegionTooBusy, retry: true },
   ERR_TIMEOUT: { javaClass: JavaClass.CallTimeout, retry: true },
   ERR_CLOSED: { javaClass: JavaClass.ServerStopped, retry: true },
+  ERR_SPACE: { javaClass: JavaClass.SpaceLimiting },
   ERR_CORRUPTION: { javaClass: JavaClass.CorruptHFile },
   ERR_SECURITY: { javaClass: JavaClass.AccessDenied },
 };

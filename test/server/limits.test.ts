@@ -2,7 +2,7 @@
 
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { decodeMessage } from '../../src/hbase/wire/schema.js';
-import { Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { Delete, Get, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { cellBlock } from '../hbase-client/fake-cells.js';
 import { GetRequest, MutateRequest, ScanRequest, ScanResponse } from '../hbase-client/fake-messages.js';
 import { RawClient, regionOf as regionOfTable } from './raw-client.js';
@@ -36,6 +36,20 @@ async function until(holds: () => boolean): Promise<void> {
 }
 
 describe('limits of a server', () => {
+  it('what a full store refuses has the code that the store gives it', async () => {
+    await using served = await Served.start({}, { maxDiskSize: 10_000, walPreparedSize: 0 });
+    await withRows(served, 1, 10_000);
+    const table = (await served.connect()).table(TABLE);
+    const full = { code: 'ERR_SPACE', retryable: false };
+    const refused = new Put('r').addColumn('f', 'q', 'v');
+    // It looks at its size after some writes.
+    for (let n = 0; n < 16; n++) await table.put(refused).catch(() => undefined);
+    await expect(table.put(refused)).rejects.toMatchObject(full);
+    const [outcome] = await table.batch([refused]);
+    expect(outcome).toMatchObject({ ok: false, error: full });
+    await table.delete(new Delete('r'));
+  });
+
   it('a client that pipelines without reading is held back, and closed when it never reads', async () => {
     const limits = { maxUnreadBytes: 64 << 10, slowReaderTimeout: 300 };
     await using served = await Served.start(limits);

@@ -162,8 +162,9 @@ add(
   'CorruptedSnapshotException',
   'RestoreSnapshotException',
 );
-add('never', 'ERR_REMOTE', 'RegionAlreadyInTransitionException', 'SpaceLimitingException');
+add('never', 'ERR_REMOTE', 'RegionAlreadyInTransitionException');
 add('never', 'ERR_REMOTE', 'QuotaExceededException', 'ThrottlingException', 'RollbackException');
+add('never', 'ERR_SPACE', 'SpaceLimitingException');
 add('never', 'ERR_CORRUPTION', 'CorruptHFileException');
 add('never', 'ERR_INVALID_ARGUMENT', 'ConstraintException');
 add('never', 'ERR_INVALID_ARGUMENT', 'FailedSanityCheckException', 'InvalidFamilyOperationException');
