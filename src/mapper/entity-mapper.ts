@@ -276,7 +276,11 @@ function copyOf(value: unknown): unknown {
   if (isLost(value)) return value;
   const copy = Object.create(Object.getPrototypeOf(value) as object | null) as Record<string, unknown>;
   // class-transformer uses an own "constructor" property as the class.
-  for (const [name, inner] of Object.entries(value)) if (name !== 'constructor') copy[name] = copyOf(inner);
+  for (const [name, inner] of Object.entries(value)) {
+    // Or calls a function, as if it were a getter.
+    if (typeof inner === 'function') Object.defineProperty(copy, name, { value: inner });
+    else if (name !== 'constructor') copy[name] = copyOf(inner);
+  }
   return copy;
 }
 

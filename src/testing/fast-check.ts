@@ -14,11 +14,13 @@ import {
 } from '../codec/index.js';
 import { SchemaError } from '../errors.js';
 import { GEOHASH_DIGITS } from '../key/codecs/geohash.js';
-import { conversionOf, valueOfStored } from '../key/codecs/index.js';
+import { conversionOf, isOfDays, isStoredForm, valueOfStored } from '../key/codecs/index.js';
 import { compileSchema } from '../mapper/index.js';
 import type { Input, KeyedClass } from '../schema/entity-types.js';
 import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
+
+const DAY = 86_400_000;
 
 /** The part of a codec that is used. */
 interface AnyCodec {
@@ -100,8 +102,7 @@ function valid(
       `entities(${schema.name}): no values can be generated for ${property}, whose codec is ${codec.name}. Pass an override: entities(${schema.name}, { ${property}: fc.… }).`,
     );
   }
-  const values =
-    conversionOf(codec) === undefined ? known : known.map((stored) => valueOfStored(codec, stored));
+  const values = conversionOf(codec) === undefined ? known : transformedValues(codec, known);
   return values.filter((value) => {
     try {
       const { length } = codec.encode(value);
@@ -110,6 +111,13 @@ function valid(
       return false;
     }
   });
+}
+
+function transformedValues(codec: AnyCodec, known: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  const midnight = (at: unknown): Date => new Date(Math.floor((at as Date).getTime() / DAY) * DAY);
+  return (isOfDays(codec) ? known.map(midnight) : known)
+    .filter((stored) => isStoredForm(codec, stored))
+    .map((stored) => valueOfStored(codec, stored));
 }
 
 function bytesOf(count: number): fc.Arbitrary<Uint8Array> {

@@ -72,6 +72,9 @@ const signed = (bits: number): ValueSpace =>
   space(2 ** bits, (n) => (n < 2 ** (bits - 1) ? n : 2 ** (bits - 1) - 1 - n));
 const dates = space(100_000 * DAY, (n) => new Date(FIRST_DATE + n), 365 * DAY);
 
+/** Of codecs that store midnights. */
+export const DAYS = space(100_000, (n) => new Date(FIRST_DATE + n * DAY), 365);
+
 const WHOLE: Readonly<Record<string, ValueSpace>> = {
   text: space(MAX, (n) => `${WORDS[n % WORDS.length]!}-${n.toString(36)}`, 2 ** 40),
   boolean: space(2, (n) => n === 1),

@@ -15,6 +15,8 @@ import {
   temporalCodecs,
   uint32,
 } from '../../src/index.js';
+import { entities } from '../../src/testing/fast-check.js';
+import { factory } from '../../src/testing/index.js';
 import { openMemory } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 
@@ -51,7 +53,31 @@ function holds<V, S>(
   );
 }
 
+@Entity({ table: { name: 'times', families: { d: {} } } })
+class Times {
+  static readonly key = rowKey(part('day', plainDate));
+  day!: Temporal.PlainDate;
+  @Column('d:i', instant) at?: Temporal.Instant | null;
+  @Column('d:n', instantNs) exact?: Temporal.Instant | null;
+  @Column('d:p', plainDateTime) local?: Temporal.PlainDateTime | null;
+  @Column('d:t', plainTime) time?: Temporal.PlainTime | null;
+}
+
 describe('codecs of Temporal', () => {
+  it('have values that factories and arbitraries make', async () => {
+    const db = await openMemory({ entities: [Times] });
+    const made = await factory(Times, {}, { seed: 1 }).storeMany(db, 20);
+    expect(made.every(({ day }) => day instanceof PlainDate)).toBe(true);
+    await fc.assert(
+      fc.asyncProperty(entities(Times), async (entity) => {
+        await db.repository(Times).put(entity);
+        expect(String((await db.repository(Times).get(entity))?.day)).toBe(String(entity.day));
+      }),
+      { numRuns: 20 },
+    );
+    await db.close();
+  });
+
   it('store instants in milliseconds and nanoseconds', () => {
     const ofDate = (at: Date) => Instant.fromEpochMilliseconds(at.getTime());
     holds(instant, date, dates, ofDate, Instant.compare);

@@ -16,7 +16,7 @@ import {
   Table,
   Versions,
 } from '../../decorators/index.js';
-import { bytes, date, int32, text } from '../../src/codec/index.js';
+import { bytes, date, int32, text, transformed } from '../../src/codec/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { openTestDatabase, type TestDatabase } from '../query/test-database.js';
 
@@ -221,6 +221,23 @@ describe('toPlain of classes with decorators of class-transformer', () => {
         expect.objectContaining({ code: 'ERR_INVALID_ARGUMENT' }),
       );
     }
+  });
+
+  test('a value object keeps its stored form, though it has a function of its own', async () => {
+    const mail = transformed(text, {
+      to: (one: { readonly v: string; size(): number }) => one.v,
+      from: (v) => ({ v, size: () => v.length }),
+    });
+    @Entity({ table: { name: 'plain_mails', families: { d: {} } } })
+    @RowKey(part('id'))
+    class Mail {
+      declare static readonly key: ['id'];
+      id!: string;
+      @Column('d:m', mail) mail?: { readonly v: string; size(): number };
+    }
+    await database.add(Mail);
+    const given = { id: 'a', mail: { v: 'a@x', size: () => 3 } };
+    expect(database.repository(Mail).toPlain(given)).toEqual({ id: 'a', mail: 'a@x' });
   });
 
   test('a transformation that answers no value of JSON is named', async () => {

@@ -17,6 +17,8 @@ export { StoredText, text } from './text.js';
 export {
   type Conversion,
   conversionOf,
+  isOfDays,
+  isStoredForm,
   storedCodec,
   storedValue,
   type Transform,

@@ -156,3 +156,18 @@ export function valueOfStored(codec: InnerCodec, stored: unknown): unknown {
   const conversion = conversionOf(codec);
   return conversion === undefined ? stored : conversion.fromStored(stored);
 }
+
+/** Whether the codec's transform makes a value of this stored form. */
+export function isStoredForm(codec: InnerCodec, stored: unknown): boolean {
+  try {
+    valueOfStored(codec, stored);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the stored forms are midnights alone, as those of days are. */
+export function isOfDays(codec: InnerCodec): boolean {
+  return isStoredForm(codec, new Date(0)) && !isStoredForm(codec, new Date(1));
+}
