@@ -48,6 +48,17 @@ async function session(steps: readonly (readonly [waitFor: string, keys: string]
   return { code, printed, typed: step };
 }
 
+test('a command whose reader has ended, such as `head`, ends without a word', async () => {
+  const child = spawn(process.execPath, [MAIN, 'completion', 'bash'], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  let errors = '';
+  child.stderr.on('data', (data: Buffer) => {
+    errors += data.toString();
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  expect({ code, errors }).toEqual({ code: 141, errors: '' });
+});
+
 /** `script` of other systems takes other options. */
 const onLinux = process.platform === 'linux' ? test : undefined;
 
