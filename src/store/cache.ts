@@ -30,7 +30,7 @@ export abstract class CacheEntry {
 
 /**
  * The cached entries of one file, with one slot for each of its blocks: finding a block is reading an array. Only the cache writes
- * to it.
+ * to it, and a thread that reads blocks of another (`SortedFileReader.lend`).
  */
 export class CacheSlots<Entry extends CacheEntry> {
   readonly entries: (Entry | null)[];

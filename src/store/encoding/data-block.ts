@@ -141,6 +141,17 @@ const OBJECT_BYTES = 400;
 const SEARCHES_FOR_INDEX = 4;
 const LOOKUPS_FOR_HASH_INDEX = 8;
 
+/** A data block in memory that several threads can read. */
+export interface SharedBlock {
+  readonly buffer: SharedArrayBuffer;
+  readonly offset: number;
+  readonly start: number;
+  readonly cellsEnd: number;
+  readonly count: number;
+  readonly groups: number;
+  readonly sharedRow: number;
+}
+
 /**
  * A decompressed data block, still encoded, with verified structure. Immutable except for its lazily built indexes, and for a row that
  * is read into the same buffer as the one before.
@@ -159,8 +170,8 @@ export class DataBlock extends CacheEntry {
   isRow = false;
 
   constructor(
-    readonly bytes: Uint8Array,
-    readonly view: DataView,
+    public bytes: Uint8Array,
+    public view: DataView,
     /** The first byte of the payload. */
     public start: number,
     /** The byte after the last cell, where the tables begin. */
@@ -184,6 +195,38 @@ export class DataBlock extends CacheEntry {
     block.isRow = true;
     // No block of a file is there.
     block.offset = -1;
+    return block;
+  }
+
+  /**
+   * Moves its bytes to memory that other threads can read, if they are not there yet. Who reads the old ones may go on. They may be read
+   * as long as the block has holders.
+   */
+  share(): SharedBlock {
+    if (!(this.bytes.buffer instanceof SharedArrayBuffer)) {
+      const shared = new Uint8Array(new SharedArrayBuffer(this.bytes.length));
+      shared.set(this.bytes);
+      if (this.memory !== null) this.memory = shared;
+      this.bytes = shared;
+      this.view = new DataView(shared.buffer);
+    }
+    const { start, cellsEnd, count, groups, sharedRow, offset } = this;
+    return {
+      buffer: this.bytes.buffer as SharedArrayBuffer,
+      offset,
+      start,
+      cellsEnd,
+      count,
+      groups,
+      sharedRow,
+    };
+  }
+
+  /** A block that another thread shares, verified there; its memory belongs to that thread. */
+  static ofShared({ buffer, offset, start, cellsEnd, count, groups, sharedRow }: SharedBlock): DataBlock {
+    const view = new DataView(buffer);
+    const block = new DataBlock(new Uint8Array(buffer), view, start, cellsEnd, count, groups, sharedRow);
+    block.offset = offset;
     return block;
   }
 

@@ -1,6 +1,6 @@
-import { compareSlices } from '../../bytes/index.js';
+import { compareBytes, compareSlices } from '../../bytes/index.js';
 import { type CachedFile, type CacheEntry, CachePriority, CacheSlots } from '../cache.js';
-import type { SeekKey } from '../cursor.js';
+import { SeekKey } from '../cursor.js';
 import type { DataBlock } from '../encoding/index.js';
 import { RowBuffer } from '../row-cache.js';
 import { BLOCK_HEADER_BYTES, BlockType, corruption, LEAF_ENTRIES, readPlainBlock } from './block-frame.js';
@@ -220,6 +220,42 @@ export class SortedFileReader {
       throw corruption(this.path, root.offsets[number]!, `a leaf of its index has ${leaf.count} entries`);
     this.context.cache.insert(this.leaves, number, leaf, CachePriority.Index);
     return leaf;
+  }
+
+  /** The cached blocks that may have rows of [start, stop), by their numbers; an empty `stop` is the end of the file. */
+  cachedBlocks(start: Uint8Array, stop: Uint8Array): [number: number, block: DataBlock][] {
+    const { root, twoLevels } = this;
+    const found: [number, DataBlock][] = [];
+    const target = new SeekKey().setRow(start);
+    let leaf = twoLevels ? Math.max(0, root.find(target)) : 0;
+    for (let from: SeekKey | undefined = target; leaf < (twoLevels ? root.count : 1); leaf++) {
+      const index = twoLevels ? this.leaf(leaf) : root;
+      for (let i = from === undefined ? 0 : Math.max(0, index.find(from)); i < index.count; i++) {
+        if (stop.length > 0 && compareBytes(index.keyRow(i), stop) >= 0) return found;
+        const number = index.firstBlocks[i]!;
+        const block = this.blocks.entries[number]!;
+        if (block !== null) found.push([number, block]);
+      }
+      from = undefined;
+    }
+    return found;
+  }
+
+  /**
+   * Has its cursors read some blocks of another thread, where they are not cached, until they are taken away: before the memory of the
+   * blocks is used again.
+   */
+  lend(blocks: ReadonlyMap<number, DataBlock>): void {
+    const { entries } = this.blocks;
+    for (const [number, block] of blocks) {
+      block.path = this.path;
+      entries[number] ??= block;
+    }
+  }
+
+  takeAway(blocks: ReadonlyMap<number, DataBlock>): void {
+    const { entries } = this.blocks;
+    for (const [number, block] of blocks) if (entries[number] === block) entries[number] = null;
   }
 
   /**

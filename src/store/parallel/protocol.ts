@@ -3,6 +3,7 @@
 import type { WireError } from '../../errors.js';
 import type { FamilyDescriptor, GroupedColumns, PackedGroups, Scan } from '../../table/index.js';
 import type { JobInput } from '../background/job.js';
+import type { SharedBlock } from '../encoding/index.js';
 import type { FileMeta } from '../file/footer.js';
 import type { BlockRange } from '../file/verify-file.js';
 import type { SharedMemstore } from '../memstore/memstore-cursor.js';
@@ -34,6 +35,15 @@ export interface SharedView {
   readonly scan: Scan;
 }
 
+/** A block of the view that the sender has in its cache and holds until the part is read. */
+export interface HeldBlock extends SharedBlock {
+  /** The indexes of its family and file in the view. */
+  readonly family: number;
+  readonly file: number;
+  /** The number of the block in the file. */
+  readonly number: number;
+}
+
 /** Some rows of one region. */
 export interface ScanPart {
   /** The index of the region in the view. */
@@ -53,6 +63,7 @@ export type ScanRequest = { readonly scan: number } & (
       readonly packets: number;
       /** Packets have values of columns, not rows. */
       readonly columns: GroupedColumns | undefined;
+      readonly blocks: readonly HeldBlock[];
     }
   /** Verifies some blocks of a file; each step is one packet. */
   | { readonly verify: SharedFile; readonly blocks: BlockRange }

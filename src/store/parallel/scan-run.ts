@@ -5,6 +5,7 @@ import { toWire } from '../../errors.js';
 import { type PackedGroups, RawRow, Scan, TimeRange } from '../../table/index.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import type { CellCursor } from '../cursor.js';
+import { DataBlock } from '../encoding/index.js';
 import type { FileMeta } from '../file/footer.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { StoreFile } from '../file/store-file.js';
@@ -19,7 +20,15 @@ import { RegionScanner } from '../scan/region-scanner.js';
 import type { FamilySource, ReadHint, ScanContext } from '../scan/store-read.js';
 import { GroupPacker } from './packed-groups.js';
 import { type PackedRows, RowPacker } from './packed-rows.js';
-import type { ScanPart, ScanReply, ScanRequest, SharedFamily, SharedFile, SharedView } from './protocol.js';
+import type {
+  HeldBlock,
+  ScanPart,
+  ScanReply,
+  ScanRequest,
+  SharedFamily,
+  SharedFile,
+  SharedView,
+} from './protocol.js';
 
 /** Rows without results after which messages are received. */
 const SKIPPED_AT_ONCE = 1 << 14;
@@ -42,7 +51,7 @@ class SharedSource implements FamilySource {
 
   constructor(
     readonly descriptor: SharedFamily['descriptor'],
-    private readonly files: readonly StoreFile[],
+    readonly files: readonly StoreFile[],
     memstores: readonly SharedMemstore[],
   ) {
     this.memstores = memstores.map(({ buffers, refs }) => {
@@ -93,16 +102,17 @@ class ScanRun {
     this.context = { readPoint: view.readPoint, now: view.now, random: Math.random };
   }
 
-  async read({ part: number, of: part, packets, columns }: PartRequest): Promise<void> {
+  async read({ part: number, of: part, packets, columns, blocks }: PartRequest): Promise<void> {
     const state = { packets, wake: () => {} };
     this.parts.set(number, state);
     try {
       const sources = await this.sourcesOf(part.region);
       if (this.closed) return;
       const packer = packets === 0 ? undefined : columns ? new GroupPacker(columns) : new RowPacker();
-      const reading = new PartReading(sources, this.boundTo(part), this.context, packer);
+      const lent = new LentBlocks(sources, blocks);
+      const reading = lent.during(() => new PartReading(sources, this.boundTo(part), this.context, packer));
       try {
-        while (reading.step()) {
+        while (lent.during(() => reading.step())) {
           const { packed } = reading;
           if (packed !== undefined) {
             this.send({ part: number, packed }, buffersOf(packed));
@@ -113,11 +123,12 @@ class ScanRun {
             await new Promise<void>((resolve) => (state.wake = resolve));
           if (this.closed) return;
         }
-        const { rows, bytes } = reading;
-        this.send({ part: number, counted: { rows, bytes } });
       } finally {
         reading.close();
       }
+      const { rows, bytes } = reading;
+      // Behind the last read of lent blocks.
+      this.send({ part: number, counted: { rows, bytes } });
     } catch (error) {
       if (!this.closed) this.send({ part: number, error: toWire(error) });
     } finally {
@@ -162,6 +173,34 @@ class ScanRun {
 
   private boundTo({ start, stop }: ScanPart): Scan {
     return this.scan.copy().withStartRow(start).withStopRow(stop);
+  }
+}
+
+/**
+ * Blocks of the calling thread's cache that a part may read. The files have them only during the steps of the part: another part does not
+ * know when their memory is used again.
+ */
+class LentBlocks {
+  private readonly ofFiles: (readonly [SortedFileReader, Map<number, DataBlock>])[];
+
+  constructor(sources: readonly SharedSource[], blocks: readonly HeldBlock[]) {
+    const ofFiles = new Map<SortedFileReader, Map<number, DataBlock>>();
+    for (const block of blocks) {
+      const { reader } = sources[block.family]!.files[block.file]!;
+      const lent = ofFiles.get(reader) ?? new Map<number, DataBlock>();
+      ofFiles.set(reader, lent.set(block.number, DataBlock.ofShared(block)));
+    }
+    this.ofFiles = [...ofFiles];
+  }
+
+  /** Runs a step of the part. */
+  during<T>(step: () => T): T {
+    for (const [reader, blocks] of this.ofFiles) reader.lend(blocks);
+    try {
+      return step();
+    } finally {
+      for (const [reader, blocks] of this.ofFiles) reader.takeAway(blocks);
+    }
   }
 }
 

@@ -5,7 +5,9 @@
  *    thread retains them until every thread has said that it reads no more. Files and the cells of memstores do not change; of a
  *    memstore that is still written the order of its cells is copied.
  * 2. Rows are given in the order of the ranges and keys: the parts are read out of order, but given in order.
- * 3. At most `threads` * `PARTS_AHEAD` parts have begun that are not given, each with at most `PACKETS_AHEAD` packets in memory.
+ * 3. A part comes with the blocks that are in the cache. They are held, so that their memory is not used again, until the thread has said
+ *    that it has read the part, or that it reads no more.
+ * 4. At most `threads` * `PARTS_AHEAD` parts have begun that are not given, each with at most `PACKETS_AHEAD` packets in memory.
  */
 
 import { abortError, fromWire, type RowanError } from '../../errors.js';
@@ -19,6 +21,7 @@ import type {
   ThreadedScanner,
   ThreadedScanOptions,
 } from '../../table/index.js';
+import type { DataBlock } from '../encoding/index.js';
 import {
   endedReader,
   held,
@@ -30,7 +33,7 @@ import {
 import type { Region, VersionSource } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import { type PackedRows, RowUnpacker } from './packed-rows.js';
-import type { Counted, ScanPart, ScanReply, SharedFamily } from './protocol.js';
+import type { Counted, HeldBlock, ScanPart, ScanReply, SharedFamily } from './protocol.js';
 import type { ReaderThread, ReaderThreads, ThreadedWork } from './reader-threads.js';
 import { scanParts } from './scan-parts.js';
 
@@ -92,6 +95,8 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
   /** The threads that may still read. */
   private readonly attached = new Set<ReaderThread>();
   private readonly running = new Map<number, RunningPart>();
+  /** The blocks that are held for the parts that threads may still read. */
+  private readonly lent = new Map<number, { readonly thread: ReaderThread; readonly blocks: DataBlock[] }>();
   private begun = 0;
   /** The part whose rows are given. */
   private current = 0;
@@ -256,9 +261,40 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       const thread = this.threads.reduce((least, other) => (open(other) < open(least) ? other : least));
       this.running.set(this.begun, { thread, packets: [], done: false });
       const packets = counting ? 0 : PACKETS_AHEAD;
-      thread.send({ scan: this.number, part: this.begun, of: this.parts[this.begun]!, packets, columns });
+      const of = this.parts[this.begun]!;
+      thread.send({
+        scan: this.number,
+        part: this.begun,
+        of,
+        packets,
+        columns,
+        blocks: this.lend(this.begun, of, thread),
+      });
       this.begun++;
     }
+  }
+
+  /** Holds and shares the blocks of a part that are in the cache. */
+  private lend(number: number, { region, start, stop }: ScanPart, thread: ReaderThread): HeldBlock[] {
+    const blocks: DataBlock[] = [];
+    const shared: HeldBlock[] = [];
+    this.held[region]!.sources.forEach(({ version }, family) => {
+      version.files.forEach(({ reader }, file) => {
+        for (const [inFile, block] of reader.cachedBlocks(start, stop)) {
+          block.holders++;
+          blocks.push(block);
+          shared.push({ ...block.share(), family, file, number: inFile });
+        }
+      });
+    });
+    this.lent.set(number, { thread, blocks });
+    return shared;
+  }
+
+  /** Called when the thread no longer reads the part. */
+  private takeBack(number: number): void {
+    for (const block of this.lent.get(number)?.blocks ?? []) block.holders--;
+    this.lent.delete(number);
   }
 
   receive(thread: ReaderThread, reply: ScanReply): void {
@@ -266,7 +302,9 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
       this.detach(thread);
       return;
     }
-    if (this.ended || !('part' in reply)) return;
+    if (!('part' in reply)) return;
+    if ('counted' in reply || 'error' in reply) this.takeBack(reply.part);
+    if (this.ended) return;
     this.used = true;
     const part = this.running.get(reply.part)!;
     if ('error' in reply) this.fail(fromWire(reply.error));
@@ -314,6 +352,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
 
   private detach(thread: ReaderThread): void {
     this.attached.delete(thread);
+    for (const [number, lent] of this.lent) if (lent.thread === thread) this.takeBack(number);
     thread.scans.delete(this.number);
     this.pool.detached();
     this.releaseIfUnread();

@@ -1,6 +1,6 @@
 /** Scans by several threads give what a scan by one gives, whatever happens beside; and they end when something fails. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -169,6 +169,40 @@ test('many parts and packets come in the order of the rows; of two scans each go
     expect(engine.stats().openScanners).toBe(0);
   });
 });
+
+test('blocks in the cache are read by threads in its memory, not from the disk', () =>
+  withStore({ automatic: false }, async (engine, folder) => {
+    const table = await fill(engine, 't', 600);
+    await engine.admin.flush('t');
+    const expected = readHere(table, new Scan(), ALL);
+    for (const name of readdirSync(join(folder, 'store')).filter((file) => file.endsWith('.sst'))) {
+      const file = join(folder, 'store', name);
+      const bytes = readFileSync(file);
+      bytes.fill(1, 100, 1000);
+      writeFileSync(file, bytes);
+    }
+    expect(await readAll(scanInThreads(table))).toEqual(expected);
+    expect((await scanInThreads(table).count()).rows).toBe(expected.length);
+    expect(readHere(table, new Scan(), ALL)).toEqual(expected);
+  }));
+
+test('memory of cached blocks is not used again while threads read them', () =>
+  withStore({ blockCacheSize: 1 << 19, automatic: false }, async (engine) => {
+    const [table, other] = [await fill(engine, 't', 2500), await fill(engine, 'u', 2500)];
+    for (const name of ['t', 'u']) await engine.admin.flush(name);
+    const expected = readHere(table, new Scan(), ALL);
+    const first = { start: new Uint8Array(0), stop: Buffer.from('row0006') };
+    for (let round = 0; round < scaled(2, 20, 200); round++) {
+      readHere(table, new Scan(), [first]);
+      let reading = true;
+      const rows = readAll(scanInThreads(table)).finally(() => (reading = false));
+      while (reading) {
+        readHere(other, new Scan(), [{ start: Buffer.from('row001'), stop: new Uint8Array(0) }]);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(await rows).toEqual(expected);
+    }
+  }));
 
 test('an encrypted store is read by threads too', () => {
   const encryption = { keyId: 'k', key: () => Buffer.alloc(32, 1) };
