@@ -2,7 +2,7 @@ import { SchemaError } from '../src/errors.js';
 import { describe, isRecord } from '../src/table/checks.js';
 import type { AnyClass, CopyDeclaration } from './declaration.js';
 import { classDecorator, memberDecorator, type PropertyDecoratorOf } from './modes.js';
-import type { RowKeyMistake } from './row-key.js';
+import type { RowKeyMistake } from './row-key-types.js';
 
 /**
  * Maps each part of the other entity's key to the property that holds it here. For a key with one part, the

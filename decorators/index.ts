@@ -24,6 +24,7 @@ export * from './modes.js';
 export * from './roles.js';
 export * from './roles.js';
 export * from './row-key.js';
+export * from './row-key-types.js';
 export * from './summary.js';
 export * from './table.js';
 export * from './table.js';

@@ -16,14 +16,11 @@ import {
   type ElementOrName,
   type ElementsOf,
   elementsOf,
-  type FlatParts,
   isElement,
   type KeyElements,
-  type KeyTuple,
   keyNames,
-  type RowKeyMistake,
-  type UnknownPart,
 } from './row-key.js';
+import type { FlatParts, KeyTuple, RowKeyMistake, UnknownPart } from './row-key-types.js';
 
 /**
  * Declares a secondary index, which finds entities by properties outside their row key. Above a property it

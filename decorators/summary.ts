@@ -2,7 +2,7 @@ import { SchemaError } from '../src/errors.js';
 import { describe, isRecord } from '../src/table/checks.js';
 import type { AnyClass, FigureDefinition, SummaryDeclaration, SummaryDefinition } from './declaration.js';
 import { classDecorator } from './modes.js';
-import type { RowKeyMistake } from './row-key.js';
+import type { RowKeyMistake } from './row-key-types.js';
 
 export type SummaryDefinitions = Readonly<Record<string, SummaryDefinition>>;
 

@@ -111,23 +111,25 @@ export {
   Version,
 } from '../decorators/roles.js';
 export {
-  type CheckedClass,
-  type CheckedKey,
   type DeclaredKey,
   type ElementOrName,
   type ElementsOf,
   type KeyElements,
-  type KeyRow,
-  type KeyTuple,
-  type KeyTypes,
   type RandomlySalted,
   RowKey,
-  type RowKeyClass,
-  type RowKeyDecorator,
-  type RowKeyMistake,
   rowKey,
   type SaltedAtRandom,
 } from '../decorators/row-key.js';
+export type {
+  CheckedClass,
+  CheckedKey,
+  KeyRow,
+  KeyTuple,
+  KeyTypes,
+  RowKeyClass,
+  RowKeyDecorator,
+  RowKeyMistake,
+} from '../decorators/row-key-types.js';
 export {
   type CheckedSummaries,
   type FigureDefinition,

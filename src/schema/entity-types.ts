@@ -6,7 +6,8 @@
 
 import type { RelationMark } from '../../decorators/denormalized.js';
 import type { IndexedValue } from '../../decorators/indexes.js';
-import type { KeyTuple, SaltedAtRandom } from '../../decorators/row-key.js';
+import type { SaltedAtRandom } from '../../decorators/row-key.js';
+import type { KeyTuple } from '../../decorators/row-key-types.js';
 import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
 
@@ -93,26 +94,43 @@ export interface KeyMistake<Message extends string> {
  * `find<Q extends KeyQuery<C>>(prefix: Q & CheckedPrefix<C, Q>)`.
  *
  * A right query of up to three parts, equality but for the last, is recognized without recursion, which is cheap for
- * the compiler; whatever is not goes to the slow check, which accepts or says why not.
+ * the compiler; whatever is not goes to the slow check, which accepts or says why not. An empty query is right, and so is
+ * the constraint of Q, at which the compiler tries the type as well.
  */
-export type CheckedPrefix<C extends TypeofClass, Q> = NoInfer<Checked<C, Q>>;
-
-type Checked<C extends TypeofClass, Q> = Q extends unknown
-  ? // An empty query, and the constraint of Q, at which the compiler tries the type as well.
-    Record<never, never> extends Q
-    ? unknown
-    : undefined extends Q[keyof Q]
-      ? SlowPrefix<C['key'], C['prototype'], Q>
-      : keyof Q extends C['key'][0]
-        ? keyof Q[keyof Q] extends MemberName
+export type CheckedPrefix<C extends TypeofClass, Q> = NoInfer<
+  Q extends unknown
+    ? Record<never, never> extends Q
+      ? unknown
+      : Q[keyof Q] extends Equality
+        ? keyof Q extends C['key'][0]
           ? unknown
-          : SlowPrefix<C['key'], C['prototype'], Q>
-        : EndsWith<C['key'][0], C['key'][1], Q> extends true
-          ? unknown
-          : EndsWith<C['key'][0] | C['key'][1], C['key'][2], Q> extends true
+          : NamesLeading<C['key'], Q> extends true
             ? unknown
             : SlowPrefix<C['key'], C['prototype'], Q>
-  : never;
+        : undefined extends Q[keyof Q]
+          ? SlowPrefix<C['key'], C['prototype'], Q>
+          : EndsWith<C['key'][0], C['key'][1], Q> extends true
+            ? unknown
+            : keyof Q extends C['key'][0]
+              ? keyof Q[keyof Q] extends MemberName
+                ? unknown
+                : SlowPrefix<C['key'], C['prototype'], Q>
+              : EndsWith<C['key'][0] | C['key'][1], C['key'][2], Q> extends true
+                ? unknown
+                : SlowPrefix<C['key'], C['prototype'], Q>
+    : never
+>;
+
+/** Whether the query names the first two or three parts of the key, and nothing else. */
+type NamesLeading<K extends readonly string[], Q> = K[0] | K[1] extends keyof Q
+  ? keyof Q extends K[0] | K[1]
+    ? true
+    : K[2] extends keyof Q
+      ? keyof Q extends K[0] | K[1] | K[2]
+        ? true
+        : false
+      : false
+  : false;
 
 /**
  * Whether the query has a value for each leading part, possibly a condition on the next part, and nothing else. Each
