@@ -10,6 +10,7 @@ import {
 } from '../encoding/index.js';
 import { LEAF_ENTRIES } from './block-frame.js';
 import type { BlockIndex } from './block-index.js';
+import type { BloomKey } from './bloom-filter.js';
 import { type DataBlockSource, PartPosition, type PartSource, ReadBuffer } from './data-block-source.js';
 import type { FileMeta } from './footer.js';
 import type { FileContext, FileCursorOptions } from './options.js';
@@ -21,6 +22,8 @@ const MAX_STEPS = 3;
 const PARTS_AHEAD = 4;
 /** The most parts that a cursor reads before it reads whole blocks. */
 const MAX_PARTS_READ = 8;
+/** Reads of rows for which the bloom filter is asked first, after one that it has answered. */
+const FILTERED_READS = 16;
 
 /** The part of a file's reader that its cursors use. */
 interface CursorFile {
@@ -33,6 +36,7 @@ interface CursorFile {
   readonly parts: PartSource | null;
   readonly context: FileContext;
   leaf(number: number): BlockIndex;
+  mayContain(key: BloomKey): boolean;
   rowReader(): RowReader | null;
   /** Called with a cursor that was closed. */
   recycle(cursor: SortedFileCursor): void;
@@ -66,6 +70,8 @@ export class SortedFileCursor extends CellCursor {
   private onlyParts = false;
   /** Reads single rows, once the cache has no room for their blocks. */
   private rows: RowReader | null = null;
+  /** While it is not 0, the bloom filter is asked before the cache of rows. */
+  private filteredReads = 0;
   /** The cursor has only the row that was sought, and ends after it. */
   private inRow = false;
 
@@ -132,11 +138,19 @@ export class SortedFileCursor extends CellCursor {
     return this.firstOfNextBlock();
   }
 
-  /** Like `seek`, but only to a cell of the target's row, whose hash is `hash`; false otherwise. The cursor may end after that row. */
-  seekInRow(target: SeekKey, hash: number): boolean {
+  /**
+   * Like `seek`, but only to a cell of the target's row; false otherwise, and where the bloom filter has no such cell. The cursor may end
+   * after that row.
+   */
+  seekInRow(target: SeekKey, key: BloomKey): boolean {
     this.valid = false;
-    const cached = this.rows === null ? null : this.rows.cached(target, hash);
+    const { rows } = this;
+    const hash = key.row1;
+    const filtersFirst = rows === null || this.filteredReads > 0;
+    if (filtersFirst && !this.passesFilter(key)) return false;
+    const cached = rows === null ? null : rows.cached(target, hash);
     if (cached !== null) return this.seekInOnlyRow(cached, target, hash);
+    if (!filtersFirst && !this.passesFilter(key)) return false;
     this.inRow = false;
     this.locate(target);
     const whole = this.reader.source.cached(this.index, this.entry);
@@ -154,6 +168,16 @@ export class SortedFileCursor extends CellCursor {
     if (found === ABSENT || !this.firstOfNextBlock()) return false;
     this.valid = isRowAt(this.key, this.rowOffset, this.rowLength, target);
     return this.valid;
+  }
+
+  /** Asks the bloom filter, and notes whether it is worth asking before cached rows: each costs a wait for memory. */
+  private passesFilter(key: BloomKey): boolean {
+    if (!this.reader.mayContain(key)) {
+      this.filteredReads = FILTERED_READS;
+      return false;
+    }
+    if (this.filteredReads > 0) this.filteredReads--;
+    return true;
   }
 
   private seekInOnlyRow(row: DataBlock, target: SeekKey, hash: number): boolean {

@@ -307,7 +307,7 @@ function mayHaveRow({ active, frozen, files }: StoreVersion, row: Uint8Array): b
 
 /** Whether the file has a cell of the row at or after the target; then its cursor stands there. */
 function seekFile(file: StoreFile): boolean {
-  return file.reader.mayContain(bloomKey) && file.pointCursor.seekInRow(target, bloomKey.row1);
+  return file.pointCursor.seekInRow(target, bloomKey);
 }
 
 /** Reads one column: the first of its cells, over all memstores and files, decides it. */
@@ -341,7 +341,7 @@ function plainColumn(
   }
   let hashed = false;
   for (let i = files.length - 1; i >= 0; i--) {
-    const { meta, reader, pointCursor } = files[i]!;
+    const { meta, pointCursor } = files[i]!;
     // The cells of this file are older than the one found, or hidden.
     if (best !== undefined && meta.maxTimestamp < best.timestamp) continue;
     if (meta.maxTimestamp <= rule.familyTimestamp) continue;
@@ -349,9 +349,8 @@ function plainColumn(
       bloomKey.setColumn(qualifier);
       hashed = true;
     }
-    if (!reader.mayContain(bloomKey)) continue;
     const marked = meta.deleteFamilyCount > 0;
-    if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    if (!pointCursor.seekInRow(marked ? rowStart : target, bloomKey)) continue;
     const place = marked ? skipMarkers(pointCursor, row, qualifier) : IN_ROW;
     if (place === NEEDS_MATCHER) return undefined;
     if (place !== AT_END) best = newer(pointCursor, place === IN_ROW, row, qualifier, best);

@@ -47,7 +47,7 @@ describe('a read of one row', () => {
     const bloom = new BloomKey();
     const get = (i: number): void => {
       bloom.setRow(row(2 * i));
-      expect(cursor.seekInRow(rowKey(2 * i), bloom.row1)).toBe(true);
+      expect(cursor.seekInRow(rowKey(2 * i), bloom)).toBe(true);
       expect(shown(cursor)).toBe(show(cells[i]!));
     };
     for (let i = 0; i < 8000; i++) get((i * 7919) % cells.length);

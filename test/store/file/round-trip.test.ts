@@ -75,7 +75,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
                 const expected = cells[expectedSeek(cells, key)];
                 const isInRow = expected !== undefined && equalBytes(expected.row, key.row);
                 bloom.setRow(key.row);
-                expect(cursor.seekInRow(key, bloom.row1)).toBe(isInRow);
+                expect(cursor.seekInRow(key, bloom)).toBe(isInRow);
                 expect(cursor.valid).toBe(isInRow);
                 if (isInRow) expect(shown(cursor)).toBe(show(expected));
                 if (isInRow && cursor.next())

@@ -70,12 +70,12 @@ describe('a single row, read once the cache is full', () => {
             bloom.setRow(bytes);
             const key = seekKey(bytes, whole ? NONE : Buffer.from(qualifier), Number.MAX_SAFE_INTEGER, 255);
             const found: string[] = [];
-            for (let more = cursor.seekInRow(key, bloom.row1); more; more = cursor.nextInRow(bytes))
+            for (let more = cursor.seekInRow(key, bloom); more; more = cursor.nextInRow(bytes))
               found.push(shown(cursor));
             expect(found).toEqual(expected.map(show));
             if (expected.length < 2) continue;
             // From the first cell to a later one, and beyond the row.
-            cursor.seekInRow(key, bloom.row1);
+            cursor.seekInRow(key, bloom);
             const later = expected[expected.length >> 1]!;
             expect(cursor.reseek(seekKey(bytes, later.qualifier, Number.MAX_SAFE_INTEGER, 255))).toBe(true);
             expect(shown(cursor)).toBe(show(later));
@@ -105,7 +105,7 @@ describe('a single row, read once the cache is full', () => {
       bytes = 0;
       const row = Buffer.from(rowOf(2 * i));
       bloom.setRow(row);
-      expect(cursor.seekInRow(seekKey(row, NONE, Number.MAX_SAFE_INTEGER, 255), bloom.row1)).toBe(true);
+      expect(cursor.seekInRow(seekKey(row, NONE, Number.MAX_SAFE_INTEGER, 255), bloom)).toBe(true);
       expect(shown(cursor)).toBe(show(cells[i]!));
       return bytes;
     };
@@ -117,6 +117,20 @@ describe('a single row, read once the cache is full', () => {
       expect(read(i)).toBe(0);
     }
     expect(file.context.cache.stats().bytes).toBeLessThanOrEqual(SMALL_CACHE);
+
+    // The filter is asked first after it had no row, and behind cached rows while it has all.
+    let asked = 0;
+    const mayContain = file.mayContain.bind(file);
+    file.mayContain = (key) => {
+      asked++;
+      return mayContain(key);
+    };
+    for (const i of [3, 4000, 7999]) expect(read(i)).toBe(0);
+    expect(asked).toBe(0);
+    bloom.setRow(Buffer.from('absent'));
+    expect(cursor.seekInRow(seekKey(Buffer.from('absent'), NONE, 0, 255), bloom)).toBe(false);
+    for (let again = 0; again < 20; again++) expect(read(3)).toBe(0);
+    expect(asked).toBe(1 + 16);
   });
 
   test('is not given when a bit of what was read has changed', () => {
@@ -137,7 +151,7 @@ describe('a single row, read once the cache is full', () => {
         bloom.setRow(expected.row);
         try {
           const key = seekKey(expected.row, expected.qualifier, Number.MAX_SAFE_INTEGER, 255);
-          if (cursor.seekInRow(key, bloom.row1)) expect(shown(cursor)).toBe(show(expected));
+          if (cursor.seekInRow(key, bloom)) expect(shown(cursor)).toBe(show(expected));
         } catch (error) {
           expect(error).toMatchObject({ code: 'ERR_CORRUPTION', details: { file: PATH } });
           refused++;
