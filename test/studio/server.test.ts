@@ -427,6 +427,8 @@ describe('a file of what is shown', () => {
     const own = JSON.parse('{"__proto__": {"x": 1}}');
     expect(new Function(`return ${literal(hard)}`)()).toEqual(hard);
     expect(JSON.stringify(new Function(`return ${literal(own)}`)())).toBe('{"__proto__":{"x":1}}');
+    const day = { [Symbol.toStringTag]: 'Temporal.PlainDate', toString: () => '2026-01-02' };
+    expect(literal({ day })).toBe("{ day: Temporal.PlainDate.from('2026-01-02') }");
   });
 
   test('ends with the limits of a request, and says what is wrong, or is left unfinished', async () => {

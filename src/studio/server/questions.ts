@@ -265,6 +265,9 @@ export function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`;
   if (value instanceof Map) return `new Map(${literal([...value])})`;
   if (typeof value !== 'object' || value === null) return String(value);
+  const kind = (value as { readonly [Symbol.toStringTag]?: unknown })[Symbol.toStringTag];
+  if (typeof kind === 'string' && kind.startsWith('Temporal.'))
+    return `${kind}.from(${literal(String(value))})`;
   const entries = Object.entries(value).map(([name, of]) => `${propertyName(name)}: ${literal(of)}`);
   return entries.length === 0 ? '{}' : `{ ${entries.join(', ')} }`;
 }
