@@ -18,8 +18,8 @@ interface CountedStore {
 export interface SpaceChecks {
   /** @throws RowanError `ERR_SPACE` when the store or the table has reached its limit, and the change adds cells. */
   check(state: TableState, change: RowMutation | RowMutations): void;
-  /** As `check`, for puts. */
-  checkPut(state: TableState): void;
+  /** As `check`, for a put, or for puts of so many rows. */
+  checkPut(state: TableState, rows?: number): void;
 }
 
 /**
@@ -28,10 +28,11 @@ export interface SpaceChecks {
  * go on, so that there is a way back.
  *
  * What counts are sorted files and what is in memory and becomes one; for the store also the log. The figures are taken
- * once in {@link CHECK_EVERY} writes, so a limit may be passed by so many writes; and for every write that would be refused.
+ * once in {@link CHECK_EVERY} rows, so a limit may be passed by so many rows, or by one batch; and for every write that would be refused.
  */
 export class SpaceLimits implements SpaceChecks {
-  private writes = 0;
+  /** Rows that may be written until the figures are taken again. */
+  private left = 0;
   private readonly full = new Set<TableState>();
   private storeFull = false;
 
@@ -46,11 +47,12 @@ export class SpaceLimits implements SpaceChecks {
     if (!isRemoval(change)) this.checkPut(state);
   }
 
-  checkPut(state: TableState): void {
+  checkPut(state: TableState, rows = 1): void {
     const { limit } = this;
     const { maxDiskSize } = state;
     if (limit === undefined && maxDiskSize === undefined) return;
-    const isDue = this.writes++ % CHECK_EVERY === 0;
+    const isDue = this.left < rows;
+    this.left = isDue ? CHECK_EVERY - rows : this.left - rows;
     if (!isDue && !this.storeFull && !this.full.has(state)) return;
     if (limit !== undefined) {
       const bytes = this.storeBytes();

@@ -162,6 +162,7 @@ export class TableWriter {
   /** Like `putEach`, for puts that {@link takesPacked} accepts, in the same turn. */
   async putPacked(state: TableState, puts: PackedPuts): Promise<void> {
     if (puts.rows.length === 0) return;
+    this.core.space.checkPut(state, puts.rows.length);
     this.core.rowClock.now();
     const batch = this.preparation.preparePacked(state, puts);
     await this.apply([batch], puts.rows.length, undefined, (seq, cells) => batch.apply(seq, cells));

@@ -200,7 +200,7 @@ export class WriteStep implements AtomicStep {
   private applyDeferred(deferred: DeferredPuts): void {
     if (deferred.applied === deferred.count) return;
     this.removes ??= false;
-    if (!this.removes) this.core.space.checkPut(deferred.state);
+    if (!this.removes) this.core.space.checkPut(deferred.state, deferred.count - deferred.applied);
     // All or none: after an error, a caller that continues would otherwise lose some of them.
     this.attempt(() => this.applyBatch(deferred.prepareRest(this.preparation)));
   }
@@ -216,8 +216,8 @@ export class WriteStep implements AtomicStep {
     if (other === undefined && column !== 'none') return false;
     this.removes ??= false;
     if (!this.removes) {
-      this.core.space.checkPut(state);
-      if (other !== undefined) this.core.space.checkPut(other);
+      this.core.space.checkPut(state, puts.rows.length);
+      if (other !== undefined) this.core.space.checkPut(other, puts.rows.length);
     }
     this.attempt(() => {
       this.applyBatch(this.preparation.preparePacked(state, puts));

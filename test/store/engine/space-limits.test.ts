@@ -1,7 +1,7 @@
 /** Limits of space: what is refused, what goes on, and the way back. */
 
 import { expect, test } from 'vitest';
-import { Column, Entity, open, part, RowKey, Table } from '../../../src/index.js';
+import { Column, defineEntity, defineTable, Entity, open, part, RowKey, Table } from '../../../src/index.js';
 import { text } from '../../../src/key/codecs/index.js';
 import {
   Append,
@@ -112,6 +112,41 @@ test('a full table refuses; others do not; a higher limit, or a truncation, help
   await store.engine.admin.truncateTable('t');
   await store.engine.table('t').put(put('x'));
   await store.engine.close();
+});
+
+test('a limit is looked at before every batch of many rows, of entities as of rows', async () => {
+  const declare = (table: string, indexed: boolean) =>
+    defineEntity({
+      name: table,
+      table: defineTable({ name: table, families: { d: {} } }),
+      key: [part('id')],
+      columns: (c) => ({ title: c.column('d:t', text) }),
+      indexes: indexed ? { byTitle: { on: [part('title')] } } : {},
+    });
+  const [Plain, Indexed] = [declare('plain', false), declare('indexed', true)];
+  const db = await open({
+    path: '/db',
+    entities: [Plain, Indexed],
+    fileSystem: new MemoryFileSystem(),
+    automatic: false,
+    walPreparedSize: 0,
+    maxDiskSize: MiB,
+  });
+  const rows = (from: number) =>
+    Array.from({ length: 50 }, (_, n) => ({ id: `n${from}-${n}`, title: VALUE }));
+  const batches = {
+    plain: (n: number) => db.repository(Plain).putMany(rows(n)),
+    indexed: (n: number) => db.repository(Indexed).putMany(rows(n)),
+    rows: (n: number) =>
+      db.engine.table('plain').putAll(rows(n).map(({ id }) => new Put(id).addColumn('d', 't', VALUE))),
+  };
+  await batches.plain(0);
+  await batches.plain(1);
+  for (const [name, write] of Object.entries(batches))
+    await expect(write(2), name).rejects.toMatchObject(SPACE);
+  expect(await db.repository(Plain).find({}, { fullScan: true }).count()).toBe(100);
+  expect(await db.repository(Indexed).find({}, { fullScan: true }).count()).toBe(0);
+  await db.close();
 });
 
 test('a delete of an entity takes effect with everything that belongs to it', async () => {
