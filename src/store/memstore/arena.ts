@@ -1,4 +1,4 @@
-import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
+import { compareSlices, copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { CellType } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
@@ -245,6 +245,20 @@ export class CellArena {
     return chunkNumber * CHUNK_BYTES + offset;
   }
 
+  /**
+   * Room for `capacity` addresses of cells of the row of the cell at `ref`, laid out like a cell of that row: see {@link NewestCells}.
+   * Returns its address.
+   */
+  writeList(ref: CellRef, capacity: number): CellRef {
+    const rowLength = rowLengthOf(this, ref);
+    const offset = this.begin(rowLength, -rowLength & 3, 4 * capacity, 0, 0, 0, 0);
+    const { bytes } = this.chunks[chunkOf(ref)]!;
+    const from = offsetOf(ref) + CELL_HEADER_BYTES;
+    const chunkNumber = this.chunks.length - 1;
+    copySlice(bytes, from, rowLength, this.chunks[chunkNumber]!.bytes, offset + CELL_HEADER_BYTES);
+    return chunkNumber * CHUNK_BYTES + offset;
+  }
+
   /** Allocates a cell in the last chunk and writes its numbers; returns its offset. */
   private begin(
     rowLength: number,
@@ -272,8 +286,10 @@ export class CellArena {
 
   /** Flags the cell at `ref` as followed by a cell of its row. False when that is not directly after it in the same chunk. */
   markFollowed(ref: CellRef, next: CellRef): boolean {
-    if (chunkOf(ref) !== chunkOf(next)) return false;
-    this.chunks[chunkOf(ref)]!.ints[(offsetOf(ref) >>> 2) + 6]! |= FLAG_FOLLOWED << 24;
+    const chunk = this.chunks[chunkOf(ref)]!;
+    const offset = offsetOf(ref);
+    if (chunkOf(ref) !== chunkOf(next) || offsetBehind(chunk, offset) !== offsetOf(next)) return false;
+    chunk.ints[(offset >>> 2) + 6]! |= FLAG_FOLLOWED << 24;
     return true;
   }
 
@@ -442,6 +458,22 @@ export function compareInRow(arena: CellArena, a: CellRef, b: CellRef): number {
   difference = ((bWord >>> 16) & 0xff) - ((aWord >>> 16) & 0xff);
   if (difference !== 0) return difference;
   return bChunk.doubles[(bOffset >>> 3) + 1]! - aChunk.doubles[(aOffset >>> 3) + 1]!;
+}
+
+/** Whether two cells of one row are of one column. */
+export function sameColumn(arena: CellArena, a: CellRef, b: CellRef): boolean {
+  const aChunk = arena.chunks[chunkOf(a)]!;
+  const bChunk = arena.chunks[chunkOf(b)]!;
+  const aAt = offsetOf(a) >>> 2;
+  const bAt = offsetOf(b) >>> 2;
+  const length = aChunk.ints[aAt + 4]!;
+  if (length !== bChunk.ints[bAt + 4]) return false;
+  const rowLength = aChunk.ints[aAt + 6]! & 0xffff;
+  const aOffset = 4 * aAt + CELL_HEADER_BYTES + rowLength;
+  const bOffset = 4 * bAt + CELL_HEADER_BYTES + rowLength;
+  for (let i = length - 1; i >= 0; i--)
+    if (aChunk.bytes[aOffset + i] !== bChunk.bytes[bOffset + i]) return false;
+  return true;
 }
 
 /** Negative when the cell sorts before the key. `same` as in `compareRefs`. */

@@ -1,4 +1,3 @@
-import { CellType } from '../../table/index.js';
 import { CellCursor, compareToSeekKey, type PutVisitor, SeekKey } from '../cursor.js';
 import { isRowAt } from '../encoding/row-lookup.js';
 import {
@@ -9,7 +8,6 @@ import {
   chunkOf,
   compareToKeyInRow,
   FLAG_FOLLOWED,
-  FLAG_TTL,
   isFollowed,
   offsetBehind,
   offsetOf,
@@ -17,13 +15,11 @@ import {
 } from './arena.js';
 import type { CellList } from './cell-list.js';
 import type { Leaf } from './leaf.js';
+import { addressesOf, isPut, type NewestCells, NO_LIST } from './newest-cells.js';
 import { isRun, NO_ROW, placeOf, type RowIndex } from './row-index.js';
 
 /** Reused: searches are synchronous. */
 const rowKey = new SeekKey();
-/** Masks of the word with row length, type and flags of a cell. */
-const TYPE_AND_TTL = (FLAG_TTL << 24) | 0xff0000;
-const PUT_WITHOUT_TTL = CellType.Put << 16;
 /** The chunk of a cursor without a position. */
 const NO_CHUNK = new Chunk(new SharedArrayBuffer(0));
 
@@ -104,7 +100,7 @@ export class MemstoreCursor extends CellCursor {
       const qualifierLength = ints[cell + 4]!;
       const valueLength = ints[cell + 5]!;
       if (doubles[(offset >>> 3) + 1]! <= readPoint) {
-        if ((word & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
+        if (!isPut(word)) return false;
         if (!visitor.visit(bytes, qualifierAt, qualifierLength, doubles[offset >>> 3]!, valueLength))
           return false;
       }
@@ -199,7 +195,7 @@ function visitCell(chunk: Chunk, offset: number, rowLength: number, visitor: Put
   const { ints, doubles } = chunk;
   if (doubles[(offset >>> 3) + 1]! > visitor.readPoint) return true;
   const at = offset >>> 2;
-  if ((ints[at + 6]! & TYPE_AND_TTL) !== PUT_WITHOUT_TTL) return false;
+  if (!isPut(ints[at + 6]!)) return false;
   const qualifierAt = offset + CELL_HEADER_BYTES + rowLength;
   return visitor.visit(chunk.bytes, qualifierAt, ints[at + 4]!, doubles[offset >>> 3]!, ints[at + 5]!);
 }
@@ -239,37 +235,69 @@ function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
 /** The most cells of a run that are stepped over before a search. */
 const MAX_STEPS = 16;
 
+/** How a {@link MemstoreRowCursor} moves: in the order of all cells, in a run of the arena, or in a list of newest cells. */
+const IN_ORDER = 0;
+const IN_RUN = 1;
+const IN_LIST = 2;
+
 /**
  * A cursor for reads of one row that end before the next write. In a row whose cells form a run of the arena it steps from cell to
- * cell there; it does not know the following rows.
+ * cell there, in a row that was written several times through the list of its newest cells. Then it does not know the following rows.
  */
 export class MemstoreRowCursor extends MemstoreCursor {
-  /** The cursor is in a run. */
-  private inRun = false;
+  private way = IN_ORDER;
+  /** In a list: the integers of its chunk, the index of the present address, and that after the last. */
+  private addresses: Int32Array = NO_CHUNK.ints;
+  private at = 0;
+  private end = 0;
+  /** Whether it may make lists. */
+  makesLists = false;
 
   constructor(
     arena: CellArena,
     list: CellList,
     private readonly rows: RowIndex,
+    private readonly newest: NewestCells,
   ) {
     super(arena, list);
   }
 
-  /** Moves to the first cell of the target's row, whose hash is `hash`, at or after the target; false when there is none. */
-  seekInRow(target: SeekKey, hash: number): boolean {
+  /**
+   * Moves to the first cell of the target's row, whose hash is `hash`, at or after the target; false when there is none. Cells that are
+   * older than a put of their column which readers at `readPoint` see may be left out.
+   */
+  seekInRow(target: SeekKey, hash: number, readPoint: number): boolean {
     const entry = this.rows.find(hash, target.row, target.rowOffset, target.rowLength);
     this.valid = false;
     if (entry === NO_ROW) return false;
     if (isRun(entry)) return this.seekInRun(target, placeOf(entry));
-    return this.seek(target) && this.isIn(target);
+    const list = this.newest.listOf(entry, target, readPoint, this.makesLists);
+    if (list === NO_LIST) return this.seek(target) && this.isIn(target);
+    const chunk = this.arena.chunks[chunkOf(list)]!;
+    this.way = IN_LIST;
+    this.addresses = chunk.ints;
+    this.at = addressesOf(chunk, offsetOf(list)) - 1;
+    this.end = this.at + 1 + this.newest.countOf(list);
+    return this.next() && this.reseekInList(target);
+  }
+
+  private reseekInList(target: SeekKey): boolean {
+    while (this.valid && compareToKeyInRow(this.chunk, offsetOf(this.ref), target) < 0) this.next();
+    return this.valid;
   }
 
   override reseek(target: SeekKey): boolean {
-    return this.inRun && this.valid ? this.seekInRun(target, this.ref) : super.reseek(target);
+    if (!this.valid || this.way === IN_ORDER) return super.reseek(target);
+    return this.way === IN_RUN ? this.seekInRun(target, this.ref) : this.reseekInList(target);
   }
 
   override next(): boolean {
-    if (!this.inRun) return super.next();
+    if (this.way === IN_ORDER) return super.next();
+    if (this.way === IN_LIST) {
+      this.valid = ++this.at < this.end;
+      if (this.valid) this.load(this.addresses[this.at]! >>> 0);
+      return this.valid;
+    }
     const { chunk, ref } = this;
     const offset = offsetOf(ref);
     this.valid = isFollowed(chunk, offset);
@@ -278,12 +306,21 @@ export class MemstoreRowCursor extends MemstoreCursor {
   }
 
   override nextInRow(): boolean {
-    return this.inRun ? this.next() : super.nextInRow();
+    return this.way === IN_ORDER ? super.nextInRow() : this.next();
   }
 
   override visitRow(visitor: PutVisitor): boolean {
-    if (!this.inRun) return super.visitRow(visitor);
+    if (this.way === IN_ORDER) return super.visitRow(visitor);
     const { chunk, rowLength } = this;
+    if (this.way === IN_LIST) {
+      const { addresses, end, arena } = this;
+      for (let at = this.at; at < end; at++) {
+        const ref = addresses[at]! >>> 0;
+        if (!visitCell(arena.chunks[chunkOf(ref)]!, offsetOf(ref), rowLength, visitor)) return false;
+      }
+      this.valid = false;
+      return true;
+    }
     for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
       if (!visitCell(chunk, offset, rowLength, visitor)) return false;
       if (isFollowed(chunk, offset)) continue;
@@ -293,7 +330,7 @@ export class MemstoreRowCursor extends MemstoreCursor {
   }
 
   protected override moveTo(leafNumber: number, index: number): boolean {
-    this.inRun = false;
+    this.way = IN_ORDER;
     return super.moveTo(leafNumber, index);
   }
 
@@ -304,7 +341,7 @@ export class MemstoreRowCursor extends MemstoreCursor {
     let offset = first;
     for (let i = 0; i < MAX_STEPS; i++) {
       if (compareToKeyInRow(chunk, offset, target) >= 0) {
-        this.inRun = true;
+        this.way = IN_RUN;
         this.valid = true;
         this.load(from - first + offset);
         return true;

@@ -17,7 +17,8 @@ import {
 } from './arena.js';
 import { CellList } from './cell-list.js';
 import { MemstoreCursor, MemstoreRowCursor, type SharedMemstore } from './memstore-cursor.js';
-import { isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
+import { NewestCells } from './newest-cells.js';
+import { isListed, isRun, NO_ROW, placeOf, RowIndex } from './row-index.js';
 
 const NONE = -1;
 /**
@@ -34,9 +35,12 @@ export class Memstore {
   private readonly arena: CellArena;
   private readonly list: CellList;
   private readonly rows: RowIndex;
+  private readonly newest: NewestCells;
   /** The cell written last, and the first cell of its row if the row's cells form a run so far. */
   private last: CellRef = NONE;
   private run: CellRef = NONE;
+  /** How many lists of newest cells there were when the row of that cell had none; NONE if it has one. */
+  private listsBefore = 0;
   minSeq = Number.POSITIVE_INFINITY;
   maxSeq = -1;
   minTimestamp = Number.POSITIVE_INFINITY;
@@ -60,6 +64,7 @@ export class Memstore {
     this.arena = new CellArena(pool);
     this.list = new CellList(this.arena);
     this.rows = new RowIndex(this.arena);
+    this.newest = new NewestCells(this.arena, this.rows, new MemstoreCursor(this.arena, this.list));
   }
 
   /** Keeps it readable over an `await`, until `release`. */
@@ -218,13 +223,21 @@ export class Memstore {
     const { rows, last } = this;
     this.last = ref;
     if (sameRow) {
-      if (this.run !== NONE && !this.extendRun(last, ref)) this.scatter(row, offset, length);
-      return;
+      if (this.run !== NONE) {
+        if (!this.extendRun(last, ref)) this.scatter(row, offset, length);
+        return;
+      }
+      if (this.listsBefore === this.newest.made) return;
     }
     hashRow(row, offset, length);
     const entry = rows.search(lane1, row, offset, length);
+    this.listsBefore = this.newest.made;
     if (entry === NO_ROW) {
       this.run = rows.add(lane1, ref) ? ref : NONE;
+    } else if (isListed(entry)) {
+      this.run = NONE;
+      this.listsBefore = NONE;
+      this.newest.add(placeOf(entry), ref);
     } else if (!isRun(entry) || placeOf(entry) !== this.run || !this.extendRun(last, ref)) {
       rows.scatter();
       this.run = NONE;
@@ -240,6 +253,7 @@ export class Memstore {
     hashRow(row, offset, length);
     if (this.rows.search(lane1, row, offset, length) !== NO_ROW) this.rows.scatter();
     this.run = NONE;
+    this.listsBefore = this.newest.made;
   }
 
   private note(type: number, timestamp: number, seq: number): void {
@@ -301,7 +315,11 @@ export class Memstore {
     if (!this.locate(ref)) return;
     this.list.remove(this.list.foundLeaf, this.list.foundIndex);
     const { bytes } = this.arena.chunks[chunkOf(ref)]!;
-    this.scatter(bytes, offsetOf(ref) + CELL_HEADER_BYTES, rowLengthOf(this.arena, ref));
+    const row = offsetOf(ref) + CELL_HEADER_BYTES;
+    const length = rowLengthOf(this.arena, ref);
+    this.scatter(bytes, row, length);
+    const entry = this.rows.search(lane1, bytes, row, length);
+    if (isListed(entry)) this.newest.remove(placeOf(entry), ref);
   }
 
   private locate(ref: CellRef): boolean {
@@ -314,7 +332,8 @@ export class Memstore {
   /** A shared cursor for reads that end before the next read begins and before anything is written. */
   get pointCursor(): MemstoreRowCursor {
     this.sortLoaded();
-    this.reused ??= new MemstoreRowCursor(this.arena, this.list, this.rows);
+    this.reused ??= new MemstoreRowCursor(this.arena, this.list, this.rows, this.newest);
+    this.reused.makesLists = !this.frozen && !this.arena.isFull;
     return this.reused;
   }
 

@@ -2,7 +2,7 @@
  * A hash table of a memstore's rows, beside the order of its cells. A point read learns in one step that a row does not exist, or
  * where its first cell is. If the cells of a row were written together and in order they form a *run*: they are adjacent in the
  * arena, and a reader of the row needs nothing else. Other rows are *scattered*: the table only knows that they exist, and
- * their cells are found through the order.
+ * their cells are found through the order. Of scattered rows that are read it has a list of their newest cells (`NewestCells`).
  *
  * An entry has two 32-bit numbers: the hash, and the address of a cell of the row, which is a multiple of 8, with flags in its low
  * bits. Entries are ordered by hash, except those that collided and follow. So a growing table is copied in one pass, and no
@@ -20,6 +20,8 @@ export const NO_ROW = 0;
 const PRESENT = 1;
 /** The row's cells do not form a run. */
 const SCATTERED = 2;
+/** The address is that of the list of the row's newest cells, which begins like a cell; the row is scattered. */
+const LISTED = 4;
 const ADDRESS = ~7;
 /** The row may exist and is not in the table: search the order of the cells. */
 const LEFT_OUT = PRESENT | SCATTERED;
@@ -105,6 +107,16 @@ export class RowIndex {
     else this.entries[2 * this.at + 1]! |= SCATTERED;
   }
 
+  /** Whether the row that was just searched is in the table. */
+  get isFound(): boolean {
+    return this.at !== NOT_FOUND;
+  }
+
+  /** Sets the list of the newest cells of the row that was just searched and is scattered. */
+  setList(list: CellRef): void {
+    this.entries[2 * this.at + 1] = list | LISTED | SCATTERED | PRESENT;
+  }
+
   private isOf(entry: number, row: Uint8Array, offset: number, length: number): boolean {
     const ref = placeOf(entry);
     const chunk = this.arena.chunks[chunkOf(ref)]!;
@@ -147,7 +159,12 @@ export function isRun(entry: number): boolean {
   return (entry & SCATTERED) === 0;
 }
 
-/** The address of a cell of the row, the first one if it is a run. */
+/** Whether the row has a list of its newest cells. */
+export function isListed(entry: number): boolean {
+  return (entry & LISTED) !== 0;
+}
+
+/** The address of a cell of the row, the first one if it is a run; of its list if it is listed. */
 export function placeOf(entry: number): CellRef {
   return (entry & ADDRESS) >>> 0;
 }

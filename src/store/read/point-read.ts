@@ -221,7 +221,7 @@ function plainFamilies(
     const columns = all ? null : get.families.get(descriptor.name);
     if (columns === undefined) continue;
     if (!isPlainFamily(descriptor, get.maxVersions)) return undefined;
-    const head = seekAll(store, row);
+    const head = seekAll(store, row, readPoint);
     if (head === undefined) continue;
     const fresh = raw === null && own === undefined;
     if (fresh) own = copyRowAhead(head);
@@ -249,7 +249,7 @@ function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number
 }
 
 /** Seeks the cursors of all memstores and files with cells of the row, and adds them to the row reader. Returns one of them. */
-function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
+function seekAll(store: FamilyStore, row: Uint8Array, readPoint: number): CellCursor | undefined {
   const { active, frozen, files } = store.version;
   target.setRow(row);
   plainRow.begin();
@@ -259,7 +259,7 @@ function seekAll(store: FamilyStore, row: Uint8Array): CellCursor | undefined {
     const memstore = i < 0 ? active : frozen[i]!;
     if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
-    if (!cursor.seekInRow(target, bloomKey.row1)) continue;
+    if (!cursor.seekInRow(target, bloomKey.row1, readPoint)) continue;
     cursor.order = order;
     plainRow.add(cursor);
     head = cursor;
@@ -334,7 +334,7 @@ function plainColumn(
     if (memstore.size === 0) continue;
     const cursor = memstore.pointCursor;
     const marked = memstore.familyMarkers > 0;
-    if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1)) continue;
+    if (!cursor.seekInRow(marked ? rowStart : target, bloomKey.row1, readPoint)) continue;
     const place = marked ? skipMarkers(cursor, row, qualifier) : IN_ROW;
     if (place === NEEDS_MATCHER) return undefined;
     if (place !== AT_END) best = newer(cursor, place === IN_ROW, row, qualifier, best);

@@ -168,7 +168,7 @@ describe('cells that are loaded', () => {
             hashRow(sought, 0, sought.length);
             const hash = lane1;
             const [a, b] = [one.pointCursor, other.pointCursor];
-            expect(b.seekInRow(key, hash)).toBe(a.seekInRow(key, hash));
+            expect(b.seekInRow(key, hash, -1)).toBe(a.seekInRow(key, hash, -1));
             if (a.valid) expect(at(b)).toBe(at(a));
             expect(other.mayHaveRow(hash, sought)).toBe(one.mayHaveRow(hash, sought));
           }
@@ -310,7 +310,7 @@ describe('rows that are added as a whole', () => {
             expect(other.mayHaveRow(hash, sought)).toBe(one.mayHaveRow(hash, sought));
             const [a, b] = [one.pointCursor, other.pointCursor];
             const key = new SeekKey().setRow(sought);
-            expect(b.seekInRow(key, hash)).toBe(a.seekInRow(key, hash));
+            expect(b.seekInRow(key, hash, -1)).toBe(a.seekInRow(key, hash, -1));
             if (a.valid) expect(at(b)).toBe(at(a));
             if (a.valid && a.next()) expect(b.next() && at(b)).toBe(at(a));
           }

@@ -205,7 +205,7 @@ test('a run in a single row of a memstore', () => {
         hashRow(row, 0, row.length);
         const theirs = memstore.cursor();
         theirs.seek(new SeekKey().setRow(row));
-        expect(memstore.pointCursor.seekInRow(new SeekKey().setRow(row), lane1)).toBe(true);
+        expect(memstore.pointCursor.seekInRow(new SeekKey().setRow(row), lane1, READ_POINT)).toBe(true);
         readBoth(by, memstore.pointCursor, theirs);
       }
     }),
