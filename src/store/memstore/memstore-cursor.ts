@@ -235,6 +235,8 @@ function loadCell(cursor: CellCursor, chunk: Chunk, offset: number): void {
 /** The most cells of a run that are stepped over before a search. */
 const MAX_STEPS = 16;
 
+/** Cache lines of a cell that are read ahead: those of a value of 100 bytes. */
+const TOUCHED_LINES = 3;
 /** How a {@link MemstoreRowCursor} moves: in the order of all cells, in a run of the arena, or in a list of newest cells. */
 const IN_ORDER = 0;
 const IN_RUN = 1;
@@ -250,6 +252,8 @@ export class MemstoreRowCursor extends MemstoreCursor {
   private addresses: Int32Array = NO_CHUNK.ints;
   private at = 0;
   private end = 0;
+  /** What `touchCells` has read, kept so that it is read. */
+  protected touched = 0;
   /** Whether it may make lists. */
   makesLists = false;
 
@@ -278,7 +282,26 @@ export class MemstoreRowCursor extends MemstoreCursor {
     this.addresses = chunk.ints;
     this.at = addressesOf(chunk, offsetOf(list)) - 1;
     this.end = this.at + 1 + this.newest.countOf(list);
+    this.touchCells();
     return this.next() && this.reseekInList(target);
+  }
+
+  /**
+   * Reads a number of each cache line of the list's cells. They lie anywhere in memory: the CPU waits for all of them at once here,
+   * and for one after the other where they are read.
+   */
+  private touchCells(): void {
+    const { addresses, end } = this;
+    const { chunks } = this.arena;
+    let touched = 0;
+    for (let at = this.at + 1; at < end; at++) {
+      const ref = addresses[at]! >>> 0;
+      const { ints } = chunks[chunkOf(ref)]!;
+      const from = offsetOf(ref) >>> 2;
+      const last = ints.length - 1;
+      for (let line = 0; line < TOUCHED_LINES; line++) touched ^= ints[Math.min(from + 16 * line, last)]!;
+    }
+    this.touched = touched;
   }
 
   private reseekInList(target: SeekKey): boolean {

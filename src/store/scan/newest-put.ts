@@ -139,7 +139,7 @@ export class KnownColumns {
 // — Readers of one row of a family, for gets, scans and raw rows: {@link PlainRow} reads from cursors, {@link RowRun} from the
 // encoded bytes of cells. {@link NewestPut} decides which cells are visible.
 
-/** The most older versions in a row that are stepped over where none can be skipped; with more a scanner is faster. */
+/** The most older versions that are stepped over where none can be skipped; with more a scanner is faster. */
 const MAX_OLDER = 32;
 /** The most older versions of a column that are stepped over before the cursor seeks past all of them. */
 const MAX_OLDER_STEPS = 8;
@@ -295,6 +295,7 @@ export class PlainRow {
     if (done !== undefined && isInColumn(cell, done)) return this.stepOverOlder(cell);
     const maker = this.maker!;
     if (verdict === SHOWN) {
+      this.older = 0;
       if (this.raw !== null) {
         this.done = maker.makeRaw(cell, this.raw, this.made++);
       } else {
