@@ -227,7 +227,12 @@ describe('the life of an index', () => {
     const [byColor] = things.schema.indexes;
     const faults: ((entry: Uint8Array) => Promise<unknown>)[] = [
       (entry) => stored.delete(new Delete(entry)),
-      (entry) => stored.put(new Put(entry).addColumn('i', '_', Uint8Array.of(1, 1))),
+      (entry) => {
+        const ofColor = Buffer.compare(entry.subarray(0, 4), byColor!.id) === 0;
+        // Without a size; or of the row t9.
+        const value = ofColor ? Uint8Array.of(1, 1) : Uint8Array.of(1, 2, 0x74, 0x39);
+        return stored.put(new Put(entry).addColumn('i', '_', value));
+      },
       (entry) => stored.put(new Put(entry).addColumn('i', 'other', 'x')),
       () => {
         const row = byColor!.layout.encode({ color: `c${among(9)}`, $row: Buffer.from(`t${among(400)}`) });
