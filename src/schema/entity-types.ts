@@ -366,12 +366,12 @@ type ColumnValue =
 
 /**
  * Checks the names given to `select`: `unknown` when all are columns, otherwise a {@link KeyMistake}. It looks at
- * these names only, while `Names extends ColumnsOf<C>` would make the compiler look at every property.
+ * these names only, while `Names extends ColumnsOf<C>` would make the compiler look at every property. While the names are not
+ * known the compiler evaluates the first condition several times, so that is a cheap one. No class has all text as names.
  */
 export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype']> = NoInfer<
-  // Every property: the compiler also evaluates the type at this constraint of Names.
-  keyof C['prototype'] & string extends Names
-    ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
+  string extends Names
+    ? KeyMistake<'Give the names of columns.'>
     : C['prototype'][Names] extends ColumnValue
       ? Names & C['key'][number] extends never
         ? unknown
@@ -379,9 +379,13 @@ export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype
       : NameMistake<C, Names>
 >;
 
-type NameMistake<C extends TypeofClass, Names> = [Exclude<Names, ColumnsOf<C>>] extends [never]
-  ? unknown
-  : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;
+type NameMistake<C extends TypeofClass, Names> =
+  // Every property: the compiler also evaluates the type at the constraint of Names.
+  keyof C['prototype'] & string extends Names
+    ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
+    : [Exclude<Names, ColumnsOf<C>>] extends [never]
+      ? unknown
+      : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;
 
 /** The type that `select(...names)` returns: these columns and the key. */
 export type Selected<C extends TypeofClass, Names extends keyof C['prototype']> = {
