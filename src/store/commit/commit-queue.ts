@@ -13,6 +13,10 @@ export interface CommitLog {
   requestWrite(): void;
   /** Schedules a sync of the staged records. Callers share it where possible. */
   requestSync(): void;
+  /** Writes the staged records now and begins their sync, unless one is running. Losses are reported to the observer. */
+  beginSync(): void;
+  /** Ends the log for good: it has a record that memory has not. */
+  fail(cause: unknown): void;
   /** Why the log can write nothing any more; undefined while it can. */
   readonly poisoned: RowanError | undefined;
 }
@@ -35,6 +39,8 @@ type OnLoss = 'reject' | 'settle' | 'stay';
 class Waiting {
   resolve: () => void = noOperation;
   reject: (error: unknown) => void = noOperation;
+  /** Whether its record is in the log: of a write in progress, before all of its cells are in memory. */
+  isLogged = false;
 
   constructor(
     /** At least the number of the entries before it. Of a write in progress: the first number that it may get. */
@@ -53,6 +59,11 @@ export type BegunWrite = Waiting;
 
 function noOperation(): void {}
 
+/** Whether a write of this durability waits for the disk. */
+export function isSynced(durability: SettledDurability): boolean {
+  return durability === 'FSYNC_WAL' || durability === 'SYNC_WAL';
+}
+
 /**
  * The commit queue decides when writes become visible and when they are acknowledged (HBase's
  * `MultiVersionConcurrencyControl`, R78, R87). It owns all writes that are in the memstores and not acknowledged yet.
@@ -62,6 +73,9 @@ function noOperation(): void {}
  *     begin         it enters the queue, before its first cell is in a memstore
  *     (the writer)  its cells are added to the memstores; it is numbered and appended to the log
  *     commit        it waits in the queue for the durability that it requested
+ *
+ * A synced write of many rows goes to the log first: its sync begins, and in the same turn its cells are added, while the disk works
+ * ({@link CommitQueue.commit}).
  *
  * The log calls the queue when records have reached the operating system or the disk, or are lost. Invariants:
  *
@@ -144,26 +158,43 @@ export class CommitQueue implements LogObserver {
 
   /**
    * Commits a write whose last number is `seq` and which is in the log and the memstores. Resolves when the write is visible; for
-   * a write without cells, when all writes before it are.
+   * a write without cells, when all writes before it are. `add`, for synced writes: adds the cells, which are not in the memstores yet,
+   * once the sync of the record has begun.
    * @throws the log's error when the write is lost: then it was rolled back.
    */
-  commit(write: BegunWrite, seq: number, durability: SettledDurability): Promise<void> {
+  commit(write: BegunWrite, seq: number, durability: SettledDurability, add?: () => void): Promise<void> {
     invariant(this.begun === write, 'C4');
     const { waiting } = this;
     // Entries that were added while the write was made wait for all of it.
     for (let i = waiting.length - 1; waiting[i] !== write; i--) waiting[i]!.seq = seq;
     write.seq = seq;
-    write.durability = durability;
-    this.begun = undefined;
     const done = new Promise<void>((resolve, reject) => {
       write.resolve = resolve;
       write.reject = reject;
     });
+    if (add !== undefined && !this.addWhileSyncing(write, add)) return done;
+    write.durability = durability;
+    this.begun = undefined;
     // The log may have written the record already, to make room in its buffer.
-    if (durability !== 'FSYNC_WAL' && durability !== 'SYNC_WAL' && this.isDone(write)) this.advance();
+    if (!isSynced(durability) && this.isDone(write)) this.advance();
     else if (durability === 'ASYNC_WAL') this.log.requestWrite();
-    else this.log.requestSync();
+    else if (seq > this.syncingSeq) this.log.requestSync();
     return done;
+  }
+
+  /** False: the write is lost, and rejected. */
+  private addWhileSyncing(write: BegunWrite, add: () => void): boolean {
+    write.isLogged = true;
+    this.log.beginSync();
+    if (this.begun !== write) return false;
+    try {
+      add();
+      return true;
+    } catch (error) {
+      // The next opening would find a record of a rejected write, and later records of writes that did not see it.
+      this.log.fail(error);
+      return false;
+    }
   }
 
   /** Removes a write that is not in the log. Entries behind it, which depend on it, are rejected with `error`. */
@@ -254,7 +285,7 @@ export class CommitQueue implements LogObserver {
     while (first > this.head && waiting[first - 1]!.seq > this.writtenSeq) first--;
     while (first < waiting.length && waiting[first]!.durability === 'SKIP_WAL') first++;
     // A write in progress is not in the log: the writer learns from its own append whether it can be.
-    if (this.begun !== undefined && waiting[first] === this.begun) return;
+    if (this.begun !== undefined && waiting[first] === this.begun && !this.begun.isLogged) return;
     this.rollback(first, error, false);
   }
 

@@ -16,7 +16,13 @@ import {
 import type { Region } from '../region/region.js';
 import type { TableState } from '../table-state.js';
 import type { WriteThrottle } from '../write-throttle.js';
-import { type BegunWrite, type CommitHealth, type SettledDurability, WrittenCells } from './commit-queue.js';
+import {
+  type BegunWrite,
+  type CommitHealth,
+  isSynced,
+  type SettledDurability,
+  WrittenCells,
+} from './commit-queue.js';
 import { applyToMemstore, Preparation, type PreparedRow, strictest } from './preparation.js';
 import { PackedPutBatch, PutBatch } from './put-batches.js';
 import { checkRow } from './row-operations.js';
@@ -61,6 +67,9 @@ function readsItsRow(mutation: RowMutation | RowMutations): boolean {
 
 /** The longest record, in bytes, that the log can write and read back. */
 const MAX_RECORD_BYTES = 2 ** 30;
+
+/** A synced write of so many rows is logged before it is added to the memstores, which then happens while the disk works. */
+const ROWS_ADDED_WHILE_SYNCING = 16;
 
 /** The parts of the store that the writer uses. */
 interface WriterCore extends StepCore {
@@ -282,7 +291,10 @@ export class TableWriter {
     });
   }
 
-  /** Adds cells to the memstores by `add`, which gets the first sequence number, then logs what was prepared. */
+  /**
+   * Adds cells to the memstores by `add`, which gets the first sequence number, and logs what was prepared: after that, or before if it
+   * is much and is to be synced.
+   */
   private apply(
     prepared: readonly (PreparedRow | PutBatch)[],
     rows: number,
@@ -294,8 +306,11 @@ export class TableWriter {
     this.checkNoStep();
     const cells = new WrittenCells();
     const begun = commits.begin(cells, upserts);
+    const { seq } = begun;
+    if (rows >= ROWS_ADDED_WHILE_SYNCING && prepared.some(({ durability }) => isSynced(durability)))
+      return this.finish(begun, prepared, rows, () => add(seq, cells));
     try {
-      add(begun.seq, cells);
+      add(seq, cells);
     } catch (error) {
       commits.abort(begun, error);
       throw error;
@@ -303,16 +318,17 @@ export class TableWriter {
     return this.finish(begun, prepared, rows);
   }
 
-  /** Logs what is in the memstores already, then updates counters and the write throttle. */
+  /** Logs what is in the memstores already, or is added by `add`; then updates counters and the write throttle. */
   private finish(
     begun: BegunWrite,
     prepared: readonly (PreparedRow | PutBatch)[],
     rows: number,
+    add?: () => void,
   ): Promise<void> {
     const { commits } = this.core;
     let done: Promise<void>;
     try {
-      done = this.log(begun, prepared, rows);
+      done = this.log(begun, prepared, rows, add);
     } catch (error) {
       commits.abort(begun, error);
       throw error;
@@ -332,7 +348,12 @@ export class TableWriter {
   }
 
   /** Numbers the rows, appends them to the log and commits them. @throws RowanError when the log cannot accept them. */
-  private log(begun: BegunWrite, prepared: readonly (PreparedRow | PutBatch)[], rows: number): Promise<void> {
+  private log(
+    begun: BegunWrite,
+    prepared: readonly (PreparedRow | PutBatch)[],
+    rows: number,
+    add: (() => void) | undefined,
+  ): Promise<void> {
     const { commits, rowClock } = this.core;
     let durability: SettledDurability = 'SKIP_WAL';
     for (let i = 0; i < prepared.length; i++) durability = strictest(durability, prepared[i]!.durability);
@@ -343,7 +364,7 @@ export class TableWriter {
     const count = recordsClock ? rows + 1 : rows;
     const first = commits.allocate(count);
     if (durability !== 'SKIP_WAL') this.append(prepared, first, count, recordsClock);
-    return commits.commit(begun, first + count - 1, durability);
+    return commits.commit(begun, first + count - 1, durability, add);
   }
 
   /** The numbers of a running step are not assigned yet: another write would take them. */

@@ -211,6 +211,19 @@ export class Wal {
     this.queueStart();
   }
 
+  /**
+   * Writes what is staged in this turn, and begins its sync, unless a sync is running. The result is reported to the observer. Never
+   * throws.
+   */
+  beginSync(): void {
+    if (!this.syncing) this.startSync();
+  }
+
+  /** Ends the log for good, as a failed sync does. */
+  fail(cause: unknown): void {
+    this.end(this.writer.fail(cause));
+  }
+
   private queueStart(): void {
     if (this.syncing || this.startQueued) return;
     this.startQueued = true;
@@ -348,7 +361,7 @@ export class Wal {
     try {
       writer.sync();
     } catch (error) {
-      this.poison(error);
+      this.fail(error);
       throw this.writer.poisoned ?? error;
     }
     this.allSynced();
@@ -364,10 +377,6 @@ export class Wal {
   private allSynced(): void {
     this.waiters.resolveWritten();
     this.observer?.syncEnded(true);
-  }
-
-  private poison(cause: unknown): void {
-    this.end(this.writer.fail(cause));
   }
 
   private end(error: unknown): void {
@@ -414,7 +423,7 @@ export class Wal {
       (error: unknown) => {
         this.syncing = false;
         // The segment may have been left meanwhile, but the failure concerns the disk.
-        this.poison(error);
+        this.fail(error);
       },
     );
   }

@@ -20,7 +20,7 @@ import {
 } from '../../../src/table/index.js';
 import { seededRandom } from '../seeded-random.js';
 import type { Change, ChangeKind, History } from './history.js';
-import { BATCH_ROWS, LOAD_ROWS } from './observe.js';
+import { batchRows, LOAD_ROWS } from './observe.js';
 
 export const DESCRIPTOR = tableDescriptor('t', { a: { compression: 'GZ' }, b: { bloomFilter: 'ROWCOL' } });
 const ALTERED = tableDescriptor('t', { a: { dataBlockEncoding: 'FAST_DIFF' }, b: { bloomFilter: 'ROWCOL' } });
@@ -165,7 +165,7 @@ class Client extends Actor {
       );
     }
     return this.change('batch', '', durability, ({ id }) => {
-      const rows = Array.from({ length: BATCH_ROWS }, (_, i) => `${'gmtz'[i]}-${id}`);
+      const rows = Array.from({ length: batchRows(id) }, (_, i) => `${'gmtz'[i % 4]}${i >> 2}-${id}`);
       return table.batch(
         rows.map((row) => this.both(row, id, durability)),
         { atomic: true },

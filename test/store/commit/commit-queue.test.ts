@@ -12,7 +12,19 @@ class FakeLog implements CommitLog {
   observer: LogObserver | undefined;
   poisoned: RowanError | undefined;
   requestWrite(): void {}
-  requestSync(): void {}
+  syncs: string[] = [];
+  onBeginSync = (): void => {};
+  requestSync(): void {
+    this.syncs.push('requested');
+  }
+  beginSync(): void {
+    this.syncs.push('begun');
+    this.onBeginSync();
+  }
+  fail(cause: unknown): void {
+    this.poisoned = cause as RowanError;
+    this.observer?.onLogFailed(cause);
+  }
 }
 
 /** What a fault of the queue would change. */
@@ -223,6 +235,70 @@ test('a write that is being made is not lost with a batch that it is not in, and
   made.abort(second, new Error('full'));
   await commitAnd(made, 5);
   expect([made.readPoint, outcomes]).toEqual([5, [0, 1, 2]]);
+});
+
+test('cells that are added while the log syncs: after the sync has begun, which is the only one', async () => {
+  const { queue: made, log } = queue();
+  synced(made, 3);
+  log.syncs = [];
+  log.onBeginSync = () => {
+    made.recordsWritten(5);
+    made.syncBegins();
+  };
+  const done = made.commit(made.begin(CELLS, undefined), made.allocate(2) + 1, 'FSYNC_WAL', () => {
+    log.syncs.push('added');
+    expect([made.isWriting, made.readPoint]).toEqual([true, 3]);
+  });
+  expect([log.syncs, made.isWriting, made.readPoint]).toEqual([['begun', 'added'], false, 3]);
+  made.syncEnded(false);
+  await done;
+  expect(made.readPoint).toBe(5);
+  // A sync that runs already does not cover the record: another is needed.
+  log.onBeginSync = () => {};
+  const next = made.commit(made.begin(CELLS, undefined), made.allocate(1), 'FSYNC_WAL', () => {});
+  expect(log.syncs).toEqual(['begun', 'added', 'begun', 'requested']);
+  synced(made, 6);
+  await next;
+});
+
+test('cells of a write that the log loses when it begins to sync are not added', async () => {
+  const { queue: made, log, outcomes } = queue();
+  made.recordsWritten(2);
+  log.onBeginSync = () => made.onBatchFailed(new Error('full'));
+  const begun = made.begin(CELLS, undefined);
+  const done = made.commit(begun, made.allocate(2) + 1, 'FSYNC_WAL', () => {
+    throw new Error('added');
+  });
+  expect([made.isWriting, log.poisoned]).toEqual([false, undefined]);
+  await expect(done).rejects.toThrow('full');
+  expect(outcomes).toEqual(['2: full']);
+  synced(made, 2);
+  await commitAnd(made, 6);
+  expect([made.readPoint, outcomes]).toEqual([6, ['2: full', 0, 1]]);
+});
+
+test('the write in progress alone is lost with its record, too', async () => {
+  const { queue: made, log } = queue();
+  synced(made, 3);
+  log.onBeginSync = () => made.onBatchFailed(new Error('full'));
+  const done = made.commit(made.begin(CELLS, undefined), made.allocate(1), 'FSYNC_WAL', () => {
+    throw new Error('added');
+  });
+  await expect(done).rejects.toThrow('full');
+  expect(made.isWriting).toBe(false);
+});
+
+test('a record whose cells cannot be added ends the log', async () => {
+  const { queue: made, log, outcomes } = queue();
+  synced(made, 2);
+  const rolledBack: number[] = [];
+  const cells = { ...CELLS, rollback: () => rolledBack.push(1) } as unknown as WrittenCells;
+  const done = made.commit(made.begin(cells, undefined), made.allocate(1), 'FSYNC_WAL', () => {
+    throw new Error('no memory');
+  });
+  await expect(done).rejects.toThrow('no memory');
+  expect([made.isWriting, rolledBack, log.poisoned?.message]).toEqual([false, [1], 'no memory']);
+  expect([made.readPoint, outcomes]).toEqual([2, [0, 1, '2: no memory']]);
 });
 
 async function commitAnd(made: CommitQueue, seq: number): Promise<void> {

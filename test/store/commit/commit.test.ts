@@ -1,7 +1,8 @@
 /** What the queue of writes promises while the disk fails, the store closes or a region is split (C1-C6). */
 
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
 import type { EmbeddedOptions } from '../../../src/store/options.js';
 import {
   Append,
@@ -61,6 +62,53 @@ const code = (error: unknown): unknown => (error as { code?: string }).code ?? e
 const outcomes = async (all: readonly Promise<unknown>[]): Promise<unknown[]> =>
   (await Promise.allSettled(all)).map((each) => (each.status === 'fulfilled' ? 'done' : code(each.reason)));
 
+/** As many rows as are logged before they are in memory. */
+const MANY = 16;
+const manyPuts = (): Put[] => Array.from({ length: MANY }, (_, i) => put(`m${i}`, String(i)));
+
+describe('a batch of many rows', () => {
+  test('is on its way to the disk before the call returns, and seen when it is there', async () => {
+    const { engine, table, files, release } = await failing({ held: true });
+    let calls = files.calls;
+    const few = table.putAll(manyPuts().slice(1));
+    expect(files.calls).toBe(calls);
+    await turns(1);
+    calls = files.calls;
+    // The sync of the others is running: it waits for the next, with what comes meanwhile.
+    const second = table.putAll(manyPuts());
+    const count = table.increment(add('r'));
+    expect(files.calls).toBe(calls);
+    await turns(20);
+    expect(await contents(table)).toEqual([]);
+    release();
+    await Promise.all([few, second, count]);
+    expect((await contents(table)).length).toBe(1 + MANY);
+    calls = files.calls;
+    const third = table.putAll(manyPuts());
+    // A write and a sync.
+    expect(files.calls).toBe(calls + 2);
+    await third;
+    await engine.close();
+  });
+
+  test('that memory cannot take when it is in the log makes the store read-only, and is there whole or not at all', async () => {
+    const { engine, table, reopened } = await failing();
+    await table.put(put('r', '1'));
+    const adding = vi.spyOn(Memstore.prototype, 'add');
+    const { add: real } = Memstore.prototype;
+    for (let i = 0; i < 10; i++) adding.mockImplementationOnce(real);
+    adding.mockImplementationOnce(() => {
+      throw new RangeError('Array buffer allocation failed');
+    });
+    expect(await outcomes([table.putAll(manyPuts())])).toEqual(['ERR_READONLY']);
+    adding.mockRestore();
+    expect((await contents(table)).length).toBe(1);
+    expect(await outcomes([table.put(put('r', '2'))])).toEqual(['ERR_READONLY']);
+    await engine.close();
+    expect([1, 1 + MANY]).toContain((await contents(await reopened())).length);
+  });
+});
+
 describe('a full disk', () => {
   test.each([0, 1, 2, 3, 4, 6, 10])(
     'what was computed on a rejected increment is rejected with it, %i turns later',
@@ -81,6 +129,25 @@ describe('a full disk', () => {
       await engine.close();
     },
   );
+
+  test('a batch of many rows, which is logged before it is in memory, is rejected with what it follows', async () => {
+    const { engine, table, files } = await failing();
+    files.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
+    const found = await outcomes([
+      table.increment(add('r')),
+      table.putAll(manyPuts()),
+      table.increment(add('r')),
+    ]);
+    expect(found).toEqual(['ERR_IO', 'ERR_IO', 'done']);
+    expect([await counter(table, 'r'), (await contents(table)).length]).toEqual([1, 1]);
+    files.inject({ calls: ['write'], path: /wal$/, errno: 'ENOSPC' });
+    expect(await outcomes([table.putAll(manyPuts()), table.increment(add('r'))])).toEqual(['ERR_IO', 'done']);
+    expect((await contents(table)).length).toBe(1);
+    await table.putAll(manyPuts());
+    await engine.admin.flush('t');
+    expect([await counter(table, 'r'), (await contents(table)).length]).toEqual([2, 1 + MANY]);
+    await engine.close();
+  });
 
   test('what was computed on an increment that the change to the next segment lost is rejected with it', async () => {
     const { engine, table, files } = await failing({ walSegmentSize: 32_768, walPreparedSize: 0 });
