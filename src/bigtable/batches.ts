@@ -5,9 +5,9 @@ import { isGet } from '../table/get-and-scan.js';
 import type { RowMutation } from '../table/mutation.js';
 import { Result } from '../table/result.js';
 import type { CheckAndMutate, RowMutations } from '../table/row-mutations.js';
-import type { BatchAction, BatchOutcome, OperationOptions } from '../table/table.js';
+import type { BatchAction, BatchOptions, BatchOutcome } from '../table/table.js';
 import type { BigtableClient } from './client.js';
-import { asBigtableError, Status } from './errors.js';
+import { asBigtableError, isUnsent, Status } from './errors.js';
 import { MAX_MUTATIONS } from './names.js';
 import type { CellMutation } from './wire.js';
 
@@ -33,7 +33,7 @@ interface MutateRowsResponse {
 
 /**
  * Changes different rows, each on its own; returns the error of each that failed, by index. Transient failures are
- * retried until the deadline.
+ * retried until the deadline, but for changes that may be made only `once`.
  * @param longest Milliseconds for one attempt; default: all that is left.
  */
 export async function mutateRows(
@@ -41,7 +41,7 @@ export async function mutateRows(
   name: string,
   tableId: string,
   entries: readonly RowEntry[],
-  options: OperationOptions,
+  options: BatchOptions,
   longest?: number,
 ): Promise<Map<number, RowanError>> {
   const asked = { call: 'mutateRows', table: name };
@@ -79,7 +79,7 @@ export async function mutateRows(
       open = [];
       for (const [at, error] of errors) {
         failed.set(at, error);
-        if (error.retryable) open.push(at);
+        if (error.retryable && (options.once !== true || isUnsent(error.message))) open.push(at);
       }
       if (open.length === 0) break;
       try {

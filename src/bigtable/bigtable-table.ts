@@ -189,7 +189,7 @@ export class BigtableTable implements Table {
     );
   }
 
-  private runner(known: KnownTable, options: OperationOptions): BatchRunner {
+  private runner(known: KnownTable, options: BatchOptions): BatchRunner {
     return {
       getAll: (gets) => this.getAll(gets, options),
       change: (change) => this.change(change, options),
@@ -224,7 +224,7 @@ export class BigtableTable implements Table {
 
   private async errorOf(
     change: RowMutation | RowMutations,
-    options: OperationOptions,
+    options: BatchOptions,
   ): Promise<RowanError | undefined> {
     try {
       await this.change(change, options);
@@ -255,7 +255,7 @@ export class BigtableTable implements Table {
   }
 
   /** Makes any change of one row. */
-  private async change(change: RowMutation | RowMutations, options: OperationOptions): Promise<Result> {
+  private async change(change: RowMutation | RowMutations, options: BatchOptions): Promise<Result> {
     checkNotEmpty(change);
     return this.againstFence(options, (known) => this.changeWith(change, known, options));
   }
@@ -263,7 +263,7 @@ export class BigtableTable implements Table {
   private async changeWith(
     change: RowMutation | RowMutations,
     known: KnownTable,
-    options: OperationOptions,
+    options: BatchOptions,
   ): Promise<Result> {
     this.learning(() => checkChange(change, known));
     if (!readsRow(change)) {
@@ -282,8 +282,8 @@ export class BigtableTable implements Table {
     return (change as Increment).returnResults ? modifiedRow(change.row, row) : Result.EMPTY;
   }
 
-  private async changeRow({ row, mutations }: RowEntry, options: OperationOptions): Promise<Result> {
-    await this.call('mutateRow', { rowKey: row, mutations }, true, options);
+  private async changeRow({ row, mutations }: RowEntry, options: BatchOptions): Promise<Result> {
+    await this.call('mutateRow', { rowKey: row, mutations }, options.once !== true, options);
     return Result.EMPTY;
   }
 

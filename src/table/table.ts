@@ -37,6 +37,11 @@ export type BatchOutcome =
 export interface BatchOptions extends OperationOptions {
   /** All rows or none. Needs the capability `atomicBatch`; default false: each row is independent (R76, R77). */
   readonly atomic?: boolean | undefined;
+  /**
+   * Whether each change is sent at most once: where its outcome is unknown it fails, also if it could be repeated, as a put. Default
+   * false. The embedded engine sends nothing.
+   */
+  readonly once?: boolean | undefined;
 }
 
 /** The rows of a scan, in order. It may be closed twice; leaving a `for await` closes it. */

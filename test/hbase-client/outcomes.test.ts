@@ -72,6 +72,13 @@ describe('a change', () => {
       await expect(change).rejects.toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
     }
     expect(peer.of('Mutate').length + peer.of('Multi').length).toBeLessThanOrEqual(2);
+    // Nor is a put that may be sent once only.
+    const put = new Put('r').addColumn('f', 'q', 'v');
+    peer.requests.length = 0;
+    expect(await table.batch([put], { once: true })).toMatchObject([
+      { ok: false, error: { retryable: false, details: { outcome: 'unknown' } } },
+    ]);
+    expect(peer.of('Mutate')).toHaveLength(1);
     // One that names the version, or takes all, is repeated.
     let lost = 1;
     peer.handler = ({ method, connection }) => {

@@ -304,6 +304,7 @@ export class MutationAction extends Action<Result> {
     nonce: bigint,
     deadline: number,
     timeout: number,
+    private readonly once: boolean,
   ) {
     const shared = mutation.kind === 'put' || mutation.kind === 'delete';
     super(table, mutation.row, shared ? 'shared' : 'solo', sizeOfMutation(mutation), deadline, timeout);
@@ -315,6 +316,7 @@ export class MutationAction extends Action<Result> {
   }
 
   override get repeatable(): boolean {
+    if (this.once) return false;
     return this.mutation.kind === 'put' || (this.mutation.kind === 'delete' && !takesNewest([this.mutation]));
   }
 

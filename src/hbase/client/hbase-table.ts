@@ -412,12 +412,13 @@ export class HBaseTable implements Table {
     return new GetAction(this.name, get, get.checkExistenceOnly, readGetResult, deadline, timeout);
   }
 
-  private mutationAction(mutation: RowMutation, options: OperationOptions): MutationAction {
+  private mutationAction(mutation: RowMutation, options: BatchOptions): MutationAction {
     const timeout = this.timeoutOf(options);
     const deadline = performance.now() + timeout;
     const changesValue = mutation.kind === 'increment' || mutation.kind === 'append';
     const nonce = changesValue ? this.cluster.dispatcher.nextNonce() : 0n;
-    return new MutationAction(this.name, checkMutation(mutation), nonce, deadline, timeout);
+    const once = options.once === true;
+    return new MutationAction(this.name, checkMutation(mutation), nonce, deadline, timeout, once);
   }
 
   private rowMutationsAction(mutations: RowMutations, options: OperationOptions): RowMutationsAction {
@@ -434,7 +435,7 @@ export class HBaseTable implements Table {
     return new CheckAction(this.name, checkCheck(check), nonce, deadline, timeout);
   }
 
-  private actionOf(action: BatchAction, options: OperationOptions): Action<unknown> {
+  private actionOf(action: BatchAction, options: BatchOptions): Action<unknown> {
     if (isGet(action)) return this.getAction(action, options);
     if (action.kind === 'rowMutations') return this.rowMutationsAction(action, options);
     if (action.kind === 'checkAndMutate') return this.checkAction(action, options);
