@@ -69,6 +69,8 @@ export class OpenFeatures {
           engine,
           followUpsOf: (entity) => this.followUps.get(entity),
           rest: () => Promise.all([...this.followUps.values()].map((followUps) => followUps.rest())),
+          recover: (settledAfter) =>
+            Promise.all([...this.followUps.values()].map((followUps) => followUps.recover(settledAfter))),
           onFailure,
         })
       : undefined;

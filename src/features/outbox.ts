@@ -53,6 +53,8 @@ interface RemoteOutboxSource {
   followUpsOf(entity: string): FollowUps | undefined;
   /** Resolves when the intents of this program's finished changes are removed. */
   rest(): Promise<unknown>;
+  /** Resolves when the effects are settled that programs left without an intent. */
+  recover(settledAfter: number): Promise<unknown>;
   onFailure(error: RowanError): void;
 }
 
@@ -111,6 +113,7 @@ export class RemoteOutbox implements Outbox {
   /** Resolves when every intent pending at the call is finished, by this program or by its writer. */
   async drain({ settledAfter = ABANDONED_AFTER }: DrainOptions = {}): Promise<void> {
     await this.source.rest();
+    await this.source.recover(settledAfter);
     const waiting = new Set<string>();
     for await (const { marks } of this.intents()) for (const { token } of marks) waiting.add(toHex(token));
     while (waiting.size > 0 && !this.hasEnded) {

@@ -45,6 +45,7 @@ export {
 } from './outbox.js';
 export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
+export { type AheadRow, AheadWriter, type RowFollowing } from './remote/ahead-writer.js';
 export { BackgroundBatches } from './remote/background-batches.js';
 export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';

@@ -19,6 +19,7 @@ import {
   type WaitingPut,
 } from '../table/index.js';
 import type { ChangeOperation } from './change.js';
+import type { RowsAhead } from './remote/row-work.js';
 import type { RowImage } from './row-image.js';
 
 /** A change before it takes effect, with the whole row before and after it. */
@@ -128,6 +129,8 @@ export interface RowMaintainer extends StepMaintainer {
    * @returns for each row whether it is complete.
    */
   settleBehind?(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]>;
+  /** Writes rows in one call, ahead of its effects. It is used where no other feature follows the rows. */
+  readonly ahead?: RowsAhead | undefined;
   /**
    * Fences the rows that an abandoned writer may have changed, so that its late requests fail. Called before its
    * effects are applied by another program. @returns false where others were changing them.
@@ -136,7 +139,10 @@ export interface RowMaintainer extends StepMaintainer {
 }
 
 /** A row before and after all that this program has written to it. */
-export type WrittenRow = Pick<ChangeImage, 'row' | 'before' | 'after'>;
+export interface WrittenRow extends Pick<ChangeImage, 'row' | 'after'> {
+  /** Undefined: it was not read. */
+  readonly before: RowImage | undefined;
+}
 
 /** How many rows one call of `settle` may change. */
 export type Share = 'all' | 'declared';

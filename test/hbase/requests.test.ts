@@ -24,7 +24,7 @@ const MOST: Readonly<Record<Kind, readonly [alone: number, many: number]>> = {
   index: [4, 0.25],
   'eventual index': [4, 0.25],
   unique: [4, 0.35],
-  summary: [8, 0.4],
+  summary: [4, 0.2],
   copies: [7, 0.4],
   changes: [6, 0.6],
 };

@@ -9,7 +9,7 @@ import {
 } from '../../errors.js';
 import type { JobOutcome, JobRunOptions } from '../../job/index.js';
 import type { IndexState } from '../../query/access.js';
-import { IntentDriver, type StepMaintainer } from '../../repository/index.js';
+import { AheadWriter, IntentDriver, type StepMaintainer } from '../../repository/index.js';
 import {
   type EntitySchema,
   type IndexSchema,
@@ -20,7 +20,7 @@ import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
-import { behindMetrics, EntriesBehind } from './behind.js';
+import { EntriesBehind, mayFollow } from './behind.js';
 import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
 import { indexTableName } from './entry.js';
@@ -114,7 +114,7 @@ export class IndexHandle {
     const notes = this.indexing.notesOf(this.access);
     if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
     await this.indexing.rest();
-    const found = (await this.indexing.behindOf(schema)?.recover(true)) ?? 0;
+    const found = (await this.indexing.behindOf(schema)?.recover()) ?? 0;
     const { drainIndex } = await import('./jobs/index-jobs.js');
     const { counters } = await drainIndex(this.target());
     return found + (counters['entries'] ?? 0);
@@ -191,6 +191,12 @@ function checked(doing: string, options: VerifyOptions): VerifyOptions {
   throw new InvalidArgumentError(`${doing}: sample is a share above 0 and up to 1, not ${describe(sample)}.`);
 }
 
+const PENDING = {
+  name: 'rowan.index.pending',
+  unit: '{entry}',
+  what: 'Entries of eventual indexes that are not written yet',
+};
+
 /** The indexes feature of an open database: the states of its indexes, their entries, and the queue of jobs that change them. */
 export class IndexesFeature implements Feature {
   private readonly byEntity = new Map<EntitySchema, IndexAccess>();
@@ -202,7 +208,7 @@ export class IndexesFeature implements Feature {
 
   private readonly eventual: EventualEntries;
   /** HBase: the entries that follow behind the answers, of each entity. */
-  private readonly behind = new Map<EntitySchema, EntriesBehind>();
+  private readonly behind = new Map<EntitySchema, AheadWriter>();
   private readonly figures = new EntryFigures();
 
   private readonly engine: Engine;
@@ -265,9 +271,9 @@ export class IndexesFeature implements Feature {
   }
 
   /** HBase: the entries of an entity that follow behind the answers. Undefined: they are written around its rows. */
-  behindOf(schema: EntitySchema): EntriesBehind | undefined {
+  behindOf(schema: EntitySchema): AheadWriter | undefined {
     const indexes = this.context.isRemote ? this.paths(schema)?.indexes : undefined;
-    if (indexes === undefined || !EntriesBehind.isFor(indexes)) return undefined;
+    if (indexes === undefined || !mayFollow(indexes)) return undefined;
     let behind = this.behind.get(schema);
     if (behind === undefined) {
       const { engine } = this;
@@ -277,7 +283,8 @@ export class IndexesFeature implements Feature {
         new RemoteEntries(indexes, table, driver, now, undefined, this.figures);
       const rows = engine.table(schema.table.descriptor.name);
       const { entries } = new IntentDriver(rows, schema, now, [], entriesOf);
-      behind = new EntriesBehind(entries, table, now, onFailure);
+      const following = new EntriesBehind(entries, table, now);
+      behind = new AheadWriter({ schema, rows: entries.rows, following, now, onFailure });
       this.behind.set(schema, behind);
     }
     return behind;
@@ -342,7 +349,7 @@ export class IndexesFeature implements Feature {
     const { isRemote, declared, schemaOf } = this.context;
     const hasIndexes = declared().entities.some(({ indexes }) => indexes.length > 0);
     if (!hasIndexes) return [];
-    if (isRemote) return [...this.figures.metrics, ...behindMetrics(this.behind.values())];
+    if (isRemote) return [...this.figures.metrics, ...AheadWriter.metrics(this.behind.values(), PENDING)];
     for (const { target } of declared().entities) this.paths(schemaOf(target));
     return this.eventual.backlog(limit);
   }

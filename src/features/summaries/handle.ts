@@ -3,16 +3,19 @@ import type { LiveTables } from '../../ddl/index.js';
 import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import { parseKeyConditions } from '../../query/index.js';
-import type { RowMaintainer, StepReading } from '../../repository/index.js';
+import { AheadWriter, type RowMaintainer, type StepReading } from '../../repository/index.js';
+import { DataRows } from '../../repository/remote/row-work.js';
 import type { CheckedPrefix, KeyedClass, KeyQuery } from '../../schema/entity-types.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema, TableSchema } from '../../schema/types.js';
 import { checkOptions, checkPositiveInteger, describe } from '../../table/checks.js';
 import { canonicalTableName, Scan } from '../../table/index.js';
+import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext, RowFollower } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
+import { FiguresBehind } from './behind.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
 import { SummaryFollower, SummaryMaintainer } from './maintain.js';
@@ -225,6 +228,12 @@ function overtaken(): RowanError {
   );
 }
 
+const PENDING = {
+  name: 'rowan.summary.pending',
+  unit: '{row}',
+  what: 'Rows that this program has written and not counted yet',
+};
+
 interface Stored extends SummaryRecord {
   readonly id: Uint8Array;
 }
@@ -234,6 +243,8 @@ export class SummariesFeature implements Feature {
   private byEntity = new Map<EntityClass, readonly SummaryPlan[]>();
   /** HBase: the counts of each summary. */
   private readonly counts = new Map<SummaryPlan, RemoteCount>();
+  /** HBase: writes the rows of each entity ahead of their figures. */
+  private readonly behind = new Map<EntitySchema, AheadWriter>();
 
   constructor(
     private readonly context: FeatureContext,
@@ -345,7 +356,36 @@ export class SummariesFeature implements Feature {
 
   maintainers(schema: EntitySchema): RowMaintainer[] {
     const plans = this.plansOf(schema);
-    return plans.length === 0 ? [] : [this.maintainerOf(plans)];
+    if (plans.length === 0) return [];
+    const maintainer = this.maintainerOf(plans);
+    if (this.context.isRemote) maintainer.ahead = this.aheadOf(schema, plans, maintainer);
+    return [maintainer];
+  }
+
+  private aheadOf(
+    schema: EntitySchema,
+    plans: readonly SummaryPlan[],
+    maintainer: SummaryMaintainer,
+  ): AheadWriter {
+    let ahead = this.behind.get(schema);
+    if (ahead === undefined) {
+      const { engine, now, onFailure } = this.context;
+      const counts = plans.map((plan) => this.countOf(plan));
+      const following = new FiguresBehind(plans, counts, maintainer, engine.table(plans[0]!.tableName));
+      const rows = new DataRows(engine.table(schema.table.descriptor.name), schema);
+      ahead = new AheadWriter({ schema, rows, following, now, onFailure });
+      this.behind.set(schema, ahead);
+    }
+    return ahead;
+  }
+
+  /** HBase: works off what programs left that ended before their rows were counted. */
+  async resume(): Promise<void> {
+    for (const ahead of this.behind.values()) ahead.kick();
+  }
+
+  async backlog(): Promise<readonly Metric[]> {
+    return AheadWriter.metrics(this.behind.values(), PENDING);
   }
 
   private maintainerOf(plans: readonly SummaryPlan[]): SummaryMaintainer {
@@ -380,6 +420,7 @@ export class SummariesFeature implements Feature {
   }
 
   async end(): Promise<void> {
+    await Promise.all([...this.behind.values()].map((ahead) => ahead.end()));
     await Promise.all([...this.counts.values()].map((count) => count.rest()));
   }
 

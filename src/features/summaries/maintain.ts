@@ -9,7 +9,7 @@ import {
   type Share,
   type WrittenRow,
 } from '../../repository/maintainer.js';
-import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
+import { ABANDONED_AFTER, type RowsAhead } from '../../repository/remote/row-work.js';
 import type { RowMutation } from '../../table/index.js';
 import type { RowFollower } from '../feature.js';
 import { countsWith, SummaryCount } from './embedded.js';
@@ -28,6 +28,9 @@ export class SummaryMaintainer implements RowMaintainer {
     /** The counts of each plan, where the atomic step is one row. */
     private readonly counts: readonly RemoteCount[],
   ) {}
+
+  /** Writes rows ahead of their figures, where the atomic step is one row. */
+  ahead: RowsAhead | undefined;
 
   private refuse({ mutations }: ChangeImage): void {
     refuseUnfollowed(this.plans[0]!.schema, 'summaries (@Summary)', mutations, this.now);

@@ -1,11 +1,13 @@
 import { toLatin1 } from '../../bytes/index.js';
 import { KeyError } from '../../errors.js';
 import { decimalText, quotient } from '../../query/index.js';
+import { writtenColumn } from '../../repository/maintainer.js';
 import type { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import { endOf } from '../../schema/marker.js';
 import {
   ALL_PART,
+  type ColumnSchema,
   type EntitySchema,
   type FigureSchema,
   type MeasuredSchema,
@@ -13,6 +15,7 @@ import {
   type SumKind,
   type SummarySchema,
 } from '../../schema/types.js';
+import type { RowMutation } from '../../table/index.js';
 import type { CompiledWhere } from '../indexes/entity-indexes.js';
 import { compileKeptWhere } from '../indexes/query/access.js';
 import { type Amounts, summaryTableName } from './rows.js';
@@ -137,6 +140,8 @@ export type GroupIdentity = string | undefined;
 export class SummaryPlan {
   readonly tableName: string;
   readonly where: CompiledWhere | undefined;
+  /** The columns that decide on what a row contributes. */
+  private readonly columns: readonly ColumnSchema[];
   private readonly presence: RowMarker;
   private readonly reader: RowReader;
   private readonly groupBy: readonly (readonly [part: string, path: readonly string[]])[];
@@ -151,7 +156,13 @@ export class SummaryPlan {
     this.tableName = summaryTableName(schema.table.descriptor.name);
     this.where = where && compileKeptWhere(schema, where, `summary "${name}"`);
     this.presence = new RowMarker(schema);
-    this.reader = schema.mapper.readerOf(new Set([...by, ...measured.map(({ property }) => property)]));
+    const properties = new Set([...by, ...measured.map(({ property }) => property)]);
+    this.reader = schema.mapper.readerOf(properties);
+    this.columns = [
+      ...[...properties].flatMap((property) => schema.columnsByProperty.get(property) ?? []),
+      ...(this.where?.columns ?? []),
+      ...(this.presence.deletedAt === undefined ? [] : [this.presence.deletedAt]),
+    ];
     const pathOf = (property: string) => schema.columnsByProperty.get(property)?.path ?? [property];
     this.groupBy = by.map((property) => [property, pathOf(property)] as const);
     this.measures = measured.map((one, i) => ({
@@ -180,6 +191,14 @@ export class SummaryPlan {
       values[part] = value;
     }
     return { group: this.encode(values), amounts: this.amountsOf(entity) };
+  }
+
+  /** Whether the mutations set every column that decides on what a row contributes, whatever it has been. */
+  isDecidedBy(mutations: readonly RowMutation[]): boolean {
+    return this.columns.every((column) => {
+      const written = writtenColumn(mutations, column);
+      return written?.value !== undefined;
+    });
   }
 
   /** @throws KeyError when the values identify no group. */

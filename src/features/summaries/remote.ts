@@ -200,10 +200,10 @@ export class RemoteCount {
     generation: number,
     settledAfter: number,
   ): Promise<boolean[]> {
-    const begun = rows.flatMap((written): BegunTransfer[] => {
-      const found = this.expected(written);
-      if (found === undefined) return [];
-      return [{ row: written.row, found: found.added, was: found.added?.is, is: found.is }];
+    const looks = await this.expectedAll(rows, generation);
+    const begun = rows.flatMap(({ row }, i): BegunTransfer[] => {
+      const found = looks[i];
+      return found === undefined ? [] : [{ row, found: found.added, was: found.added?.is, is: found.is }];
     });
     const ends = await this.transferTogether(begun, generation);
     const done: boolean[] = rows.map(({ row }) => ends.get(row) === 'closed');
@@ -242,15 +242,39 @@ export class RemoteCount {
   }
 
   /**
-   * The most likely stored contribution before a write: that of the row's former state. The transfer is conditional
-   * on it, so a wrong guess costs a request. Undefined if nothing would change: then the count is read.
+   * The most likely stored contribution before each write: that of the row's former state, or what is stored where that is unknown. The
+   * transfer is conditional on it, so a wrong guess costs a request. Undefined if nothing would change, or if a transfer is open: then
+   * the row is read.
    */
-  private expected({ before, after }: WrittenRow): Look | undefined {
-    const was = this.plan.contributionOf(before);
-    const is = this.plan.contributionOf(after);
-    if (addTheSame(was, is)) return undefined;
-    const added = was && { value: countedValue(was), since: 0, is: was, transfer: undefined };
-    return { added, is };
+  private async expectedAll(
+    rows: readonly WrittenRow[],
+    generation: number,
+  ): Promise<readonly (Look | undefined)[]> {
+    const unknown = rows.filter(({ before }) => before === undefined);
+    const stored = await this.additions(
+      unknown.map(({ row }) => lifeRow(generation, this.plan.summary.id, row)),
+    );
+    let next = 0;
+    return rows.map(({ before, after }) => {
+      const was = before && this.plan.contributionOf(before);
+      const guess = was && { value: countedValue(was), since: 0, is: was, transfer: undefined };
+      const added = before === undefined ? stored[next++] : guess;
+      const is = this.plan.contributionOf(after);
+      return added?.transfer !== undefined || addTheSame(added?.is, is) ? undefined : { added, is };
+    });
+  }
+
+  /** @returns for each row whether a count in use differs from it, or is being updated. */
+  async lacks(rows: readonly Uint8Array[]): Promise<readonly boolean[]> {
+    const [is] = await Promise.all([this.contributions(rows), this.readInUse()]);
+    const added = await Promise.all(
+      this.inUse.map((generation) =>
+        this.additions(rows.map((row) => lifeRow(generation, this.plan.summary.id, row))),
+      ),
+    );
+    return rows.map((_, i) =>
+      added.some((of) => of[i]?.transfer !== undefined || !addTheSame(of[i]?.is, is[i])),
+    );
   }
 
   private async look(row: Uint8Array, generation: number): Promise<Look> {
@@ -403,10 +427,20 @@ export class RemoteCount {
       open.filter(({ is }) => is !== undefined),
       open.filter(({ is }) => is === undefined),
     ];
-    const closing = this.changeAll(
-      kept.map(({ own, value, is }) => replaceAddition(value, putAddition(own, countedValue(is!)))),
-    );
-    if (gone.length > 0) await nextMillisecond();
+    const [closed, removed] = await Promise.all([
+      this.changeAll(
+        kept.map(({ own, value, is }) => replaceAddition(value, putAddition(own, countedValue(is!)))),
+      ),
+      this.removeAll(gone),
+    ]);
+    const done = new Set([...kept.filter((_, i) => closed[i]), ...removed]);
+    return open.map((one) => done.has(one));
+  }
+
+  /** Removes the contributions of rows that contribute no more. @returns the transfers that were still as they had been recorded. */
+  private async removeAll(gone: readonly OpenTransfer[]): Promise<OpenTransfer[]> {
+    if (gone.length === 0) return [];
+    await nextMillisecond();
     const found = await this.additions(gone.map(({ own }) => own));
     const left = gone.flatMap((one, i) => {
       const addition = found[i];
@@ -415,9 +449,7 @@ export class RemoteCount {
     const removed = await this.changeAll(
       left.map(({ one, addition }) => replaceAddition(addition.value, removeAddition(one.own, addition))),
     );
-    const done = new Set(left.filter((_, i) => removed[i]).map(({ one }) => one));
-    for (const [i, isClosed] of (await closing).entries()) if (isClosed) done.add(kept[i]!);
-    return open.map((one) => done.has(one));
+    return left.flatMap(({ one }, i) => (removed[i] ? [one] : []));
   }
 
   private closeInBackground(own: string, closing: Promise<boolean>): void {

@@ -29,7 +29,7 @@ export function summaryTableDescriptor(table: string): TableDescriptor {
 }
 
 /** The first byte of rows. FROZEN. */
-export const RowKind = { state: 0, group: 1, life: 2, end: 3 } as const;
+export const RowKind = { state: 0, group: 1, life: 2, end: 3, writers: 4 } as const;
 type CountRowKind = 1 | 2 | 3;
 
 /** The stored state of a summary. */
@@ -67,6 +67,9 @@ export function hasContributions({ contributionsFrom }: SummaryRecord, generatio
 export function stateRow(id: Uint8Array): Uint8Array {
   return concatBytes(Uint8Array.of(RowKind.state), id);
 }
+
+/** The row with the writer records of the table's entities. */
+export const WRITERS_ROW: Uint8Array = Uint8Array.of(RowKind.writers);
 
 /** Of all summaries of a table. */
 export const STATE_PREFIX: Uint8Array = Uint8Array.of(RowKind.state);

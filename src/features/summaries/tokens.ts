@@ -113,7 +113,9 @@ interface TakenTransfer {
  * transfer.
  */
 export class TokenExpiry {
-  private readonly waiting = new BackgroundBatches<TakenTransfer>((taken) => this.expire(taken), WAIT);
+  private readonly waiting = new BackgroundBatches<TakenTransfer>((taken) => this.expire(taken), {
+    pause: WAIT,
+  });
 
   constructor(
     /** `cellTtl`: whether cells have TTLs, by which tokens expire. */

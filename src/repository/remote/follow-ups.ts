@@ -12,7 +12,7 @@ import { columnMutations } from '../embedded-executor.js';
 import type { ChangeImage, OwnColumn, RowMaintainer, Share, StepReading, WrittenRow } from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { intentRow, putIntent, removeIntents } from '../outbox.js';
-import { BackgroundBatches } from './background-batches.js';
+import { BackgroundBatches, GATHERED } from './background-batches.js';
 import {
   ABANDONED_AFTER,
   allEnded,
@@ -20,6 +20,7 @@ import {
   fenceRows,
   newToken,
   type RowIntent,
+  type RowsAhead,
   type RowWork,
   refuseTimes,
 } from './row-work.js';
@@ -54,10 +55,8 @@ interface OutboxIntent {
   isNoted: boolean;
 }
 
-/** Milliseconds for which work behind the answers waits for that of further rows. */
-const GATHERED = 50;
 /** Rows that may wait for work behind their answers. Further writers wait for it. */
-const MOST_BEHIND = 2048;
+const MOST_BEHIND = 8192;
 
 export class FollowUps implements RowIntent {
   readonly renewsShadow = true;
@@ -73,8 +72,8 @@ export class FollowUps implements RowIntent {
     const { maintainers } = source;
     this.before = maintainers.filter(({ settleBehind }) => settleBehind === undefined);
     this.behind = maintainers.filter(({ settleBehind }) => settleBehind !== undefined);
-    const pause = this.behind.length === 0 ? 0 : GATHERED;
-    this.ending = new BackgroundBatches<NotedWork>((ended) => this.end(ended), pause);
+    const gathering = this.behind.length === 0 ? { pause: 0 } : GATHERED;
+    this.ending = new BackgroundBatches<NotedWork>((ended) => this.end(ended), gathering);
   }
 
   /** @returns the mutations with the amended columns. @throws RowanError when a maintainer refuses the change. */
@@ -137,9 +136,20 @@ export class FollowUps implements RowIntent {
     if (this.ending.size > MOST_BEHIND) await ending;
   }
 
+  /** Writes rows ahead of the effects of the only maintainer. */
+  get ahead(): RowsAhead | undefined {
+    const { maintainers } = this.source;
+    return maintainers.length === 1 ? maintainers[0]!.ahead : undefined;
+  }
+
   /** Resolves when the effects of all changes that were answered before the call are settled, and their intents removed. */
-  rest(): Promise<void> {
-    return this.ending.rest();
+  async rest(): Promise<void> {
+    await Promise.all([this.ending.rest(), this.ahead?.rest()]);
+  }
+
+  /** Settles the effects that other programs have left without an intent. */
+  async recover(settledAfter: number): Promise<void> {
+    await this.ahead?.recover(settledAfter);
   }
 
   /** @returns whether the intent can be removed. */

@@ -78,6 +78,13 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     this.entries = entriesOf(this);
   }
 
+  /** Writes rows ahead of what follows them, where one feature alone does. */
+  get ahead(): RowsAhead | undefined {
+    const { entries, intents } = this;
+    if (this.isAlone || (entries !== undefined && intents.length > 0) || intents.length > 1) return undefined;
+    return entries?.ahead ?? intents[0]?.ahead;
+  }
+
   /** Whether nobody else writes meanwhile. */
   get isAlone(): boolean {
     return this.transaction !== undefined;
@@ -363,16 +370,16 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const { entries, intents } = this.rows;
-    if (entries?.ahead === undefined || intents.length > 0) return this.applyByDriver(changes, call);
-    const ended = await this.writeAhead(entries.ahead, changes, call);
+    const { ahead } = this.rows;
+    if (ahead === undefined) return this.applyByDriver(changes, call);
+    const ended = await this.writeAhead(ahead, changes, call);
     const left = changes.filter((change) => !ended.has(change));
     const others = left.length === 0 ? [] : await this.applyByDriver(left, call);
     for (const [i, change] of left.entries()) ended.set(change, others[i]!);
     return changes.map((change) => ended.get(change)!);
   }
 
-  /** Writes the rows that may be written ahead of their entries. @returns the outcomes of those that did not exist. */
+  /** Writes the rows that may be written ahead of what follows them. @returns the outcomes of those that were. */
   private async writeAhead(
     ahead: RowsAhead,
     changes: readonly Change[],

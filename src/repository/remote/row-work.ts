@@ -233,6 +233,8 @@ export class RowWork {
  * intent ({@link FollowUps}), or the entry of the change log.
  */
 export interface RowIntent {
+  /** Writes rows in one call, where no other intents and no entries are about them. Undefined: intents are noted before. */
+  readonly ahead?: RowsAhead | undefined;
   /** Whether every change sets the row's shadow, whatever columns it touches. */
   readonly renewsShadow: boolean;
   /** @returns the mutations, amended as needed. @throws RowanError to refuse the change. */
@@ -281,7 +283,7 @@ export interface RowEntries {
   readonly ahead?: RowsAhead | undefined;
 }
 
-/** Writes new rows in one call, ahead of their entries. */
+/** Writes rows in one call, ahead of what follows them. */
 export interface RowsAhead {
   /** Whether it can write the row of a change. */
   takes(change: Change): boolean;
@@ -299,6 +301,13 @@ export interface RowsAhead {
   }>;
   /** Resolves where further rows may be written. */
   room(): Promise<void>;
+  /** Resolves when what follows rows that were written before the call is done. */
+  rest(): Promise<void>;
+  /**
+   * Does the work that rows of other programs lack, and rows whose writes had no answer. @param settledAfter age in milliseconds from
+   * which the work of others is abandoned. @returns the number of rows.
+   */
+  recover(settledAfter?: number): Promise<number>;
 }
 
 /** Resolves when all have ended. @throws the first error in the order of the list. */

@@ -2,9 +2,9 @@
 
 import type { JobRunOptions } from '../../../job/types.js';
 import { murmur3 } from '../../../key/digest.js';
+import type { AheadWriter } from '../../../repository/index.js';
 import type { EntitySchema } from '../../../schema/types.js';
 import { type Engine, FOREVER, type Result } from '../../../table/index.js';
-import type { EntriesBehind } from '../behind.js';
 import type { EntityIndexes } from '../entity-indexes.js';
 import { VERIFIED } from '../entry.js';
 
@@ -15,7 +15,7 @@ export interface IndexTarget {
   /** Collects rows that share a unique value. Undefined: they are not collected. */
   readonly shared?: SharedValues;
   /** Of an index whose entries follow behind the answers, on HBase. */
-  readonly behind?: EntriesBehind | undefined;
+  readonly behind?: AheadWriter | undefined;
 }
 
 /** Two entities with the same value in a unique index. Queries by the index never find the first. */
