@@ -121,6 +121,13 @@ export function newRow(): Plain {
   return { id: `${(n * 7919) % 1000003}-${n}`, email: `${n}@example.org`, team: `t${n % TEAMS}` };
 }
 
+/** Resolves when all is done that follows the answered writes of a kind. */
+export async function followed(db: Database, kind: Kind): Promise<void> {
+  if (kind === 'summary') await db.summary(Counted, 'perTeam').get({ team: '' });
+  // Beneath the public interface, where all that waits also reads tables.
+  else await db['wiring'].contexts.rest();
+}
+
 export async function putTeams(db: Database): Promise<void> {
   await db
     .repository(Team)

@@ -9,7 +9,7 @@ import { run } from '../../hbase/server/class-path.js';
 import { type HBaseServer, startHBase } from '../../hbase/server/hbase-server.js';
 import { PROJECT_ROOT } from '../../hbase/server/layout.js';
 import { type BenchRow, median, report, toRow } from '../harness.js';
-import type { FollowerFigures } from './followers.js';
+import type { FollowerFigure, FollowerFigures } from './followers.js';
 import { PerformanceEvaluation } from './performance-evaluation.js';
 import { WORKLOADS, type Workload } from './workload.js';
 
@@ -97,17 +97,23 @@ async function measureFollowers(server: HBaseServer): Promise<BenchRow[]> {
   const modes = { one: '1 client', sixteen: '16 clients', batches: 'putMany of 100' } as const;
   const rows: BenchRow[] = [];
   for (const mode of ['one', 'sixteen', 'batches'] as const) {
-    const rateOf = (place: number): number => median(runs.map((figures) => figures[place]![mode].rate));
+    const medianOf = (place: number, figure: keyof FollowerFigure): number =>
+      median(runs.map((figures) => figures[place]![mode][figure]));
     for (const [place, figures] of runs[0]!.entries()) {
       if (figures.kind === 'plain') continue;
       const { requestsARow } = figures[mode];
-      const cpuOf = (place: number): number => median(runs.map((figures) => figures[place]![mode].cpu));
-      const rates = { rowan: rateOf(place), plain: rateOf(0) };
+      // Of one round each, because the machine's load differs from round to round.
+      const ratioOf = (figure: 'rate' | 'settledRate'): string =>
+        median(runs.map((figures) => figures[place]![mode][figure] / figures[0]![mode].rate)).toFixed(2);
+      const name = `followers: ${figures.kind}, ${modes[mode]}`;
+      const plain = medianOf(0, 'rate');
       console.error(
-        `followers, ${figures.kind}, ${modes[mode]}: ${rates.rowan} rows/s, ${(rates.rowan / rates.plain).toFixed(2)}x of plain, ` +
-          `${(cpuOf(0) / cpuOf(place)).toFixed(2)}x by CPU time, ${requestsARow} requests a row`,
+        `${name}: ${medianOf(place, 'rate')} rows/s, ${ratioOf('rate')}x of plain; with the work behind the answers ` +
+          `${medianOf(place, 'settledRate')} rows/s, ${ratioOf('settledRate')}x; CPU time a row ${medianOf(place, 'cpu')} and ` +
+          `${medianOf(place, 'cpuBehind')} us, plain ${medianOf(0, 'cpu')}; ${requestsARow} requests a row`,
       );
-      rows.push(toRow(`followers: ${figures.kind}, ${modes[mode]}`, 'rows/s', rates));
+      rows.push(toRow(name, 'rows/s', { rowan: medianOf(place, 'rate'), plain }));
+      rows.push(toRow(`${name}, settled`, 'rows/s', { rowan: medianOf(place, 'settledRate'), plain }));
     }
   }
   return rows;
