@@ -1,6 +1,6 @@
 /**
  * What follows a write on HBase, against the same write of an entity without followers, in one process on one server.
- * `followers.ts MASTERS [ROWS]` prints a line of JSON for each kind of {@link KINDS}: figures of one client, of 16 clients, and of
+ * `followers.ts MASTERS [ROWS] [KIND …]` prints a line of JSON for each kind of {@link KINDS}: figures of one client, of 16 clients, and of
  * `putMany` of 100 rows.
  *
  * Rows are written in bursts. What is left to be done when the last write of a burst is answered is counted apart: the bench waits
@@ -108,7 +108,7 @@ async function measure(db: Database, kind: Kind, rows: number): Promise<Follower
   };
 }
 
-const [masters = '', rows = '400'] = process.argv.slice(2);
+const [masters = '', rows = '400', ...kinds] = process.argv.slice(2);
 const db = await connect({
   masters: masters.split(','),
   entities: [Team, ...Object.values(KINDS)],
@@ -117,7 +117,8 @@ const db = await connect({
 try {
   await putTeams(db);
   for (const kind of Object.keys(KINDS) as Kind[])
-    console.log(JSON.stringify(await measure(db, kind, Number(rows))));
+    if (kinds.length === 0 || kinds.includes(kind))
+      console.log(JSON.stringify(await measure(db, kind, Number(rows))));
 } finally {
   await dropTables(db);
   await db.close();
