@@ -380,9 +380,9 @@ export type CheckedNames<C extends TypeofClass, Names extends keyof C['prototype
 >;
 
 type NameMistake<C extends TypeofClass, Names> =
-  // Every property: the compiler also evaluates the type at the constraint of Names.
+  // Every property is the constraint of Names, with which the compiler names what may be given: in messages and completions.
   keyof C['prototype'] & string extends Names
-    ? KeyMistake<'These are all properties. Leave select() out to read everything.'>
+    ? ColumnsOf<C>
     : [Exclude<Names, ColumnsOf<C>>] extends [never]
       ? unknown
       : KeyMistake<`"${Exclude<Names, ColumnsOf<C>> & string}" is no column. Parts of the key are always read, relations by with(), methods never.`>;

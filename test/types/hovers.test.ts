@@ -94,4 +94,10 @@ describe('hovers', () => {
     const shown = ts.displayPartsToString(service.getQuickInfoAtPosition(FILE, at)?.displayParts);
     expect(shown.replace(/\s+/g, ' ')).toBe(`const ${name}: ${type}`);
   });
+
+  it('come with completions: select offers the columns', () => {
+    const at = SAMPLE.indexOf("status').with");
+    const names = service.getCompletionsAtPosition(FILE, at, {})?.entries.map(({ name }) => name);
+    expect(names?.sort()).toEqual(['customerId', 'mail', 'status', 'total']);
+  });
 });
