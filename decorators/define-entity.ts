@@ -11,8 +11,8 @@ import {
 } from './column-builder.js';
 import type { AnyClass, EntityDeclaration, HookMoment, IndexOptions, Validator } from './declaration.js';
 import { declarationOn } from './metadata.js';
-import { declaredElements, isElement, type KeyElements, keyNames } from './row-key.js';
-import type { KeyRow, KeyTuple, KnownParts } from './row-key-types.js';
+import { declaredElements, isElement, keyNames } from './row-key.js';
+import type { KeyElements, KeyRow, KeyTuple, KnownParts } from './row-key-types.js';
 import type { SummaryDefinitions } from './summary.js';
 import type { DefinedTable } from './table.js';
 import { type UpgradeDefinition, upgradeOf, upgradesProblem } from './upgrade.js';

@@ -17,10 +17,9 @@ import {
   type ElementsOf,
   elementsOf,
   isElement,
-  type KeyElements,
   keyNames,
 } from './row-key.js';
-import type { FlatParts, KeyTuple, RowKeyMistake, UnknownPart } from './row-key-types.js';
+import type { FlatParts, KeyElements, KeyTuple, RowKeyMistake, UnknownPart } from './row-key-types.js';
 
 /**
  * Declares a secondary index, which finds entities by properties outside their row key. Above a property it

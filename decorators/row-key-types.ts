@@ -1,4 +1,4 @@
-/** What the compiler checks of a row key: that the class fits the elements, and else what to write. */
+/** The types of row keys, and what the compiler checks of them: that the class fits the elements, and else what to write. */
 
 import type {
   BucketElement,
@@ -12,10 +12,38 @@ import type {
   SaltElement,
   TimeBucketElement,
 } from '../src/key/index.js';
-import type { KeyElements, RandomSalts, SaltedAtRandom } from './row-key.js';
 
 /**
- * `unknown` when the class fits the key that it declares with {@link rowKey}, else a {@link RowKeyMistake}.
+ * The result of `rowKey`: the names of the parts that can be queried, in order, and the elements that
+ * hold them.
+ */
+export type DeclaredKey<Elements extends readonly KeyElement[]> = Readonly<KeyTuple<Elements>> &
+  KeyElements<Elements> &
+  ([RandomSalts<Elements>] extends [never] ? unknown : SaltedAtRandom<Readonly<KeyTuple<Elements>>>);
+
+/**
+ * The parts of a key with a random salt: `declare static readonly key: RandomlySalted<['id', 'n']>`.
+ * Repositories of such a class have only the operations that do not address a single row.
+ */
+export type RandomlySalted<Names extends readonly string[]> = Names & SaltedAtRandom<Names>;
+
+/** Marks a class whose key parts alone do not determine the row. With `@RowKey` it exists only in types. */
+export interface SaltedAtRandom<Names extends readonly string[] = readonly string[]> {
+  readonly salted: 'random';
+  readonly names: Names;
+}
+
+export type RandomSalts<Elements extends readonly KeyElement[]> = Extract<
+  Elements[number],
+  SaltElement<'random'>
+>;
+
+export interface KeyElements<Elements extends readonly KeyElement[] = readonly KeyElement[]> {
+  readonly elements: Elements;
+}
+
+/**
+ * `unknown` when the class fits the key that it declares with `rowKey`, else a {@link RowKeyMistake}.
  */
 export type CheckedKey<C extends { readonly prototype: unknown }> = C extends {
   readonly key: KeyElements<infer Elements>;

@@ -1,9 +1,9 @@
 import { SchemaError } from '../src/errors.js';
 import { part } from '../src/key/declare.js';
-import type { KeyElement, PartElement, SaltElement } from '../src/key/index.js';
+import type { KeyElement, PartElement } from '../src/key/index.js';
 import { describe } from '../src/table/checks.js';
 import { classDecorator } from './modes.js';
-import type { KeyTuple, RowKeyDecorator } from './row-key-types.js';
+import type { DeclaredKey, KeyElements, RowKeyDecorator } from './row-key-types.js';
 
 /**
  * Declares the byte layout of the entity's row keys, left to right. The class lists the parts that can be
@@ -197,35 +197,6 @@ export function elementsOf(taker: string, given: readonly unknown[]): readonly K
       );
     }),
   );
-}
-
-/**
- * The result of {@link rowKey}: the names of the parts that can be queried, in order, and the elements that
- * hold them.
- */
-export type DeclaredKey<Elements extends readonly KeyElement[]> = Readonly<KeyTuple<Elements>> &
-  KeyElements<Elements> &
-  ([RandomSalts<Elements>] extends [never] ? unknown : SaltedAtRandom<Readonly<KeyTuple<Elements>>>);
-
-/**
- * The parts of a key with a random salt: `declare static readonly key: RandomlySalted<['id', 'n']>`.
- * Repositories of such a class have only the operations that do not address a single row.
- */
-export type RandomlySalted<Names extends readonly string[]> = Names & SaltedAtRandom<Names>;
-
-/** Marks a class whose key parts alone do not determine the row. With `@RowKey` it exists only in types. */
-export interface SaltedAtRandom<Names extends readonly string[] = readonly string[]> {
-  readonly salted: 'random';
-  readonly names: Names;
-}
-
-export type RandomSalts<Elements extends readonly KeyElement[]> = Extract<
-  Elements[number],
-  SaltElement<'random'>
->;
-
-export interface KeyElements<Elements extends readonly KeyElement[] = readonly KeyElement[]> {
-  readonly elements: Elements;
 }
 
 /**

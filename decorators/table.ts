@@ -3,8 +3,7 @@ import type { AnyClass, EntityDeclaration, TableDeclaration } from './declaratio
 import type { CheckedCopies } from './denormalized.js';
 import type { CheckedIndexes } from './indexes.js';
 import { type AnyClassDecorator, classDecorator } from './modes.js';
-import type { KeyElements } from './row-key.js';
-import type { CheckedKey } from './row-key-types.js';
+import type { CheckedKey, KeyElements } from './row-key-types.js';
 import type { CheckedSummaries } from './summary.js';
 
 /**

@@ -111,24 +111,24 @@ export {
   Version,
 } from '../decorators/roles.js';
 export {
-  type DeclaredKey,
   type ElementOrName,
   type ElementsOf,
-  type KeyElements,
-  type RandomlySalted,
   RowKey,
   rowKey,
-  type SaltedAtRandom,
 } from '../decorators/row-key.js';
 export type {
   CheckedClass,
   CheckedKey,
+  DeclaredKey,
+  KeyElements,
   KeyRow,
   KeyTuple,
   KeyTypes,
+  RandomlySalted,
   RowKeyClass,
   RowKeyDecorator,
   RowKeyMistake,
+  SaltedAtRandom,
 } from '../decorators/row-key-types.js';
 export {
   type CheckedSummaries,

@@ -6,8 +6,7 @@
 
 import type { RelationMark } from '../../decorators/denormalized.js';
 import type { IndexedValue } from '../../decorators/indexes.js';
-import type { SaltedAtRandom } from '../../decorators/row-key.js';
-import type { KeyTuple } from '../../decorators/row-key-types.js';
+import type { KeyTuple, SaltedAtRandom } from '../../decorators/row-key-types.js';
 import type { KeyElement } from '../key/index.js';
 import type { EntityClass } from './types.js';
 
