@@ -40,6 +40,7 @@ class RemoteEntityRowsWork implements SplitWork {
 
   async rows(rows: readonly Result[]): Promise<void> {
     const own = rows.filter(({ row }) => this.job.schema.key.matches(row));
+    await this.job.schema.key.dictionaries?.loadTexts(own.map(({ row }) => row));
     for (let at = 0; at < own.length; at += TOGETHER)
       await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
   }

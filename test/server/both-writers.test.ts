@@ -6,6 +6,7 @@ import { int32, text } from '../../src/codec/index.js';
 import { connect, Database, open } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import { connectHBase } from '../../src/hbase/engine.js';
+import { substitute } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { serve } from '../../src/server/server.js';
@@ -160,3 +161,35 @@ test.each<[string, string | undefined, (plains: Plains) => Promise<unknown>]>([
     expect(await inside.index(Plain, 'byState').verify()).toMatchObject({ missing: 0, stale: 0, extra: 0 });
   },
 );
+
+const Word = defineEntity({
+  name: 'Word',
+  table: { name: 'words_of', families: { d: {} } },
+  key: [substitute('word', 'words')],
+  columns: (c) => ({ a: c.column('d:a', text) }),
+  indexes: { byA: { on: [part('a')] } },
+  summaries: { perA: { by: ['a'], figures: { rows: 'count' } } },
+});
+
+test('jobs over rows of a connection that has read no text of their keys load the texts', async () => {
+  const entities = [Word];
+  const inside = await open({
+    path: '/words',
+    entities,
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+  });
+  const server = await serve(inside as never, { listen: '127.0.0.1:0' });
+  await inside.repository(Word).putMany(['x', 'y'].map((word) => ({ word, a: 'a' })));
+  const counted = { rows: 2, missing: 0, stale: 0, extra: 0 };
+  for (const run of [
+    (db: Database) => db.index(Word, 'byA').verify(),
+    (db: Database) => db.summary(Word, 'perA').build(),
+  ]) {
+    const db = await connect({ masters: [server.endpoint], user: 'test', pause: 10, entities });
+    expect(await run(db)).toMatchObject(counted);
+    await db.close();
+  }
+  await server.close();
+  await inside.close();
+});

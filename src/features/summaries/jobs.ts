@@ -48,6 +48,7 @@ class RemoteCountWork implements SplitWork {
   async rows(rows: readonly Result[]): Promise<void> {
     const { schema } = this.count.plan;
     const own = rows.filter(({ row }) => schema.key.matches(row));
+    await schema.key.dictionaries?.loadTexts(own.map(({ row }) => row));
     for (let at = 0; at < own.length; at += TOGETHER)
       await Promise.all(own.slice(at, at + TOGETHER).map(({ row }) => this.one(row)));
     // A deleted row's contribution may still be stored.

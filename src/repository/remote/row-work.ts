@@ -88,7 +88,9 @@ export class DataRows {
   }
 
   async load(row: Uint8Array, options: OperationOptions | undefined): Promise<LoadedRow> {
-    return this.split(await this.table.get(new Get(row), options));
+    const found = await this.table.get(new Get(row), options);
+    await this.loadTexts([found]);
+    return this.split(found);
   }
 
   async loadAll(rows: readonly Uint8Array[], options: OperationOptions | undefined): Promise<LoadedRow[]> {
@@ -97,7 +99,15 @@ export class DataRows {
       rows.map((row) => new Get(row)),
       options,
     );
+    await this.loadTexts(found);
     return found.map((result) => this.split(result));
+  }
+
+  /** Of keys with a dictionary: who decodes the rows needs them. */
+  private async loadTexts(found: readonly Result[]): Promise<void> {
+    const { dictionaries } = this.schema.key;
+    if (dictionaries === undefined) return;
+    await dictionaries.loadTexts(found.filter(({ isEmpty }) => !isEmpty).map(({ row }) => row));
   }
 
   private split(result: Result): LoadedRow {
