@@ -375,6 +375,9 @@ export type ChangeOutcome =
   | { readonly ok: true; readonly result: Result }
   | { readonly ok: false; readonly error: RowanError };
 
+/** The outcome of a change that answers nothing. */
+export const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
+
 /** Applies the changes of one table. */
 export interface ChangeExecutor {
   /** Applies one change. @throws the change's mismatch, or the engine's error; nothing was written then. */

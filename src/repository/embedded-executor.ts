@@ -23,6 +23,7 @@ import {
   type ChangeExecutor,
   type ChangeOutcome,
   checked,
+  DONE,
   deleteOutlived,
   type Expectation,
   getIf,
@@ -424,8 +425,6 @@ function putNewRows(
     throw error;
   }
 }
-
-const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPTY });
 
 /** No row changes with these puts. */
 function noEffects(): 'none' {

@@ -45,7 +45,7 @@ export class PlainPuts {
       if (puts === undefined) return false;
       if (packing === undefined || puts.length > 0) await table.putAll(puts, calls);
       else {
-        await table.putPacked(packing.puts, calls);
+        for (const error of await table.putPacked(packing.puts, calls)) if (error !== undefined) throw error;
         packing.release();
       }
       return true;

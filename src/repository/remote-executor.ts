@@ -14,6 +14,7 @@ import {
   Result,
   type RowMutation,
   type Table,
+  takesPackedPuts,
 } from '../table/index.js';
 import {
   applyAction,
@@ -22,6 +23,7 @@ import {
   type ChangeExecutor,
   type ChangeOutcome,
   checked,
+  DONE,
   deleteOutlived,
   type Expectation,
   getIf,
@@ -41,10 +43,21 @@ const ATTEMPTS = 64;
 const LONGEST_WAIT = 100;
 
 export class RemoteExecutor implements ChangeExecutor {
+  readonly putPacked: ChangeExecutor['putPacked'];
+
   constructor(
     private readonly table: Table,
     private readonly gate: RowLock = new RowLock(),
-  ) {}
+  ) {
+    if (!takesPackedPuts(table)) return;
+    this.putPacked = async (puts, options) => {
+      const errors = await gate.runPuts(puts.rows, () => table.putPacked(puts, options));
+      return puts.rows.map((_, i): ChangeOutcome => {
+        const error = errors[i];
+        return error === undefined ? DONE : { ok: false, error };
+      });
+    };
+  }
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
     if (change.reads !== undefined) return this.readAndWrite(change, WholeCall.of(options, this.table));
@@ -175,9 +188,9 @@ export class RemoteExecutor implements ChangeExecutor {
   }
 
   async putAll(puts: readonly Put[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
-    const rows = puts.map(({ row }) => ({ row, use: 'puts' as const }));
-    const answers = await this.gate.runAll(rows, () => this.table.batch(puts, options));
-    return answers.map((answer) => (answer.ok ? { ok: true, result: answer.result } : answer));
+    const rows = puts.map(({ row }) => row);
+    const answers = await this.gate.runPuts(rows, () => this.table.batch(puts, options));
+    return answers.map((answer) => (answer.ok ? DONE : answer));
   }
 
   async runAtomic(): Promise<Result[]> {

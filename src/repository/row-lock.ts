@@ -13,6 +13,12 @@ interface Waiting {
   readonly enter: () => void;
 }
 
+/** Rows of puts that run while no others use the lock. Named when others come. */
+interface UnnamedPuts {
+  readonly rows: readonly Uint8Array[];
+  names: readonly string[] | undefined;
+}
+
 /** The lock of one row: its holders, and the waiting writers in FIFO order. */
 class Entry {
   inside = 0;
@@ -45,10 +51,13 @@ export async function nextMillisecond(since = performance.now()): Promise<void> 
  */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
+  /** Puts without entries in `rows`, which is empty while there are any: puts alone wait for nobody. */
+  private readonly unnamed = new Set<UnnamedPuts>();
   private readonly background = new Set<Promise<void>>();
 
   /** Runs `write` while it holds the row. */
   async run<T>(row: Uint8Array, use: RowUse, write: () => Promise<T>): Promise<T> {
+    if (use === 'puts') return this.runPuts([row], write);
     const name = toLatin1(row);
     const entered = this.enter(name, use);
     if (entered !== undefined) await entered;
@@ -69,6 +78,23 @@ export class RowLock {
       return await write();
     } finally {
       release();
+    }
+  }
+
+  /** As `runAll`, with the use `puts` of all rows. */
+  async runPuts<T>(rows: readonly Uint8Array[], write: () => Promise<T>): Promise<T> {
+    if (this.rows.size > 0)
+      return this.runAll(
+        rows.map((row) => ({ row, use: 'puts' })),
+        write,
+      );
+    const puts: UnnamedPuts = { rows, names: undefined };
+    this.unnamed.add(puts);
+    try {
+      return await write();
+    } finally {
+      if (puts.names === undefined) this.unnamed.delete(puts);
+      else for (const name of puts.names) this.leave(name, 'puts');
     }
   }
 
@@ -107,7 +133,17 @@ export class RowLock {
     await Promise.all(this.background);
   }
 
+  private nameAll(): void {
+    const all = [...this.unnamed];
+    this.unnamed.clear();
+    for (const puts of all) {
+      puts.names = puts.rows.map((row) => toLatin1(row));
+      for (const name of puts.names) void this.enter(name, 'puts');
+    }
+  }
+
   private enter(name: string, use: RowUse): Promise<void> | undefined {
+    if (this.unnamed.size > 0) this.nameAll();
     let entry = this.rows.get(name);
     if (entry === undefined) {
       entry = new Entry();

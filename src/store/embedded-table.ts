@@ -15,6 +15,7 @@ import {
   type PackedPuts,
   type PackedPutsTable,
   type Put,
+  type PutErrors,
   Result,
   type RowMutation,
   type RowMutations,
@@ -32,6 +33,8 @@ import { isForThreads, ThreadedScan } from './parallel/threaded-scan.js';
 import { ReadTable } from './read/read-table.js';
 import type { StoreCore } from './store-core.js';
 import type { TableState } from './table-state.js';
+
+const NO_ERRORS: PutErrors = [];
 
 /** One table of an embedded store. */
 export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, PackedPutsTable {
@@ -68,12 +71,16 @@ export class EmbeddedTable extends ReadTable<StoreCore> implements SyncTable, Pa
   }
 
   /** The puts have bytes of their own, so none are copied when they wait. */
-  async putPacked(puts: PackedPuts, options?: OperationOptions): Promise<void> {
+  async putPacked(puts: PackedPuts, options?: OperationOptions): Promise<PutErrors> {
     for (let waits = this.admission(options); waits; waits = this.admission(options)) await waits;
     const { writer, catalog } = this.core;
     const state = catalog.writableTable(this.name);
-    if (writer.takesPacked(state, puts)) await writer.putPacked(state, puts);
-    else await this.putAll(puts.toPuts(), options);
+    if (!writer.takesPacked(state, puts)) {
+      const errors = await writer.putEach(state, puts.toPuts());
+      return errors.map((error) => (error === undefined ? undefined : asRowanError(error)));
+    }
+    await writer.putPacked(state, puts);
+    return NO_ERRORS;
   }
 
   async delete(del: Delete, options?: OperationOptions): Promise<void> {

@@ -3,16 +3,20 @@ import { type Cell, describe, requestOf } from './checks.js';
 import { canonicalTableName } from './descriptor.js';
 import { type Get, isGet, type Scan } from './get-and-scan.js';
 import type { Append, Delete, Durability, Increment, Mutation, Put, RowMutation } from './mutation.js';
+import type { PackedPuts } from './packed-puts.js';
 import type { Result } from './result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from './row-mutations.js';
-import type {
-  BatchAction,
-  BatchOptions,
-  BatchOutcome,
-  OperationOptions,
-  ResultScanner,
-  Table,
-  TableChange,
+import {
+  type BatchAction,
+  type BatchOptions,
+  type BatchOutcome,
+  type OperationOptions,
+  type PackedPutsTable,
+  type PutErrors,
+  type ResultScanner,
+  type Table,
+  type TableChange,
+  takesPackedPuts,
 } from './table.js';
 
 // — Observers are called with every write of a table, also by tools, and may add to it or refuse it.
@@ -223,12 +227,17 @@ type Written = RowMutation | RowMutations;
  * passed to the inner table in the same turn.
  */
 export class ObservedTable implements Table {
+  /** Undefined where the inner table does not take packed puts. */
+  readonly putPacked: PackedPutsTable['putPacked'] | undefined;
+
   constructor(
     private readonly inner: Table,
     private readonly observers: WriteObservers,
     /** Tables of the same engine, also observed. */
     private readonly tableOf: (name: string) => Table,
-  ) {}
+  ) {
+    if (takesPackedPuts(inner)) this.putPacked = (puts, options) => this.putPackedInto(inner, puts, options);
+  }
 
   get name(): string {
     return this.inner.name;
@@ -321,6 +330,17 @@ export class ObservedTable implements Table {
       }
     }
     return outcomes;
+  }
+
+  /** Observers are called for the same puts, one object each. */
+  private async putPackedInto(
+    inner: PackedPutsTable,
+    puts: PackedPuts,
+    options: OperationOptions | undefined,
+  ): Promise<PutErrors> {
+    if (this.observers.of(this.name) === undefined) return inner.putPacked(puts, options);
+    const outcomes = await this.batch(puts.toPuts(), options);
+    return outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error));
   }
 
   private async around<T>(

@@ -131,12 +131,18 @@ export interface WaitingPut {
 
 /** A table that takes {@link PackedPuts}. */
 export interface PackedPutsTable {
-  /** As {@link Table.putAll} of the same puts. The puts must not be changed afterwards. */
-  putPacked(puts: PackedPuts, options?: OperationOptions): Promise<void>;
+  /**
+   * Writes each of the puts by itself, as {@link Table.batch} would. They must not be changed afterwards.
+   * @returns the errors of those that failed, by their positions; empty: all are written.
+   */
+  putPacked(puts: PackedPuts, options?: OperationOptions): Promise<PutErrors>;
 }
 
+/** The errors of puts, by their positions. */
+export type PutErrors = readonly (RowanError | undefined)[];
+
 export function takesPackedPuts(table: object): table is PackedPutsTable {
-  return 'putPacked' in table;
+  return (table as Partial<PackedPutsTable>).putPacked !== undefined;
 }
 
 /** A running atomic step: its later reads see what it has applied; nobody else does before it ends. */

@@ -5,7 +5,7 @@ import { Column, Entity, part, RowKey, Table } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { Database } from '../../src/database.js';
 import { compileSchema } from '../../src/mapper/index.js';
-import { nextMillisecond } from '../../src/repository/row-lock.js';
+import { nextMillisecond, RowLock } from '../../src/repository/row-lock.js';
 import { openEmbedded } from '../../src/store/engine.js';
 import type { Engine } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/index.js';
@@ -38,7 +38,7 @@ function watched(engine: Engine, calls: string[], held: Promise<void>): Engine {
         new Proxy(target.table(table), {
           get: (of, call) => {
             const value = bound(of, call);
-            if (!['put', 'putAll', 'delete', 'batch', 'mutateRow'].includes(String(call))) return value;
+            if (!['put', 'putPacked', 'delete', 'batch', 'mutateRow'].includes(String(call))) return value;
             return async (...given: unknown[]) => {
               calls.push(String(call));
               const answer: unknown = await (value as (...args: unknown[]) => unknown)(...given);
@@ -130,4 +130,46 @@ test('the next millisecond is told by the clock and not by a timer', async () =>
   expect(isOver).toBe(false);
   now = 12;
   await over;
+});
+
+test('a delete waits for puts of its row that began before it, and for no others', async () => {
+  const lock = new RowLock();
+  const began: string[] = [];
+  const puts = (name: string, ...rows: string[]) => {
+    let answer!: () => void;
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    const write = (): Promise<void> => {
+      began.push(name);
+      return held;
+    };
+    return {
+      answer,
+      done: lock.runPuts(
+        rows.map((row) => Buffer.from(row)),
+        write,
+      ),
+    };
+  };
+  const deleting = (row: string) =>
+    lock.run(Buffer.from(row), 'alone', async () => void began.push(`delete ${row}`));
+  const first = puts('first', 'a', 'b', 'b');
+  const second = puts('second', 'b', 'c');
+  const deleted = ['a', 'b', 'd'].map(deleting);
+  await deleted[2];
+  expect(began).toEqual(['first', 'second', 'delete d']);
+  const third = puts('third', 'b');
+  first.answer();
+  await deleted[0];
+  expect(began).toEqual(['first', 'second', 'delete d', 'delete a']);
+  second.answer();
+  await deleted[1];
+  third.answer();
+  await third.done;
+  expect(began).toEqual(['first', 'second', 'delete d', 'delete a', 'delete b', 'third']);
+  const last = puts('last', 'b');
+  expect(began.at(-1)).toBe('last');
+  last.answer();
+  await last.done;
 });

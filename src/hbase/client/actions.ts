@@ -3,6 +3,7 @@ import { RowanError, TimeoutError } from '../../errors.js';
 import { CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Get } from '../../table/get-and-scan.js';
 import type { RowMutation } from '../../table/mutation.js';
+import type { PackedPuts } from '../../table/packed-puts.js';
 import { Result, StaleResult } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
 import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
@@ -12,9 +13,12 @@ import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import type { RequestAttributes } from '../rpc/request-attributes.js';
 import {
   sizeOfMutation,
+  sizeOfPackedPut,
   writeCondition,
   writeMutation,
   writeMutationCells,
+  writePackedCells,
+  writePackedPut,
 } from '../wire/encode-mutation.js';
 import { writeGet } from '../wire/encode-query.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
@@ -336,6 +340,43 @@ export class MutationAction extends Action<Result> {
 
   override convert(result: WireResult): Result {
     return resultOfChange(this.row, result);
+  }
+}
+
+/** One of packed puts. It is written from them at each attempt. */
+export class PackedPutAction extends Action<Result> {
+  readonly verb = 'put';
+
+  constructor(
+    table: string,
+    private readonly puts: PackedPuts,
+    private readonly position: number,
+    deadline: number,
+    timeout: number,
+  ) {
+    super(table, puts.rows[position]!, 'shared', sizeOfPackedPut(puts, position), deadline, timeout);
+  }
+
+  override get repeatable(): boolean {
+    return true;
+  }
+
+  override writeCells(writer: ProtoWriter): void {
+    writePackedCells(writer, this.puts, this.position);
+  }
+
+  override writeBody(writer: ProtoWriter): void {
+    const mark = writer.mark();
+    this.writeMutation(writer);
+    writer.endMessage(ACTION_MUTATION, mark);
+  }
+
+  writeMutation(writer: ProtoWriter): void {
+    writePackedPut(writer, this.puts, this.position);
+  }
+
+  override convert(): Result {
+    return Result.EMPTY;
   }
 }
 

@@ -4,6 +4,7 @@ import { canonicalTableName } from '../../table/descriptor.js';
 import type { Filter } from '../../table/filter/filters.js';
 import { type Get, isGet, type Scan } from '../../table/get-and-scan.js';
 import type { Append, Delete, Increment, Put, RowMutation } from '../../table/mutation.js';
+import type { PackedPuts } from '../../table/packed-puts.js';
 import { Result } from '../../table/result.js';
 import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../table/row-mutations.js';
 import type {
@@ -11,6 +12,8 @@ import type {
   BatchOptions,
   BatchOutcome,
   OperationOptions,
+  PackedPutsTable,
+  PutErrors,
   ResultScanner,
   Table,
 } from '../../table/table.js';
@@ -22,6 +25,7 @@ import {
   CheckAction,
   GetAction,
   MutationAction,
+  PackedPutAction,
   RowMutationsAction,
   readExists,
   readGetResult,
@@ -249,7 +253,7 @@ export interface TableContext extends ScannerContext {
 }
 
 /** A table of an HBase cluster. */
-export class HBaseTable implements Table {
+export class HBaseTable implements Table, PackedPutsTable {
   readonly name: string;
 
   constructor(
@@ -297,6 +301,15 @@ export class HBaseTable implements Table {
       puts.map((put) => this.mutationAction(put, options)),
       options,
     );
+  }
+
+  async putPacked(puts: PackedPuts, options: OperationOptions = NO_OPTIONS): Promise<PutErrors> {
+    throwIfAborted(options.signal);
+    const timeout = this.timeoutOf(options);
+    const deadline = performance.now() + timeout;
+    const actions = puts.rows.map((_, i) => new PackedPutAction(this.name, puts, i, deadline, timeout));
+    await this.runBatch(actions, options);
+    return actions.map(({ error, value }) => (value === undefined ? error : undefined));
   }
 
   async delete(del: Delete, options: OperationOptions = NO_OPTIONS): Promise<void> {

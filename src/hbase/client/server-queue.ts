@@ -8,7 +8,14 @@ import { RequestAttributes } from '../rpc/request-attributes.js';
 import { writeCondition, writeMutation } from '../wire/encode-mutation.js';
 import { type ProtoWriter, tagOf, WireType } from '../wire/proto-writer.js';
 import { EMPTY_WIRE_RESULT, readResult } from '../wire/result-decoder.js';
-import { type Action, type ActionCallOwner, CheckAction, GetAction, type MutationAction } from './actions.js';
+import {
+  type Action,
+  type ActionCallOwner,
+  CheckAction,
+  GetAction,
+  type MutationAction,
+  type PackedPutAction,
+} from './actions.js';
 import { MultiCall } from './multi-call.js';
 
 const REGION = tagOf(1, WireType.Bytes);
@@ -57,7 +64,7 @@ class SingleCall extends Call {
     }
     const mutation = writer.mark();
     if (action instanceof CheckAction) writeMutation(writer, action.single!, action.nonce);
-    else (action as MutationAction).writeMutation(writer);
+    else (action as MutationAction | PackedPutAction).writeMutation(writer);
     writer.endMessage(MUTATION, mutation);
   }
 

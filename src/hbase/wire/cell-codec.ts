@@ -7,7 +7,7 @@
  * A cell block is a sequence of them. Decoded cells are views of the block.
  */
 
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { Cell, CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import { ProtocolError } from '../rpc/errors.js';
@@ -48,6 +48,43 @@ export function writeLongCell(
 ): void {
   const start = beginCell(writer, row, family, qualifier, timestamp, CellType.Put, 8);
   writer.buffer.writeBigInt64BE(amount, start);
+}
+
+/** The bytes between row and value of puts to a column, at the time of the write. */
+export function columnTail(family: Uint8Array, qualifier: Uint8Array): Uint8Array {
+  const tail = new Uint8Array(10 + family.length + qualifier.length);
+  let at = copyInto(tail, 1, family);
+  at = copyInto(tail, at, qualifier);
+  at = putInt32(tail, at, LATEST_HIGH);
+  at = putInt32(tail, at, LATEST_LOW);
+  tail[0] = family.length;
+  tail[at] = CellType.Put;
+  return tail;
+}
+
+/** As {@link writeCell} of a put, with the column as {@link columnTail} returns it, and a slice of `bytes` as its value. */
+export function writePackedCell(
+  writer: ProtoWriter,
+  row: Uint8Array,
+  tail: Uint8Array,
+  bytes: Uint8Array,
+  from: number,
+  length: number,
+): void {
+  const keyLength = 2 + row.length + tail.length;
+  const size = 12 + keyLength + length;
+  writer.reserve(size);
+  const { buffer } = writer;
+  let at = writer.position - size;
+  writer.position = at;
+  at = putInt32(buffer, at, size - 4);
+  at = putInt32(buffer, at, keyLength);
+  at = putInt32(buffer, at, length);
+  buffer[at++] = row.length >>> 8;
+  buffer[at++] = row.length;
+  at = copyInto(buffer, at, row);
+  at = copyInto(buffer, at, tail);
+  copySlice(bytes, from, length, buffer, at);
 }
 
 /** Allocates a cell and writes all but its value. @returns the offset of the value. */

@@ -2,8 +2,9 @@
 
 import { CellType, LATEST_TIMESTAMP } from '../../table/checks.js';
 import type { Append, Delete, Durability, Increment, Put, RowMutation } from '../../table/mutation.js';
+import type { PackedPuts } from '../../table/packed-puts.js';
 import type { CheckAndMutate } from '../../table/row-mutations.js';
-import { writeCell, writeLongCell } from './cell-codec.js';
+import { columnTail, writeCell, writeLongCell, writePackedCell } from './cell-codec.js';
 import { writeAttribute, writeTimeRange, writeTimestamp } from './encode-query.js';
 import { COMPARE_TYPES, encodeBinaryComparator, encodeFilter } from './filter-codec.js';
 import { encodeVisibility, VISIBILITY } from './messages-security.js';
@@ -54,6 +55,59 @@ export function sizeOfMutation(mutation: RowMutation): number {
     for (const column of mutation.columns) size += 40 + mutation.row.length + column.qualifier.length;
   }
   return size;
+}
+
+// — Packed puts, which have no object for each cell.
+
+/** What the cells of a column have in common behind the row: `uint8 familyLength | family | qualifier | int64 timestamp | uint8 type`. */
+const tails = new WeakMap<PackedPuts['columns'], readonly Uint8Array[]>();
+
+function tailsOf(columns: PackedPuts['columns']): readonly Uint8Array[] {
+  let known = tails.get(columns);
+  if (known === undefined) {
+    known = columns.map(({ family, qualifier }) => columnTail(utf8Name(family), qualifier));
+    tails.set(columns, known);
+  }
+  return known;
+}
+
+/** As {@link sizeOfMutation} of the put. */
+export function sizeOfPackedPut(puts: PackedPuts, put: number): number {
+  const { rows, rowEnds, cells, columns } = puts;
+  const first = put === 0 ? 0 : rowEnds[put - 1]!;
+  const end = rowEnds[put]!;
+  const { length } = rows[put]!;
+  let size = 40 + length + (end - first) * (32 + length) + valueEndOf(puts, end) - valueEndOf(puts, first);
+  for (let cell = first; cell < end; cell++) size += columns[cells[cell]!]!.qualifier.length;
+  return size;
+}
+
+/** Where the values of the first `count` cells end. */
+function valueEndOf({ valueEnds, start }: PackedPuts, count: number): number {
+  return count === 0 ? start : valueEnds[count - 1]!;
+}
+
+/** As {@link writeMutationCells} of the put. */
+export function writePackedCells(writer: ProtoWriter, puts: PackedPuts, put: number): void {
+  const { rows, rowEnds, cells, valueEnds, bytes } = puts;
+  const columns = tailsOf(puts.columns);
+  const row = rows[put]!;
+  const first = put === 0 ? 0 : rowEnds[put - 1]!;
+  for (let cell = rowEnds[put]! - 1; cell >= first; cell--) {
+    const from = valueEndOf(puts, cell);
+    writePackedCell(writer, row, columns[cells[cell]!]!, bytes, from, valueEnds[cell]! - from);
+  }
+}
+
+/** As {@link writeMutation} of the put. */
+export function writePackedPut(writer: ProtoWriter, puts: PackedPuts, put: number): void {
+  const { rows, rowEnds, durability } = puts;
+  const count = put === 0 ? rowEnds[0]! : rowEnds[put]! - rowEnds[put - 1]!;
+  writer.varintField(MUTATION.cellCount, count);
+  writer.varintField(MUTATION.durability, DURABILITY[durability]);
+  writeTimestamp(writer, MUTATION.timestamp, LATEST_TIMESTAMP);
+  writer.varintField(MUTATION.type, MUTATION_TYPES.put);
+  writer.bytesField(MUTATION.row, rows[put]!);
 }
 
 /** Writes the mutation's cells, from the last to the first. */
