@@ -8,9 +8,8 @@ import { Authorizations, VISIBILITY } from './messages-security.js';
 import { type ProtoWriter, tagOf, utf8Name, WireType } from './proto-writer.js';
 import { encodeMessage } from './schema.js';
 
-/** HBase's `Long.MAX_VALUE`, in halves. */
-const LATEST_HIGH = 0x7fffffff;
-const LATEST_LOW = 0xffffffff;
+/** HBase's `Long.MAX_VALUE` as a varint. Every mutation has it. */
+const LATEST = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f);
 
 const bytesTag = (field: number): number => tagOf(field, WireType.Bytes);
 const varintTag = (field: number): number => tagOf(field, WireType.Varint);
@@ -24,7 +23,7 @@ const FAMILY_RANGE_RANGE = bytesTag(2);
 
 /** Writes a timestamp as a varint; `LATEST_TIMESTAMP` as `Long.MAX_VALUE`. */
 export function writeTimestamp(writer: ProtoWriter, tag: number, timestamp: number): void {
-  if (timestamp === LATEST_TIMESTAMP) writer.varint64(LATEST_HIGH, LATEST_LOW);
+  if (timestamp === LATEST_TIMESTAMP) writer.raw(LATEST);
   else writer.varint(timestamp);
   writer.varint(tag);
 }

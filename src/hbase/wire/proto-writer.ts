@@ -3,7 +3,6 @@ import { equalBytes } from '../../bytes/index.js';
 /** Wire types of protocol buffers. */
 export const WireType = { Varint: 0, Fixed64: 1, Bytes: 2, Fixed32: 5 } as const;
 
-const TWO_32 = 4294967296;
 const encoder = new TextEncoder();
 
 /**
@@ -107,19 +106,6 @@ export class ProtoWriter {
       rest = Math.floor(rest / 128);
     }
     buffer[position] = rest;
-  }
-
-  /** A 64-bit number given as two unsigned halves. */
-  varint64(high: number, low: number): void {
-    if (high === 0) {
-      this.varint(low);
-      return;
-    }
-    if (high < 0x200000) {
-      this.varint(high * TWO_32 + low);
-      return;
-    }
-    this.bigVarint((BigInt(high) << 32n) | BigInt(low));
   }
 
   /** The low 64 bits of `value`, as an unsigned varint. */
