@@ -21,7 +21,7 @@ import {
 } from '../../src/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openEmbedded } from '../../src/store/engine.js';
-import type { Engine, PackedPuts, Table, WriteObserver } from '../../src/table/index.js';
+import type { Engine, PackedPuts, PackedPutsTable, Table, WriteObserver } from '../../src/table/index.js';
 import { entities } from '../../src/testing/fast-check.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
