@@ -70,7 +70,7 @@ async function measure(
   }
   const name = `${workload.operation}, ${clients} client${clients === 1 ? '' : 's'}`;
   const figures = { rowan: median(ours), PerformanceEvaluation: median(theirs) };
-  const goal = clients === 1 ? 1.1 : workload.target;
+  const goal = workload.goals[clients];
   const ratio = figures.rowan / figures.PerformanceEvaluation;
   console.error(
     `${name}: ${Math.round(figures.rowan)} and ${Math.round(figures.PerformanceEvaluation)} rows/s, ` +
