@@ -1,4 +1,4 @@
-import { EMPTY_BYTES } from '../bytes/index.js';
+import { copyBytes, EMPTY_BYTES } from '../bytes/index.js';
 import { checkRow } from './checks.js';
 import { type Durability, Put } from './mutation.js';
 
@@ -82,17 +82,20 @@ export class PackedPuts {
     this.rowEnds.push(this.cellCount);
   }
 
-  /** The same puts, one object each. Their values are views of `bytes`. */
+  /** The same puts, one object each. Their values are views of a copy of `bytes`, so that they may be kept when its memory is used again. */
   toPuts(): Put[] {
-    const { columns, bytes, cells, valueEnds } = this;
+    const { columns, start, cells, cellCount } = this;
+    const end = cellCount === 0 ? start : this.valueEnds[cellCount - 1]!;
+    const bytes = copyBytes(this.bytes, start, end);
     let cell = 0;
-    let from = this.start;
+    let from = 0;
     return this.rows.map((row, i) => {
       const put = new Put(row).setDurability(this.durability);
       for (; cell < this.rowEnds[i]!; cell++) {
         const { family, qualifier } = columns[cells[cell]!]!;
-        put.addColumn(family, qualifier, bytes.subarray(from, valueEnds[cell]));
-        from = valueEnds[cell]!;
+        const to = this.valueEnds[cell]! - start;
+        put.addColumn(family, qualifier, bytes.subarray(from, to));
+        from = to;
       }
       return put;
     });
