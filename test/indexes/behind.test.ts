@@ -84,7 +84,7 @@ async function expectNothingLost(db: Database, when: string): Promise<number> {
 }
 
 /** The short size takes each eighth request, beginning with another for each write. */
-const STRIDE = scaled(8, 1, 1);
+const STRIDE = scaled(11, 1, 1);
 
 type Write = (db: Database) => Promise<unknown>;
 /** Of the row `old`, and of rows that are not there. */

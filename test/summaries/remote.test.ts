@@ -166,7 +166,7 @@ test('any change of rows that are counted together arrives late or twice, behind
       when,
     ).toEqual(counts);
   };
-  const stride = scaled(5, 1, 1);
+  const stride = scaled(7, 1, 1);
   for (const [place, mode] of (['late', 'last', 'twice'] as const).entries()) {
     for (let n = place % stride; ; n += stride) {
       const { db, requests } = await store.late(Together);
