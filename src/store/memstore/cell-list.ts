@@ -6,22 +6,17 @@
  */
 
 import type { SeekKey } from '../cursor.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf, rowLengthOf } from './arena.js';
 import {
-  CELL_HEADER_BYTES,
-  type CellArena,
-  type CellRef,
-  chunkOf,
   compareRefs,
   compareToKey,
-  offsetOf,
   PREFIX_BYTES,
   prefixOf,
   prefixOfRef,
-  rowLengthOf,
   seekPrefix,
   sharedOfRefs,
   sharedWith,
-} from './arena.js';
+} from './cell-order.js';
 import { LEAF_CAPACITY, Leaf } from './leaf.js';
 
 /** Cells per leaf after a bulk fill: leaves room for cells that come between. */

@@ -1,25 +1,20 @@
 import { copyBytes, EMPTY_BYTES } from '../../bytes/index.js';
 import { LATEST_TIMESTAMP } from '../../table/index.js';
 import { type SeekKey, TYPE_MAXIMUM } from '../cursor.js';
+import { CELL_HEADER_BYTES, type CellArena, type CellRef, chunkOf, offsetOf, rowLengthOf } from './arena.js';
 import {
   byteAt,
   byteOfRef,
-  CELL_HEADER_BYTES,
-  type CellArena,
-  type CellRef,
-  chunkOf,
   compareInRow,
   compareRefs,
   compareToKey,
   differenceFrom,
-  offsetOf,
   PREFIX_BYTES,
   prefixOf,
   prefixOfRef,
-  rowLengthOf,
   seekPrefix,
   sharedOfRefs,
-} from './arena.js';
+} from './cell-order.js';
 
 export const LEAF_CAPACITY = 256;
 /** If fewer of a leaf's cells than this share have different prefixes, the prefixes are taken again, further into the rows. */

@@ -6,7 +6,6 @@ import {
   type CellRef,
   Chunk,
   chunkOf,
-  compareToKeyInRow,
   FLAG_FOLLOWED,
   isFollowed,
   offsetBehind,
@@ -14,6 +13,7 @@ import {
   ttlAt,
 } from './arena.js';
 import type { CellList } from './cell-list.js';
+import { compareToKeyInRow } from './cell-order.js';
 import type { Leaf } from './leaf.js';
 import { addressesOf, isPut, type NewestCells, NO_LIST } from './newest-cells.js';
 import { isRun, NO_ROW, placeOf, type RowIndex } from './row-index.js';

@@ -25,11 +25,10 @@ import {
   type CellRef,
   type Chunk,
   chunkOf,
-  compareInRow,
   FLAG_TTL,
   offsetOf,
-  sameColumn,
 } from './arena.js';
+import { compareInRow, sameColumn } from './cell-order.js';
 import { isListed, placeOf, type RowIndex } from './row-index.js';
 
 /** No list can be used. */

@@ -3,14 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { toBytes } from '../../../src/bytes/index.js';
 import { SeekKey } from '../../../src/store/cursor.js';
-import {
-  CellArena,
-  type CellBytes,
-  ChunkPool,
-  compareRefs,
-  RowCells,
-} from '../../../src/store/memstore/arena.js';
-import { LoadedCells, Memstore } from '../../../src/store/memstore/memstore.js';
+import { CellArena, type CellBytes, ChunkPool, RowCells } from '../../../src/store/memstore/arena.js';
+import { compareRefs } from '../../../src/store/memstore/cell-order.js';
+import { LoadedCells } from '../../../src/store/memstore/loaded-cells.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
 import type { MemstoreCursor } from '../../../src/store/memstore/memstore-cursor.js';
 import { CellType } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
