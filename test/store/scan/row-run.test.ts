@@ -195,15 +195,28 @@ describe.each(Object.entries(sources))('a run in %s', (_, source) => {
   });
 });
 
+/** Without puts that are hidden by a newer put of their column, which cursors of single rows may leave out. */
+function withoutHidden(cells: readonly TestCell[]): TestCell[] {
+  const shown = new Set<string>();
+  return cells.filter(({ row, qualifier, type, seq, ttl }) => {
+    if (type !== CellType.Put) return true;
+    const column = `${Buffer.from(row).toString('hex')} ${Buffer.from(qualifier).toString('hex')}`;
+    if (shown.has(column)) return false;
+    if (seq <= READ_POINT && ttl === 0) shown.add(column);
+    return true;
+  });
+}
+
 test('a run in a single row of a memstore', () => {
   fc.assert(
     fc.property(someCells, (cells) => {
       const memstore = memstoreOf(cells);
+      const plain = memstoreOf(withoutHidden(cells));
       const by = readers(null);
       for (const name of [...rowsOf(cells), ...rowsOf(cells)]) {
         const row = Buffer.from(name, 'latin1');
         hashRow(row, 0, row.length);
-        const theirs = memstore.cursor();
+        const theirs = plain.cursor();
         theirs.seek(new SeekKey().setRow(row));
         expect(memstore.pointCursor.seekInRow(new SeekKey().setRow(row), lane1, READ_POINT)).toBe(true);
         readBoth(by, memstore.pointCursor, theirs);
