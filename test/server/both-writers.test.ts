@@ -130,6 +130,19 @@ const Plain = defineEntity({
 
 type Plains = Repository<typeof Plain>;
 
+/** An engine that does something else between reading a row of a table and answering it. */
+function reading(engine: Engine, name: string, between: () => Promise<void>): Engine {
+  return overriding<Engine>(engine, 'table', (asked: string) => {
+    const table = engine.table(asked);
+    const get = async (get: Get) => {
+      const found = await table.get(get);
+      await between();
+      return found;
+    };
+    return asked === name ? overriding<Table>(table, 'get', get) : table;
+  });
+}
+
 test.each<[string, string | undefined, (plains: Plains) => Promise<unknown>]>([
   ['a row', 'x', (plains) => plains.put({ id: 'a', state: 'y' })],
   ['no row', undefined, (plains) => plains.put({ id: 'a', state: 'y' })],
@@ -144,14 +157,8 @@ test.each<[string, string | undefined, (plains: Plains) => Promise<unknown>]>([
     if (before !== undefined) await plains.put({ id: 'a', state: before });
     const engine = await connectHBase({ masters: [server.endpoint], user: 'test', pause: 10 });
     let reads = 0;
-    const late = async <T>(reading: Promise<T>): Promise<T> => {
-      const found = await reading;
+    const slow = reading(engine, 'plain', async () => {
       if (reads++ === 0) await writeAgain(plains);
-      return found;
-    };
-    const slow = overriding<Engine>(engine, 'table', (name: string) => {
-      const table = engine.table(name);
-      return name === 'plain' ? overriding<Table>(table, 'get', (get: Get) => late(table.get(get))) : table;
     });
     await using outside = new Database(compileSchema([Plain]), slow, 'verify');
     await outside.ready();
@@ -192,4 +199,47 @@ test('jobs over rows of a connection that has read no text of their keys load th
   }
   await server.close();
   await inside.close();
+});
+
+const Counted = defineEntity({
+  name: 'Counted',
+  table: { name: 'counted', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ a: c.column('d:a', text) }),
+  summaries: { perA: { by: ['a'], figures: { rows: 'count' } } },
+});
+
+const PER_A = [Counted, 'perA'] as const;
+
+test('a check over a connection leaves a count in use that only the serving process has made', async () => {
+  const entities = [Counted];
+  const fileSystem = new MemoryFileSystem();
+  await using inside = await open({ path: '/counted', entities, fileSystem, background: 'inline' });
+  await using server = await serve(inside, { listen: '127.0.0.1:0' });
+  await using outside = await connect({ masters: [server.endpoint], user: 'test', pause: 10, entities });
+  for (const id of ['x', 'y']) {
+    await inside.repository(Counted).put({ id, a: 'a' });
+    const right = { groups: 1, valid: 1, stale: 0, missing: 0, extra: 0 };
+    expect(await outside.summary(...PER_A).check()).toMatchObject(right);
+    for (const db of [inside, outside]) expect(await db.summary(...PER_A).state()).toBe('active');
+  }
+});
+
+test('a check that meets the first write over a connection says nothing of the count that it gives up', async () => {
+  const entities = [Counted];
+  const fileSystem = new MemoryFileSystem();
+  await using inside = await open({ path: '/counted', entities, fileSystem, background: 'inline' });
+  await using server = await serve(inside, { listen: '127.0.0.1:0' });
+  await inside.repository(Counted).put({ id: 'x', a: 'a' });
+  const options = { masters: [server.endpoint], user: 'test', pause: 10 };
+  await using writer = await connect({ ...options, entities });
+  const written = reading(await connectHBase(options), 'counted', async () => {
+    await writer.repository(Counted).put({ id: 'y', a: 'a' });
+    await writer.summary(...PER_A).drain();
+  });
+  await using outside = new Database(compileSchema(entities), written, 'verify');
+  await outside.ready();
+  const none = { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 };
+  expect(await outside.summary(...PER_A).check()).toMatchObject(none);
+  expect(await inside.summary(...PER_A).state()).toBe('disabled');
 });

@@ -56,6 +56,7 @@ export interface SummaryFindOptions {
   readonly limit?: number;
 }
 
+const NO_GROUPS: GroupsReport = { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 };
 /** The most groups that `find` returns without a limit. */
 const MAX_GROUPS = 100_000;
 /** Groups read in one step; and in one batch, where each value is a call. */
@@ -197,12 +198,12 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     });
     await purgeCounts(this.source);
     const rows = await countRows(this.source, fresh, run);
-    const found =
-      active === null
-        ? { groups: 0, valid: 0, stale: 0, missing: 0, extra: 0 }
-        : await compareCounts(this.source, active, building!);
+    const compared = active === null ? NO_GROUPS : await compareCounts(this.source, active, building!);
+    let found = compared;
     await changeRecord(this.source, (now) => {
       if (now?.building !== building || now?.cursor !== 'end') throw overtaken();
+      // A count that was given up meanwhile has missed rows.
+      found = now.active === active ? compared : NO_GROUPS;
       return { building: null, cursor: null, ...(replace && { active: building }) };
     });
     await purgeCounts(this.source);

@@ -33,6 +33,7 @@ import {
   type Amounts,
   amountsOf,
   groupRow,
+  hasContributions,
   lifeRow,
   parseRecord,
   putRecord,
@@ -147,12 +148,12 @@ export class RemoteCount {
   }
 
   /**
-   * On a served store, counts without contributions are given up: what a row contributes to them is not known. Those to come have
-   * contributions.
+   * On a served store, counts to come have contributions. One without them that is being made is given up: nothing tells which rows it
+   * includes. One in use stays until a connection writes a row ({@link withoutUnknown}).
    */
   private withContributions(state: SummaryRecord): SummaryRecord {
     if (!this.source.isServed || state.contributionsFrom !== undefined) return state;
-    return { ...state, active: null, building: null, cursor: null, contributionsFrom: state.next };
+    return { ...state, building: null, cursor: null, contributionsFrom: state.next };
   }
 
   /** The amounts of a group in some counts. `group`: as encoded by the summary's layout. */
@@ -180,8 +181,8 @@ export class RemoteCount {
 
   private async readInUse(): Promise<void> {
     const found = await this.state();
-    const isWithout = this.source.isServed && found !== undefined && found.contributionsFrom === undefined;
-    const state = isWithout ? await this.changeRecord((now) => now!) : found;
+    const isUnknown = found !== undefined && this.source.isServed && withoutUnknown(found) !== found;
+    const state = isUnknown ? await this.changeRecord((now) => withoutUnknown(now!)) : found;
     this.inUse = [state?.active, state?.building].filter((one) => typeof one === 'number');
   }
 
@@ -499,6 +500,12 @@ export class RemoteCount {
   private get table(): Table {
     return this.source.table(this.plan.tableName);
   }
+}
+
+/** Gives up a count to which nothing tells what a row contributes, since a connection cannot update it. The same where there is none. */
+function withoutUnknown(state: SummaryRecord): SummaryRecord {
+  const counts = [state.active, state.building].filter((count) => count !== null);
+  return counts.every((count) => hasContributions(state, count)) ? state : { ...state, active: null };
 }
 
 async function getAll(table: Table, rows: readonly Uint8Array[]): Promise<Result[]> {
