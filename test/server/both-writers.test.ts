@@ -201,6 +201,39 @@ test('jobs over rows of a connection that has read no text of their keys load th
   await inside.close();
 });
 
+const Named = defineEntity({
+  name: 'Named',
+  table: { name: 'names', families: { d: {} } },
+  key: [part('id')],
+  columns: (c) => ({ name: c.column('d:n', text).optional() }),
+});
+
+const Copied = defineEntity({
+  name: 'Copied',
+  table: { name: 'copied', families: { d: {} } },
+  key: [substitute('word', 'copied_words')],
+  columns: (c) => ({ of: c.column('d:o', text), name: c.column('d:k', text).optional() }),
+  denormalized: [{ from: () => Named, via: { id: 'of' }, fields: { name: 'name' } }],
+});
+
+test('copies follow a connection into rows whose keys have texts that it has not read', async () => {
+  const entities = [Named, Copied];
+  await using inside = await open({
+    path: '/copied',
+    entities,
+    fileSystem: new MemoryFileSystem(),
+    background: 'inline',
+  });
+  await using server = await serve(inside, { listen: '127.0.0.1:0' });
+  await using outside = await connect({ masters: [server.endpoint], user: 'test', pause: 10, entities });
+  await outside.repository(Named).put({ id: 'r', name: 'a' });
+  await inside.repository(Copied).put({ word: 'w', of: 'r' });
+  for (const name of ['b', undefined]) {
+    await outside.repository(Named).replace({ id: 'r', ...(name && { name }) });
+    expect((await inside.repository(Copied).get({ word: 'w' }))?.name).toBe(name);
+  }
+});
+
 const Counted = defineEntity({
   name: 'Counted',
   table: { name: 'counted', families: { d: {} } },
