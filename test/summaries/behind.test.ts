@@ -5,9 +5,10 @@
  */
 
 import { expect, test } from 'vitest';
-import { Column, Entity, part, RowKey, Summary } from '../../decorators/index.js';
+import { Column, defineEntity, Entity, part, RowKey, Summary } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
+import { substitute } from '../../src/key/index.js';
 import { Get } from '../../src/table/index.js';
 import { record } from '../proof/evidence.js';
 import type { Delivery } from '../proof/late.js';
@@ -165,6 +166,36 @@ test.each(Object.keys(WRITES))(
     record('figures-behind', { 'programs that ended': deaths });
   },
 );
+
+const Word = defineEntity({
+  name: 'Word',
+  table: { name: 'words_behind', families: { d: {} } },
+  key: [substitute('word', 'words_behind')],
+  columns: (c) => ({ shop: c.column('d:s', text) }),
+  summaries: { byShop: { by: ['shop'], figures: { words: 'count' } } },
+});
+
+test('rows of a dead program count also where their keys have texts that nobody else has read', async () => {
+  for (let after = 0, hasDied = true; hasDied; after += scaled(2, 1, 1)) {
+    await withStore(async (store, goOn) => {
+      const { db: other } = await store.program(Word);
+      const { db, mortal } = await store.program(Word);
+      mortal.dieAfter(after);
+      await db
+        .repository(Word)
+        .put({ word: 'w', shop: 'x' })
+        .catch(() => undefined);
+      await db.close();
+      await mortal.arrived();
+      hasDied = mortal.isDead;
+      goOn(LATER);
+      await other.summary(Word, 'byShop').drain();
+      const figures = await other.summary(Word, 'byShop').get({ shop: 'x' });
+      const rows = await other.repository(Word).find({}, { fullScan: true }).all();
+      expect(figures?.words ?? 0, `died after ${after}`).toBe(rows.length);
+    });
+  }
+});
 
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 test.each(Object.keys(WRITES))('%s: any change arrives late or twice, each row counts once', async (name) => {

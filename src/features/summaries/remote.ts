@@ -289,7 +289,12 @@ export class RemoteCount {
   }
 
   private async contributions(rows: readonly Uint8Array[]): Promise<(Contribution | undefined)[]> {
-    const stored = await getAll(this.source.table(this.plan.schema.table.descriptor.name), rows);
+    const { key, table } = this.plan.schema;
+    // Rows that other programs have written.
+    const [stored] = await Promise.all([
+      getAll(this.source.table(table.descriptor.name), rows),
+      key.dictionaries?.loadTexts(rows),
+    ]);
     return stored.map((result, i) => this.plan.contributionOf(RowImage.of(rows[i]!, result)));
   }
 
