@@ -29,8 +29,8 @@ const MOST: Readonly<Record<Kind, readonly [alone: number, many: number]>> = {
   changes: [6, 0.6],
 };
 
-/** Lookups of regions, renewals, and looks into the outbox, that a run may take beside. */
-const OTHERS = 8;
+/** Lookups of regions, records of the program that are made, renewed and removed, and looks into the outbox, that a run may take beside. */
+const OTHERS = 16;
 const ALONE = 20;
 const MANY = 500;
 const BATCH = 100;
