@@ -9,10 +9,10 @@ import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, smallStore, Workload } from './workload.js';
 
-const STEPS = scaled(11, 50, 400);
+const STEPS = scaled(8, 50, 400);
 /** An encrypted store differs in the bytes of its files alone. */
 const ENCRYPTED_STEPS = scaled(8, 25, 200);
-const LIVES = scaled(6, 24, 120);
+const LIVES = scaled(4, 24, 120);
 const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
 
 interface Crash {

@@ -317,7 +317,7 @@ describe('whatever a server sends', () => {
         retries: 1,
       });
       const names = [...knownExceptions(), 'com.example.Surprise', '', '\u0000', 'a'.repeat(5000)];
-      for (const name of names.filter((_, i) => i % scaled(6, 1, 1) === 0)) {
+      for (const name of names.filter((_, i) => i % scaled(12, 1, 1) === 0)) {
         bad.handler = ({ method, connection, id }) => {
           if (method === 'GetRegionInfo') return false;
           connection.fail(id, name, 'told to');

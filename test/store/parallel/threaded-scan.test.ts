@@ -124,7 +124,7 @@ test('random scans of random stores are equal, though the store is changed befor
   let now = 1_700_000_000_000;
   const options = { clock: () => now, automatic: false };
   return withStore(options, async (engine) => {
-    for (let step = 0; step < scaled(120, 600, 5000); step++) {
+    for (let step = 0; step < scaled(60, 600, 5000); step++) {
       await change(engine, random, step);
       now += Math.floor(random() * 20);
       const table = engine.table('t');
