@@ -29,8 +29,8 @@ const MOST: Readonly<Record<Kind, readonly [alone: number, many: number]>> = {
   changes: [6, 0.6],
 };
 
-/** Lookups of regions, records of the program that are made, renewed and removed, and looks into the outbox, that a run may take beside. */
-const OTHERS = 16;
+/** Lookups of regions, renewals, and looks into the outbox, that a run may take beside. */
+const OTHERS = 8;
 const ALONE = 20;
 const MANY = 500;
 const BATCH = 100;
@@ -76,21 +76,23 @@ async function requests(run: () => Promise<unknown>): Promise<number> {
   return requestsOf(db) - before;
 }
 
-it.each(Object.keys(KINDS) as Kind[])(
-  'writes of %s take as many requests as documented, at most',
-  async (kind) => {
-    const repository = repositoryOf(db, kind);
-    // Looks up the regions.
-    await requests(() => repository.putMany(Array.from({ length: BATCH }, () => newRow())));
-    const alone = await requests(async () => {
-      for (let i = 0; i < ALONE; i++) await repository.put(newRow());
-    });
-    const many = await requests(async () => {
-      for (let i = 0; i < MANY; i += BATCH)
-        await repository.putMany(Array.from({ length: BATCH }, () => newRow()));
-    });
-    const [mostAlone, mostMany] = MOST[kind];
-    expect(alone).toBeLessThanOrEqual(mostAlone * ALONE + OTHERS);
-    expect(many).toBeLessThanOrEqual(mostMany * MANY + OTHERS);
-  },
+/** The summary comes last: its counts go on to be tidied up behind what is waited for, which the next case would count. */
+const ORDER = (Object.keys(KINDS) as Kind[]).sort(
+  (a, b) => Number(a === 'summary') - Number(b === 'summary'),
 );
+
+it.each(ORDER)('writes of %s take as many requests as documented, at most', async (kind) => {
+  const repository = repositoryOf(db, kind);
+  // Looks up the regions.
+  await requests(() => repository.putMany(Array.from({ length: BATCH }, () => newRow())));
+  const alone = await requests(async () => {
+    for (let i = 0; i < ALONE; i++) await repository.put(newRow());
+  });
+  const many = await requests(async () => {
+    for (let i = 0; i < MANY; i += BATCH)
+      await repository.putMany(Array.from({ length: BATCH }, () => newRow()));
+  });
+  const [mostAlone, mostMany] = MOST[kind];
+  expect(alone).toBeLessThanOrEqual(mostAlone * ALONE + OTHERS);
+  expect(many).toBeLessThanOrEqual(mostMany * MANY + OTHERS);
+});

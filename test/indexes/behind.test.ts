@@ -8,10 +8,11 @@ import { describe, expect, test } from 'vitest';
 import type { Database } from '../../src/database.js';
 import { Column, Entity, Index, part, RowKey, Table, text } from '../../src/index.js';
 import { Get } from '../../src/table/index.js';
+import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/behind-answers.js';
 import { record } from '../proof/evidence.js';
 import type { Delivery } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
-import { openStepless, type SteplessStore } from '../proof/stepless.js';
+import type { SteplessStore } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 @Table({ name: 'behind', families: { d: {} } })
@@ -33,9 +34,8 @@ const COLORS = ['red', 'green', 'blue'];
 const MANY = scaled(99, 699, 699);
 const NAMES = ['byColor', 'bySize'] as const;
 const SETTLED = { missing: 0, extra: 0, stale: 0, unverified: 0, pending: 0 };
-/** Beyond any time after which somebody takes over, and after which late requests are not followed, in milliseconds. */
-const LATER = 60_000;
 const PATIENCE = { timeout: 60_000, interval: 5 };
+/** Beyond the time after which late requests are not followed. */
 const MUCH_LATER = 5 * 60 * 60 * 1000;
 
 const thing = (id: string, color: string | null = 'red', size: string | null = 's') => ({ id, color, size });
@@ -83,7 +83,7 @@ async function expectNothingLost(db: Database, when: string): Promise<number> {
   return pending;
 }
 
-/** The short size takes each eighth request, beginning with another for each write. */
+/** The short size takes each eleventh request, beginning with another for each write. */
 const STRIDE = scaled(11, 1, 1);
 
 type Write = (db: Database) => Promise<unknown>;
@@ -111,16 +111,6 @@ async function prepare(store: SteplessStore): Promise<void> {
   await db.close();
 }
 
-async function withStore<T>(
-  run: (store: SteplessStore, goOn: (ms: number) => void) => Promise<T>,
-): Promise<T> {
-  let ahead = 0;
-  await using store = await openStepless(() => Date.now() + ahead);
-  return await run(store, (ms) => {
-    ahead += ms;
-  });
-}
-
 describe('entries behind new rows', () => {
   test('are written without anybody asking for it, and leave no record', () =>
     withStore(async (store) => {
@@ -144,27 +134,20 @@ describe('entries behind new rows', () => {
 
   test.each(Object.keys(WRITES))('a program may die at any request of %s: nothing is lost', async (name) => {
     let pending = 0;
-    let deaths = 0;
-    for (let after = Object.keys(WRITES).indexOf(name) % STRIDE; ; after += STRIDE) {
-      const hasDied = await withStore(async (store, goOn) => {
-        await prepare(store);
-        const { db: other } = await store.program(Thing);
-        const { db, mortal } = await store.program(Thing);
-        mortal.dieAfter(after);
-        await WRITES[name]!(db).catch((error: { code?: string }) =>
-          expect(error.code).toBe('ERR_CONNECTION'),
-        );
+    const deaths = await dieAtRequests(
+      {
+        entity: Thing,
+        prepare,
+        write: WRITES[name]!,
         // What follows the answer may be cut off, too.
-        await followed(db);
-        await mortal.arrived();
-        goOn(LATER);
-        pending += await expectNothingLost(other, `${name}, died after ${after}`);
-        return mortal.isDead;
-      });
-      if (!hasDied) break;
-      deaths++;
-      expect(after).toBeLessThan(200);
-    }
+        settled: followed,
+        check: async (other, when) => {
+          pending += await expectNothingLost(other, `${name}, ${when}`);
+        },
+      },
+      Object.keys(WRITES).indexOf(name) % STRIDE,
+      STRIDE,
+    );
     expect(deaths).toBeGreaterThan(scaled(0, 4, 4));
     if (STRIDE === 1) expect(pending).toBeGreaterThan(0);
     record('entries-behind', { 'programs that ended': deaths });
@@ -239,11 +222,8 @@ describe('entries behind new rows', () => {
 
   test('programs that write the same rows at once, and die, leave exact entries', async () => {
     for (let seed = 1; seed <= scaled(1, 40, 400); seed++) {
-      await withStore(async (store, goOn) => {
+      await withStore(async (...store) => {
         const random = new Random(seed);
-        const { db: other } = await store.program(Thing);
-        const programs = await Promise.all([store.program(Thing), store.program(Thing)]);
-        for (const { mortal } of programs) if (random.chance(0.7)) mortal.dieAfter(5 + random.below(60));
         const write = async (db: Database): Promise<void> => {
           const things = db.repository(Thing);
           const id = `r${random.below(4)}`;
@@ -257,19 +237,8 @@ describe('entries behind new rows', () => {
           else if (kind === 5) await things.upsert({ id }, { color, size });
           else await things.putMany([thing(id, color, size), thing(`n${random.below(9)}`, color)]);
         };
-        await Promise.all(
-          [other, ...programs.map(({ db }) => db)].map(async (db) => {
-            for (let i = 0; i < 12; i++) {
-              await write(db).catch((error: { code?: string }) =>
-                expect(['ERR_CONNECTION', 'ERR_CONFLICT', 'ERR_NOT_FOUND']).toContain(error.code),
-              );
-              await new Promise((resolve) => setTimeout(resolve, random.below(3)));
-            }
-          }),
-        );
-        for (const { db } of [...programs, { db: other }]) await followed(db);
-        for (const { mortal } of programs) await mortal.arrived();
-        goOn(LATER);
+        const other = await writeAtOnce(store, Thing, random, write, followed);
+        await followed(other);
         await drain(other);
         await expectExact(other, `seed ${seed}`);
       });
