@@ -59,7 +59,8 @@ export async function dieAtRequests(
 }
 
 /**
- * Three programs write at once, twelve times each; two of them may die. @returns the one that lives, long after.
+ * Three programs write at once, twelve times each; two of them may die. The clock goes 25 times as fast meanwhile, because reads wait
+ * until the rows of a dead program are abandoned. @returns the one that lives, long after.
  * @param settled as in {@link dieAtRequests}, for programs that may have died
  */
 export async function writeAtOnce(
@@ -72,18 +73,23 @@ export async function writeAtOnce(
   const { db: other } = await store.program(entity);
   const programs = await Promise.all([store.program(entity), store.program(entity)]);
   for (const { mortal } of programs) if (random.chance(0.7)) mortal.dieAfter(5 + random.below(60));
-  await Promise.all(
-    [other, ...programs.map(({ db }) => db)].map(async (db) => {
-      for (let i = 0; i < 12; i++) {
-        await write(db).catch((error: { code?: string }) =>
-          expect(['ERR_CONNECTION', 'ERR_CONFLICT', 'ERR_NOT_FOUND']).toContain(error.code),
-        );
-        await new Promise((resolve) => setTimeout(resolve, random.below(3)));
-      }
-    }),
-  );
-  for (const { db } of programs) await settled(db);
-  for (const { mortal } of programs) await mortal.arrived();
+  const clock = setInterval(() => goOn(25), 1);
+  try {
+    await Promise.all(
+      [other, ...programs.map(({ db }) => db)].map(async (db) => {
+        for (let i = 0; i < 12; i++) {
+          await write(db).catch((error: { code?: string }) =>
+            expect(['ERR_CONNECTION', 'ERR_CONFLICT', 'ERR_NOT_FOUND']).toContain(error.code),
+          );
+          await new Promise((resolve) => setTimeout(resolve, random.below(3)));
+        }
+      }),
+    );
+    for (const { db } of programs) await settled(db);
+    for (const { mortal } of programs) await mortal.arrived();
+  } finally {
+    clearInterval(clock);
+  }
   goOn(LATER);
   return other;
 }
