@@ -26,7 +26,7 @@ const CEILINGS: readonly (readonly [
   ['classes', 'distinct', 'experimentalDecorators', uses(26_000, 32_150, 42_250, 51_900)],
   ['classes', 'distinct', 'standard decorators', uses(19_750, 25_950, 36_050, 45_700)],
   ['defineEntity', 'shared', 'standard decorators', uses(BUDGET, 32_000, 44_300, 58_000)],
-  ['defineEntity', 'distinct', 'standard decorators', uses(48_300, 59_000, 71_600, 85_600)],
+  ['defineEntity', 'distinct', 'standard decorators', uses(48_100, 58_750, 71_600, 85_600)],
 ];
 
 function uses(declared: number, getAndPut: number, find: number, select: number): Uses {
