@@ -186,7 +186,7 @@ test('any change of rows that are counted together arrives late or twice, behind
       await expectOnce(`${mode} ${n}, arrived`);
     }
   }
-  expect(written).toBeGreaterThan(scaled(15, 50, 50));
+  expect(written).toBeGreaterThan(scaled(24, 75, 75));
 });
 
 test('rows that end by themselves are not counted there', async () => {
