@@ -15,8 +15,10 @@ import { tooManyObjects } from './proto-reader.js';
 import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
 
 const TWO_32 = 4294967296;
+/** Bytes of a key behind its row, without family and qualifier. */
+const TAIL_OVERHEAD = 10;
 /** Bytes of a key without row, family and qualifier. */
-const KEY_OVERHEAD = 12;
+const KEY_OVERHEAD = 2 + TAIL_OVERHEAD;
 /** The offset of a cell's row. */
 const ROW_AT = 14;
 /** HBase's `Long.MAX_VALUE`, in halves. */
@@ -52,7 +54,7 @@ export function writeLongCell(
 
 /** The bytes between row and value of puts to a column, at the time of the write. */
 export function columnTail(family: Uint8Array, qualifier: Uint8Array): Uint8Array {
-  const tail = new Uint8Array(10 + family.length + qualifier.length);
+  const tail = new Uint8Array(TAIL_OVERHEAD + family.length + qualifier.length);
   let at = copyInto(tail, 1, family);
   at = copyInto(tail, at, qualifier);
   at = putInt32(tail, at, LATEST_HIGH);
@@ -71,20 +73,26 @@ export function writePackedCell(
   from: number,
   length: number,
 ): void {
-  const keyLength = 2 + row.length + tail.length;
-  const size = 12 + keyLength + length;
+  let at = beginKey(writer, row, tail.length, length);
+  const { buffer } = writer;
+  at = copyInto(buffer, at, tail);
+  copySlice(bytes, from, length, buffer, at);
+}
+
+/** Allocates a cell and writes it up to the end of its row; `tail`: the length of the rest of the key. @returns the offset behind the row. */
+function beginKey(writer: ProtoWriter, row: Uint8Array, tail: number, valueLength: number): number {
+  const keyLength = 2 + row.length + tail;
+  const size = 12 + keyLength + valueLength;
   writer.reserve(size);
   const { buffer } = writer;
   let at = writer.position - size;
   writer.position = at;
   at = putInt32(buffer, at, size - 4);
   at = putInt32(buffer, at, keyLength);
-  at = putInt32(buffer, at, length);
+  at = putInt32(buffer, at, valueLength);
   buffer[at++] = row.length >>> 8;
   buffer[at++] = row.length;
-  at = copyInto(buffer, at, row);
-  at = copyInto(buffer, at, tail);
-  copySlice(bytes, from, length, buffer, at);
+  return copyInto(buffer, at, row);
 }
 
 /** Allocates a cell and writes all but its value. @returns the offset of the value. */
@@ -97,18 +105,9 @@ function beginCell(
   type: number,
   valueLength: number,
 ): number {
-  const keyLength = KEY_OVERHEAD + row.length + family.length + qualifier.length;
-  const size = 12 + keyLength + valueLength;
-  writer.reserve(size);
-  const buffer = writer.buffer;
-  let at = writer.position - size;
-  writer.position = at;
-  at = putInt32(buffer, at, size - 4);
-  at = putInt32(buffer, at, keyLength);
-  at = putInt32(buffer, at, valueLength);
-  buffer[at++] = row.length >>> 8;
-  buffer[at++] = row.length;
-  at = copyInto(buffer, at, row);
+  const tail = TAIL_OVERHEAD + family.length + qualifier.length;
+  let at = beginKey(writer, row, tail, valueLength);
+  const { buffer } = writer;
   buffer[at++] = family.length;
   at = copyInto(buffer, at, family);
   at = copyInto(buffer, at, qualifier);
