@@ -81,6 +81,17 @@ const ENGINES: readonly (readonly [string, () => Promise<Store>])[] = [
   ],
 ];
 
+it('computed columns end with their row, though the delete is of the past', async () => {
+  await using db = await openMemory({ entities: [Cart] });
+  const carts = db.repository(Cart);
+  const key = { owner: 'a', no: 1 };
+  const now = Date.now();
+  await carts.put({ ...key, title: 'Late' }, { timestamp: now - 5000 });
+  await carts.purge(key, { timestamp: now - 1000 });
+  expect(await carts.find({ owner: 'a' }, { withDeleted: true }).all()).toEqual([]);
+  expect(await carts.by('byCount').find({ count: 0 }).all()).toEqual([]);
+});
+
 describe.each(ENGINES)('computed columns, with steps %s', (_, open) => {
   let store: Store;
   beforeEach(async () => {

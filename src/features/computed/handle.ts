@@ -9,6 +9,7 @@ import {
   refuseUnfollowed,
   writtenColumn,
 } from '../../repository/maintainer.js';
+import type { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import type { ComputedSchema, EntitySchema } from '../../schema/types.js';
 import { LATEST_TIMESTAMP } from '../../table/index.js';
@@ -43,7 +44,7 @@ class ComputedColumns implements RowMaintainer {
     const { schema, now } = this;
     const { after } = change;
     refuseUnfollowed(schema, 'computed columns (@Computed)', change.mutations, now);
-    if (!this.marker.isIn(after, 'deleted too')) return NOTHING;
+    if (!this.marker.isIn(after, 'deleted too')) return this.left(after);
     const entity = schema.mapper.fromResult(after.toResult()) as Record<string, unknown> | null;
     if (entity === null) return NOTHING;
     // A function sees the columns that programs set.
@@ -59,6 +60,14 @@ class ComputedColumns implements RowMaintainer {
       out.push({ family, qualifier, value, ttl: this.expiry?.remaining(after) });
     }
     return out;
+  }
+
+  /** Columns left in a deleted row: a computed cell may be newer than the delete, which has the timestamp of its caller. */
+  private left(after: RowImage): readonly OwnColumn[] {
+    const left = this.schema.computed.filter(
+      ({ column: { family, qualifier } }) => after.value(family, qualifier) !== undefined,
+    );
+    return left.map(({ column: { family, qualifier } }) => ({ family, qualifier, value: undefined }));
   }
 
   /** Undefined: the column is absent. @throws InvalidArgumentError naming the property. */
