@@ -13,6 +13,7 @@ import {
 import { runJob } from '../job/runner.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../job/types.js';
+import type { ItemOutcome } from '../repository/options.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine, Result } from '../table/index.js';
 import { type EntityFormat, entityFormat } from './entity-formats.js';
@@ -38,6 +39,49 @@ export interface EntityImportOptions extends EntityExportOptions {
     readonly offset: number;
     readonly why: string;
   }) => void;
+}
+
+type Entity = Readonly<Record<string, unknown>>;
+
+/** The part of a repository by which tools put entities. */
+export interface ImportTarget extends PutTarget<object> {
+  getMany(
+    keys: readonly never[],
+    options?: { readonly withDeleted?: boolean },
+  ): Promise<readonly (object | null)[]>;
+  batch(fill: (batch: { put(entity: never): unknown }) => unknown): Promise<readonly ItemOutcome[]>;
+}
+
+/** How often entities are put anew of which others have changed the version meanwhile. */
+const MAX_ROUNDS = 64;
+
+/** Puts entities over what is stored. With `@Version` a put must know the stored version, so it is read first. */
+export async function putWhateverVersion(
+  target: ImportTarget,
+  { versionProperty }: EntitySchema,
+  entities: readonly object[],
+): Promise<void> {
+  if (versionProperty === undefined) return target.putMany(entities);
+  let left = entities;
+  for (let round = 1; left.length > 0; round++) {
+    const stored = await target.getMany(left as readonly never[], { withDeleted: true });
+    const outcomes = await target.batch((batch) => {
+      for (const [i, one] of left.entries())
+        batch.put({ ...one, [versionProperty]: (stored[i] as Entity | null)?.[versionProperty] } as never);
+    });
+    left = left.filter((_, i) => {
+      const outcome = outcomes[i]!;
+      if (outcome.ok) return false;
+      // Another item of the same key was put first, or another program was faster.
+      if (
+        round < MAX_ROUNDS &&
+        outcome.error.details['property'] === versionProperty &&
+        outcome.error.code === 'ERR_CONFLICT'
+      )
+        return true;
+      throw outcome.error;
+    });
+  }
 }
 
 /**
@@ -66,12 +110,12 @@ export async function exportEntities(
 
 /**
  * Puts one entity for each line, record, value or row of the files; for a folder that `exportEntities` wrote, of all of
- * its files. Repeated puts change nothing. Counters: `entities`, `bad lines`.
+ * its files. Repeated puts change nothing but `@Version`, which is counted from what is stored; that of a file is ignored. Counters: `entities`, `bad lines`.
  * @throws InvalidArgumentError naming file and byte of an invalid item, unless they are skipped; CorruptionError.
  */
 export async function importEntities(
   engine: Engine,
-  target: PutTarget<object>,
+  target: ImportTarget,
   entity: EntitySchema,
   paths: readonly string[],
   options: EntityImportOptions = {},
@@ -92,7 +136,7 @@ export async function importEntities(
               const found = rows.flatMap((row) =>
                 entityOf(row, source, entities, entity.name, context, options),
               );
-              if (found.length > 0) await target.putMany(found);
+              if (found.length > 0) await putWhateverVersion(target, entity, found);
               context.count('entities', found.length);
             },
           }),

@@ -6,6 +6,7 @@ import { text } from '../../src/codec/index.js';
 import { hash, part, substitute } from '../../src/key/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
+import { bothEngines } from '../proof/stepless.js';
 
 const table = (name: string) => defineTable({ name, families: { d: {}, h: { versions: 5 } } });
 
@@ -69,6 +70,27 @@ it('a check of a text that has no id is not met, and gives it none', async () =>
   expect(await db.dictionary('words').ids(['never met'], false)).toEqual([undefined]);
   await db.close();
 });
+
+const Listed = defineEntity({
+  name: 'Listed',
+  table: table('listed'),
+  key: [substitute('word', 'words')],
+  columns: (c) => ({ mail: c.column('d:m', text).optional() }),
+  indexes: { byMail: { on: [part('mail')] } },
+});
+
+it.each(['steps', 'rows alone'] as const)(
+  'a delete with a timestamp of a text that has no id leaves nothing that reads fail on: %s',
+  async (engine) => {
+    const { db, close } = await bothEngines([Listed] as never)[engine]();
+    const listed = db.repository(Listed);
+    await listed.put({ word: 'met', mail: 'm' });
+    await listed.delete({ word: 'never met' }, { timestamp: 5 });
+    expect(await listed.find({}, { fullScan: true }).all()).toMatchObject([{ word: 'met' }]);
+    expect(await db.index(Listed, 'byMail').verify()).toMatchObject({ missing: 0, stale: 0, extra: 0 });
+    await close();
+  },
+);
 
 it('steps know the texts of rows that an earlier program wrote: for copies, and for conflicts over unique values', async () => {
   const disk = new MemoryFileSystem();

@@ -196,7 +196,10 @@ function missingFromDictionary(part: string, dictionary: string, what: string, w
 
 // — A text stored in keys as the id that a dictionary assigned.
 
-/** Stands for a text without an id, which no row has. It is encoded as the id 0, which is never assigned. */
+/** The id that is never assigned. */
+export const NO_ID = 0;
+
+/** Stands for a text without an id, which no row has. It is encoded as {@link NO_ID}. */
 export const WITHOUT_ID: unique symbol = Symbol('a text without an id');
 
 /**
@@ -219,7 +222,7 @@ export class DictionaryCodec extends BaseCodec<string> {
 
   write(value: string, out: KeyWriter): void {
     const size = this.fixedLength;
-    const id = (value as unknown) === WITHOUT_ID ? 0 : this.idOf(value);
+    const id = (value as unknown) === WITHOUT_ID ? NO_ID : this.idOf(value);
     out.ensure(size);
     putInteger(out.buffer, out.length, size, id);
     out.length += size;

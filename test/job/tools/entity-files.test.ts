@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Column, Entity, RowKey, Table } from '../../../decorators/index.js';
+import { Column, defineEntity, defineTable, Entity, RowKey, Table } from '../../../decorators/index.js';
 import { date, int64, type JsonValue, json, text, transformed } from '../../../src/codec/index.js';
 import { bytes, part, recordType, salt } from '../../../src/key/index.js';
 import { Scan } from '../../../src/table/index.js';
+import { openMemory } from '../../../src/testing/index.js';
 import { type BulkLoadToolOptions, bulkLoadFiles } from '../../../src/tools/bulk-load.js';
 import { exportEntities, importEntities } from '../../../src/tools/entity-files.js';
+import { synthesize } from '../../../src/tools/synth.js';
 import { scaled } from '../../proof/scale.js';
 import { openTestDatabase, type TestDatabase } from '../../query/test-database.js';
 import { workerOn } from '../support.js';
@@ -40,6 +42,17 @@ class Other {
   id!: Uint8Array;
   @Column('d:t', text) text?: string | null;
 }
+
+const Locked = defineEntity({
+  name: 'Locked',
+  table: defineTable({ name: 'locked', families: { d: {} } }),
+  key: [part('id')],
+  columns: (c) => ({
+    text: c.column('d:t', text).optional(),
+    version: c.version('d:v'),
+    deletedAt: c.deletedAt('d:x'),
+  }),
+});
 
 let db: TestDatabase;
 let folder: string;
@@ -79,6 +92,35 @@ const things = fc.uniqueArray(
 );
 
 const formats = ['ndjson', 'csv', 'avro', 'parquet'] as const;
+
+test.each(formats)(
+  'entities with a version are imported as %s, also once more and over what is stored',
+  async (format) => {
+    await using locked = await openMemory({ entities: [Locked] });
+    const repository = locked.repository(Locked);
+    const schema = locked.schema.entity(Locked);
+    const path = join(folder, 'locked');
+    await repository.putMany([{ id: 'a', text: 'x' }, { id: 'b' }, { id: 'c', text: 'gone' }]);
+    await repository.update({ id: 'a' }, { text: 'y' });
+    const query = repository.find({}, { fullScan: true });
+    await exportEntities(locked.engine, query, schema, path, { format });
+    const before = await query.select('text').all();
+    await repository.purge({ id: 'a' });
+    await repository.delete({ id: 'b' });
+    await repository.update({ id: 'c' }, { text: 'new' });
+    for (const [name, versions] of [
+      ['first', [1, 3, 3]],
+      ['again', [2, 4, 4]],
+    ] as const) {
+      await importEntities(locked.engine, repository, schema, [path], { name, format });
+      expect(await query.select('text').all()).toEqual(before);
+      expect((await query.all()).map(({ version }) => version)).toEqual(versions);
+    }
+    // Three numbers make two keys, so that a key comes twice in one batch.
+    const options = { rows: 3, properties: { id: { values: 2 }, text: { values: 1 } } };
+    await synthesize(locked.engine, repository, schema, options);
+  },
+);
 
 test('what is exported comes back, every value of it, and no other entity of the table', async () => {
   const repository = db.repository(Thing);
