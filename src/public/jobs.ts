@@ -97,6 +97,7 @@ export {
   type HashTableOptions,
   hashTable,
   type ImportOptions,
+  type ImportTarget,
   type ImportTsvOptions,
   importEntities,
   importTable,
