@@ -265,15 +265,15 @@ async function partsOf(
 ): Promise<{ parts: ServerParts; load: Load }> {
   const store = new ServedStore(engine);
   const nonces = new Nonces(engine, store);
-  // A read-only store has an id derived from its path.
-  const clusterId = settings.readOnly
-    ? createHash('md5').update(engine.place).digest('hex')
-    : await nonces.prepare().then(() => nonces.clusterId());
   const startedAt = Date.now();
+  // A read-only store has an id derived from its path.
+  const { clusterId, startCode } = settings.readOnly
+    ? { clusterId: createHash('md5').update(engine.place).digest('hex'), startCode: startedAt }
+    : await nonces.prepare().then(() => nonces.identity());
   const server: ServerName = {
     hostName: settings.announce?.host ?? address.host,
     port: settings.announce?.port ?? address.port,
-    startCode: startedAt,
+    startCode,
   };
   const regions = new ServedRegions(store);
   const namespaces = namespaceTable(() => namespaceRows(store.namespaces(), startedAt));

@@ -80,6 +80,22 @@ describe('a served store', () => {
     expect(ids[1]).toBe(ids[0]);
   });
 
+  it('is the same server to clients after a restart, since it still knows their nonces', async () => {
+    const disk = new MemoryFileSystem();
+    const startCodes: (bigint | undefined)[] = [];
+    for (let i = 0; i < 2; i++) {
+      await using served = await Served.start({}, { disk });
+      const engine = await served.connect();
+      if (i === 0) await engine.admin.createTable(tableDescriptor('counters', { f: {} }));
+      const meta = engine.table('hbase:meta').scan(new Scan().addColumn('info', 'serverstartcode'));
+      for await (const row of meta) {
+        startCodes.push(Buffer.from(row.getValue('info', 'serverstartcode')!).readBigInt64BE());
+      }
+    }
+    expect(startCodes.length).toBeGreaterThan(1);
+    expect(new Set(startCodes).size).toBe(1);
+  });
+
   it('a split shows to clients that have the region in mind, and to scans under way not at all', async () => {
     await using served = await Served.start();
     const engine = await served.connect({ scannerCaching: 2 });

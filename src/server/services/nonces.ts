@@ -42,15 +42,20 @@ export class Nonces {
     );
   }
 
-  /** The id by which clients identify this store; created once. */
-  async clusterId(): Promise<string> {
+  /**
+   * The id by which clients identify this store, and the start code of its server, which says whose nonces are known: the millisecond
+   * in which both were created, once, since nonces outlast a restart.
+   */
+  async identity(): Promise<{ readonly clusterId: string; readonly startCode: number }> {
     const table = this.engine.table(SERVER_TABLE);
     return table.atomic!((step) => {
-      const known = step.read(new Get(CLUSTER_ROW)).getValue(IDENTITY, ID);
-      if (known !== undefined) return toLatin1(known);
-      const id = randomUUID();
-      step.apply({ table: SERVER_TABLE, change: new Put(CLUSTER_ROW).addColumn(IDENTITY, ID, id) });
-      return id;
+      const read = () => step.read(new Get(CLUSTER_ROW)).getColumnCells(IDENTITY, ID)[0];
+      if (read() === undefined) {
+        const change = new Put(CLUSTER_ROW).addColumn(IDENTITY, ID, randomUUID());
+        step.apply({ table: SERVER_TABLE, change });
+      }
+      const { value, timestamp } = read()!;
+      return { clusterId: toLatin1(value), startCode: timestamp };
     });
   }
 
