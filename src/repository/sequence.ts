@@ -9,7 +9,8 @@
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
-import { Get, Increment, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
+import { takeNumbers } from '../table/counter.js';
+import { Get, type Table, type TableDescriptor, tableDescriptor } from '../table/index.js';
 
 /** FROZEN. */
 const FAMILY = 's';
@@ -112,9 +113,8 @@ export class Sequence<Per extends string = never> {
 
   private async take(row: string, count: number): Promise<{ readonly next: number; readonly end: number }> {
     const table = await this.table();
-    const increment = new Increment(Buffer.from(row)).addColumn(FAMILY, LAST, count);
-    const value = (await table.increment(increment)).getValue(FAMILY, LAST)!;
-    const end = Buffer.from(value).readBigInt64BE();
+    const counter = { row: Buffer.from(row), family: FAMILY, qualifier: LAST };
+    const end = await takeNumbers(table, counter, count);
     if (end > BigInt(Number.MAX_SAFE_INTEGER) || end < BigInt(count)) {
       throw new RowanError(
         'ERR_TOO_LARGE',

@@ -1,10 +1,10 @@
 import { KeyError } from '../../errors.js';
 import { describe } from '../../table/checks.js';
+import { takeNumbers } from '../../table/counter.js';
 import {
   CheckAndMutate,
   Delete,
   Get,
-  Increment,
   Put,
   type SyncTable,
   type Table,
@@ -140,7 +140,8 @@ export class TableDictionary implements KeyDictionary {
   }
 
   private async assign(value: string): Promise<number> {
-    const id = await this.nextId();
+    const counter = { row: this.row('c'), family: FAMILY, qualifier: COUNTER };
+    const id = await takeNumbers(this.table, counter, 1);
     if (id < 1n || id > BigInt(Number.MAX_SAFE_INTEGER)) {
       throw new KeyError(`The counter of the dictionary "${this.name}" is ${id}, which is not a valid id.`);
     }
@@ -157,15 +158,6 @@ export class TableDictionary implements KeyDictionary {
         `The dictionary "${this.name}" has no id for a text that another process just added. Try again; if it persists, the table has lost rows.`,
       );
     return Number(uint64.decode(bytes));
-  }
-
-  /** Returns an unused id. If the response to an increment is lost, that id stays unused. */
-  private async nextId(): Promise<bigint> {
-    for (;;) {
-      const increment = new Increment(this.row('c')).addColumn(FAMILY, COUNTER, 1n);
-      const value = (await this.table.increment(increment)).getValue(FAMILY, COUNTER);
-      if (value !== undefined) return Buffer.from(value).readBigInt64BE();
-    }
   }
 
   private get(kind: string, rest: Uint8Array, column: Uint8Array): Get {
