@@ -84,6 +84,7 @@ const ScanMessage = message('Scan', {
   stopRow: bytes(4),
   includeStartRow: bool(21),
   filter: nested(5, NamedFilter),
+  maxVersions: uint32(7),
   reversed: bool(15),
   readPoint: bigUint64(20),
   needsCursor: bool(24),

@@ -108,6 +108,8 @@ export class FakePeer {
   replicaPort: number | undefined;
   /** Where meta has the tables that are elsewhere: "host:port" by name. */
   readonly places = new Map<string, string>();
+  /** The start code that meta has of every server. */
+  startCode = 1n;
   /** Tables that meta does not have, beside those whose name begins with "absent". */
   readonly absent = new Set<string>();
   /** Tables that meta has as disabled. */
@@ -293,7 +295,7 @@ export class FakePeer {
       endKey: EMPTY_BYTES,
     });
     const startCode = Buffer.alloc(8);
-    startCode.writeBigInt64BE(1n);
+    startCode.writeBigInt64BE(this.startCode);
     const row = `${table},,${this.regionId}`;
     const cell = (qualifier: string, value: Uint8Array | string): WireCell => [
       row,

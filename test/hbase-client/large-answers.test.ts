@@ -2,7 +2,15 @@
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { connectHBase, type HBaseEngine } from '../../src/hbase/engine.js';
-import { CheckAndMutate, Get, Put, Scan, type Table } from '../../src/table/index.js';
+import {
+  CheckAndMutate,
+  Get,
+  Increment,
+  Put,
+  RowMutations,
+  Scan,
+  type Table,
+} from '../../src/table/index.js';
 import { cellBlock } from './fake-cells.js';
 import { MultiResponse } from './fake-messages.js';
 import { answerFrame, FakePeer, type Request, readGet, readMulti } from './fake-peer.js';
@@ -34,6 +42,28 @@ describe('an answer that is too large', () => {
 
   const rowOf = (request: Request): string =>
     request.method === 'Get' ? Buffer.from(readGet(request).get.row).toString() : '';
+
+  it('to increments leaves their outcome unknown once another server has the region', async () => {
+    const other = await FakePeer.start();
+    peer.handler = (request) => {
+      const { method, id, connection } = request;
+      if (method !== 'Multi') return false;
+      peer.places.set('t', other.address);
+      // Each is sent again by itself.
+      const isCommon = readMulti(request).regionAction!.length > 1;
+      if (isCommon) connection.raw(answerFrame(id, new Uint8Array(LIMIT * 3)));
+      else connection.fail(id, 'org.apache.hadoop.hbase.NotServingRegionException');
+      return true;
+    };
+    const changes = [...'abcdefghijklmnop'].map((row) =>
+      new RowMutations(row).add(new Increment(row).addColumn('f', 'q', 1)),
+    );
+    const outcomes = await table.batch(changes);
+    const error = { retryable: false, details: { outcome: 'unknown' } };
+    expect(outcomes).toMatchObject(changes.map(() => ({ ok: false, error })));
+    expect(other.of('Multi')).toHaveLength(0);
+    await other.stop();
+  });
 
   it('fails its own call at once, and neither the connection nor the calls on it', async () => {
     const sockets = new Set<unknown>();

@@ -66,8 +66,8 @@ export abstract class Action<T> {
   error: RowanError | undefined;
   value: T | undefined;
   owner: ActionOwner | undefined;
-  /** Whether a request with it was sent and its outcome is unknown. */
-  ambiguous = false;
+  /** Where the first request with it went whose outcome is unknown; undefined: there is none. */
+  unanswered: Region | undefined;
   /** Lets the server recognize a retry of a change that must not be applied twice; 0n: none. */
   nonce = 0n;
   /** Attributes of each of its requests. */
@@ -149,7 +149,7 @@ export abstract class Action<T> {
   /** Ends the action. The error of a change that may have been applied and cannot be repeated says that its outcome is unknown. */
   fail(error: RowanError): void {
     if (this.settled) return;
-    this.error = this.ambiguous && !this.repeatable ? this.unknownOutcome(error) : error;
+    this.error = this.unanswered !== undefined && !this.repeatable ? this.unknownOutcome(error) : error;
     this.settle();
     this.statistics?.failed(this.region, this.elapsed);
     if (this.owner !== undefined) this.owner.actionDone(this);
@@ -160,7 +160,7 @@ export abstract class Action<T> {
   expire(now: number, sent: boolean): boolean {
     if (this.settled) return true;
     if (now < this.deadline) return false;
-    if (sent) this.ambiguous = true;
+    if (sent) this.unanswered ??= this.region;
     const last = this.error === undefined ? '' : ` Last error: ${this.error.message}`;
     const why = `The ${this.verb} on table ${this.table} was not done within ${this.timeout} ms.${last}`;
     this.fail(

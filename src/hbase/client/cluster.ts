@@ -2,11 +2,11 @@ import { compareBytes, EMPTY_BYTES, toStringBinary } from '../../bytes/index.js'
 import { RowanError } from '../../errors.js';
 import { filters } from '../../table/filter/filters.js';
 import { Scan } from '../../table/get-and-scan.js';
-import type { Result } from '../../table/result.js';
+import { Result } from '../../table/result.js';
 import { type HBaseDebugState, type HBaseMetrics, metricsOf, Observer } from '../observe/observer.js';
 import type { HBaseSettings } from '../options.js';
 import { Locator, type MetaReader, RegionCache } from '../region/locator.js';
-import { META_TABLE, type Region } from '../region/region.js';
+import { INFO, META_TABLE, META_VERSIONS, type Region } from '../region/region.js';
 import { type Registry, RpcRegistry, ZooKeeperRegistry } from '../region/registry.js';
 import { ConnectionPool } from '../rpc/connection-pool.js';
 import { firstAnswer, type NoAnswerError } from '../rpc/first-answer.js';
@@ -65,7 +65,7 @@ function readMeta(cluster: ScannerContext): MetaReader {
     async scanBackwards(startRow, stopRow, limit) {
       const ask = async (replicaId: number, signal?: AbortSignal): Promise<Result[]> => {
         const scan = new Scan().setReversed(true).withStartRow(startRow).withStopRow(stopRow, true);
-        const rows = await read(scan.addFamily('info'), limit, signal, replicaId);
+        const rows = await read(scan.addFamily(INFO), limit, signal, replicaId);
         if (replicaId === PRIMARY || rows.length > 0) return rows;
         throw new RowanError('ERR_NOT_FOUND', `Replica ${replicaId} of meta knows no such region.`, {
           retryable: true,
@@ -102,6 +102,12 @@ function readMeta(cluster: ScannerContext): MetaReader {
         if (state !== undefined) states.set(Buffer.from(result.row).toString('utf8'), state);
       }
       return states;
+    },
+    async history(region) {
+      const scan = new Scan().withStartRow(region).withStopRow(region, true).readVersions(META_VERSIONS);
+      for (const column of ['state', 'server', 'serverstartcode']) scan.addColumn(INFO, column);
+      const [row] = await read(scan, 1, undefined, PRIMARY);
+      return row ?? Result.EMPTY;
     },
   };
 }

@@ -6,7 +6,7 @@ import { type RegionFinder, tableDisabled } from '../region/locator.js';
 import { META_TABLE, type Region } from '../region/region.js';
 import { asRowanError } from '../rpc/call.js';
 import type { ConnectionPool } from '../rpc/connection-pool.js';
-import { RemoteError } from '../rpc/errors.js';
+import { ConnectionError, RemoteError } from '../rpc/errors.js';
 import type { Action } from './actions.js';
 import {
   exhaustedError,
@@ -28,8 +28,9 @@ type AnyAction = Action<unknown>;
  *
  * - Actions submitted in one turn of the event loop are sent together, grouped by server (see {@link ServerQueue}).
  * - Each action ends by itself: a failure does not affect the actions in the same request.
- * - A change that must not be applied twice keeps its nonce over all attempts. A conditional change with an unknown outcome is not
- *   retried.
+ * - A change that must not be applied twice keeps its nonce over all attempts. It is repeated where the nonce is known: at the server
+ *   process that may have applied it, and at the one that recovered the region from the log of that process. A conditional change with
+ *   an unknown outcome is not retried.
  */
 export class Dispatcher {
   private readonly queues = new Map<string, ServerQueue>();
@@ -62,7 +63,7 @@ export class Dispatcher {
     }
     const region = this.locator.cache.find(action.table, action.row);
     if (region === undefined) this.locate(action);
-    else this.enqueue(action, region);
+    else this.place(action, region);
   }
 
   /** A nonce that this client has not used; never 0. */
@@ -152,7 +153,28 @@ export class Dispatcher {
     this.locator.locate(action.table, action.row, false, timeout).then(
       (region) => {
         this.idle.delete(action);
-        if (!action.settled) this.enqueue(action, region);
+        if (!action.settled) this.place(action, region);
+      },
+      (error: unknown) => {
+        this.idle.delete(action);
+        this.failed([action], asRowanError(error));
+      },
+    );
+  }
+
+  /** Sends to `region`, unless a server there may repeat what another has applied: then the action fails. */
+  private place(action: AnyAction, region: Region): void {
+    const { unanswered } = action;
+    if (unanswered === undefined || action.repeatable || unanswered.isAtSameServer(region)) {
+      this.enqueue(action, region);
+      return;
+    }
+    this.wait(action);
+    this.locator.isRecovered(unanswered, region).then(
+      (isKnown) => {
+        this.idle.delete(action);
+        if (isKnown && !action.settled) this.enqueue(action, region);
+        else action.fail(noncesLost(unanswered, region, action.error));
       },
       (error: unknown) => {
         this.idle.delete(action);
@@ -180,7 +202,7 @@ export class Dispatcher {
       const request = call as { readonly sent?: boolean; readonly hasProgressed?: boolean } | undefined;
       // A Multi whose answer is full is continued as long as each answer has a result.
       if (!isFullAnswer(error) || request?.hasProgressed !== true) action.attempts++;
-      if (request?.sent === true && isAmbiguous(error)) action.ambiguous = true;
+      if (request?.sent === true && isAmbiguous(error)) action.unanswered ??= region;
       if (this.isFinal(action, error)) {
         const what = `The ${action.verb} on table ${action.table}`;
         action.fail(exhaustedError(error, what, action.attempts, 'no retries left'));
@@ -197,7 +219,7 @@ export class Dispatcher {
   private isFinal(action: AnyAction, error: RowanError): boolean {
     if (this.closed !== undefined || action.pinned || !error.retryable) return true;
     if (action.attempts > this.settings.retries) return true;
-    return action.ambiguous && !action.repeatable && !action.guarded;
+    return action.unanswered !== undefined && !action.repeatable && !action.guarded;
   }
 
   private repeat(actions: readonly AnyAction[], error: RowanError, attempts: number): void {
@@ -243,6 +265,12 @@ export class Dispatcher {
       this.sweeper = setTimeout(() => this.sweep(), SWEEP_INTERVAL);
     }
   }
+}
+
+/** The error of a change whose region has come to a server that cannot tell whether it was applied. */
+function noncesLost(before: Region, now: Region, cause: RowanError | undefined): ConnectionError {
+  const message = `Its answer from ${before.server} was lost, and ${now.server}, which has the region now, does not know what was applied there.`;
+  return new ConnectionError(message, { cause, details: { server: now.server } });
 }
 
 /** A random 64-bit number that is not 0. */

@@ -261,6 +261,7 @@ export class MultiCall extends Call {
     // One action may have made the common answer too large.
     if (error instanceof AnswerTooLargeError && this.actions.length > 1) {
       const [again, never] = divide(unanswered, ({ repeatable, guarded }) => repeatable || guarded);
+      for (const action of again) action.unanswered ??= action.region;
       this.owner.actionsToSeparate(again);
       this.owner.actionsFailed(never, error);
     } else {

@@ -177,6 +177,7 @@ class RemoteTables implements TableTransaction {
       cache: this.cache,
       locate: async (table: string): Promise<Region> => this.placeOf(table),
       isDisabled: async (): Promise<boolean> => false,
+      isRecovered: async (): Promise<boolean> => false,
     };
     this.context = {
       settings,

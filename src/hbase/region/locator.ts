@@ -13,7 +13,7 @@ import { RemoteError } from '../rpc/errors.js';
 import { withTimeout } from '../rpc/first-answer.js';
 import { TableStateMessage } from '../wire/messages-admin.js';
 import { decodeMessage } from '../wire/schema.js';
-import { META_TABLE, type MetaRow, Region, readMetaRow, regionNameOf } from './region.js';
+import { isRecovered, META_TABLE, type MetaRow, Region, readMetaRow, regionNameOf } from './region.js';
 import type { Registry } from './registry.js';
 
 /** The cached regions of one table, in key order, without overlaps. */
@@ -178,6 +178,8 @@ export interface MetaReader {
   scanBackwards(startRow: Uint8Array, stopRow: Uint8Array, limit: number): Promise<Result[]>;
   /** The `table:state` cells of tables, by table name, in one request. Tables that do not exist have none. */
   tableStates(tables: readonly string[]): Promise<ReadonlyMap<string, Uint8Array>>;
+  /** The row of a region with {@link META_VERSIONS} versions of its states and locations. */
+  history(region: Uint8Array): Promise<Result>;
 }
 
 /** Strings that sort behind, and before, every region id. */
@@ -207,7 +209,7 @@ interface TableLookups {
 }
 
 /** The part of a locator by which operations find regions. */
-export type RegionFinder = Pick<Locator, 'cache' | 'locate' | 'isDisabled'>;
+export type RegionFinder = Pick<Locator, 'cache' | 'locate' | 'isDisabled' | 'isRecovered'>;
 
 /** Finds the region of a row: in the cache, else in `hbase:meta`, whose location the registry knows. */
 export class Locator {
@@ -375,6 +377,12 @@ export class Locator {
     const asked = tables.filter((table) => table !== META_TABLE);
     const states = asked.length === 0 ? undefined : await this.meta!.tableStates(asked);
     return tables.filter((table) => table === META_TABLE || states?.has(table));
+  }
+
+  /** Whether `now` recovered the region from the log of `before`, so that it knows the nonces of what was applied there. */
+  async isRecovered(before: Region, now: Region): Promise<boolean> {
+    if (!equalBytes(before.name, now.name)) return false;
+    return isRecovered(await this.meta!.history(now.name), before, now);
   }
 
   /** Whether meta has the table as disabled or disabling. */

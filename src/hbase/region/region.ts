@@ -60,6 +60,11 @@ export class Region {
     );
   }
 
+  /** Whether both locations are the same server process. */
+  isAtSameServer({ server, startCode }: Region): boolean {
+    return this.server === server && this.startCode === startCode;
+  }
+
   toString(): string {
     return toStringBinary(this.name);
   }
@@ -147,6 +152,31 @@ export function readMetaRow(result: Result): MetaRow | undefined {
     state: state === undefined ? undefined : toLatin1(state),
     region: replicas[0],
   };
+}
+
+/** Versions that meta keeps of a region's row (`hbase.meta.versions`). */
+export const META_VERSIONS = 3;
+/** The states of a region whose server has died, newest first. One that is closed in good order is CLOSING and CLOSED between. */
+const RECOVERED = ['OPEN', 'OPENING', 'OPEN'];
+
+/**
+ * Whether the region was open at `before`, was not closed there, and was opened next at `now`, at the first attempt: then `now` has
+ * replayed the log of `before`. `row` is the region's row in meta with {@link META_VERSIONS} versions (`RegionStateStore`).
+ */
+export function isRecovered(row: Result, before: Region, now: Region): boolean {
+  const states = row.getColumnCells(INFO, 'state');
+  const servers = row.getColumnCells(INFO, 'server');
+  const startCodes = row.getColumnCells(INFO, 'serverstartcode');
+  const wasOpenAt = (region: Region, opening: number): boolean => {
+    const address = addressOf(servers[opening]?.value);
+    const startCode = longOf(startCodes[opening]?.value);
+    return address !== undefined && addressKey(address) === region.server && startCode === region.startCode;
+  };
+  return (
+    RECOVERED.every((state, n) => states[n] !== undefined && toLatin1(states[n].value) === state) &&
+    wasOpenAt(now, 0) &&
+    wasOpenAt(before, 1)
+  );
 }
 
 /** `PBUF` and a `RegionInfo`. */
