@@ -65,7 +65,6 @@ export async function ensureTables(
     const { name } = table.descriptor;
     let live = liveTables.get(name);
     if (live === undefined) {
-      await createNamespace(admin, name);
       if (await ensureTable(admin, stampedDescriptor(table), table.splitKeys)) {
         created.push(name);
         continue;
@@ -147,7 +146,10 @@ function refuse(name: string, problems: readonly string[]): void {
 const TRIES = 8;
 const FIRST_WAIT_MS = 50;
 
-/** Creates the table unless it exists. Returns false if it existed or another program created it at the same time. */
+/**
+ * Creates the table, and its namespace, unless it exists. Returns false if it existed or another program created it at the same
+ * time.
+ */
 export async function ensureTable(
   admin: Admin,
   descriptor: TableDescriptor,
@@ -155,7 +157,10 @@ export async function ensureTable(
 ): Promise<boolean> {
   return trying(
     async () => admin.tableExists(descriptor.name),
-    () => admin.createTable(descriptor, splitKeys),
+    async () => {
+      await createNamespace(admin, descriptor.name);
+      await admin.createTable(descriptor, splitKeys);
+    },
   );
 }
 

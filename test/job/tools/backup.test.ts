@@ -54,6 +54,15 @@ test('a full backup and what came after it restore every table, with versions an
   expect((await stage.other.admin.getRegions('a')).length).toBe(2);
 });
 
+test('a restore creates the namespaces of its tables', async () => {
+  await stage.engine.admin.createNamespace('shop');
+  await stage.engine.admin.createTable(tableDescriptor('shop:orders', { f: {} }));
+  await write('shop:orders', 0, 3, 'one');
+  await backupTables(stage.engine, stage.folder, { tables: ['shop:orders'] });
+  await restoreTables(stage.other, stage.folder);
+  expect(await differences(stage.other, 'shop:orders')).toBe(0);
+});
+
 test('an earlier state and single tables can be restored', async () => {
   await write('a', 0, 4, 'one');
   await backupTables(stage.engine, stage.folder);
