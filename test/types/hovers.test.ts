@@ -1,14 +1,19 @@
-import { fileURLToPath } from 'node:url';
+/**
+ * Editors show the types of results by their properties, never by the name of a helper type. The sample imports the
+ * published declaration files, as a user's module does.
+ */
+
+import { join } from 'node:path';
 import ts from 'typescript-js';
 import { describe, expect, it } from 'vitest';
+import { CACHE, consumerFolder, ROOT } from './compiler.js';
 
-/** Editors show the types of results by their properties, never by the name of a helper type. */
+consumerFolder('hovers');
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const FILE = fileURLToPath(new URL('./hovers-sample.ts', import.meta.url));
+const FILE = join(CACHE, 'hovers/sample.ts');
 
 const SAMPLE = `
-import { Column, decimal, Entity, open, Reference, References, type Related, rowKey, summary, text } from '../../src/index.js';
+import { Column, decimal, Entity, open, Reference, References, type Related, rowKey, summary, text } from 'rowan-orm';
 
 @Entity({ table: { name: 'customers', families: { d: {} } } })
 class Customer {
@@ -57,7 +62,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 function languageService(): ts.LanguageService {
-  const config = ts.getParsedCommandLineOfConfigFile(`${ROOT}/tsconfig.json`, {}, {
+  const config = ts.getParsedCommandLineOfConfigFile(join(ROOT, 'tsconfig.json'), {}, {
     ...ts.sys,
     onUnRecoverableConfigFileDiagnostic: ({ messageText }) => {
       throw new Error(ts.flattenDiagnosticMessageText(messageText, '\n'));
@@ -72,7 +77,8 @@ function languageService(): ts.LanguageService {
       return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
     },
     getCurrentDirectory: () => ROOT,
-    getCompilationSettings: () => config!.options,
+    // The paths of the repository lead to the source.
+    getCompilationSettings: () => ({ ...config!.options, paths: {} }),
     getDefaultLibFileName: (options) => ts.getDefaultLibFilePath(options),
     fileExists: (file) => file === FILE || ts.sys.fileExists(file),
     readFile: read,
