@@ -1,4 +1,4 @@
-/** `npm create rowan`: the packed packages make a project whose test passes. */
+/** `npm create rowan`: the packed packages make a project that compiles, passes its test and runs. */
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -37,7 +37,7 @@ function install(packed: string, modules: string): string {
   return target;
 }
 
-test('a project made by the packed packages compiles, and its test passes', () => {
+test('a project made by the packed packages compiles, passes its test and runs', () => {
   const modules = join(folder, 'node_modules');
   mkdirSync(modules);
   const rowan = install(ROOT, modules);
@@ -67,6 +67,8 @@ test('a project made by the packed packages compiles, and its test passes', () =
     encoding: 'utf8',
   });
   expect(tested).toMatch(/pass 1/);
+  const ran = execFileSync(process.execPath, ['dist/main.js'], { cwd: project, encoding: 'utf8' });
+  expect(ran).toBe('t1 Read the guide\nopen: 1\n');
   expect(() =>
     execFileSync(process.execPath, [join(create, bin), 'my-app'], { cwd: folder, stdio: 'ignore' }),
   ).toThrow('Command failed');

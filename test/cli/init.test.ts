@@ -1,4 +1,4 @@
-/** `rowan init`: the project that it makes compiles, passes its test and runs. */
+/** `rowan init`: what it writes, and that a project on HBase compiles and passes its test. */
 
 import { execFile } from 'node:child_process';
 import {
@@ -33,21 +33,24 @@ function install(project: string): void {
   symlinkSync(join(ROOT, 'node_modules/@types'), join(project, 'node_modules/@types'), 'junction');
 }
 
-test.each(['embedded', 'hbase'])('a project on %s compiles, and its test passes', async (engine) => {
-  const project = join(folder, `My App (${engine})`);
-  const made = await run('init', project, '--engine', engine);
-  expect(made).toMatchObject({ code: 0, err: '' });
-  expect(made.out).toContain('src/task.ts\n');
-  expect(JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))).toMatchObject({
-    name: `my-app-${engine}`,
-    scripts: { test: 'npm run build && node --test dist/task.test.js' },
-  });
-  install(project);
-  await node(project, join(ROOT, 'node_modules/typescript/bin/tsc'));
-  expect((await node(project, '--test', 'dist/task.test.js')).stdout).toMatch(/pass 1/);
-  if (engine === 'hbase') return;
-  expect((await node(project, 'dist/main.js')).stdout).toBe('t1 Read the guide\nopen: 1\n');
-});
+test.each(['embedded', 'hbase'])(
+  'a project on %s is made; on hbase it compiles, and its test passes',
+  async (engine) => {
+    const project = join(folder, `My App (${engine})`);
+    const made = await run('init', project, '--engine', engine);
+    expect(made).toMatchObject({ code: 0, err: '' });
+    expect(made.out).toContain('src/task.ts\n');
+    expect(JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'))).toMatchObject({
+      name: `my-app-${engine}`,
+      scripts: { test: 'npm run build && node --test dist/task.test.js' },
+    });
+    // That of the embedded engine is compiled and run by create.test.ts.
+    if (engine === 'embedded') return;
+    install(project);
+    await node(project, join(ROOT, 'node_modules/typescript/bin/tsc'));
+    expect((await node(project, '--test', 'dist/task.test.js')).stdout).toMatch(/pass 1/);
+  },
+);
 
 test('on a terminal it asks for what is not given', async () => {
   const questions: string[] = [];

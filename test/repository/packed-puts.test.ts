@@ -179,7 +179,7 @@ describe('packed puts', () => {
           expect(await afterCrash(packed)).toEqual(await afterCrash(other));
         },
       ),
-      { numRuns: scaled(60, 400, 4000) },
+      { numRuns: scaled(40, 400, 4000) },
     );
   });
 
@@ -237,7 +237,7 @@ describe('packed puts', () => {
           expect(await afterCrash(packed)).toEqual(await afterCrash(other));
         },
       ),
-      { numRuns: scaled(30, 300, 3000) },
+      { numRuns: scaled(20, 300, 3000) },
     );
   });
 

@@ -70,7 +70,7 @@ test('what is not a whole export, or is damaged, is refused with its place', asy
   await exportTable(stage.engine, 't', stage.folder);
   const name = (await readdir(stage.folder)).find((file) => file.endsWith('.cells'))!;
   const whole = await readFile(join(stage.folder, name));
-  for (let at = 0; at < whole.length; at++) {
+  for (let at = 0; at < whole.length; at += scaled(7, 1, 1)) {
     const damaged = Buffer.from(whole);
     damaged[at]! ^= 0x10;
     await writeFile(join(stage.folder, name), damaged);

@@ -3,7 +3,7 @@
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { toLatin1 } from '../../../src/bytes/index.js';
 import { restoreStore } from '../../../src/store/backup.js';
 import { keysInUse } from '../../../src/store/encryption/sealed-files.js';
@@ -41,8 +41,8 @@ async function fill(engine: EmbeddedEngine, from: number, to: number): Promise<v
   await engine.table(TABLE).putAll(puts);
 }
 
-async function make(options: EmbeddedOptions): Promise<EmbeddedEngine> {
-  const engine = await openEmbedded(path, options);
+async function make(options: EmbeddedOptions, at = path): Promise<EmbeddedEngine> {
+  const engine = await openEmbedded(at, options);
   await engine.admin.createTable(tableDescriptor(TABLE, { sfamily: { bloomFilter: 'ROWCOL' } }));
   await fill(engine, 0, 600);
   await engine.admin.flush(TABLE);
@@ -120,6 +120,16 @@ describe('what is on the disk', () => {
 });
 
 describe('a store that cannot be opened is left as it is', () => {
+  let stores: string;
+  beforeAll(async () => {
+    stores = mkdtempSync(join(tmpdir(), 'rowan-'));
+    const closed = join(stores, 'closed');
+    const engine = await make({ ...INLINE, ...encryptedBy('k1') }, closed);
+    cpSync(closed, join(stores, 'killed'), { recursive: true, filter: (file) => !file.endsWith('.sock') });
+    await engine.close();
+  });
+  afterAll(() => rmSync(stores, { recursive: true }));
+
   const wrong = { encryption: { keyId: 'k1', key: () => keyOf('another') } };
   const missing = {
     encryption: {
@@ -135,16 +145,9 @@ describe('a store that cannot be opened is left as it is', () => {
     ['with another key of that name', wrong, /encrypted with another key named "k1"/],
     ['with a callback that does not know the key', missing, /The key "k1".*could not be had: no key k1/],
   ])('%s', async (_, options: EmbeddedOptions, message) => {
-    for (const closed of [true, false]) {
-      const engine = await make({ ...INLINE, ...encryptedBy('k1') });
+    for (const end of ['closed', 'killed']) {
+      cpSync(join(stores, end), path, { recursive: true });
       const before = new Map<string, Buffer>();
-      if (closed) await engine.close();
-      else {
-        cpSync(path, `${path}.killed`, { recursive: true, filter: (file) => !file.endsWith('.sock') });
-        await engine.close();
-        rmSync(path, { recursive: true });
-        cpSync(`${path}.killed`, path, { recursive: true });
-      }
       for (const [name, bytes] of filesBelow(path)) if (name !== 'LOCK') before.set(name, bytes);
       const attempts = [
         () => openEmbedded(path, { ...INLINE, ...options }),

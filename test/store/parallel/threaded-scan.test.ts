@@ -192,7 +192,7 @@ test('memory of cached blocks is not used again while threads read them', () =>
     for (const name of ['t', 'u']) await engine.admin.flush(name);
     const expected = readHere(table, new Scan(), ALL);
     const first = { start: new Uint8Array(0), stop: Buffer.from('row0006') };
-    for (let round = 0; round < scaled(2, 20, 200); round++) {
+    for (let round = 0; round < scaled(1, 20, 200); round++) {
       readHere(table, new Scan(), [first]);
       let reading = true;
       const rows = readAll(scanInThreads(table)).finally(() => (reading = false));
