@@ -1,6 +1,6 @@
 import { equalBytes, startsWithBytes } from '../bytes/index.js';
 import type { EntitySchema } from './types.js';
-import { SHADOW_QUALIFIER } from './types.js';
+import { LIST_QUALIFIER, SHADOW_QUALIFIER } from './types.js';
 
 interface Place {
   readonly family: string;
@@ -13,7 +13,7 @@ interface Place {
  */
 export class OwnCells {
   private readonly places: readonly Place[];
-  /** The marker, and the shadow beside it. */
+  /** The marker, and the cells beside it. */
   private readonly noted: readonly Place[];
   /** Prefixes of the qualifiers of Maps. */
   private readonly prefixes: readonly Place[];
@@ -25,7 +25,11 @@ export class OwnCells {
       declared
         .filter(({ kind }) => (kind === 'columns') === isMap)
         .flatMap((column) => [column, ...column.was]);
-    this.noted = marker === undefined ? [] : [marker, { family: marker.family, qualifier: SHADOW_QUALIFIER }];
+    const beside = [SHADOW_QUALIFIER, LIST_QUALIFIER];
+    this.noted =
+      marker === undefined
+        ? []
+        : [marker, ...beside.map((qualifier) => ({ family: marker.family, qualifier }))];
     this.places = placesOf(false);
     this.prefixes = placesOf(true);
     this.marks = changeMarks;

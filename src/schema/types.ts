@@ -118,6 +118,11 @@ export const MARKER_VALUE: Uint8Array = Uint8Array.of(1);
  * which late writes are refused. A row with nothing else is no entity. FROZEN.
  */
 export const SHADOW_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x78);
+/**
+ * The qualifier of the cell beside the shadow that lists the row's entries in eventual indexes (HBase only). Whoever writes entries writes
+ * it, together with the shadow; a put in one call leaves it. FROZEN.
+ */
+export const LIST_QUALIFIER: Uint8Array = Uint8Array.of(0x5f, 0x65);
 
 /** Bytes of the tokens in shadows, entries and intents. FROZEN. */
 export const TOKEN_LENGTH = 8;

@@ -5,9 +5,13 @@
  */
 
 import { describe, expect, test } from 'vitest';
+import { toBytes } from '../../src/bytes/index.js';
 import type { Database } from '../../src/database.js';
-import { Column, Entity, Index, part, RowKey, Table, text } from '../../src/index.js';
-import { Get } from '../../src/table/index.js';
+import { RowMapping } from '../../src/features/rekey/jobs/row-mapping.js';
+import { Column, defineEntity, Entity, Index, part, RowKey, Table, text } from '../../src/index.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { LIST_QUALIFIER } from '../../src/schema/types.js';
+import { Cell, CellType, Delete, Get } from '../../src/table/index.js';
 import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/behind-answers.js';
 import { record } from '../proof/evidence.js';
 import type { Delivery } from '../proof/late.js';
@@ -123,6 +127,7 @@ describe('entries behind new rows', () => {
       while ((await things.by('byColor').find({ color: 'red' }).count()) < 1 + MANY / 3)
         await new Promise((resolve) => setTimeout(resolve, 5));
       await things.put(thing('a', 'blue'));
+      await followed(db);
       await expectExact(db, 'followed');
       const found = (await db.backlog()).find(({ name }) => name === 'rowan.index.pending');
       expect(found).toMatchObject({ value: 0 });
@@ -207,6 +212,10 @@ describe('entries behind new rows', () => {
         if (!requests.hasKept) return false;
         goOn(LATER);
         await expectNothingLost(other, `${when}, before`);
+        // A put that was answered and arrives once more, as no client sends it, is not told from a new one (docs/hbase-calls.md).
+        if (mode !== 'twice')
+          for (const id of ['a', 'old'])
+            await other.repository(Thing).upsert({ id }, { color: 'green', size: 'm' });
         goOn(LATER);
         await requests.deliver();
         goOn(LATER);
@@ -244,4 +253,148 @@ describe('entries behind new rows', () => {
       });
     }
   });
+});
+
+@Entity({ table: { name: 'listed', families: { d: {}, e: {} } }, marker: 'd' })
+@RowKey(part('id'))
+@Index('byColor', [part('color')], { consistency: 'eventual' })
+@Index('bySize', [part('size'), part('age')], { consistency: 'eventual' })
+class Listed {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byColor: ['color']; bySize: ['size', 'age'] };
+  id!: string;
+  @Column('e:c', text) color?: string | null;
+  @Column('d:s', text) size?: string | null;
+  @Column('d:a', text) age?: string | null;
+}
+
+/** As {@link Listed} before it had a second index. */
+@Entity({ name: 'Listed', table: { name: 'listed', families: { d: {}, e: {} } }, marker: 'd' })
+@RowKey(part('id'))
+@Index('byColor', [part('color')], { consistency: 'eventual' })
+class Older {
+  declare static readonly key: ['id'];
+  declare static readonly indexes: { byColor: ['color'] };
+  id!: string;
+  @Column('e:c', text) color?: string | null;
+  @Column('d:s', text) size?: string | null;
+  @Column('d:a', text) age?: string | null;
+}
+
+async function expectListedExact(db: Database, names: readonly ('byColor' | 'bySize')[] = NAMES) {
+  for (const name of names) await db.index(Listed, name).drain();
+  for (const name of names)
+    expect(await db.index(Listed, name).verify(), name).toMatchObject({ ...SETTLED, rows: 1 });
+}
+
+describe('entries listed beside rows', () => {
+  const ROW = { id: 'a', color: 'red', size: 's', age: 'x' };
+
+  test('let a put be one call, over a row that is there too', () =>
+    withStore(async (store) => {
+      const { db, requests } = await store.late(Listed);
+      const listed = db.repository(Listed);
+      await listed.put(ROW);
+      requests.keep(Number.POSITIVE_INFINITY, 'late');
+      await listed.put({ ...ROW, color: 'blue' });
+      await listed.put({ ...ROW, color: 'green' });
+      await listed.put({ id: 'a', color: 'red' });
+      // Entries follow later.
+      expect(requests.sent).toBe(3);
+      await expectListedExact(db);
+      // With what it leaves it may be a value that no entry can hold, so the row is read.
+      requests.keep(Number.POSITIVE_INFINITY, 'late');
+      await listed.put({ id: 'a', size: 'l' });
+      expect(requests.sent).toBeGreaterThan(1);
+      const long = 'x'.repeat(20_000);
+      await listed.put({ id: 'a', size: long });
+      await expect(listed.put({ id: 'a', age: long })).rejects.toMatchObject({ code: 'ERR_KEY' });
+      await expectListedExact(db);
+    }));
+
+  test.each<readonly [string, (db: Database) => Promise<unknown>]>([
+    ['update', (db) => db.repository(Listed).update({ id: 'a' }, { color: 'green' })],
+    ['replace', (db) => db.repository(Listed).replace({ ...ROW, color: 'green' }, { unknown: 'remove' })],
+    ['delete', (db) => db.repository(Listed).delete({ id: 'a' })],
+    ['repair', (db) => db.index(Listed, 'bySize').repair()],
+    ['an older put', (db) => db.repository(Listed).put({ id: 'a', color: 'green' }, { timestamp: 5 })],
+  ])('are all known after %s', (_, write) =>
+    withStore(async (store) => {
+      const { db } = await store.program(Listed);
+      await db.repository(Listed).put(ROW);
+      await expectListedExact(db);
+      await write(db);
+      for (const color of ['blue', 'red', 'blue']) {
+        await db.repository(Listed).put({ ...ROW, color });
+        await expectListedExact(db);
+      }
+    }),
+  );
+
+  test('stay listed where a program that does not declare their index writes the row', () =>
+    withStore(async (store) => {
+      const { db } = await store.program(Listed);
+      await db.repository(Listed).put(ROW);
+      await expectListedExact(db);
+      await db.close();
+      const older = await store.program(Older);
+      await older.db.repository(Older).put({ ...ROW, color: 'blue', size: 'l' });
+      await older.db.repository(Older).update({ id: 'a' }, { color: 'green' });
+      await older.db.index(Older, 'byColor').drain();
+      await older.db.close();
+      const { db: later } = await store.program(Listed);
+      await later.repository(Listed).put({ ...ROW, size: 'm' });
+      await expectListedExact(later);
+    }));
+
+  test('are not trusted where an earlier release may have written, until the index is dropped and built', () =>
+    withStore(async (store) => {
+      const { db } = await store.program(Listed);
+      const { admin } = db.engine;
+      await db.repository(Listed).put(ROW);
+      await expectListedExact(db);
+      const table = await admin.getDescriptor('listed_idx');
+      const unlisted = Object.entries(table.metadata).map(([name, text]) => {
+        const { listed: _, ...stamp } = JSON.parse(text) as Record<string, unknown>;
+        return [name, name.startsWith('rowan.index.') ? JSON.stringify(stamp) : text];
+      });
+      await admin.modifyTable({ ...table, metadata: Object.fromEntries(unlisted) });
+      await db.engine.table('listed').delete(new Delete(toBytes('a')).addColumns('d', LIST_QUALIFIER));
+      await db.close();
+      const { db: later, requests } = await store.late(Listed);
+      await later.repository(Listed).put({ ...ROW, color: 'blue' });
+      await expectListedExact(later);
+      for (const name of NAMES) {
+        await later.index(Listed, name).drop();
+        await later.index(Listed, name).build();
+      }
+      await expectListedExact(later);
+      requests.keep(Number.POSITIVE_INFINITY, 'late');
+      await later.repository(Listed).put({ ...ROW, color: 'green' });
+      expect(requests.sent).toBe(1);
+      await expectListedExact(later);
+    }));
+
+  test('are not copied to rows with other keys', () => {
+    const schema = compileSchema([Listed, Thing]);
+    const mapping = new RowMapping(schema.entity(Listed), schema.entity(Thing));
+    const cells = ['d:s', 'd:_x', 'd:_e'].map((column) => {
+      const [family, qualifier] = column.split(':') as [string, string];
+      return new Cell(toBytes('a'), family, toBytes(qualifier), 5, CellType.Put, toBytes('v'));
+    });
+    const copied = mapping.cellsOf(toBytes('a'), toBytes('b'), cells);
+    expect(copied.map(({ qualifier }) => Buffer.from(qualifier).toString())).toEqual(['s', '_x']);
+  });
+
+  test('need their place beside the marker', () =>
+    withStore(async (store) => {
+      const Taken = defineEntity({
+        name: 'Taken',
+        table: { name: 'taken', families: { d: {} } },
+        key: [part('id')],
+        columns: (c) => ({ color: c.column('d:_e', text) }),
+        indexes: { byColor: { on: [part('color')], consistency: 'eventual' } },
+      });
+      await expect(store.program(Taken)).rejects.toThrow(/Taken\.color.*"d:_e"/s);
+    }));
 });

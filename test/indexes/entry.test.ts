@@ -5,10 +5,12 @@ import { describe, expect, test } from 'vitest';
 import { defineEntity, defineTable } from '../../decorators/index.js';
 import { toBytes, toHex } from '../../src/bytes/index.js';
 import { date, int32, text } from '../../src/codec/index.js';
-import { KeyError } from '../../src/errors.js';
+import { CorruptionError, KeyError } from '../../src/errors.js';
 import {
   decodeEntry,
+  decodeList,
   encodeEntryValue,
+  encodeList,
   NOTE_VALUE,
   notePrefix,
   noteRow,
@@ -102,6 +104,31 @@ describe('an entry', () => {
     expect(toHex(notePrefix(entry.subarray(0, 4)))).toBe('fff000aa');
     expect(noteRow(noteRow(entry))).toEqual(entry);
     expect(toHex(NOTE_VALUE)).toBe('01');
+  });
+
+  test('is listed without its row, in the order of bytes', () => {
+    const entries = [Uint8Array.of(2, 0, 0, 0, 0x61), Uint8Array.of(1, 0, 0, 0)];
+    expect(toHex(encodeList(entries))).toBe('04010000000502000000' + '61');
+    expect(decodeList(encodeList(entries)).map(toHex)).toEqual(['01000000', '0200000061']);
+    expect(encodeList([])).toHaveLength(0);
+    const some = fc.uniqueArray(fc.uint8Array({ minLength: 4, maxLength: 300 }), { selector: toHex });
+    fc.assert(
+      fc.property(some, (entries) => {
+        const list = encodeList(entries);
+        expect(decodeList(list).map(toHex)).toEqual(entries.map(toHex).sort());
+        for (let length = 1; length < list.length; length++) {
+          let found: Uint8Array[];
+          try {
+            found = decodeList(list.subarray(0, length));
+          } catch (error) {
+            expect(error).toBeInstanceOf(CorruptionError);
+            continue;
+          }
+          expect(found.length).toBeLessThan(entries.length);
+        }
+      }),
+      { numRuns: scaled(25, 400, 5000) },
+    );
   });
 
   test('has golden bytes', () => {

@@ -103,6 +103,8 @@ export interface StoredIndex {
   readonly state: IndexState | 'created';
   /** The number of builds begun after the index was disabled. Progress of an earlier build no longer counts. */
   readonly build: number;
+  /** HBase, of an eventual index: whether all entries that were ever written are listed beside their rows. Default: false. */
+  readonly listed?: boolean;
 }
 
 /** The indexes in the metadata of one table, by id in hex. */

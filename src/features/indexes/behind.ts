@@ -1,9 +1,9 @@
 /**
- * Entries that follow behind the answer, on HBase: where all indexes of an entity are eventual, a new row is written in one call
+ * Entries that follow behind the answer, on HBase: where all indexes of an entity are eventual, a row is written in one call
  * ({@link AheadWriter}), and its entries afterwards, with those of many rows: entries are marked, shadows renewed, entries verified.
  *
- * A row that exists already is written by {@link IntentDriver}, because its former entries must be found after a crash: only the row
- * has the former values, and writing it loses them (docs/indexes-eventual.md).
+ * A row that exists already may be overwritten without having been read: its former entries are listed beside its shadow
+ * (docs/indexes-eventual.md). Where rows may have entries that are not listed, {@link IntentDriver} writes those that exist.
  */
 
 import { type AheadRow, EntryExpiry, type RowFollowing } from '../../repository/index.js';
@@ -22,22 +22,36 @@ export function mayFollow({ all, schema }: EntityIndexes): boolean {
 }
 
 export class EntriesBehind implements RowFollowing {
-  readonly needsFormer = true;
   readonly records: RowFollowing['records'];
 
-  /** `entries`: with a driver of their own, which has no intents. `table`: that of the entries. */
+  /**
+   * `entries`: with a driver of their own, which has no intents. `table`: that of the entries. `isListed`: whether all entries of rows are
+   * listed beside them.
+   */
   constructor(
     private readonly entries: RemoteEntries,
     table: Table,
     private readonly now: () => number,
+    private readonly isListed: () => boolean,
   ) {
     this.records = { table, row: WRITERS_ROW, family: INDEX_FAMILY };
   }
 
-  plan({ mutations, before, after }: ChangeImage): number {
+  get needsFormer(): boolean {
+    return !this.isListed();
+  }
+
+  /** Undefined for a put that sets some columns of an index and leaves others: the values together may be none that an entry can hold. */
+  plan({ operation, mutations, before, after }: ChangeImage): number | undefined {
     const { planner, indexes } = this.entries;
     refuseUnfollowed(indexes.schema, planner.names, mutations, this.now);
-    return planner.changes(before, after).length;
+    const added = planner.changes(before, after).length;
+    if (operation === 'insert' || this.needsFormer) return added;
+    const isDecided = indexes.all.every(({ deciding }) => {
+      const set = deciding.filter(({ family, qualifier }) => after.cell(family, qualifier) !== undefined);
+      return set.length === 0 || set.length === deciding.length;
+    });
+    return isDecided ? Math.max(1, added) : undefined;
   }
 
   async follow(rows: readonly AheadRow[]): Promise<boolean> {
@@ -46,9 +60,9 @@ export class EntriesBehind implements RowFollowing {
     return true;
   }
 
-  /** The rows that lack one of their entries. */
+  /** The rows that lack one of their entries, or have one that is not theirs. */
   async lacking(rows: readonly Uint8Array[]): Promise<Uint8Array[]> {
-    const { indexes, marks } = this.entries;
+    const { indexes, marks, planner } = this.entries;
     const loaded = await this.entries.rows.loadAll(rows, undefined);
     const wanted = loaded.flatMap(({ stored }, i) =>
       indexes
@@ -58,6 +72,13 @@ export class EntriesBehind implements RowFollowing {
         ),
     );
     const standing = await marks.storedEntries(wanted, undefined);
-    return [...new Set(wanted.filter((_, i) => standing[i] === undefined).map(({ of }) => of))];
+    const lacking = new Set(wanted.filter((_, i) => standing[i] === undefined).map(({ of }) => of));
+    for (const [i, { stored, listed }] of loaded.entries()) {
+      const row = rows[i]!;
+      const { entries } = planner.listed(listed, row);
+      const isOff = entries.some((entry) => !planner.hasEntry(entry.index, stored, entry.row));
+      if (!stored.isEmpty && isOff) lacking.add(row);
+    }
+    return [...lacking];
   }
 }

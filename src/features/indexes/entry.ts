@@ -10,9 +10,14 @@
  *
  *     row    complement of the id 4 | the entry's row behind its id
  *     value  1
+ *
+ * The list of a row's entries in eventual indexes, which stands beside the row's shadow (HBase):
+ *
+ *     value  for each entry, in the order of their bytes: length (varint) | its row without the data row
  */
 
 import {
+  compareBytes,
   concatBytes,
   copyBytes,
   copySlice,
@@ -22,7 +27,7 @@ import {
   varintLength,
   writeVarint,
 } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { CorruptionError, RowanError } from '../../errors.js';
 import type { KeyWriter } from '../../key/codecs/index.js';
 import { type IndexSchema, TOKEN_LENGTH } from '../../schema/types.js';
 import { type TableDescriptor, tableDescriptor } from '../../table/index.js';
@@ -77,6 +82,34 @@ export function noteRow(entry: Uint8Array): Uint8Array {
   const row = entry.slice();
   for (let i = 0; i < ID_LENGTH; i++) row[i] = row[i]! ^ 0xff;
   return row;
+}
+
+/** The list of these entries, each without the data row. No bytes: of none. */
+export function encodeList(entries: readonly Uint8Array[]): Uint8Array {
+  const parts = [...entries].sort(compareBytes).flatMap((entry) => {
+    const length = new Uint8Array(varintLength(entry.length));
+    writeVarint(length, 0, entry.length);
+    return [length, entry];
+  });
+  return concatBytes(...parts);
+}
+
+/** The entries of a list, as views of its bytes. @throws CorruptionError on malformed bytes. */
+export function decodeList(list: Uint8Array): Uint8Array[] {
+  const entries: Uint8Array[] = [];
+  const reader = new VarintReader();
+  reader.reset(list, 0, list.length);
+  while (reader.position < list.length) {
+    const end = reader.read() + reader.position;
+    if (end > list.length || end - reader.position < ID_LENGTH)
+      throw new CorruptionError(
+        "The list of a row's entries cannot be read. Drop the eventual indexes of the entity and build them again: db.index(…).",
+        { details: { listHex: toHex(list) } },
+      );
+    entries.push(list.subarray(reader.position, end));
+    reader.position = end;
+  }
+  return entries;
 }
 
 export function encodeEntryValue(

@@ -1,4 +1,4 @@
-import { equalBytes, startsWithBytes, toHex } from '../../bytes/index.js';
+import { equalBytes, startsWithBytes, toHex, toLatin1 } from '../../bytes/index.js';
 import type { FeatureSteps, LiveTables } from '../../ddl/index.js';
 import {
   ConflictError,
@@ -11,8 +11,10 @@ import type { JobOutcome, JobRunOptions } from '../../job/index.js';
 import type { IndexState } from '../../query/access.js';
 import { AheadWriter, IntentDriver, type StepMaintainer } from '../../repository/index.js';
 import {
+  type ColumnSchema,
   type EntitySchema,
   type IndexSchema,
+  LIST_QUALIFIER,
   SHADOW_QUALIFIER,
   type TableSchema,
 } from '../../schema/types.js';
@@ -34,6 +36,7 @@ import {
   type IndexStanding,
   type IndexStates,
   indexStanding,
+  isListable,
   setIndexStanding,
 } from './states.js';
 
@@ -79,15 +82,15 @@ export class IndexHandle {
   }
 
   private async buildAlone(run: JobRunOptions | undefined): Promise<JobOutcome> {
-    const { state, build } = await this.standing();
+    const { state, build, listed = false } = await this.standing();
     // A build from before the index was disabled is incomplete: rows were written or entries removed since.
     const now = state === 'disabled' ? build + 1 : build;
-    const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now };
+    const begun: IndexStanding = { state: state === 'active' ? 'active' : 'building', build: now, listed };
     if (state !== 'active') await this.change(() => begun);
     const { buildIndex } = await import('./jobs/index-jobs.js');
     const outcome = await buildIndex(this.target(), { over: state === 'active' || now > 0, build: now }, run);
     await this.change((standing) => {
-      if (standing.state === begun.state && standing.build === now) return { state: 'active', build: now };
+      if (standing.state === begun.state && standing.build === now) return { ...begun, state: 'active' };
       throw new ConflictError(
         `The index "${this.index.name}" was disabled, dropped or built by another program while it was built: it may lack what was ` +
           'written since. Build it again.',
@@ -145,7 +148,10 @@ export class IndexHandle {
     return this.alone(async () => {
       await this.change((standing) => ({ ...standing, state: 'disabled' }));
       const { dropEntries } = await import('./jobs/index-jobs.js');
-      return dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+      const outcome = await dropEntries(this.engine, this.access.indexes.tableName, this.index.id, run);
+      // Those that are written from now on are listed.
+      await this.change((standing) => ({ ...standing, listed: isListable(this.engine, this.index) }));
+      return outcome;
     });
   }
 
@@ -164,7 +170,7 @@ export class IndexHandle {
     return this.indexing.alone(`metadata of ${this.access.indexes.tableName}`, async () => {
       const standing = to(await this.standing());
       await setIndexStanding(this.engine.admin, this.access.indexes.schema, this.index, standing);
-      this.indexing.setState(this.index, standing.state);
+      this.indexing.setState(this.index, standing);
     });
   }
 
@@ -283,15 +289,15 @@ export class IndexesFeature implements Feature {
         new RemoteEntries(indexes, table, driver, now, undefined, this.figures);
       const rows = engine.table(schema.table.descriptor.name);
       const { entries } = new IntentDriver(rows, schema, now, [], entriesOf);
-      const following = new EntriesBehind(entries, table, now);
+      const following = new EntriesBehind(entries, table, now, () => this.isListed(indexes));
       behind = new AheadWriter({ schema, rows: entries.rows, following, now, onFailure });
       this.behind.set(schema, behind);
     }
     return behind;
   }
 
-  setState(index: IndexSchema, state: IndexState): void {
-    this.states.set(toHex(index.id), state);
+  setState(index: IndexSchema, standing: IndexStanding): void {
+    this.states.set(toHex(index.id), standing);
   }
 
   /** Runs jobs with the same name one after another. */
@@ -310,6 +316,17 @@ export class IndexesFeature implements Feature {
   }
 
   stateOf(index: IndexSchema): IndexState | undefined {
+    return this.standingOf(index)?.state;
+  }
+
+  /** Whether all entries of an entity are listed beside their rows. */
+  private isListed({ all }: EntityIndexes): boolean {
+    return all.every(
+      ({ index }) => isListable(this.engine, index) && this.standingOf(index)?.listed === true,
+    );
+  }
+
+  private standingOf(index: IndexSchema): ReturnType<IndexStates['get']> {
     let name = this.names.get(index);
     if (name === undefined) {
       name = toHex(index.id);
@@ -400,18 +417,22 @@ export class IndexesFeature implements Feature {
     if ('atomic' in this.engine.table(schema.table.descriptor.name)) return undefined;
     if (marker === undefined)
       return `${name}: on HBase an entity with indexes, or whose rows are followed (copies, rules, summaries, changes), has a marker. Leave out marker: false.`;
-    const taken = columns.find(
-      ({ family, qualifier, kind }) =>
-        family === marker.family &&
-        (kind === 'columns'
-          ? startsWithBytes(SHADOW_QUALIFIER, qualifier)
-          : equalBytes(qualifier, SHADOW_QUALIFIER)),
-    );
-    if (taken === undefined) return undefined;
-    return (
-      `${name}.${taken.property}: on HBase an entity with indexes, or whose rows are followed, has a cell "${marker.family}:_x" of its own beside the marker. ` +
-      'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
-    );
+    const own = schema.indexes.some(({ eventual }) => eventual)
+      ? [SHADOW_QUALIFIER, LIST_QUALIFIER]
+      : [SHADOW_QUALIFIER];
+    const isTaken = ({ family, qualifier, kind }: ColumnSchema, by: Uint8Array): boolean =>
+      family === marker.family &&
+      (kind === 'columns' ? startsWithBytes(by, qualifier) : equalBytes(by, qualifier));
+    for (const qualifier of own) {
+      const taken = columns.find((column) => isTaken(column, qualifier));
+      if (taken !== undefined)
+        return (
+          `${name}.${taken.property}: on HBase an entity with indexes, or whose rows are followed, has a cell ` +
+          `"${marker.family}:${toLatin1(qualifier)}" of its own beside the marker. ` +
+          'Give the property another qualifier or prefix, or pin the marker to another family: @Entity({ marker: "family" }).'
+        );
+    }
+    return undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import { equalBytes } from '../../bytes/index.js';
+import { concatBytes, equalBytes, startsWithBytes } from '../../bytes/index.js';
 import { ConflictError } from '../../errors.js';
 import { EntryExpiry } from '../../repository/expiry.js';
 import { refuseUnfollowed } from '../../repository/maintainer.js';
@@ -7,7 +7,15 @@ import type { RowImage } from '../../repository/row-image.js';
 import type { ColumnSchema } from '../../schema/types.js';
 import { Delete, Put, type Result, type RowMutation } from '../../table/index.js';
 import type { EntityIndex, EntityIndexes } from './entity-indexes.js';
-import { ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry, NOTE_VALUE, noteRow } from './entry.js';
+import {
+  decodeList,
+  ENTRY_QUALIFIER,
+  encodeList,
+  INDEX_FAMILY,
+  type IndexEntry,
+  NOTE_VALUE,
+  noteRow,
+} from './entry.js';
 
 /** The change of one entry: removed (only `was`), added (only `is`) or rewritten. */
 export interface EntryChange {
@@ -24,6 +32,9 @@ export interface EntryChange {
    */
   readonly isShortened: boolean;
 }
+
+/** An entry of a row that is listed beside it. */
+type ListedEntry = Pick<EntryChange, 'index' | 'row'>;
 
 /** Plans which index entries a change of a row removes and adds. Both engines use it. */
 export class EntryPlanner {
@@ -103,6 +114,33 @@ export class EntryPlanner {
       const isShortened = was !== undefined && ttl !== undefined && ttl < this.left(index, before);
       out.push({ index, row: is.row, was, is, ttl, isShortened });
     }
+  }
+
+  /**
+   * The entries in the list beside a row. `others`: those of indexes that this program does not declare, as they are stored.
+   * @throws CorruptionError on malformed bytes.
+   */
+  listed(
+    list: Uint8Array | undefined,
+    row: Uint8Array,
+  ): { readonly entries: readonly ListedEntry[]; readonly others: readonly Uint8Array[] } {
+    const entries: ListedEntry[] = [];
+    const others: Uint8Array[] = [];
+    for (const one of list === undefined ? [] : decodeList(list)) {
+      const index = this.indexes.all.find(({ index: { id } }) => startsWithBytes(one, id));
+      if (index === undefined) others.push(one);
+      else entries.push({ index, row: concatBytes(one, row) });
+    }
+    return { entries, others };
+  }
+
+  /** The list of a row that has these entries. Those of indexes that are not eventual are left out. */
+  listOf(entries: readonly ListedEntry[], row: Uint8Array, others: readonly Uint8Array[]): Uint8Array {
+    const own = entries.filter(({ index }) => index.index.eventual);
+    return encodeList([
+      ...own.map((entry) => entry.row.subarray(0, entry.row.length - row.length)),
+      ...others,
+    ]);
   }
 
   remaining(index: EntityIndex, row: RowImage): number | undefined {

@@ -90,6 +90,8 @@ export class RemoteEntries implements RowEntries {
   readonly readRepair: ReadRepair;
   readonly rows: DataRows;
   ahead: RowsAhead | undefined;
+  /** Whether entries are listed beside their rows: those of eventual indexes. */
+  private readonly hasLists: boolean;
   private readonly works = new WeakMap<RowWork, EntryWork>();
   private readonly settling = new BackgroundBatches<EntryWork>((works) => this.settleAll(works));
 
@@ -103,6 +105,7 @@ export class RemoteEntries implements RowEntries {
     readonly figures: EntryFigures = new EntryFigures(),
   ) {
     this.rows = driver.rows;
+    this.hasLists = indexes.all.some(({ index }) => index.eventual);
     this.planner = new EntryPlanner(indexes, now);
     this.name = this.planner.names;
     const onTakeover = (): void => {
@@ -143,14 +146,15 @@ export class RemoteEntries implements RowEntries {
     const changes = isOpenEnded
       ? [...this.all(image, true), ...this.all(after, true)]
       : this.planner.changes(image, after);
-    work.changes = this.withEarlier(work, changes, after);
+    const listed = this.withListed(of, changes, after);
+    work.changes = this.withEarlier(work, listed, after);
     return work.changes.length > 0 || !this.planner.leavesEntries(image, after);
   }
 
   planRepair(of: RowWork): boolean {
     const { image, row } = of;
     const work = this.of(of);
-    const entries = this.all(image, false);
+    const entries = this.withListed(of, this.all(image, false), image);
     const strange = work.suspects
       .filter((suspect) => !entries.some((entry) => equalBytes(entry.row, suspect.row)))
       .map((suspect) => blank(suspect, row));
@@ -168,6 +172,23 @@ export class RemoteEntries implements RowEntries {
       const isShortened = ttl !== undefined;
       return entries.map((is) => ({ index, row: is.row, was: had ? is : undefined, is, ttl, isShortened }));
     });
+  }
+
+  /**
+   * Adds the removal of entries that are listed beside the row, and that it has no more. Sets the list of those that it has from now on:
+   * all others are unverified before the row is written.
+   */
+  private withListed(of: RowWork, changes: readonly EntryChange[], after: RowImage): EntryChange[] {
+    const { row, listed } = of;
+    if (!this.hasLists) return [...changes];
+    const { entries, others } = this.planner.listed(listed, row);
+    const has = this.all(after, true);
+    const lists = this.planner.listOf(has, row, others);
+    const isAsListed = listed === undefined ? lists.length === 0 : equalBytes(lists, listed);
+    of.lists = after.isEmpty || isAsListed ? undefined : lists;
+    const known = [...has, ...changes];
+    const gone = entries.filter((entry) => !known.some((one) => equalBytes(one.row, entry.row)));
+    return [...changes, ...gone.map((entry) => blank(entry, row))];
   }
 
   /** Adds the entries that an earlier attempt has marked. */

@@ -34,8 +34,8 @@ const CREATED = 'created';
  */
 const CONFIRMED_ROW = Uint8Array.of(0);
 
-/** The state of an index, with the number of its build. */
-export interface IndexStanding extends Pick<StoredIndex, 'build'> {
+/** The state of an index, with the number of its build and whether its entries are listed. */
+export interface IndexStanding extends Pick<StoredIndex, 'build' | 'listed'> {
   readonly state: IndexState;
 }
 
@@ -69,26 +69,32 @@ function parse(text: string): StoredIndex | undefined {
     return undefined;
   }
   if (typeof read !== 'object' || read === null) return undefined;
-  const { entity, index, signature, state, build = 0 } = read as Partial<StoredIndex>;
+  const { entity, index, signature, state, build = 0, listed = false } = read as Partial<StoredIndex>;
   const texts = [entity, index, signature].every((one) => typeof one === 'string');
   if (!texts || !STATES.includes(state) || !Number.isSafeInteger(build)) return undefined;
-  return { ...(read as StoredIndex), build };
+  return { ...(read as StoredIndex), build, listed: listed === true };
 }
 
 function indexStamp(
   { name: entity }: EntitySchema,
   { name: index, signature }: IndexSchema,
-  standing: Pick<StoredIndex, 'state' | 'build'>,
+  standing: Pick<StoredIndex, 'state' | 'build' | 'listed'>,
 ): string {
   return stampOf({ entity, index, signature, ...standing });
 }
 
-function stampOf({ build, ...stored }: StoredIndex): string {
-  return JSON.stringify(build === 0 ? stored : { ...stored, build });
+function stampOf({ build, listed, ...stored }: StoredIndex): string {
+  return JSON.stringify({ ...stored, ...(build !== 0 && { build }), ...(listed === true && { listed }) });
 }
 
 /** The states of some tables' indexes, by id in hex. */
-export type IndexStates = Map<string, IndexState>;
+export type IndexStates = Map<string, Pick<IndexStanding, 'state' | 'listed'>>;
+
+/** Whether entries of an index are listed beside their rows: of eventual ones, where one step is one row and nobody writes in steps. */
+export function isListable(engine: Engine, { eventual }: IndexSchema): boolean {
+  // Among engines whose atomic step is one row, only a connection to a served store has transactions.
+  return eventual && !engine.capabilities.atomicBatch && engine.transaction === undefined;
+}
 
 /**
  * Updates the metadata to match the declarations: new indexes are `active` where no rows exist, else `building`.
@@ -104,16 +110,17 @@ export async function ensureIndexes(
     const changes: Record<string, string> = {};
     for (const [entity, index] of indexesOf(table)) {
       const id = toHex(index.id);
-      const known = stored.get(id)?.state;
+      const { state: known, listed: wasListed = true } = stored.get(id) ?? {};
+      const listed = wasListed && isListable(engine, index);
       const state =
         known === CREATED
           ? (await isComplete(engine, entity, index, before))
             ? 'active'
             : 'building'
           : (known ?? ((await hasRows(engine, entity, before)) ? 'building' : 'active'));
-      states.set(id, state);
+      states.set(id, { state, listed });
       if (known === undefined || known === CREATED)
-        changes[indexStampName(index.id)] = indexStamp(entity, index, { state, build: 0 });
+        changes[indexStampName(index.id)] = indexStamp(entity, index, { state, build: 0, listed });
     }
     for (const [id, known] of inUse(table, stored)) {
       changes[`${PREFIX}${id}`] = stampOf({ ...known, state: 'disabled' });
@@ -137,10 +144,11 @@ export async function checkIndexes(
   const states: IndexStates = new Map();
   for (const { table, stored } of await indexedTables(engine.admin, tables)) {
     for (const [entity, index] of indexesOf(table)) {
-      const known = stored.get(toHex(index.id))?.state;
+      const id = toHex(index.id);
+      const { state: known, listed = false } = stored.get(id) ?? {};
       if (known === undefined) continue;
-      if (known !== CREATED) states.set(toHex(index.id), known);
-      else if (await isComplete(engine, entity, index, before)) states.set(toHex(index.id), 'active');
+      if (known !== CREATED) states.set(id, { state: known, listed });
+      else if (await isComplete(engine, entity, index, before)) states.set(id, { state: 'active', listed });
     }
     const [lacking] = inUse(table, stored).map(([, known]) => known);
     if (lacking === undefined) continue;
@@ -248,7 +256,7 @@ export function createdIndexes(table: TableSchema): Record<string, string> {
   return Object.fromEntries(
     indexesOf(table).map(([entity, index]) => [
       indexStampName(index.id),
-      indexStamp(entity, index, { state: CREATED, build: 0 }),
+      indexStamp(entity, index, { state: CREATED, build: 0, listed: index.eventual }),
     ]),
   );
 }
@@ -279,7 +287,7 @@ export async function indexStanding(
 ): Promise<IndexStanding | undefined> {
   const { metadata } = await admin.getDescriptor(indexTableName(entity.table.descriptor.name));
   const known = storedIndexes(metadata).get(toHex(id));
-  return known && { state: known.state === CREATED ? 'building' : known.state, build: known.build };
+  return known && { ...known, state: known.state === CREATED ? 'building' : known.state };
 }
 
 /** Stores the state of an index. */

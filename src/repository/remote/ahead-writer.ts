@@ -3,8 +3,9 @@
  * for many rows together. In order:
  *
  * 1. The program has a writer record ({@link WriterRecords}), which leads others to its rows if it dies.
- * 2. The row is written with a new shadow, so that changes which others have planned fail. No other call precedes the answer. If the
- *    work needs the former values of the row, the condition is that it has no marker; a row that exists is left to {@link IntentDriver}.
+ * 2. The row is written with a new shadow, so that changes which others have planned fail. No other call precedes the answer. An insert,
+ *    and each row if the work needs its former values, has the condition that there is no marker; a row that exists is left to
+ *    {@link IntentDriver}.
  * 3. Behind it the work for the rows of that time ({@link GATHERED}) is done.
  * 4. The record is removed when no row waits.
  */
@@ -118,7 +119,7 @@ export class AheadWriter implements RowsAhead {
     const { operation, expects, reads } = change;
     if (this.records.hasEnded || reads !== undefined) return false;
     if (operation !== 'insert' && (operation !== 'put' || expects.length > 0)) return false;
-    if (operation === 'put' && this.skipped > 0) {
+    if (operation === 'put' && this.skipped > 0 && this.source.following.needsFormer) {
       this.skipped--;
       return false;
     }

@@ -261,7 +261,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
       (family, qualifier) => after.cell(family, qualifier),
       this.now(),
     );
-    work.mutations = [...written, this.rows.shadowPut(work.row, work.token, ttl)];
+    work.mutations = [...written, this.rows.shadowPut(work.row, work.token, ttl, work.lists)];
   }
 
   /** Deletes cells that an expired row left behind, in a request of its own: increments and appends would add to them. */
@@ -287,7 +287,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     work.renews = true;
     work.expects = this.rows.unchanged(loadedOf(work), []);
     const life = this.rows.shadowLife(image.toResult(), this.now());
-    work.mutations = [this.rows.shadowPut(row, work.token, life)];
+    work.mutations = [this.rows.shadowPut(row, work.token, life, work.lists)];
   }
 
   private async write(works: readonly RowWork[], call: WholeCall): Promise<RowWork[]> {

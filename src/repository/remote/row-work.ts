@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { equalBytes, toBytes } from '../../bytes/index.js';
 import { type RowanError, UnsupportedError } from '../../errors.js';
 import type { EntryRepair } from '../../query/access.js';
-import { type EntitySchema, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
+import { type EntitySchema, LIST_QUALIFIER, SHADOW_QUALIFIER, TOKEN_LENGTH } from '../../schema/types.js';
 import {
   type Cell,
   Get,
@@ -20,15 +20,17 @@ import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
 import { nextMillisecond } from '../row-lock.js';
 
-/** Whether a cell is a row's shadow or change mark. */
+/** Whether a cell is a row's shadow, the list of its entries or its change mark. */
 export function isMark(
   { marker, changeMarks }: EntitySchema,
   { family, qualifier }: Pick<Cell, 'family' | 'qualifier'>,
 ): boolean {
-  return family === changeMarks || (family === marker?.family && equalBytes(qualifier, SHADOW_QUALIFIER));
+  if (family === changeMarks) return true;
+  if (family !== marker?.family) return false;
+  return equalBytes(qualifier, SHADOW_QUALIFIER) || equalBytes(qualifier, LIST_QUALIFIER);
 }
 
-/** The row without its shadow and change mark, which may outlive it. Empty: the row does not exist. */
+/** The row without such cells, which may outlive it. Empty: the row does not exist. */
 export function withoutMarks(schema: EntitySchema, result: Result): Result {
   if (!result.cells.some((cell) => isMark(schema, cell))) return result;
   const cells = result.cells.filter((cell) => !isMark(schema, cell));
@@ -57,10 +59,12 @@ export function newToken(): Uint8Array {
   return new Uint8Array(randomBytes(TOKEN_LENGTH));
 }
 
-/** A row, with its shadow and change mark apart from it. */
+/** A row, with the cells apart from it that are stored beside it. */
 interface LoadedRow {
   readonly stored: Result;
   readonly shadow: Uint8Array | undefined;
+  /** The list of its entries in eventual indexes. */
+  readonly listed: Uint8Array | undefined;
   /** The change mark, where changes are recorded. */
   readonly changeMark: Uint8Array | undefined;
   /** The timestamp of the shadow. */
@@ -117,6 +121,7 @@ export class DataRows {
     return {
       stored: withoutMarks(this.schema, result),
       shadow: shadow?.value,
+      listed: result.getValue(this.family, LIST_QUALIFIER),
       changeMark,
       shadowTime: shadow?.timestamp,
     };
@@ -146,9 +151,14 @@ export class DataRows {
     return cells.find(isMarker) ?? cells[0];
   }
 
-  /** On engines without cell TTL it stays for ever, which is harmless: a shadow alone is not a row. */
-  shadowPut(row: Uint8Array, token: Uint8Array, ttl: number | undefined): Put {
-    return new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token).setTtl(ttl, { optional: true });
+  /**
+   * On engines without cell TTL it stays for ever, which is harmless: a shadow alone is not a row. `lists`: the list of the row's entries
+   * from now on; undefined: as it is.
+   */
+  shadowPut(row: Uint8Array, token: Uint8Array, ttl: number | undefined, lists?: Uint8Array): Put {
+    const put = new Put(row).addColumn(this.family, SHADOW_QUALIFIER, token);
+    if (lists !== undefined) put.addColumn(this.family, LIST_QUALIFIER, lists);
+    return put.setTtl(ttl, { optional: true });
   }
 
   /**
@@ -203,6 +213,10 @@ export class RowWork {
   /** Whether its data row may have been written. */
   isSent = false;
   outcome: ChangeOutcome | undefined;
+  /** The list of the row's entries in eventual indexes, as last read. */
+  listed: Uint8Array | undefined;
+  /** The list that is written with the shadow. Undefined: it stays as it is. */
+  lists: Uint8Array | undefined;
   /** The row's change mark as last read, where changes are recorded. */
   changeMark: Uint8Array | undefined;
   /** Ends its intents and settles its entries, behind the answer. */
@@ -224,10 +238,12 @@ export class RowWork {
   }
 
   /** Begins an attempt with the row as read. */
-  begin(image: RowImage, { shadow, changeMark }: Pick<LoadedRow, 'shadow' | 'changeMark'>): void {
+  begin(image: RowImage, loaded: Pick<LoadedRow, 'shadow' | 'listed' | 'changeMark'>): void {
     this.image = image;
-    this.shadow = shadow;
-    this.changeMark = changeMark;
+    this.shadow = loaded.shadow;
+    this.listed = loaded.listed;
+    this.lists = undefined;
+    this.changeMark = loaded.changeMark;
     this.token = newToken();
     this.mutations = [];
     this.isPutOff = false;

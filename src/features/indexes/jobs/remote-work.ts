@@ -6,6 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { equalBytes } from '../../../bytes/index.js';
 import type { SplitContext, SplitWork } from '../../../job/types.js';
+import type { AheadWriter } from '../../../repository/index.js';
 import type { Result } from '../../../table/index.js';
 import type { EntityIndex } from '../entity-indexes.js';
 import { ENTRY_QUALIFIER, INDEX_FAMILY } from '../entry.js';
@@ -123,20 +124,16 @@ export class RemoteRowWork extends RemoteComparingWork {
     return repaired;
   }
 
-  /** As `look`: entries that may follow are not missing. Their record is there before their row, and until they are. */
+  /**
+   * As `look`: entries that may follow are neither missing nor stale. Their record is there before their row, and until they are.
+   */
   private async lookBeside(rows: readonly Uint8Array[]): Promise<LookedRow[]> {
     const { behind } = this.target;
-    if (behind === undefined) return this.look(rows);
-    const before = await behind.since();
-    const found = await this.look(rows);
-    const since = Math.min(before, await behind.since());
-    return found.map(({ faults, ...row }) => {
-      const isWaiting = row.shadowTime !== undefined && row.shadowTime >= since;
-      return {
-        ...row,
-        faults: faults.map((fault) => (isWaiting && fault === 'missing' ? 'pending' : fault)),
-      };
-    });
+    const { found, isWaiting } = await besideWriters(behind, () => this.look(rows));
+    return found.map(({ faults, ...row }) => ({
+      ...row,
+      faults: faults.map((fault) => (isWaiting(row) && fault !== 'unverified' ? 'pending' : fault)),
+    }));
   }
 
   /** The state of each row's entries, and the entries that differ. */
@@ -168,14 +165,31 @@ export class RemoteRowWork extends RemoteComparingWork {
   }
 }
 
+/** What is found while rows may be written ahead of their entries. `isWaiting`: whether a row may lack what follows it. */
+async function besideWriters<T>(
+  behind: AheadWriter | undefined,
+  look: () => Promise<T>,
+): Promise<{
+  readonly found: T;
+  isWaiting(row: { readonly shadowTime: number | undefined }): boolean;
+}> {
+  const before = await behind?.since();
+  const found = await look();
+  const since = behind === undefined ? Number.POSITIVE_INFINITY : Math.min(before!, await behind.since());
+  return { found, isWaiting: ({ shadowTime }) => shadowTime !== undefined && shadowTime >= since };
+}
+
 /** Compares from entries to rows. Stale entries of existing rows were counted in the other direction. */
 export class RemoteEntryWork extends RemoteComparingWork {
   async rows(found: readonly Result[]): Promise<void> {
     const rows = found.filter(({ row }) => isSampled(row, this.sample)).map(({ row }) => row);
     const first = await this.look(rows);
-    const second = first.length === 0 ? [] : await this.look(first.map(({ row }) => row));
+    const { found: second, isWaiting } =
+      first.length === 0
+        ? { found: [], isWaiting: () => false }
+        : await besideWriters(this.target.behind, () => this.look(first.map(({ row }) => row)));
     const counts = new Counts();
-    for (const { fault } of second) counts.add(fault);
+    for (const entry of second) counts.add(isWaiting(entry) ? 'pending' : entry.fault);
     if (this.repair && second.length > 0) counts.add('repaired', await this.repairRows(second));
     counts.tell(this.context);
   }
@@ -198,10 +212,11 @@ export class RemoteEntryWork extends RemoteComparingWork {
             undefined,
           );
     return there.flatMap((entry, i) => {
-      const { stored } = loaded[i]!;
+      const { stored, shadowTime } = loaded[i]!;
       if (indexed.planner.hasEntry(index, stored, entry.row)) return [];
       const { value, timestamp } = entry.cell;
-      return [{ ...entry, fault: strayName(target, { isVerified: isVerified(value), timestamp }, stored) }];
+      const fault = strayName(target, { isVerified: isVerified(value), timestamp }, stored);
+      return [{ ...entry, fault, shadowTime }];
     });
   }
 

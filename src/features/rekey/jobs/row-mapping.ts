@@ -2,7 +2,7 @@ import { equalBytes } from '../../../bytes/index.js';
 import type { KeyPart } from '../../../key/types.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../../query/projection.js';
 import { isMark, RowImage } from '../../../repository/index.js';
-import type { ColumnSchema, EntitySchema } from '../../../schema/types.js';
+import { type ColumnSchema, type EntitySchema, LIST_QUALIFIER } from '../../../schema/types.js';
 import {
   Cell,
   CellType,
@@ -32,6 +32,8 @@ export class RowMapping {
   private readonly dropped: readonly ColumnSchema[];
   /** Whether rows may have shadows and change marks, by which writers on HBase know the row as they left it. */
   private readonly hasMarks: boolean;
+  /** Whether rows may have lists of their entries. */
+  private readonly hasLists: boolean;
   /** Whether only the row key differs. */
   private readonly straight: boolean;
 
@@ -51,8 +53,13 @@ export class RowMapping {
       ({ property }) => keyed.has(property) && !target.columnsByProperty.has(property),
     );
     this.hasMarks = source.summaries.length > 0 || source.changeMarks !== undefined;
+    this.hasLists = source.marker !== undefined && source.indexes.some(({ eventual }) => eventual);
     this.straight =
-      !this.hasMarks && this.dropped.length === 0 && this.added.length === 0 && isMarkedAlike(source, target);
+      !this.hasMarks &&
+      !this.hasLists &&
+      this.dropped.length === 0 &&
+      this.added.length === 0 &&
+      isMarkedAlike(source, target);
   }
 
   matches(row: Uint8Array): boolean {
@@ -84,6 +91,8 @@ export class RowMapping {
       if (dropped.some((column) => isAt(column, cell))) continue;
       // No writer has written the copy yet.
       if (this.hasMarks && isMark(this.source, cell)) continue;
+      // The entries of the copy are others.
+      if (this.hasLists && isAt({ family: from!.family, qualifier: LIST_QUALIFIER }, cell)) continue;
       const marker = from !== undefined && to !== undefined && isAt(from, cell);
       out.push(marker ? cellAt(cell, target, to.family, to.qualifier, cell.value) : moved(cell, target));
       if (!marker || !withParts || added.length === 0 || cell.type !== CellType.Put) continue;
