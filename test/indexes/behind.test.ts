@@ -259,16 +259,17 @@ describe('entries behind new rows', () => {
 @RowKey(part('id'))
 @Index('byColor', [part('color')], { consistency: 'eventual' })
 @Index('bySize', [part('size'), part('age')], { consistency: 'eventual' })
+@Index('byAge', [part('age')], { consistency: 'eventual', where: { size: 's' }, include: ['color'] })
 class Listed {
   declare static readonly key: ['id'];
-  declare static readonly indexes: { byColor: ['color']; bySize: ['size', 'age'] };
+  declare static readonly indexes: { byColor: ['color']; bySize: ['size', 'age']; byAge: ['age'] };
   id!: string;
   @Column('e:c', text) color?: string | null;
   @Column('d:s', text) size?: string | null;
   @Column('d:a', text) age?: string | null;
 }
 
-/** As {@link Listed} before it had a second index. */
+/** As {@link Listed} before it had further indexes. */
 @Entity({ name: 'Listed', table: { name: 'listed', families: { d: {}, e: {} } }, marker: 'd' })
 @RowKey(part('id'))
 @Index('byColor', [part('color')], { consistency: 'eventual' })
@@ -281,9 +282,11 @@ class Older {
   @Column('d:a', text) age?: string | null;
 }
 
-async function expectListedExact(db: Database, names: readonly ('byColor' | 'bySize')[] = NAMES) {
-  for (const name of names) await db.index(Listed, name).drain();
-  for (const name of names)
+const ALL = ['byColor', 'bySize', 'byAge'] as const;
+
+async function expectListedExact(db: Database) {
+  for (const name of ALL) await db.index(Listed, name).drain();
+  for (const name of ALL)
     expect(await db.index(Listed, name).verify(), name).toMatchObject({ ...SETTLED, rows: 1 });
 }
 
@@ -331,6 +334,40 @@ describe('entries listed beside rows', () => {
     }),
   );
 
+  test.each<readonly [string, Partial<typeof ROW>]>([
+    ['other entries', { color: 'blue', size: 'm', age: 'y' }],
+    ['an entry less', { size: 'm' }],
+    ['an entry with another value', { color: 'blue' }],
+  ])('follow a put that leaves the row with %s, also of a dead program', (_, patch) =>
+    withStore(async (store, goOn) => {
+      const { db } = await store.program(Listed);
+      await db.repository(Listed).put(ROW);
+      await expectListedExact(db);
+      await db.repository(Listed).put({ ...ROW, ...patch });
+      await followed(db);
+      for (const name of ALL) expect(await db.index(Listed, name).verify(), name).toMatchObject(SETTLED);
+      await db.repository(Listed).put(ROW);
+      await expectListedExact(db);
+      await db.close();
+      const { db: dying, mortal } = await store.program(Listed);
+      await dying.repository(Listed).put({ ...ROW, ...patch });
+      // Before anything follows.
+      mortal.dieAfter(0);
+      await followed(dying);
+      expect(mortal.isDead).toBe(true);
+      goOn(LATER);
+      const { db: other } = await store.program(Listed);
+      let pending = 0;
+      for (const name of ALL) {
+        const report = await other.index(Listed, name).verify();
+        expect(report, name).toMatchObject({ missing: 0, extra: 0, stale: 0 });
+        pending += report.pending;
+      }
+      expect(pending).toBeGreaterThan(0);
+      await expectListedExact(other);
+    }),
+  );
+
   test('stay listed where a program that does not declare their index writes the row', () =>
     withStore(async (store) => {
       const { db } = await store.program(Listed);
@@ -364,7 +401,7 @@ describe('entries listed beside rows', () => {
       const { db: later, requests } = await store.late(Listed);
       await later.repository(Listed).put({ ...ROW, color: 'blue' });
       await expectListedExact(later);
-      for (const name of NAMES) {
+      for (const name of ALL) {
         await later.index(Listed, name).drop();
         await later.index(Listed, name).build();
       }

@@ -6,11 +6,13 @@
  * (docs/indexes-eventual.md). Where rows may have entries that are not listed, {@link IntentDriver} writes those that exist.
  */
 
+import { equalBytes } from '../../bytes/index.js';
 import { type AheadRow, EntryExpiry, type RowFollowing } from '../../repository/index.js';
 import { type ChangeImage, refuseUnfollowed } from '../../repository/maintainer.js';
 import type { Table } from '../../table/index.js';
 import type { EntityIndexes } from './entity-indexes.js';
-import { INDEX_FAMILY } from './entry.js';
+import { INDEX_FAMILY, type IndexEntry } from './entry.js';
+import type { StoredEntry } from './marks.js';
 import type { RemoteEntries } from './remote.js';
 
 /** The row of an index table with the writer records. No entry has so short a row. FROZEN. */
@@ -60,7 +62,7 @@ export class EntriesBehind implements RowFollowing {
     return true;
   }
 
-  /** The rows that lack one of their entries, or have one that is not theirs. */
+  /** The rows that lack one of their entries, or have one that is not theirs. Unverified ones are settled by readers. */
   async lacking(rows: readonly Uint8Array[]): Promise<Uint8Array[]> {
     const { indexes, marks, planner } = this.entries;
     const loaded = await this.entries.rows.loadAll(rows, undefined);
@@ -68,11 +70,13 @@ export class EntriesBehind implements RowFollowing {
       indexes
         .entriesOf(stored)
         .flatMap((entries, place) =>
-          entries.map((entry) => ({ of: rows[i]!, index: indexes.all[place]!, row: entry.row })),
+          entries.map((entry) => ({ of: rows[i]!, index: indexes.all[place]!, ...entry })),
         ),
     );
     const standing = await marks.storedEntries(wanted, undefined);
-    const lacking = new Set(wanted.filter((_, i) => standing[i] === undefined).map(({ of }) => of));
+    const isLacking = (entry: IndexEntry, found: StoredEntry | undefined): boolean =>
+      found === undefined || (found.token === undefined && !equalBytes(found.cell.value, entry.value));
+    const lacking = new Set(wanted.filter((entry, i) => isLacking(entry, standing[i])).map(({ of }) => of));
     for (const [i, { stored, listed }] of loaded.entries()) {
       const row = rows[i]!;
       const { entries } = planner.listed(listed, row);
