@@ -63,7 +63,7 @@ export async function runJob(
  * 1. A phase begins when every split of the phase before is done.
  * 2. A split is processed by the worker that claimed it last; a claim is a change of its state that only one worker can
  *    make.
- * 3. A split of a live owner is left alone. An owner counts as dead when the state has not changed for `leaseMs` by
+ * 3. A split of a live owner is left alone; a worker that has stopped working at a split may claim it again. An owner counts as dead when the state has not changed for `leaseMs` by
  *    this worker's clock, or at once if only one process can open the store and this one does not know the owner.
  */
 class JobRun {
@@ -286,6 +286,8 @@ class PhaseRun {
       return ours || this.unchangedFor(split) >= this.environment.settings.leaseMs;
     }
     if (stored.value.state === 'done') return false;
+    // What this worker has stopped to work at, and could not store that it has, or had no answer when it did.
+    if (stored.value.owner === this.owner) return true;
     // Only one process can open such a store.
     if (this.environment.sync) return !living.has(stored.value.owner);
     return this.unchangedFor(split) >= this.environment.settings.leaseMs;
