@@ -1,9 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { RowanError } from '../../../src/errors.js';
-import { type Engine, Get, Put, type RegionInfo, Scan, tableDescriptor } from '../../../src/table/index.js';
+import {
+  type Engine,
+  Get,
+  Increment,
+  Put,
+  type RegionInfo,
+  Scan,
+  tableDescriptor,
+} from '../../../src/table/index.js';
 import { connectShared } from '../connect.js';
+import { PATIENCE } from '../patience.js';
 import { dropTable, uniqueTable } from '../tables.js';
+import { ProxyNet } from './proxy-net.js';
 import { RegionMover } from './region-moves.js';
 import { FAMILY, Traffic } from './traffic.js';
 
@@ -36,6 +46,40 @@ async function stopped(traffic: Traffic, name: string) {
     await fresh.close();
   }
 }
+
+describe('an increment whose answer was lost', () => {
+  it('is counted once, and its outcome is unknown, when its region has moved', async () => {
+    await withTable('lost', async (name) => {
+      const net = new ProxyNet();
+      let reconnects = Promise.resolve();
+      const resolveAddress: ProxyNet['resolveAddress'] = async (host, port) => {
+        await reconnects;
+        return net.resolveAddress(host, port);
+      };
+      const cut = await connectShared({ resolveAddress });
+      const add = () => cut.table(name).increment(new Increment('r').addColumn(FAMILY, 'n', 1));
+      const count = async (): Promise<number> => {
+        const value = (await engine.table(name).get(new Get('r'))).getValue(FAMILY, 'n');
+        return Number(Buffer.from(value!).readBigInt64BE());
+      };
+      await add();
+      let reconnect = (): void => undefined;
+      reconnects = new Promise((resolve) => {
+        reconnect = resolve;
+      });
+      net.cutAfter('response', 0);
+      const outcome = add().catch((reason: unknown) => reason);
+      await expect.poll(count, PATIENCE).toBe(2);
+      const [, region] = await engine.admin.getRegions(name);
+      await mover.move(region!);
+      reconnect();
+      expect(await outcome).toMatchObject({ retryable: false, details: { outcome: 'unknown' } });
+      expect(await count()).toBe(2);
+      await cut.close();
+      await net.close();
+    });
+  });
+});
 
 describe('with traffic running', () => {
   it('splits, moves and merges regions without losing or doubling a write', async () => {
