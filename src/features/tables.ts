@@ -4,7 +4,7 @@ import { outboxDescriptor } from '../repository/index.js';
 import { avroColumns, type Schema } from '../schema/index.js';
 import type { EntitySchema, TableSchema } from '../schema/types.js';
 import type { TableDescriptor } from '../table/index.js';
-import { changesDescriptor } from './changes/table.js';
+import { CHANGES_TABLE, changesDescriptor } from './changes/table.js';
 import { indexTableDescriptor } from './indexes/entry.js';
 import { summaryTableDescriptor } from './summaries/rows.js';
 
@@ -27,6 +27,9 @@ const TABLES: readonly ((entities: Entities) => readonly TableDescriptor[])[] = 
   (entities) => beside(entities, ({ indexes }) => indexes.length > 0, indexTableDescriptor),
   (entities) => beside(entities, ({ summaries }) => summaries.length > 0, summaryTableDescriptor),
 ];
+
+/** Tables whose rows have the numbers of commits of their own store, so that they mean nothing in another embedded store. */
+export const TABLES_OF_COMMITS: readonly string[] = [CHANGES_TABLE];
 
 function when(
   entities: Entities,

@@ -3,6 +3,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../errors.js';
+import { TABLES_OF_COMMITS } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { toolJobName } from '../job/table-pass.js';
 import type { JobRunOptions } from '../job/types.js';
@@ -127,7 +128,7 @@ async function nextEntry(
 export interface RestoreOptions {
   /** The name of the backup whose state is restored; default: the last one. */
   readonly to?: string;
-  /** Default: every table of the backup. */
+  /** Default: every table of the backup; into an embedded store all but the log of change feeds, `rowan_changes`. */
   readonly tables?: readonly string[];
   /** How the import jobs run. */
   readonly run?: JobRunOptions;
@@ -145,7 +146,9 @@ export async function restoreTables(
 ): Promise<BackupOutcome> {
   const chain = await chainTo(folder, options.to);
   const backup = chain.at(-1)!;
-  const tables = options.tables?.map(canonicalTableName) ?? backup.tables;
+  const elsewhere = engine.commits === undefined ? [] : TABLES_OF_COMMITS;
+  const tables =
+    options.tables?.map(canonicalTableName) ?? backup.tables.filter((table) => !elsewhere.includes(table));
   for (const table of tables) {
     if (!backup.tables.includes(table)) {
       throw new InvalidArgumentError(

@@ -1,0 +1,58 @@
+/** Feeds of a store whose tables were restored from a backup of another one, which had its own numbers of commits. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { defineEntity, defineTable } from '../../decorators/index.js';
+import { text } from '../../src/codec/index.js';
+import { open } from '../../src/database.js';
+import { part } from '../../src/key/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
+import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/index.js';
+import { backupTables, restoreTables } from '../../src/tools/backup.js';
+
+const Told = defineEntity({
+  name: 'Told',
+  table: defineTable({ name: 'told', families: { d: {} } }),
+  key: [part('id')],
+  changes: { keep: 3_600_000 },
+  columns: (c) => ({ a: c.column('d:a', text) }),
+});
+
+it('a feed of a restored store tells its own changes, each once, and none of the other store', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rowan-restored-'));
+  await using first = await openMemory({ entities: [Told] });
+  const before = Array.from({ length: 60 }, (_, i) => ({ id: `old${i}`, a: 'x' }));
+  for (const one of before) await first.repository(Told).put(one);
+  const position = first.watch(Told).position;
+  await backupTables(first.engine, folder);
+  const disk = new MemoryFileSystem();
+  const engine = await openEmbedded('/memory', { fileSystem: disk, background: 'inline' });
+  await restoreTables(engine, folder);
+  await engine.close();
+  await rm(folder, { recursive: true });
+
+  await using db = await open({ path: '/memory', entities: [Told], fileSystem: disk, background: 'inline' });
+  const told = db.repository(Told);
+  expect(await told.find({}, { fullScan: true }).count()).toBe(before.length);
+  await using elsewhere = db.watch(Told, {}, { from: position });
+  await expect(elsewhere[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
+  await using oldest = db.watch(Told, {}, { from: 'start' });
+  await using now = db.watch(Told);
+  const ids = Array.from({ length: 70 }, (_, i) => `new${i}`);
+  const feeds = [oldest, now].map((feed) => ({
+    commits: feed[Symbol.asyncIterator](),
+    found: [] as string[],
+  }));
+  for (const id of ids) {
+    await told.put({ id, a: 'y' });
+    // Each is read before the next is written.
+    for (const { commits, found } of feeds) {
+      const { value } = await commits.next();
+      found.push(...value!.changes.map(({ key }) => key.id));
+    }
+  }
+  expect(feeds.map(({ found }) => found)).toEqual([ids, ids]);
+});
