@@ -26,7 +26,7 @@ export interface FeatureCompiler {
 }
 
 /** Compiles what an entity declares about rows that were written under earlier declarations. */
-export interface EarlierRowsCompiler {
+interface EarlierRowsCompiler {
   /** The version of an entity, which the markers of its rows record. */
   version(source: CollectedEntity, problems: Problems): number;
   formerPlaces(source: CollectedEntity): FormerPlaceCompiler;

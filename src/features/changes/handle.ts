@@ -15,8 +15,13 @@ import type { Feature, FeatureContext } from '../feature.js';
 import { ChangeFeed, type RowChange, type WatchOptions } from './change-feed.js';
 import { ChangeIntents } from './change-intents.js';
 import { ChangeLog, decideChange } from './change-log.js';
-import { CommitNotifier } from './commit-notifier.js';
-import { CommitReader, type CommitSource, nowPosition, type StoredCommit } from './embedded.js';
+import {
+  CommitNotifier,
+  CommitReader,
+  type CommitSource,
+  nowPosition,
+  type StoredCommit,
+} from './embedded.js';
 import { BUCKETS } from './log-rows.js';
 import { KeyLimits, type PositionOrder } from './positions.js';
 import { LogReader, newestPosition } from './remote.js';

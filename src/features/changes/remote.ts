@@ -5,8 +5,7 @@ import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import { type ChangeLog, decideChange } from './change-log.js';
-import type { CommitNotifier } from './commit-notifier.js';
-import type { CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
+import type { CommitNotifier, CommitPage, CommitSource, LimitsFrom, StoredCommit } from './embedded.js';
 import { BUCKETS, type LastNumber, type LogPlace, type LogRow, MADE, UNDECIDED } from './log-rows.js';
 import { expiredPosition, feedEnded, type PositionOrder, undone } from './positions.js';
 

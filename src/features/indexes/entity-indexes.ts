@@ -20,7 +20,7 @@ import { appendEntryValue, encodeEntryValue, type IndexEntry, indexTableName } f
 /** The index entries of a row: the one rule that writes, queries, builds and checks share. */
 
 /** Whether a row meets the condition of a sparse index. */
-export type EntryCondition = (row: Result | RawRow) => boolean;
+type EntryCondition = (row: Result | RawRow) => boolean;
 
 /** The compiled condition of a sparse index, and the columns that it reads. `undefined`: every row has entries. */
 export interface CompiledWhere {

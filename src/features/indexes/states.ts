@@ -39,12 +39,12 @@ export interface IndexStanding extends Pick<StoredIndex, 'build' | 'listed'> {
   readonly state: IndexState;
 }
 
-export function indexStampName(id: Uint8Array): string {
+function indexStampName(id: Uint8Array): string {
   return `${PREFIX}${toHex(id)}`;
 }
 
 /** The indexes in a table's metadata, by id in hex. Unreadable ones are left out: queries do not use them. */
-export function storedIndexes(metadata: Readonly<Record<string, string>>): Map<string, StoredIndex> {
+function storedIndexes(metadata: Readonly<Record<string, string>>): Map<string, StoredIndex> {
   const found = new Map<string, StoredIndex>();
   for (const [name, text] of Object.entries(metadata)) {
     if (!name.startsWith(PREFIX)) continue;

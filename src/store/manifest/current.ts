@@ -19,7 +19,7 @@ import {
 /** The version of the store's format as a whole. */
 const STORE_FORMAT_VERSION = 1;
 
-export interface Current {
+interface Current {
   /** The number of the MANIFEST. */
   readonly manifest: number;
   /** Bytes of it that were synced when CURRENT was written. */

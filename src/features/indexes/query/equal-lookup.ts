@@ -17,10 +17,10 @@ import { PlainReadings, type Reading } from './plan.js';
  */
 
 /** Tables with the reads of the fast path. */
-export type RawReadTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
+type RawReadTable = SyncTable & Required<Pick<SyncTable, 'getRaw' | 'firstRaw'>>;
 
 /** Look-ups by one index with the same projection: everything that does not depend on the values. */
-export class EqualLookUp {
+class EqualLookUp {
   private readonly loader: RowLoader;
   private readonly reader: EntryReader;
   private readonly decodes: boolean;

@@ -27,7 +27,7 @@ import { countRow, EntryPositions, LookupCursor, RequestedEntries, ReturnedRows 
 import { ENTRY_READ, type IndexPlan, planIndex } from './plan.js';
 
 /** A read plan over entries and, through them, rows. */
-export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
+function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
   const { keyPlan, spec, use } = plan;
   const { check } = keyPlan;
   const reading: ReadPlan = {
@@ -61,7 +61,7 @@ export function indexReadPlan(plan: IndexPlan, entries: TableAccess): ReadPlan {
  * Re-checks a row that the index found: true while it satisfies the index conditions and owns an entry in the range.
  * Other conditions of `where` are not tested.
  */
-export function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
+function membershipOf(spec: QuerySpec, use: IndexUse): RowCheck {
   const { schema } = spec;
   const plan = planIndex({ ...spec, where: [] }, use);
   const entries = new RequestedEntries(plan);
