@@ -16,7 +16,7 @@ import { scaled } from '../proof/scale.js';
 import { overriding } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
-const PROGRAMS = scaled(2, 20, 200);
+const PROGRAMS = scaled(1, 20, 200);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const WRITES = { inside: 120, outside: 12 };
 
