@@ -1,4 +1,4 @@
-/** The composition root: opens declared entities on an engine. Nothing below knows which engine it is. */
+/** The composition root: opens declared entities on an engine. The layers below do not depend on the engine. */
 
 import { Database } from './database/database.js';
 import {

@@ -176,7 +176,7 @@ export class SchemaTools {
    * an unfinished run. `apply` does this as a step of its plan; called directly it can be throttled, observed and
    * aborted.
    * @throws InvalidArgumentError when no column of it has moved; UnsupportedError when its rows have a TTL, since
-   * moved cells would not; ConflictError when somebody still writes to the former places; RowanError `ERR_CODEC` on a
+   * moved cells would not; ConflictError when a program still writes to the former places; RowanError `ERR_CODEC` on a
    * value that cannot be migrated.
    */
   async moveColumns(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {
@@ -196,7 +196,7 @@ export class SchemaTools {
    * Rewrites the rows of older versions as the present version, while readers and writers continue. Then checks every
    * row again, and records that none of an older version is left, so that the `@Upgrade`s can be removed. Resumes an
    * unfinished run. `apply` does this as a step of its plan.
-   * @throws InvalidArgumentError when it has no upgrades; ConflictError when somebody still writes rows of an older
+   * @throws InvalidArgumentError when it has no upgrades; ConflictError when a program still writes rows of an older
    * version; RowanError `ERR_CODEC` on a row that cannot be upgraded.
    */
   async upgradeRows(target: EntityClass, run: JobRunOptions = {}): Promise<JobOutcome> {

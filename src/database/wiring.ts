@@ -44,7 +44,7 @@ class BoundSchemas {
     return dictionary;
   }
 
-  /** Called when entities are declared anew. */
+  /** Called when entities are declared again. */
   clear(): void {
     this.bound.clear();
   }

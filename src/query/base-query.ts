@@ -161,7 +161,7 @@ export abstract class BaseQuery<T> implements AsyncIterable<T> {
         const item = prepared.loaders[entity]!.load(row);
         return item instanceof Promise ? item.then(taken) : taken(item);
       };
-      // The row after the page only tells that there is one.
+      // The row after the page shows only that there is another page.
       let seen = 0;
       try {
         const kept: { readonly row: Row; readonly place: Uint8Array }[] = [];

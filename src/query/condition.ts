@@ -223,7 +223,7 @@ function parseOperator(
 
 const TEXT_OPERATORS: ReadonlySet<string> = new Set(['startsWith', 'endsWith', 'contains']);
 
-/** A null among the values stands for "absent". */
+/** A null among the values means "absent". */
 function parseList(
   entity: string,
   property: string,

@@ -124,7 +124,7 @@ class RangeHeap<S extends HeapSource> {
 
 /**
  * Merges ordered ranges. Every range fetches its first rows, at most `concurrency` at a time, before a row is
- * returned. Then only a range that has run out of rows is asked again.
+ * returned. Then only a range without buffered rows is read again.
  */
 export class MergeCursor implements RowCursor {
   private heap: RangeHeap<RangeSource> | undefined;

@@ -6,7 +6,7 @@ import { type ReadOptions, type Row, type RowCursor, valueBytes } from './row.js
 /** Rows failing the test, after which other events get their turn. */
 export const FAILED_AT_ONCE = 8192;
 
-/** The rows of one range of a plan. Tests rows here, so that a merge knows the next row of each range. */
+/** The rows of one range of a plan. Rows are tested here, so that a merge has the next matching row of each range. */
 export abstract class RangeSource implements RowCursor, PlacedRow {
   row: Row | undefined;
   entity: number;

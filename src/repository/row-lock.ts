@@ -51,7 +51,7 @@ export async function nextMillisecond(since = performance.now()): Promise<void> 
  */
 export class RowLock {
   private readonly rows = new Map<string, Entry>();
-  /** Puts without entries in `rows`, which is empty while there are any: puts alone wait for nobody. */
+  /** Puts without entries in `rows`, which is empty while there are any: puts alone wait for no other writer. */
   private readonly unnamed = new Set<UnnamedPuts>();
   private readonly background = new Set<Promise<void>>();
 

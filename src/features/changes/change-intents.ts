@@ -68,7 +68,7 @@ export class ChangeIntents implements RowIntent {
 
   constructor(private readonly source: ChangeIntentSource) {}
 
-  /** Returns the mutations without those that touch marks, and remembers the row that they produce. */
+  /** Returns the mutations without those that touch marks, and keeps the row that they produce. */
   plan(work: RowWork, said: readonly RowMutation[]): readonly RowMutation[] {
     const { schema } = this.source;
     refuseTimes(schema, said);

@@ -80,7 +80,7 @@ interface Sweep<Found> {
 /**
  * Changes what is found in the rows, then looks at every row again. Counters: the sweep's, and `left`, rows that still have something.
  * Resumes an unfinished run.
- * @throws ConflictError when rows are left: somebody still writes them so.
+ * @throws ConflictError when rows are left: a program still writes them so.
  */
 async function sweepRows<Found>(
   engine: Engine,
@@ -119,7 +119,7 @@ const ATTEMPTS = 16;
 /**
  * Writes every old cell, each version, to its column with its own timestamp, deletes it at the former place, and
  * checks again. Counters: `moved` rows, and `left`, rows that still have old cells. Resumes an unfinished run.
- * @throws ConflictError when rows are left: somebody still writes to the former place.
+ * @throws ConflictError when rows are left: a program still writes to the former place.
  */
 export async function moveColumns(
   engine: Engine,
@@ -206,7 +206,7 @@ function moveChecked(table: Table, entity: EntityMoves): Mover {
 /**
  * Upgrades every row of an older version, at the timestamps of its cells, then checks every marker again. Counters:
  * `upgraded` rows, and `left`, rows still of an older version. Resumes an unfinished run.
- * @throws ConflictError when rows are left: somebody still writes an older version; RowanError `ERR_CODEC` on a row
+ * @throws ConflictError when rows are left: a program still writes an older version; RowanError `ERR_CODEC` on a row
  * that cannot be upgraded.
  */
 export async function upgradeRows(
@@ -273,7 +273,7 @@ export function columnMigratorOf(engine: Engine, schema: EntitySchema): RowMigra
 /**
  * Deletes all versions of the column's cells in each row of the entity; of a Map, those of all entries. Then checks
  * every row again. Counters: `dropped` rows, and `left`, rows that still have the column. Resumes an unfinished run.
- * @throws ConflictError when rows are left: somebody still writes the column.
+ * @throws ConflictError when rows are left: a program still writes the column.
  */
 export async function dropColumn(
   engine: Engine,
@@ -327,7 +327,7 @@ function deleteOfColumns(row: Uint8Array, cells: readonly Cell[]): Delete {
 /**
  * Deletes every row of a retired entity, while the application keeps writing other entities of the table; then checks
  * every row again. Counters: `removed` rows, and `left`, rows that still exist. Resumes an unfinished run.
- * @throws ConflictError when rows are left: somebody still writes them.
+ * @throws ConflictError when rows are left: a program still writes them.
  */
 export async function removeRows(
   engine: Engine,

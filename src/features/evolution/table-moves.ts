@@ -60,7 +60,7 @@ export class TableMoves {
     return this.entities.find((entity) => entity.matches(row));
   }
 
-  /** The request with the former places of what it asks for; the same where there is nothing to add. */
+  /** The request, extended by the former places of its columns; the same object if there are none. */
   widened<Q extends Query>(query: Q): Q {
     if (query.asksForAll) return query;
     // Looking at the families of a request may change how it is kept: that is done to a copy.

@@ -6,7 +6,7 @@
  *            | of a unique index: length of the data row (varint), data row
  *            | for each included column: 0, or length + 1 (varint) and the bytes of its cell
  *
- * A note of an eventual index, which says that an entry is to be looked at (embedded engine), stands in the same table:
+ * A note of an eventual index, which records that an entry must be checked (embedded engine), is in the same table:
  *
  *     row    complement of the id 4 | the entry's row behind its id
  *     value  1
@@ -52,7 +52,7 @@ export interface IndexEntry {
 }
 
 /** The decoded value of an entry. */
-export interface EntryContent {
+interface EntryContent {
   readonly state: number;
   /** The token of the change that wrote it, if the entry is unverified. */
   readonly token: Uint8Array | undefined;

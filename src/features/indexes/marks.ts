@@ -76,7 +76,7 @@ export class EntryMarks {
     private readonly rows: DataRows,
     private readonly now: () => number,
     private readonly settledAfter: number,
-    /** Whether it is in a transaction, so that nobody else writes meanwhile. */
+    /** Whether it is in a transaction, so that no other program writes meanwhile. */
     private readonly isAlone: boolean,
     /** Called when a unique value is taken over from a writer that gave up. */
     private readonly onTakeover: () => void,

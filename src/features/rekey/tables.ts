@@ -133,7 +133,7 @@ export class FencedTables implements RekeyTables {
     const { admin } = this.engine;
     const live = await admin.getDescriptor(nameOf(this.from));
     const table: TableDescriptor = { ...live, readOnly };
-    // Whoever is refused reads the descriptor anew, and is told why.
+    // A refused writer reads the descriptor again, and the error gives the reason.
     if (readOnly || !isFenced(live)) await admin.modifyTable(table);
     if (isFenced(live)) await admin.modifyTable(readOnly ? closedFence(table) : fencedTable(table));
   }

@@ -85,7 +85,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     return entries?.ahead ?? intents[0]?.ahead;
   }
 
-  /** Whether nobody else writes meanwhile. */
+  /** Whether no other program writes meanwhile. */
   get isAlone(): boolean {
     return this.transaction !== undefined;
   }

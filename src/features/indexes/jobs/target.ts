@@ -74,7 +74,7 @@ export interface VerifyOptions {
   readonly sample?: number;
   /**
    * HBase only: age in milliseconds from which an unverified entry without a row is abandoned. A repair waits for it.
-   * Default 30,000. Use less only while nobody writes.
+   * Default 30,000. Use less only while no program writes.
    */
   readonly settledAfter?: number;
   /** Options of the job. */
