@@ -328,7 +328,8 @@ export class Leaf {
   split(at: number): Leaf {
     const right = new Leaf(this.arena);
     right.prefixes.set(this.prefixes.subarray(at, this.count));
-    if (this.seconds !== undefined) {
+    // One cell needs none.
+    if (this.seconds !== undefined && at < this.count - 1) {
       right.seconds = new Float64Array(LEAF_CAPACITY);
       right.seconds.set(this.seconds.subarray(at, this.count));
     }
