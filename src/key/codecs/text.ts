@@ -1,4 +1,5 @@
-import { EMPTY_BYTES } from '../../bytes/index.js';
+import { EMPTY_BYTES, toLatin1 } from '../../bytes/index.js';
+import { generated } from '../../codegen/generated.js';
 import { SchemaError } from '../../errors.js';
 import { BaseCodec, badBytes, badValue, type Framing, type KeyWriter, type ScalarCodec } from './base.js';
 
@@ -74,25 +75,25 @@ export function readUtf8(bytes: Uint8Array, start: number, end: number, codec: s
   return text;
 }
 
-/** Eight characters in one call give a flat string; appending one by one gives a chain of concatenations (a rope). */
-function asciiText(bytes: Uint8Array, start: number, end: number): string {
-  let text = '';
-  let i = start;
-  for (; i + 8 <= end; i += 8) {
-    text += String.fromCharCode(
-      bytes[i]!,
-      bytes[i + 1]!,
-      bytes[i + 2]!,
-      bytes[i + 3]!,
-      bytes[i + 4]!,
-      bytes[i + 5]!,
-      bytes[i + 6]!,
-      bytes[i + 7]!,
-    );
-  }
-  for (; i + 2 <= end; i += 2) text += String.fromCharCode(bytes[i]!, bytes[i + 1]!);
-  if (i < end) text += String.fromCharCode(bytes[i]!);
-  return text;
+type AsciiReader = (bytes: Uint8Array, start: number, end: number) => string;
+
+/** Reads up to `SHORT` bytes of ASCII. Generated with the first text. */
+let asciiText: AsciiReader = (bytes, start, end) => {
+  asciiText = asciiReader();
+  return asciiText(bytes, start, end);
+};
+
+/**
+ * A reader that makes each text in one call with all of its characters, which gives a flat string. Appending gives a chain of
+ * concatenations (a rope), which takes three to five times the memory, and as much more time of the garbage collector.
+ */
+export function asciiReader(): AsciiReader {
+  const cases = Array.from({ length: SHORT + 1 }, (_, length) => {
+    const codes = Array.from({ length }, (_, i) => `bytes[start + ${i}]`);
+    return `case ${length}: return String.fromCharCode(${codes.join(', ')});`;
+  });
+  const body = `return function asciiText(bytes, start, end) {\nswitch (end - start) {\n${cases.join('\n')}\n}\n};`;
+  return generated<AsciiReader>({}, body, () => toLatin1);
 }
 
 function decodeUtf8(bytes: Uint8Array, start: number, end: number, codec: string): string {
