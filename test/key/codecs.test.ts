@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { compareBytes, fromHex, toHex } from '../../src/bytes/index.js';
+import { withoutGenerating } from '../../src/codegen/generated.js';
+import { asciiReader } from '../../src/key/codecs/text.js';
 import {
   bigint,
   boolean,
@@ -436,4 +438,14 @@ it('takes enums of TypeScript', () => {
   }
   const status: ScalarCodec<Status> = enumeration({ [Status.Open]: 1, [Status.Done]: 2 });
   expect(status.decode(status.encode(Status.Done))).toBe(Status.Done);
+});
+
+it('reads ASCII of every length by one call, with generated code and without', () => {
+  const readers = [asciiReader(), withoutGenerating(asciiReader)];
+  expect(readers[0]).not.toBe(readers[1]);
+  for (let length = 0; length <= 24; length++) {
+    const wanted = Array.from({ length }, (_, i) => String.fromCharCode((i * 37 + length) & 0x7f)).join('');
+    const bytes = Buffer.from(`<${wanted}>`, 'latin1');
+    for (const read of readers) expect(read(bytes, 1, 1 + length)).toBe(wanted);
+  }
 });
