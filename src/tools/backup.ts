@@ -144,17 +144,12 @@ export async function restoreTables(
   folder: string,
   options: RestoreOptions = {},
 ): Promise<BackupOutcome> {
-  const chain = await chainTo(folder, options.to);
+  const plan = await planRestore(folder, options);
+  const { chain } = plan;
   const backup = chain.at(-1)!;
-  const elsewhere = engine.commits === undefined ? [] : TABLES_OF_COMMITS;
-  const tables =
-    options.tables?.map(canonicalTableName) ?? backup.tables.filter((table) => !elsewhere.includes(table));
+  const elsewhere = engine.commits === undefined || options.tables !== undefined ? [] : TABLES_OF_COMMITS;
+  const tables = plan.tables.filter((table) => !elsewhere.includes(table));
   for (const table of tables) {
-    if (!backup.tables.includes(table)) {
-      throw new InvalidArgumentError(
-        `The backup ${backup.name} has no table "${table}". It has: ${backup.tables.join(', ')}.`,
-      );
-    }
     if (!(await isInProgress(engine, chain, table))) await requireEmpty(engine, table);
   }
   let rows = 0;
@@ -179,6 +174,24 @@ export async function listBackups(folder: string): Promise<readonly BackupEntry[
   const backups = await readBackups(folder);
   if (backups !== undefined) return backups.filter(({ complete }) => complete);
   throw new InvalidArgumentError(`${folder} has no backup: it does not contain ${BACKUP_FILE}.`);
+}
+
+/**
+ * The backups that a restore reads, oldest first, and its tables.
+ * @throws InvalidArgumentError when the folder has no such backup, or the backup no such table.
+ */
+export async function planRestore(
+  folder: string,
+  { to, tables }: RestoreOptions,
+): Promise<{ readonly chain: readonly BackupEntry[]; readonly tables: readonly string[] }> {
+  const chain = await chainTo(folder, to);
+  const backup = chain.at(-1)!;
+  const wanted = tables?.map(canonicalTableName) ?? backup.tables;
+  const absent = wanted.find((table) => !backup.tables.includes(table));
+  if (absent === undefined) return { chain, tables: wanted };
+  throw new InvalidArgumentError(
+    `The backup ${backup.name} has no table "${absent}". It has: ${backup.tables.join(', ')}.`,
+  );
 }
 
 /** The last full backup before the requested one, and all backups after it. */

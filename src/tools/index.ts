@@ -5,6 +5,7 @@ export {
   type BackupOutcome,
   backupTables,
   listBackups,
+  planRestore,
   type RestoreOptions,
   restoreTables,
 } from './backup.js';

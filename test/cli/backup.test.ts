@@ -43,6 +43,11 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('verify', data, 't', copy, 't')).out).toBe('equal\t2\nrows\t2\n');
   expect((await run('restore', copy, backups)).err).toContain('Table "t" has rows');
   expect((await run('importtsv', data, 't', file)).code).toBe(2);
+  // What cannot be restored makes no store.
+  const nowhere = join(folder, 'nowhere');
+  expect((await run('restore', nowhere, data)).err).toContain(`${data} has no backup`);
+  expect((await run('restore', nowhere, backups, '--to', '0009-full')).err).toContain('no complete backup 0009-full');
+  expect((await run('restore', nowhere, backups, '--tables', 'u')).err).toContain('has no table "u"');
   // Nothing of the checkpoint is left.
   expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
   await rm(folder, { recursive: true });

@@ -49,6 +49,7 @@ test.each(['embedded', 'hbase'])(
     install(project);
     await node(project, join(ROOT, 'node_modules/typescript/bin/tsc'));
     expect((await node(project, '--test', 'dist/task.test.js')).stdout).toMatch(/pass 1/);
+    expect((await node(project, join(ROOT, 'dist/rowan.js'), 'lint', 'dist/task.js')).stdout).toBe('');
   },
 );
 

@@ -11,6 +11,7 @@ import {
   backupTables,
   importTsv,
   listBackups,
+  planRestore,
   restoreTables,
   type TsvOptions,
 } from '../../tools/index.js';
@@ -148,15 +149,17 @@ export function addBackupCommands(program: Command, context: CliContext): void {
     .option('--parallel <n>', 'splits processed in parallel; default 4')
     .option('--json', 'print the result as JSON')
     .option('--no-progress', 'do not show a progress bar')
-    .action((place: string, folder: string, flags: BackupFlags) =>
-      withEngines([{ place, mayMake: true }], async ([engine]) => {
-        const to = flags.to === undefined ? {} : { to: flags.to };
+    .action(async (place: string, folder: string, flags: BackupFlags) => {
+      const wanted = { ...tablesOf(flags), ...(flags.to !== undefined && { to: flags.to }) };
+      // Before the place is opened, since that makes a store.
+      await planRestore(folder, wanted);
+      await withEngines([{ place, mayMake: true }], async ([engine]) => {
         const outcome = await withProgress(flags, (onProgress) =>
-          restoreTables(engine!, folder, { ...tablesOf(flags), ...to, run: runOptions(flags, onProgress) }),
+          restoreTables(engine!, folder, { ...wanted, run: runOptions(flags, onProgress) }),
         );
         report(context, flags, outcome);
-      }),
-    );
+      });
+    });
   program
     .command('backups')
     .description('Lists the backups of a folder.')

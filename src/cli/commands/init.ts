@@ -122,7 +122,7 @@ function projectFiles(name: string, engine: EngineName): Readonly<Record<string,
 
 const ENTITY = `import { Column, date, Entity, index, part, rowKey, Table, text } from 'rowan-orm';
 
-@Table({ name: 'tasks', families: { d: {} } })
+@Table({ name: 'tasks', families: { d: { dataBlockEncoding: 'FAST_DIFF' } } })
 export class Tasks {}
 
 /** Tasks of a project are adjacent, in the order of their ids. */
