@@ -46,7 +46,9 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   // What cannot be restored makes no store.
   const nowhere = join(folder, 'nowhere');
   expect((await run('restore', nowhere, data)).err).toContain(`${data} has no backup`);
-  expect((await run('restore', nowhere, backups, '--to', '0009-full')).err).toContain('no complete backup 0009-full');
+  expect((await run('restore', nowhere, backups, '--to', '0009-full')).err).toContain(
+    'no complete backup 0009-full',
+  );
   expect((await run('restore', nowhere, backups, '--tables', 'u')).err).toContain('has no table "u"');
   // Nothing of the checkpoint is left.
   expect((await readdir(folder)).sort()).toEqual(['a.csv', 'backups', 'copy', 'data']);
