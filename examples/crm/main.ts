@@ -47,7 +47,7 @@ for (const [orderNo, day] of [10, 11, 12].entries()) {
   await orders.put({ customerId: 'c1', placedAt, orderNo, status: 'open', total: `${day}.50` });
 }
 
-// Equality on leading parts of the key, then a range. The newest comes first: its time stands reversed in the key.
+// Equality on leading parts of the key, then a range. The newest comes first, because the key holds the time reversed.
 const query = orders
   .find({ customerId: 'c1', placedAt: { gte: new Date('2026-01-11') } })
   .where({ status: 'open' });
