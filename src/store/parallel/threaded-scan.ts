@@ -248,7 +248,11 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
     }
   }
 
-  /** Gives parts to threads, as many as may be ahead: each to the thread with the fewest that it has not read. */
+  /**
+   * Gives parts to threads, as many as may be ahead: each to the thread with the fewest that it has not read, and of those with equally
+   * few to the one that was given its last part earliest. Threads that are faster than the consumer would otherwise all be idle at each
+   * part, and the first would get them all.
+   */
   private dispatch(): void {
     const { columns } = this;
     const counting = this.counting;
@@ -259,6 +263,7 @@ export class ThreadedScan implements ThreadedScanner, ThreadedWork, IdleReader {
         return parts;
       };
       const thread = this.threads.reduce((least, other) => (open(other) < open(least) ? other : least));
+      this.threads = [...this.threads.filter((other) => other !== thread), thread];
       this.running.set(this.begun, { thread, packets: [], done: false });
       const packets = counting ? 0 : PACKETS_AHEAD;
       const of = this.parts[this.begun]!;

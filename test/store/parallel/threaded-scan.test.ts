@@ -262,6 +262,45 @@ test('closing the store ends its scans', () =>
     await Promise.all(failures);
   }));
 
+test('threads that are faster than the consumer get equally many parts', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-threads-'));
+  const workerPath = join(folder, 'worker.mjs');
+  // Answers each part at once: with one row, which names the thread, or where rows are counted with none.
+  writeFileSync(
+    workerPath,
+    `import { parentPort, threadId } from 'node:worker_threads';
+     parentPort.on('message', ({ scan, part, packets, close }) => {
+       const send = (reply) => parentPort.postMessage({ scan, ...reply });
+       if (close) send({ closed: true });
+       if (part === undefined) return;
+       const bytes = Uint8Array.of(threadId);
+       const heads = Int32Array.of(-1, 1, 0);
+       const packed = { rows: 1, shapes: [], families: [], heads, timestamps: new Float64Array(0), bytes };
+       if (packets > 0) send({ part, packed });
+       send({ part, counted: { rows: 0, bytes: 0 } });
+     });`,
+  );
+  try {
+    await withStore({ workerPath, automatic: false }, async (engine) => {
+      const table = await fill(engine, 't', 4000);
+      const given = new Map<number, number>();
+      const scanner = scanInThreads(table);
+      for (const raw = new RawRow(); await scanner.next(raw); ) {
+        const thread = raw.row[0]!;
+        given.set(thread, (given.get(thread) ?? 0) + 1);
+        // Both threads answer this behind all parts that they were given.
+        await scanInThreads(table).count();
+      }
+      const [first, second] = [...given.values()] as [number, number];
+      expect(given.size).toBe(2);
+      expect(first + second).toBeGreaterThan(10);
+      expect(Math.abs(first - second)).toBeLessThan(3);
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('a thread that ends fails its scans as ones to be tried again; memory and files are released', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'rowan-threads-'));
   const workerPath = join(folder, 'worker.mjs');
