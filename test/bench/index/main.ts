@@ -1,7 +1,7 @@
 /**
  * `npm run bench:index`: what secondary indexes cost and give. Writes with two indexes against the same entity without
  * them, look-ups by an index against those by the key, both against Drizzle on better-sqlite3 with the same two
- * indexes, and the building of an index. One process, one disk; contestants take turns in every round; the figure is
+ * indexes and prepared statements, and the building of an index. One process, one disk; contestants take turns in every round; the figure is
  * the median. A look-up's second is one of the processor's, for none waits for the disk.
  *
  * `--rounds N` (default 5), `--build N` (rows of the build, default 100,000), `--json FILE`.

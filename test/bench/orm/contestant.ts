@@ -20,20 +20,23 @@ export interface Reading {
   takenAt: Date;
 }
 
-export interface Contestant {
+export interface InsertContestant {
   readonly name: string;
   readonly version: string;
   /** One durable batch: acknowledged when it is on the disk. */
   insert(rows: readonly Reading[]): void | Promise<void>;
+  close(): void | Promise<void>;
+}
+
+export interface Contestant extends InsertContestant {
   get(sensor: string, seq: number): Reading | null | undefined | Promise<Reading | null | undefined>;
   /** One sensor's readings from `from` (inclusive) to `to` (exclusive), in order. */
   range(sensor: string, from: number, to: number): Reading[] | Promise<Reading[]>;
   all(): Reading[] | Promise<Reading[]>;
-  close(): void | Promise<void>;
 }
 
 /** Opens a contestant's own store in an empty folder. */
-export type OpenContestant = (folder: string) => Promise<Contestant>;
+export type OpenContestant<C extends InsertContestant = Contestant> = (folder: string) => Promise<C>;
 
 /** The names of the sensors; the longest is 12 bytes. */
 export function sensorName(index: number): string {

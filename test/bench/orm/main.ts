@@ -1,8 +1,8 @@
 /**
  * `npm run bench:orm`: Rowan's repository against Drizzle, TypeORM and MikroORM on better-sqlite3. One process, one disk,
  * the same entity (key of two parts, six columns), the same durability: a batch is acknowledged when the disk has it.
- * Drizzle's statements are prepared; ranges and full reads end in instances of a class. Contestants take turns in every
- * round; the figure is the median. A read's second is one of the processor's, for none waits for the disk. An insert waits for it, so its
+ * Drizzle's statements are prepared, that of inserts for one row, run for each in a transaction; "drizzle values()" builds one
+ * statement for each batch. Ranges and full reads end in instances of a class. Contestants take turns in every round; the figure is the median. A read's second is one of the processor's, for none waits for the disk. An insert waits for it, so its
  * figure is by the clock, and the CPU time of all threads of the process, the syncing one included, stands beside it.
  *
  * `--rounds N` (default 7), `--json FILE`.
@@ -11,7 +11,14 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BenchRow, compareRates, type Measured, report, rowLine, secondsOf, toRow } from '../harness.js';
-import { type Contestant, makeReading, type OpenContestant, projectRoot, sensorName } from './contestant.js';
+import {
+  type Contestant,
+  type InsertContestant,
+  makeReading,
+  type OpenContestant,
+  projectRoot,
+  sensorName,
+} from './contestant.js';
 import { openRowan } from './rowan.js';
 
 const READINGS = 100;
@@ -33,10 +40,11 @@ const batches = Array.from({ length: SENSORS }, (_, sensor) =>
 const folder = mkdtempSync(join(projectRoot, '.rowan-bench-orm-'));
 try {
   const contestants = await openAll();
+  const byValues = await openPeer<InsertContestant>('drizzle', 'openDrizzleValues', 'drizzle-values');
   try {
-    report(await measure(contestants));
+    report(await measure(contestants, byValues));
   } finally {
-    for (const contestant of contestants) await contestant.close();
+    for (const contestant of [...contestants, byValues]) await contestant.close();
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -54,29 +62,35 @@ async function openAll(): Promise<Contestant[]> {
     ['mikro-orm', 'openMikroOrm'],
   ];
   const contestants = [await openRowan(join(folder, 'rowan'))];
-  for (const [file, name] of peers) {
-    const module = (await import(join(projectRoot, 'test/bench/orm/peers', `${file}.mjs`))) as Record<
-      string,
-      OpenContestant
-    >;
-    const own = join(folder, file);
-    mkdirSync(own);
-    contestants.push(await module[name]!(own));
-  }
+  for (const [file, name] of peers) contestants.push(await openPeer(file, name));
   console.log(contestants.map(({ name, version }) => `${name} ${version}`).join(', '));
   return contestants;
 }
 
-async function measure(contestants: readonly Contestant[]): Promise<BenchRow[]> {
-  const ratesOf = (run: (of: Contestant) => Measured): ReturnType<typeof compareRates> =>
-    compareRates(Object.fromEntries(contestants.map((each) => [each.name, run(each)])), rounds);
+async function openPeer<C extends InsertContestant = Contestant>(
+  file: string,
+  name: string,
+  own = file,
+): Promise<C> {
+  const path = join(projectRoot, 'test/bench/orm/peers', `${file}.mjs`);
+  const module = (await import(path)) as Record<string, OpenContestant<C>>;
+  mkdirSync(join(folder, own));
+  return module[name]!(join(folder, own));
+}
+
+async function measure(contestants: readonly Contestant[], byValues: InsertContestant): Promise<BenchRow[]> {
+  const ratesOf = <C extends InsertContestant>(
+    all: readonly C[],
+    run: (of: C) => Measured,
+  ): ReturnType<typeof compareRates> =>
+    compareRates(Object.fromEntries(all.map((each) => [each.name, run(each)])), rounds);
   const row = (measured: BenchRow): BenchRow => {
     console.log(rowLine(measured));
     return measured;
   };
   const read = async (title: string, unit: string, run: (of: Contestant) => Measured): Promise<BenchRow> =>
-    row(toRow(title, unit, (await ratesOf(run)).processor));
-  const { wall, processor } = await ratesOf(insertBatches);
+    row(toRow(title, unit, (await ratesOf(contestants, run)).processor));
+  const { wall, processor } = await ratesOf([...contestants, byValues], insertBatches);
   const rows = [row({ ...toRow('insert, batches of 100, fsync each', 'rows/s', wall), processor })];
   for (const contestant of contestants) await check(contestant);
   rows.push(await read('get by key', 'gets/s', getByKey));
@@ -86,7 +100,7 @@ async function measure(contestants: readonly Contestant[]): Promise<BenchRow[]> 
 }
 
 /** Every round writes new keys behind the ones before. */
-function insertBatches(contestant: Contestant): Measured {
+function insertBatches(contestant: InsertContestant): Measured {
   let sensor = 0;
   return async () => {
     const end = sensor === 0 ? WARM_UP_BATCHES : sensor + BATCHES;

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { preparedInsert } from './prepared-insert.mjs';
 import { PRAGMAS, versionOf } from './sqlite.mjs';
 
 const account = sqliteTable('account', {
@@ -36,6 +37,7 @@ export async function openDrizzleIndexed(folder) {
   const get = one(account.id);
   const byEmail = one(account.email);
   const byPhone = one(account.phone, { id: account.id, balance: account.balance });
+  const insert = preparedInsert(db, account);
   let synced = true;
   return {
     name: 'drizzle',
@@ -43,7 +45,7 @@ export async function openDrizzleIndexed(folder) {
     insert: (rows, durable) => {
       if (durable !== synced) sqlite.pragma(`synchronous = ${durable ? 'FULL' : 'NORMAL'}`);
       synced = durable;
-      db.insert(account).values(rows).run();
+      insert(rows);
     },
     get: (id) => get.get({ value: id }),
     byEmail: (email) => byEmail.get({ value: email }),

@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { preparedInsert } from './prepared-insert.mjs';
 import { CREATE_TABLE, PRAGMAS, versionOf } from './sqlite.mjs';
 
 const reading = sqliteTable(
@@ -27,11 +28,26 @@ function hydrate(row) {
   return Object.assign(new Reading(), row);
 }
 
-export async function openDrizzle(folder) {
+function openDatabase(folder) {
   const sqlite = new Database(join(folder, 'drizzle.db'));
   for (const pragma of PRAGMAS) sqlite.pragma(pragma);
   sqlite.exec(CREATE_TABLE);
-  const db = drizzle(sqlite);
+  return { sqlite, db: drizzle(sqlite) };
+}
+
+/** Inserts alone, by `values(rows)`: the statement is built anew for each batch. */
+export async function openDrizzleValues(folder) {
+  const { sqlite, db } = openDatabase(folder);
+  return {
+    name: 'drizzle values()',
+    version: versionOf('drizzle-orm'),
+    insert: (rows) => void db.insert(reading).values(rows).run(),
+    close: () => sqlite.close(),
+  };
+}
+
+export async function openDrizzle(folder) {
+  const { sqlite, db } = openDatabase(folder);
   const get = db
     .select()
     .from(reading)
@@ -53,7 +69,7 @@ export async function openDrizzle(folder) {
   return {
     name: 'drizzle',
     version: versionOf('drizzle-orm'),
-    insert: (rows) => void db.insert(reading).values(rows).run(),
+    insert: preparedInsert(db, reading),
     get: (sensor, seq) => get.get({ sensor, seq }),
     range: (sensor, from, to) => range.all({ sensor, from, to }).map(hydrate),
     all: () => all.all().map(hydrate),
