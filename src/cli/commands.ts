@@ -17,58 +17,58 @@ interface CommandModule {
 export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
-      codegen: 'Print classes in Java or Python that encode and decode the keys and cells of entities.',
+      codegen: 'Prints classes in Java or Python that encode and decode the keys and cells of entities.',
     },
     load: async () => (await import('./commands/codegen.js')).addCodegenCommand,
   },
   {
     commands: {
-      'ddl [options] <module>': 'print HBase shell statements that create the tables of a module',
+      'ddl [options] <module>': 'Prints HBase shell statements that create the tables of a module.',
     },
     load: async () => (await import('./commands/ddl.js')).addDdlCommand,
   },
   {
     commands: {
-      denormalized: "Check, repair and backfill copies of other entities' properties.",
+      denormalized: "Checks, repairs and backfills copies of other entities' properties.",
     },
     load: async () => (await import('../features/copies/command.js')).addDenormalizedCommands,
   },
   {
     commands: {
       'diagram [options] <module>':
-        'print the entities of a module and their relations as an entity-relationship diagram in Mermaid or SVG',
+        'Prints the entities of a module and their relations as an entity-relationship diagram in Mermaid or SVG.',
     },
     load: async () => (await import('./commands/diagram.js')).addDiagramCommand,
   },
   {
     commands: {
-      summary: 'Check, repair and build summaries (figures of groups of rows).',
+      summary: 'Checks, repairs and builds summaries (figures of groups of rows).',
     },
     load: async () => (await import('../features/summaries/command.js')).addSummaryCommands,
   },
   {
     commands: {
-      hbase: 'show the state of an HBase cluster, and of the regions of a table',
+      hbase: 'Shows the state of an HBase cluster, and of the regions of a table.',
     },
     load: async () => (await import('./commands/hbase.js')).addHBaseCommand,
   },
   {
     commands: {
-      mutual: 'Check and repair both rows of mutual links.',
+      mutual: 'Checks and repairs both rows of mutual links.',
     },
     load: async () => (await import('../features/mutual/command.js')).addMutualCommands,
   },
   {
     commands: {
       'hotspots [options] <module> <entity> <samples>':
-        'print how sample keys of an entity would spread over regions',
+        'Prints how sample keys of an entity would spread over regions.',
     },
     load: async () => (await import('./commands/hotspots.js')).addHotspotsCommand,
   },
   {
     commands: {
       'init [options] [folder]':
-        'make a new project: package.json, tsconfig.json, an entity, a program and a test',
+        'Makes a new project: package.json, tsconfig.json, an entity, a program and a test.',
     },
     load: async () => (await import('./commands/init.js')).addInitCommand,
   },
@@ -81,20 +81,20 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      index: 'List, build, verify, repair, drain and drop secondary indexes.',
+      index: 'Lists, builds, verifies, repairs, drains and drops secondary indexes.',
     },
     load: async () => (await import('../features/indexes/command.js')).addIndexCommands,
   },
   {
     commands: {
-      job: 'Run jobs over whole tables.',
+      job: 'Runs jobs over whole tables.',
     },
     load: async () => (await import('./commands/job.js')).addJobCommands,
   },
   {
     commands: {
-      key: 'Encode and decode row keys of an entity.',
-      cell: "Encode and decode values of an entity's columns.",
+      key: 'Encodes and decodes row keys of an entity.',
+      cell: "Encodes and decodes values of an entity's columns.",
     },
     load: async () => (await import('./commands/key.js')).addKeyCommands,
   },
@@ -108,19 +108,19 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       migrate:
-        'Make migrations from declarations, and deploy them: plans as reviewed files in the repository.',
+        'Makes migrations from declarations, and deploys them: plans as reviewed files in the repository.',
     },
     load: async () => (await import('./commands/migrate.js')).addMigrateCommand,
   },
   {
     commands: {
-      'mcp <place> [module]': 'let an assistant read a store or cluster through its entities',
+      'mcp <place> [module]': 'Lets an assistant read a store or cluster through its entities.',
     },
     load: async () => (await import('./commands/mcp.js')).addMcpCommand,
   },
   {
     commands: {
-      references: 'Check, repair and backfill referential rules of relations.',
+      references: 'Checks, repairs and backfills referential rules of relations.',
     },
     load: async () => (await import('../features/relations/command.js')).addReferenceCommands,
   },
@@ -133,7 +133,7 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      schema: 'Compare declarations with tables, plan the changes of the tables, and apply them.',
+      schema: 'Compares declarations with tables, plans the changes of the tables, and applies them.',
     },
     load: async () => (await import('./commands/schema.js')).addSchemaCommand,
   },
@@ -146,13 +146,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      'serve [options] <folder>': "serve an embedded store by HBase's own protocol",
+      'serve [options] <folder>': "Serves an embedded store by HBase's own protocol.",
     },
     load: async () => (await import('./commands/serve.js')).addServeCommand,
   },
   {
     commands: {
-      'shell [options] <place> [script]': 'run HBase shell commands, from a script or interactively',
+      'shell [options] <place> [script]': 'Runs HBase shell commands, from a script or interactively.',
     },
     load: async () => (await import('./commands/shell.js')).addShellCommand,
   },
@@ -165,13 +165,13 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      store: 'Inspect, verify, compact and repair an embedded store.',
+      store: 'Inspects, verifies, compacts and repairs an embedded store.',
     },
     load: async () => (await import('./commands/store.js')).addStoreCommand,
   },
   {
     commands: {
-      'studio [options] <place> [module]': 'show a store or cluster in the browser through its entities',
+      'studio [options] <place> [module]': 'Shows a store or cluster in the browser through its entities.',
     },
     load: async () => (await import('./commands/studio.js')).addStudioCommand,
   },
@@ -203,7 +203,7 @@ export const COMMANDS: readonly CommandModule[] = [
   {
     commands: {
       'top [options] <place>':
-        'show the sizes and loads of the tables of a store in use, or of a cluster, again and again',
+        'Shows the sizes and loads of the tables of a store in use, or of a cluster, again and again.',
     },
     load: async () => (await import('./commands/top.js')).addTopCommand,
   },
@@ -226,7 +226,7 @@ export const COMMANDS: readonly CommandModule[] = [
   },
   {
     commands: {
-      entities: 'Export and import entities as files of NDJSON, CSV, Avro or Parquet.',
+      entities: 'Exports and imports entities as files of NDJSON, CSV, Avro or Parquet.',
     },
     load: async () => (await import('./commands/entities.js')).addEntityCommands,
   },

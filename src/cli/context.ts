@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { RowanError } from '../errors.js';
 import type { JobProgress, JobRunOptions } from '../job/types.js';
 
 /** The outputs of a command. Tests pass their own. */
@@ -34,6 +35,19 @@ async function askTerminal(question: string): Promise<string> {
 export class CliExit extends Error {
   constructor(readonly code: number) {
     super(`exit ${code}`);
+  }
+}
+
+/** The text of a file that a command line names. @throws RowanError `ERR_IO`. */
+export function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (cause) {
+    throw new RowanError(
+      'ERR_IO',
+      `${path} cannot be read: ${(cause as Error).message}. Give the path of a file that you may read.`,
+      { cause, details: { file: path } },
+    );
   }
 }
 

@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import type { Database, OpenOptions } from '../database.js';
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import type { Schema } from '../schema/index.js';
@@ -26,7 +25,7 @@ export async function openEngine(
     const { connectBigtableEngine } = await import('../bigtable/engine.js');
     return connectBigtableEngine(instance);
   }
-  if (!mayMake) requireStore(place);
+  if (!mayMake) await requireStoreAt(place);
   const { openEmbedded } = await import('../store/engine.js');
   try {
     return await openEmbedded(place, encryptionFromEnvironment());
@@ -103,15 +102,16 @@ export function isServer(place: string): boolean {
   return mastersOf(place) !== undefined || instanceOf(place) !== undefined;
 }
 
-/**
- * Checks that the folder of a store exists.
- * @throws InvalidArgumentError when it does not.
- */
-export function requireStore(place: string): void {
-  if (existsSync(place)) return;
-  throw new InvalidArgumentError(
-    `There is no store in "${place}". Use the folder of a store, hbase:host:port, or bigtable:project/instance.`,
-  );
+/** Checks that a folder has a store. @throws RowanError `ERR_NOT_A_STORE`; CorruptionError. */
+export async function requireStoreAt(
+  place: string,
+  advice = 'Use the folder of a store, hbase:host:port, or bigtable:project/instance.',
+): Promise<void> {
+  const [{ NodeFileSystem }, { requireStore }] = await Promise.all([
+    import('../store/fs/index.js'),
+    import('../store/manifest/index.js'),
+  ]);
+  requireStore(new NodeFileSystem(), place, advice);
 }
 
 /** Runs `use` with engines, and closes them afterwards. Equal places are opened once. */
@@ -169,6 +169,6 @@ export async function databaseAt(
     const { connectBigtable } = await import('../database/bigtable.js');
     return connectBigtable({ ...instance, ...options });
   }
-  if (!mayMake) requireStore(place);
+  if (!mayMake) await requireStoreAt(place);
   return open({ path: place, tables: 'create', ...encryptionFromEnvironment(), ...options });
 }

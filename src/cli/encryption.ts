@@ -1,8 +1,8 @@
 /** The keys of encrypted stores for the commands, from the environment: they stand in no command line and no list of processes. */
 
-import { readFileSync } from 'node:fs';
 import { InvalidArgumentError } from '../errors.js';
 import type { EncryptionOptions } from '../store/encryption/keys.js';
+import { textOf } from './context.js';
 
 const KEYS = 'ROWAN_ENCRYPTION_KEYS';
 const FILE = 'ROWAN_ENCRYPTION_KEYS_FILE';
@@ -34,7 +34,7 @@ export function encryptionFromEnvironment(
 
 function keysOf(): ReadonlyMap<string, Uint8Array> {
   const file = process.env[FILE];
-  const text = process.env[KEYS] ?? (file === undefined || file === '' ? '' : readFileSync(file, 'utf8'));
+  const text = process.env[KEYS] ?? (file === undefined || file === '' ? '' : textOf(file));
   const keys = new Map<string, Uint8Array>();
   for (const each of text.split(/[\s,]+/).filter(Boolean)) {
     const cut = each.lastIndexOf('=');

@@ -43,8 +43,23 @@ async function buildProgram(args: readonly string[], context: CliContext): Promi
   // Completion needs every command's options.
   const loaded = name === 'completion' ? COMMANDS : wanted;
   for (const { load } of loaded) (await load())(program, context);
+  program.commands.forEach(describeUsage);
   if (loaded.length === 0) listCommands(program);
   return program;
+}
+
+/** What follows the error for a wrong command line: the command's usage, and its options or subcommands. */
+function describeUsage(command: Command): void {
+  const help = command.createHelp();
+  const options = help.visibleOptions(command).map(({ flags }) => flags.replace(/^-\w, /, ''));
+  const known =
+    command.commands.length === 0
+      ? `Options: ${options.join(', ')}`
+      : `Commands: ${command.commands.map((each) => each.name()).join(', ')}`;
+  command.showHelpAfterError(
+    `Usage: ${help.commandUsage(command)}\n${known}\nRun with --help to see what they mean.`,
+  );
+  command.commands.forEach(describeUsage);
 }
 
 const nameIn = (term: string): string => term.split(' ')[0]!;

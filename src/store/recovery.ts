@@ -24,6 +24,7 @@ import {
   Manifest,
   makeDirectory,
   type RegionEntry,
+  requireStore,
   type TableEntry,
   type VersionState,
 } from './manifest/index.js';
@@ -106,7 +107,8 @@ export async function openStore(directory: string, options: EmbeddedOptions = {}
   const named = options.fileSystem ?? new NodeFileSystem();
   const path = named.absolute?.(directory) ?? directory;
   // Before the lock, which writes a file: a folder that is not a store is left as it is.
-  if (inspectDirectory(named, path) === 'new' && !settings.createIfMissing) throw noStore(path);
+  if (settings.createIfMissing) inspectDirectory(named, path);
+  else requireStore(named, path);
   makeDirectory(named, path);
   const fileSystem = withEncryption(named.hold?.(path) ?? named, options.encryption);
   const environment = new StoreEnvironment(path, fileSystem, settings);
@@ -148,15 +150,6 @@ async function archiveOf(
   if (given === undefined && !fileSystem.exists(joinPath(directory, ARCHIVE_FILE))) return undefined;
   const { openArchive } = await import('./archive/archiver.js');
   return openArchive(environment, given, { state, lastSeq });
-}
-
-/** The error for a folder without a store. */
-export function noStore(path: string): RowanError {
-  return new RowanError(
-    'ERR_NOT_A_STORE',
-    `There is no store in "${path}". Check the path: nothing was created there.`,
-    { details: { file: path } },
-  );
 }
 
 /** A store as it was found, read completely; nothing in its folder was changed. */

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
@@ -37,6 +40,49 @@ describe('rowan', () => {
       expect([args, code]).toEqual([args, 2]);
       expect(err + out).toMatch(/error|Usage/);
     }
+  });
+
+  test('a wrong option is answered with the options of the command, a wrong subcommand with its subcommands', async () => {
+    const { err } = await run('serve', 'folder', '--port', '3');
+    expect(err).toContain("unknown option '--port'");
+    expect(err).toContain(
+      'Usage: rowan serve [options] <folder>\nOptions: --listen <address>, --zookeeper [address], ',
+    );
+    expect((await run('store', 'nope')).err).toContain('\nCommands: stats, verify, compact, ');
+  });
+
+  test('descriptions of commands say in sentences what a command does', async () => {
+    const program = new Command('rowan');
+    for (const { load } of COMMANDS) (await load())(program, processContext);
+    const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
+    for (const command of program.commands.flatMap(all)) {
+      const said = program.createHelp().subcommandDescription(command);
+      expect([command.name(), said]).toEqual([
+        command.name(),
+        expect.stringMatching(/^(Like [a-z]+, and [a-z]+s|[A-Z][a-z]*s)\b.*[.)]$/s),
+      ]);
+      expect(said.endsWith('.') || command.name() === 'completion').toBe(true);
+    }
+  });
+
+  test('a file that does not exist is told with its path and what to do', async () => {
+    const nowhere = `${fixture('entities')}.none`;
+    const store = mkdtempSync(join(tmpdir(), 'rowan-'));
+    for (const args of [
+      ['hotspots', fixture('entities'), 'Customer', nowhere],
+      ['size', fixture('entities'), 'Customer', nowhere, '--rows', '9'],
+      ['lint', fixture('entities'), '--sample', `Customer=${nowhere}`],
+      ['lint', fixture('entities'), '--suppressions', nowhere],
+      ['shell', store, nowhere, '--create'],
+      ['serve', store, '--create', '--users', nowhere],
+    ]) {
+      const { code, err } = await run(...args);
+      expect([code, err]).toEqual([
+        1,
+        `rowan: ERR_IO: ${nowhere} cannot be read: ENOENT: no such file or directory, open '${nowhere}'. Give the path of a file that you may read.\n`,
+      ]);
+    }
+    rmSync(store, { recursive: true, force: true });
   });
 
   test('a path that cannot be read or written is told in one line', async () => {

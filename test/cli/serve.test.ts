@@ -156,9 +156,9 @@ test('command lines that cannot be meant end with a message and a code, and noth
     [['--tls-cert', server], 1, /--tls-cert and --tls-key require each other/],
     [['--tls-key', key], 1, /--tls-cert and --tls-key require each other/],
     [['--tls-ca', server], 1, /--tls-ca requires both/],
-    [['--tls-cert', path('none.pem'), '--tls-key', key], 1, /none\.pem" cannot be read: ENOENT/],
+    [['--tls-cert', path('none.pem'), '--tls-key', key], 1, /ERR_IO: .*none\.pem cannot be read: ENOENT/],
     [['--tls-cert', server, '--tls-key', path('client.key')], 1, /key/],
-    [['--users', path('none.json')], 1, /none\.json" cannot be read/],
+    [['--users', path('none.json')], 1, /none\.json cannot be read/],
     [['--users', noJson], 1, /no\.json" is not JSON/],
     [['--users', short], 1, /secret/],
     ...(process.platform === 'win32'
@@ -176,6 +176,6 @@ test('command lines that cannot be meant end with a message and a code, and noth
   expect(await run('serve', path('missing'), '--read-only')).toEqual({
     code: 1,
     out: '',
-    err: `rowan: ERR_INVALID_ARGUMENT: There is no store in "${path('missing')}". Check the path, or begin a new store with --create.\n`,
+    err: `rowan: ERR_NOT_A_STORE: There is no store in "${path('missing')}". Check the path, or begin a new store with --create.\n`,
   });
 });

@@ -21,7 +21,7 @@ interface JavaFlags extends CommonFlags {
 export function addCodegenCommand(program: Command, context: CliContext): void {
   const codegen = program
     .command('codegen')
-    .description('Print classes in Java or Python that encode and decode the keys and cells of entities.');
+    .description('Prints classes in Java or Python that encode and decode the keys and cells of entities.');
   common(codegen.command('java'))
     .description(
       'Prints a Java file (Java 8 and later, no libraries): a class for each entity, and the codecs that they use.',

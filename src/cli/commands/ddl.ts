@@ -25,7 +25,7 @@ interface DdlOptions {
 export function addDdlCommand(program: Command, context: CliContext): void {
   program
     .command('ddl')
-    .summary('print HBase shell statements that create the tables of a module')
+    .summary('Prints HBase shell statements that create the tables of a module.')
     .description(
       'Prints create_namespace and create statements for the HBase shell, with every option of the families and with ' +
         'SPLITS computed from the row keys; with --engine bigtable cbt commands or Terraform. The module is JavaScript that exports the entity classes.',

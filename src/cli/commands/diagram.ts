@@ -19,7 +19,7 @@ export function addDiagramCommand(program: Command, context: CliContext): void {
   program
     .command('diagram')
     .description(
-      'print the entities of a module and their relations as an entity-relationship diagram in Mermaid or SVG',
+      'Prints the entities of a module and their relations as an entity-relationship diagram in Mermaid or SVG.',
     )
     .argument('<module>', 'path of the compiled module that exports the entities')
     .option(

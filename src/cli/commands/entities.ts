@@ -25,7 +25,7 @@ interface EntityFlags {
 export function addEntityCommands(program: Command, context: CliContext): void {
   const entities = program
     .command('entities')
-    .description('Export and import entities as files of NDJSON, CSV, Avro or Parquet.');
+    .description('Exports and imports entities as files of NDJSON, CSV, Avro or Parquet.');
   command(entities, 'export', 'Writes the entities of a class into files of a folder.')
     .argument('<folder>', 'the folder; created if missing')
     .action((place: string, module: string, name: string, folder: string, flags: EntityFlags) =>

@@ -13,10 +13,10 @@ interface StatusOptions {
 export function addHBaseCommand(program: Command, context: CliContext): void {
   const hbase = program
     .command('hbase')
-    .summary('show the state of an HBase cluster, and of the regions of a table');
+    .summary('Shows the state of an HBase cluster, and of the regions of a table.');
   hbase
     .command('status')
-    .summary('print the masters, the servers with their load, and regions in transition')
+    .summary('Prints the masters, the servers with their load, and regions in transition.')
     .argument(
       '[masters]',
       'host:port,host:port, or the path of an hbase-site.xml; default: the configuration in HBASE_CONF_DIR',
@@ -27,7 +27,9 @@ export function addHBaseCommand(program: Command, context: CliContext): void {
     );
   hbase
     .command('regions')
-    .summary('print the regions of a table: keys, server, files, memory and requests since they were opened')
+    .summary(
+      'Prints the regions of a table: keys, server, files, memory and requests since they were opened.',
+    )
     .argument('<table>')
     .argument('[masters]', 'as for status')
     .option('--json', 'print them as JSON')
@@ -36,7 +38,7 @@ export function addHBaseCommand(program: Command, context: CliContext): void {
     );
   hbase
     .command('hot')
-    .summary('print the regions of a table by their requests a second, measured between two looks')
+    .summary('Prints the regions of a table by their requests a second, measured between two looks.')
     .argument('<table>')
     .argument('[masters]', 'as for status')
     .option('--seconds <number>', 'time between the looks; servers report their load every 3 s', '10')
@@ -47,7 +49,7 @@ export function addHBaseCommand(program: Command, context: CliContext): void {
     );
   hbase
     .command('slowlog')
-    .summary('print the requests to a table that took long, or had large answers, newest first')
+    .summary('Prints the requests to a table that took long, or had large answers, newest first.')
     .argument('<table>')
     .argument('[masters]', 'as for status')
     .option('--large', 'requests with large answers')

@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError as UsageError } from 'commander';
 import { fromStringBinary, toHex, toStringBinary } from '../../bytes/index.js';
 import { InvalidArgumentError } from '../../errors.js';
 import { BaseCodec, type HotspotReport, hotspots, type KeyLayout } from '../../key/index.js';
-import type { Schema } from '../../schema/index.js';
 import type { EntitySchema } from '../../schema/types.js';
-import type { CliContext } from '../context.js';
-import { loadSchema } from '../load-entities.js';
+import { type CliContext, textOf } from '../context.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
 
 /** Reads sample keys from JSON: values of key parts, or whole rows in HBase's notation. */
 
@@ -128,7 +126,7 @@ interface HotspotOptions {
 export function addHotspotsCommand(program: Command, context: CliContext): void {
   program
     .command('hotspots')
-    .summary('print how sample keys of an entity would spread over regions')
+    .summary('Prints how sample keys of an entity would spread over regions.')
     .description(
       'Reads sample keys in the order of their writes and prints how they spread over the regions of the table: keys and ' +
         'share of each, how skewed they are, and what to do. The samples are a JSON array or one JSON object a line, ' +
@@ -140,8 +138,8 @@ export function addHotspotsCommand(program: Command, context: CliContext): void 
     .option('--regions <n>', 'split into this many regions; default: as declared, else 16', positive)
     .option('--json', 'print JSON', false)
     .action(async (modulePath: string, name: string, samplesPath: string, options: HotspotOptions) => {
-      const entity = entityOf(await loadSchema(modulePath), name);
-      const samples = sampleKeys(entity.key.stored, parseSamples(readSamples(samplesPath)));
+      const entity = entityNamed(await loadSchema(modulePath), name);
+      const samples = sampleKeys(entity.key.stored, parseSamples(textOf(samplesPath)));
       const report = hotspots(entity.key.stored, samples, splitsOf(entity, options.regions));
       context.write(
         options.json ? `${JSON.stringify(asJson(entity, report), null, 2)}\n` : asText(entity, report),
@@ -153,22 +151,6 @@ function positive(text: string): number {
   const regions = Number(text);
   if (Number.isInteger(regions) && regions >= 1 && regions <= 10_000) return regions;
   throw new UsageError('It must be a whole number from 1 to 10000.');
-}
-
-function entityOf({ entities }: Schema, name: string): EntitySchema {
-  const found = entities.find((entity) => entity.name === name);
-  if (found !== undefined) return found;
-  throw new InvalidArgumentError(
-    `The module has no entity "${name}". It has ${entities.map((entity) => entity.name).join(', ')}.`,
-  );
-}
-
-function readSamples(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new InvalidArgumentError(`The samples cannot be read: ${(cause as Error).message}.`, { cause });
-  }
 }
 
 function splitsOf({ key, table }: EntitySchema, regions: number | undefined): readonly Uint8Array[] {

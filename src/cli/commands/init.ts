@@ -19,7 +19,7 @@ interface InitFlags {
 export function addInitCommand(program: Command, context: CliContext): void {
   program
     .command('init')
-    .description('make a new project: package.json, tsconfig.json, an entity, a program and a test')
+    .description('Makes a new project: package.json, tsconfig.json, an entity, a program and a test.')
     .argument('[folder]', 'where to; it is created if need be. Default: the present folder')
     .addOption(
       new Option(

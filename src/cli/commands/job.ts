@@ -26,7 +26,7 @@ interface JobFlags {
 
 /** `rowan job run` (docs/jobs.md). */
 export function addJobCommands(program: Command, context: CliContext): void {
-  const job = program.command('job').description('Run jobs over whole tables.');
+  const job = program.command('job').description('Runs jobs over whole tables.');
   job
     .command('run')
     .description(

@@ -17,7 +17,7 @@ const MODULE = 'path of the compiled module that exports the entities';
 
 /** `rowan key encode|decode` and `rowan cell encode|decode`: convert rows and cells, without a table. */
 export function addKeyCommands(program: Command, context: CliContext): void {
-  const key = program.command('key').description('Encode and decode row keys of an entity.');
+  const key = program.command('key').description('Encodes and decodes row keys of an entity.');
   withForm(key.command('decode'))
     .description(
       'Prints the parts of a row key as JSON: dates as ISO strings, bigints as digits, bytes in the notation of the HBase shell.',
@@ -42,7 +42,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
       const [sample] = sampleKeys(layout, [jsonOf(parts)]);
       context.write(`${textOf(sample instanceof Uint8Array ? sample : layout.encode(sample!), as)}\n`);
     });
-  const cell = program.command('cell').description("Encode and decode values of an entity's columns.");
+  const cell = program.command('cell').description("Encodes and decodes values of an entity's columns.");
   withForm(cell.command('decode'))
     .description('Prints the value of a cell as JSON.')
     .argument('<module>', MODULE)

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import { describeFinding, type LintSuppression, lintTables, type Schema } from '../../schema/index.js';
-import type { CliContext } from '../context.js';
+import { type CliContext, textOf } from '../context.js';
 import { loadSchema } from '../load-entities.js';
 import { parseSamples } from './hotspots.js';
 
@@ -64,12 +63,4 @@ function samplesOf(
       return [name!, rows.map((row) => entity.mapper.fromPlain(row) as Record<string, unknown>)];
     }),
   );
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new InvalidArgumentError(`${file} cannot be read: ${(cause as Error).message}.`, { cause });
-  }
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Database, open } from '../../database.js';
 import { compileSchema } from '../../mapper/index.js';
 import { type CliContext, packageVersion, signalled } from '../context.js';
-import { databaseAt, isServer, openEngine, requireStore } from '../databases.js';
+import { databaseAt, isServer, openEngine, requireStoreAt } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { loadSchema } from '../load-entities.js';
 
@@ -16,7 +16,7 @@ const REFRESH = 1000;
 export function addMcpCommand(program: Command, context: CliContext): void {
   program
     .command('mcp')
-    .summary('let an assistant read a store or cluster through its entities')
+    .summary('Lets an assistant read a store or cluster through its entities.')
     .description(
       'Speaks the Model Context Protocol over standard input and output: tools that list entities, describe keys, explain ' +
         'and run queries with limits, sample, lint and size. It only reads, even while another process has the store open, and ' +
@@ -61,7 +61,7 @@ async function openToRead(place: string, module: string | undefined): Promise<Da
     if (module !== undefined) return databaseAt(place, { entities }, false);
     return readied(new Database(compileSchema([]), await openEngine(place), 'ignore'));
   }
-  requireStore(place);
+  await requireStoreAt(place);
   if (module !== undefined)
     return open({
       path: place,

@@ -45,7 +45,7 @@ export function addMigrateCommand(program: Command, context: CliContext): void {
   const migrate = program
     .command('migrate')
     .description(
-      'Make migrations from declarations, and deploy them: plans as reviewed files in the repository.',
+      'Makes migrations from declarations, and deploys them: plans as reviewed files in the repository.',
     );
   of(migrate.command('dev'))
     .description(

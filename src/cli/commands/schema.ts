@@ -42,7 +42,7 @@ interface ApplyFlags extends PlanFlags {
 export function addSchemaCommand(program: Command, context: CliContext): void {
   const schema = program
     .command('schema')
-    .description('Compare declarations with tables, plan the changes of the tables, and apply them.');
+    .description('Compares declarations with tables, plans the changes of the tables, and applies them.');
   planning(schema.command('diff'))
     .description('Prints the differences between tables and declarations; exit code 1 if there are any.')
     .argument('<module>', MODULE)

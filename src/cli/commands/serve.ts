@@ -1,9 +1,10 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { InvalidArgumentError } from '../../errors.js';
 import type { ServeOptions } from '../../server/options.js';
 import type { ServedUsers } from '../../server/security/users.js';
-import { type CliContext, packageVersion, signalled } from '../context.js';
+import { type CliContext, packageVersion, signalled, textOf } from '../context.js';
+import { requireStoreAt } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 
 interface ServeFlags {
@@ -26,7 +27,7 @@ const ZOOKEEPER = '127.0.0.1:2181';
 export function addServeCommand(program: Command, context: CliContext): void {
   program
     .command('serve')
-    .summary("serve an embedded store by HBase's own protocol")
+    .summary("Serves an embedded store by HBase's own protocol.")
     .description(
       "Serves HBase clients (Java, HBase's shell, other languages, and connect of this package) from an embedded store, " +
         'as registry, master and region server in one process. At SIGTERM or SIGINT it answers the calls in progress and closes the ' +
@@ -55,11 +56,8 @@ export function addServeCommand(program: Command, context: CliContext): void {
 }
 
 async function run(folder: string, flags: ServeFlags, context: CliContext): Promise<void> {
-  if (flags.create !== true && !existsSync(folder)) {
-    throw new InvalidArgumentError(
-      `There is no store in "${folder}". Check the path, or begin a new store with --create.`,
-    );
-  }
+  if (flags.create !== true)
+    await requireStoreAt(folder, 'Check the path, or begin a new store with --create.');
   const options = optionsOf(flags);
   const [{ openEmbedded }, { serve }] = await Promise.all([
     import('../../store/engine.js'),
@@ -99,9 +97,9 @@ function optionsOf(flags: ServeFlags): ServeOptions {
     ...(tlsCert !== undefined &&
       tlsKey !== undefined && {
         tls: {
-          cert: contentOf(tlsCert),
-          key: contentOf(tlsKey),
-          ...(tlsCa !== undefined && { ca: contentOf(tlsCa) }),
+          cert: textOf(tlsCert),
+          key: textOf(tlsKey),
+          ...(tlsCa !== undefined && { ca: textOf(tlsCa) }),
         },
       }),
     ...(users !== undefined && { users: usersOf(users) }),
@@ -114,20 +112,12 @@ function optionsOf(flags: ServeFlags): ServeOptions {
   };
 }
 
-function contentOf(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new InvalidArgumentError(`"${file}" cannot be read: ${(cause as Error).message}.`, { cause });
-  }
-}
-
 /**
  * Reads the users file.
  * @throws InvalidArgumentError when other users can read its secrets, or it is not JSON.
  */
 function usersOf(file: string): ServedUsers {
-  const text = contentOf(file).toString();
+  const text = textOf(file);
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0) {
     throw new InvalidArgumentError(
       `"${file}" contains secrets, but other users can read it. Run: chmod 600 ${file}`,

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { inspect as inspectObject } from 'node:util';
@@ -10,7 +9,7 @@ import type { EntitySchema } from '../../schema/types.js';
 import { type EntityView, type RowInterval, runTyped, ShellSession, Terminal } from '../../shell/index.js';
 import { type RubyHash, RubySymbol, type RubyValue, toS, toText } from '../../shell/ruby/index.js';
 import { canonicalTableName, type Result } from '../../table/index.js';
-import { type CliContext, CliExit, packageVersion } from '../context.js';
+import { type CliContext, CliExit, packageVersion, textOf } from '../context.js';
 import { withEngines } from '../databases.js';
 import { loadSchema } from '../load-entities.js';
 import { sampleKeys } from './hotspots.js';
@@ -115,7 +114,7 @@ interface ShellFlags {
 export function addShellCommand(program: Command, context: CliContext): void {
   program
     .command('shell')
-    .summary('run HBase shell commands, from a script or interactively')
+    .summary('Runs HBase shell commands, from a script or interactively.')
     .description(
       "Runs the commands of HBase's shell with the same syntax and the same output, from a script or " +
         'interactively.',
@@ -139,7 +138,7 @@ export function addShellCommand(program: Command, context: CliContext): void {
         ],
         async ([engine]) => {
           const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
-          const text = script === undefined ? undefined : readScript(script);
+          const text = script === undefined ? undefined : textOf(script);
           const isTerminal = process.stdin.isTTY === true;
           const terminal = new Terminal({
             input: process.stdin,
@@ -166,12 +165,4 @@ export function addShellCommand(program: Command, context: CliContext): void {
         },
       ),
     );
-}
-
-function readScript(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (cause) {
-    throw new InvalidArgumentError(`The script cannot be read: ${(cause as Error).message}.`, { cause });
-  }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
@@ -16,8 +16,8 @@ import {
   RowMutations,
   tableDescriptor,
 } from '../../table/index.js';
-import type { CliContext } from '../context.js';
-import { loadSchema } from '../load-entities.js';
+import { type CliContext, textOf } from '../context.js';
+import { entityNamed, loadSchema } from '../load-entities.js';
 import { parseSamples } from './hotspots.js';
 
 /**
@@ -227,13 +227,7 @@ export function addSizeCommand(program: Command, context: CliContext): void {
     .option('--servers <n>', 'region servers', '3')
     .option('--json', 'as JSON')
     .action(async (module: string, name: string, file: string, flags: SizeFlags) => {
-      const { entities } = await loadSchema(module);
-      const entity = entities.find((each) => each.name === name);
-      if (entity === undefined) {
-        throw new InvalidArgumentError(
-          `The module has no entity "${name}". It has ${entities.map((each) => each.name).join(', ')}.`,
-        );
-      }
+      const entity = entityNamed(await loadSchema(module), name);
       const plain = parseSamples(textOf(file)) as Record<string, JsonValue>[];
       const samples = plain.map((each) => entity.mapper.fromPlain(each) as Record<string, unknown>);
       const report = await sizeReport({
@@ -244,14 +238,6 @@ export function addSizeCommand(program: Command, context: CliContext): void {
       });
       context.write(flags.json === true ? `${JSON.stringify(report, null, 2)}\n` : await asText(report));
     });
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw new InvalidArgumentError(`The samples cannot be read: ${(cause as Error).message}.`, { cause });
-  }
 }
 
 function positive(flag: string, text: string): number {

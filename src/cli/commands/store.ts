@@ -23,9 +23,8 @@ import { fileNumberOf } from '../../store/file/footer.js';
 import { SortedFileReader } from '../../store/file/sorted-file-reader.js';
 import { openReadOnly, type ReadOnlyStore } from '../../store/follow/read-only-store.js';
 import { type FileSystem, NodeFileSystem } from '../../store/fs/index.js';
-import { inspectDirectory, readManifest } from '../../store/manifest/index.js';
+import { readManifest, requireStore } from '../../store/manifest/index.js';
 import { DEFAULT_CLOCK_SKEW } from '../../store/options.js';
-import { noStore } from '../../store/recovery.js';
 import { repairStore } from '../../store/repair/repair.js';
 import { repairStoreClock } from '../../store/repair/repair-clock.js';
 import { replayWal } from '../../store/wal/index.js';
@@ -45,6 +44,7 @@ type Print = (line: string) => void;
  */
 async function dumpLog(folder: string, print: Print): Promise<void> {
   const files = await filesOf(folder);
+  requireStore(files, folder);
   const { state } = readManifest(files, folder);
   const families = new Map<number, string>();
   for (const table of state.tables.values()) {
@@ -119,7 +119,7 @@ async function filesOf(folder: string): Promise<FileSystem> {
 
 function tellKeys(folder: string, json: boolean, context: CliContext): void {
   const files = new NodeFileSystem();
-  if (inspectDirectory(files, folder) === 'new') throw noStore(folder);
+  requireStore(files, folder);
   const uses = keysInUse(files, folder);
   if (json) context.write(`${JSON.stringify(uses)}\n`);
   else
@@ -141,10 +141,10 @@ function shortened(value: Uint8Array): string {
 export function addStoreCommand(program: Command, context: CliContext): void {
   const store = program
     .command('store')
-    .description('Inspect, verify, compact and repair an embedded store.');
+    .description('Inspects, verifies, compacts and repairs an embedded store.');
   store
     .command('stats')
-    .description('Sizes and counts of tables, regions and families.')
+    .description('Prints sizes and counts of tables, regions and families.')
     .argument('<folder>', 'the folder of the store')
     .option('--bytes [table]', 'read all tables, or one: what a row costs, part by part')
     .option('--json', 'as JSON')

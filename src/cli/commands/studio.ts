@@ -17,7 +17,7 @@ interface StudioFlags {
 export function addStudioCommand(program: Command, context: CliContext): void {
   program
     .command('studio')
-    .summary('show a store or cluster in the browser through its entities')
+    .summary('Shows a store or cluster in the browser through its entities.')
     .description(
       'Shows tables, keys, rows, versions and regions in the browser, decoded by the entities of the module; without a ' +
         'module as raw bytes. It listens at 127.0.0.1, admits only the address that it prints, only reads unless ' +

@@ -6,7 +6,7 @@ import type { HBaseEngine } from '../../hbase/index.js';
 import type { ReadOnlyStore } from '../../store/follow/read-only-store.js';
 import type { Admin, RegionInfo } from '../../table/index.js';
 import { type CliContext, signalled } from '../context.js';
-import { isServer, openEngine, requireStore } from '../databases.js';
+import { isServer, openEngine, requireStoreAt } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { ratesBetween } from './hbase.js';
 
@@ -21,7 +21,7 @@ interface TopOptions {
 export function addTopCommand(program: Command, context: CliContext): void {
   program
     .command('top')
-    .summary('show the sizes and loads of the tables of a store in use, or of a cluster, again and again')
+    .summary('Shows the sizes and loads of the tables of a store in use, or of a cluster, again and again.')
     .description(
       'Shows the tables of a store, also while another process has it open, or of a cluster or served store: regions, files, ' +
         'memory, and their load since the look before. Nothing is written. On a terminal it refreshes the screen until Ctrl-C; ' +
@@ -111,7 +111,7 @@ function numberOf(option: string, text: string, fits: (value: number) => boolean
 
 async function opened(place: string): Promise<ReadOnlyStore | HBaseEngine> {
   if (!isServer(place)) {
-    requireStore(place);
+    await requireStoreAt(place);
     const { openReadOnly } = await import('../../store/follow/read-only-store.js');
     return openReadOnly(place, encryptionFromEnvironment());
   }

@@ -10,7 +10,7 @@ import type { CopiesReport, CopyHandle } from './handle.js';
 export function addDenormalizedCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('denormalized')
-    .description("Check, repair and backfill copies of other entities' properties.");
+    .description("Checks, repairs and backfills copies of other entities' properties.");
   const add = (
     name: string,
     description: string,

@@ -40,7 +40,7 @@ interface Chosen {
 export function addIndexCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('index')
-    .description('List, build, verify, repair, drain and drop secondary indexes.');
+    .description('Lists, builds, verifies, repairs, drains and drops secondary indexes.');
   named(commands, 'list', 'Prints declared and stored indexes and their states. Changes nothing.')
     .argument('[entity]', 'only this entity')
     .action((module: string, place: string, entity: string | undefined, flags: IndexFlags) =>

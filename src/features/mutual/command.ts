@@ -6,7 +6,7 @@ import type { KeyedClass } from '../../schema/entity-types.js';
 
 /** `rowan mutual check|repair`: both rows of mutual links (docs/relations.md). */
 export function addMutualCommands(program: Command, context: CliContext): void {
-  const commands = program.command('mutual').description('Check and repair both rows of mutual links.');
+  const commands = program.command('mutual').description('Checks and repairs both rows of mutual links.');
   const add = (name: 'check' | 'repair', description: string): void =>
     addEntityJob(commands, context, {
       name,

@@ -10,7 +10,7 @@ import type { ReferenceHandle } from './handle.js';
 export function addReferenceCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('references')
-    .description('Check, repair and backfill referential rules of relations.');
+    .description('Checks, repairs and backfills referential rules of relations.');
   const add = (
     name: string,
     description: string,

@@ -12,7 +12,7 @@ type AnySummary = SummaryHandle<KeyedClass, never>;
 export function addSummaryCommands(program: Command, context: CliContext): void {
   const commands = program
     .command('summary')
-    .description('Check, repair and build summaries (figures of groups of rows).');
+    .description('Checks, repairs and builds summaries (figures of groups of rows).');
   const add = (
     name: string,
     description: string,

@@ -20,10 +20,10 @@ import { Replay } from '../log-replay.js';
 import { blockOf, ChunkReader, WAL_KIND } from '../logfile/index.js';
 import {
   findStore,
-  inspectDirectory,
   type RegionEntry,
   readCurrent,
   readManifestTo,
+  requireStore,
   type VersionState,
   type WalSegmentEntry,
 } from '../manifest/index.js';
@@ -33,7 +33,7 @@ import { type EmbeddedOptions, type StoreSettings, storeSettings } from '../opti
 import { ReaderThreads, workerSetup } from '../parallel/reader-threads.js';
 import { type ReadCore, StoreReads } from '../read/read-table.js';
 import { ScannerRegistry } from '../read/table-scanner.js';
-import { codecsOf, loadTables, type MemstoreSource, noStore } from '../recovery.js';
+import { codecsOf, loadTables, type MemstoreSource } from '../recovery.js';
 import type { FamilyMemory, FamilyStore } from '../region/region.js';
 import { type StoreStats, storeStats } from '../stats.js';
 import { type StoredNamespaces, StoredTables, type TableState } from '../table-state.js';
@@ -150,7 +150,7 @@ export class Follower implements ReadCore {
   ): Promise<Follower> {
     const files = options.fileSystem ?? new NodeFileSystem();
     const path = files.absolute?.(directory) ?? directory;
-    if (inspectDirectory(files, path) === 'new') throw noStore(path);
+    requireStore(files, path);
     const follower = new Follower(path, files, options, refreshEvery);
     try {
       await loadKeys(follower.fileSystem, path);

@@ -68,6 +68,18 @@ export function inspectDirectory(files: FileSystem, directory: string): 'store' 
   return 'new';
 }
 
+/** The error for a folder without a store, with what to do next. */
+export function noStore(path: string, advice = 'Check the path: nothing was created there.'): RowanError {
+  return new RowanError('ERR_NOT_A_STORE', `There is no store in "${path}". ${advice}`, {
+    details: { file: path },
+  });
+}
+
+/** @throws as `inspectDirectory`; RowanError `ERR_NOT_A_STORE` where a store could be created, with this advice. */
+export function requireStore(files: FileSystem, directory: string, advice?: string): void {
+  if (inspectDirectory(files, directory) === 'new') throw noStore(directory, advice);
+}
+
 /** Whether a MANIFEST is no longer than that of a new store. */
 function isFresh(files: FileSystem, path: string): boolean {
   const overhead = headerEndOf(files, path) === SEALED_HEADER_END ? RECORD_OVERHEAD : 0;

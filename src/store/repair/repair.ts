@@ -27,6 +27,7 @@ import {
   type FileEntry,
   liveFiles,
   Manifest,
+  noStore,
   type RegionEntry,
   salvageManifest,
   type VersionState,
@@ -60,9 +61,7 @@ export async function repairStore(
   const path = fileSystem.absolute?.(directory) ?? directory;
   const names = fileSystem.isDirectory(path) ? fileSystem.readdir(path) : [];
   if (!names.some((name) => parseStoreFileName(name)?.kind === 'manifest')) {
-    throw new RowanError('ERR_NOT_A_STORE', `There is no store in "${path}": no MANIFEST is in it.`, {
-      details: { file: path },
-    });
+    throw noStore(path);
   }
   const lock = await fileSystem.lock(path);
   try {
