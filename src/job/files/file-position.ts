@@ -53,7 +53,10 @@ export async function fileSize(path: string): Promise<number> {
     const found = await stat(path);
     if (found.isFile()) return found.size;
   } catch (cause) {
-    throw new InvalidArgumentError(`${path} cannot be read: ${(cause as Error).message}. Give the path of a file that you may read.`, { cause });
+    throw new InvalidArgumentError(
+      `${path} cannot be read: ${(cause as Error).message}. Give the path of a file that you may read.`,
+      { cause },
+    );
   }
   throw new InvalidArgumentError(`${path} is not a file. Name the files themselves.`);
 }
