@@ -85,10 +85,12 @@ function rangesOf({ range }: CellSelection): readonly RowRange[] {
 }
 
 /**
- * Checks that the table and its families exist.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError naming a family that the table does not have.
+ * Checks that the table and its families exist, and that a scan can have these times and versions: before the job is recorded.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError naming a family that the table does not have, or a value that a
+ *   scan cannot have.
  */
 export async function checkSelection(engine: Engine, table: string, selection: CellSelection): Promise<void> {
+  scanOf(selection, true);
   const descriptor = await engine.admin.getDescriptor(table);
   const known = descriptor.families.map(({ name }) => name);
   for (const family of selection.families ?? []) {

@@ -42,7 +42,8 @@ export function placeOf({ engine, table }: TableOf): string {
 /**
  * Copies every version and delete marker with its timestamp. Repeating a copy changes nothing. The state of the job is
  * stored on the source's engine. Counters: `rows`, `cells`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when source and target are the same table.
+ * @throws RowanError `ERR_TABLE_NOT_FOUND`; InvalidArgumentError when source and target are the same table, or for a family that
+ *   one of them does not have; before the job is recorded.
  */
 export async function copyTable(
   source: TableOf,
@@ -57,10 +58,11 @@ export async function copyTable(
       `Table "${source.table}" cannot be copied to itself. Name another target.`,
     );
   }
-  await checkSelection(source.engine, source.table, options);
-  if (options.create === true) await makeLike(source, target, options);
-  await target.engine.admin.getDescriptor(target.table);
   const renamed = new Map(Object.entries(options.familyNames ?? {}));
+  await checkSelection(source.engine, source.table, options);
+  await checkSelection(source.engine, source.table, { families: [...renamed.keys()] });
+  if (options.create === true) await makeLike(source, target, options);
+  await checkSelection(target.engine, target.table, { families: [...renamed.values()] });
   const into = target.engine.table(target.table);
   return runPass(source.engine, options, {
     tool: 'copy',

@@ -51,6 +51,30 @@ test('a table that is exported and imported has every version and marker, whoeve
   );
 });
 
+test('a wrong option of a copy is refused before its job is recorded and its target created', async () => {
+  const { engine } = stage;
+  await fill(engine, []);
+  const [source, target] = [
+    { engine, table: 't' },
+    { engine, table: 'copied' },
+  ];
+  for (const wrong of [
+    { versions: 0 },
+    { timeRange: { from: 9, to: 3 } },
+    { families: ['none'] },
+    { familyNames: { none: 'a' } },
+  ])
+    await expect(copyTable(source, target, { ...wrong, create: true })).rejects.toMatchObject({
+      code: 'ERR_INVALID_ARGUMENT',
+    });
+  expect(await engine.admin.tableExists('copied')).toBe(false);
+  await copyTable(source, target, { create: true, name: 'first', run: SMALL });
+  const { families } = await engine.admin.getDescriptor('t');
+  const renamed = { familyNames: { [families[0]!.name]: 'none' } };
+  await expect(copyTable(source, target, renamed)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+  expect(await copyTable(source, target, { run: SMALL })).toMatchObject({ resumed: false });
+});
+
 test('what is not a whole export, or is damaged, is refused with its place', async () => {
   await fill(
     stage.engine,
