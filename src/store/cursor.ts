@@ -93,6 +93,8 @@ export abstract class CellCursor {
   ttl = 0;
   /** Orders equal cells with equal seq (bulk loads): the higher is newer. Set by whoever merges cursors. */
   order = 0;
+  /** How many bytes from the start of a row its values are likely to take. Set by who makes results of rows. */
+  rowBytes = 0;
 
   /** Moves to the first cell. */
   abstract seekToFirst(): boolean;

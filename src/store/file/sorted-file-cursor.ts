@@ -230,6 +230,10 @@ export class SortedFileCursor extends CellCursor {
     return this.inPart && this.part.left > 0 ? this.firstOfNextParts() : this.firstOfNextBlock();
   }
 
+  override nextInRow(row: Uint8Array): boolean {
+    return this.inRow ? this.next() : super.nextInRow(row);
+  }
+
   override visitRow(visitor: PutVisitor): boolean {
     if (!this.decoder.visitRow(this, visitor, this.seqOfAll)) return false;
     if (!this.inRow) return this.positioned();

@@ -66,7 +66,7 @@ function firstRow(
     }
     plainRow.begin();
     for (let i = 0; i < count; i++) if (isInRow(cursors[i]!, row)) plainRow.add(cursors[i]!);
-    if (!plainRow.read(maker, row, [qualifier], oldest, false)) break;
+    if (!plainRow.read(maker, row, [qualifier], oldest, null)) break;
     if (raw.count > 0) {
       clearCursors(0, count);
       return true;

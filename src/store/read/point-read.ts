@@ -224,11 +224,11 @@ function plainFamilies(
     const head = seekAll(store, row, readPoint);
     if (head === undefined) continue;
     const fresh = raw === null && own === undefined;
-    if (fresh) own = copyRowAhead(head);
+    if (fresh) own = copyRowAhead(head, columns === null);
     const oldest = oldestSeen(descriptor, clock);
     if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
     const before = raw === null ? 0 : raw.count;
-    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh))
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh ? head : null))
       return undefined;
     if (raw !== null && columns === null) store.known.learn(raw, before);
   }
@@ -364,7 +364,7 @@ function plainColumn(
     maker.makeRaw(best, raw, 0);
     return IN_RAW_ROW;
   }
-  const own = copyRowAhead(best);
+  const own = copyRowAhead(best, false);
   return new Result(own, [maker.make(best, own, 0, true)]);
 }
 

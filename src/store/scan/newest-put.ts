@@ -9,7 +9,7 @@ import {
   SeekKey,
   TYPE_MINIMUM,
 } from '../cursor.js';
-import type { CellMaker, RowBuilder } from './row-builder.js';
+import { type CellMaker, endRow, type RowBuilder } from './row-builder.js';
 
 /** Whether a query reads present cells without filters, time ranges or limits per family. */
 export function isPlainQuery(query: Query): boolean {
@@ -171,7 +171,8 @@ export class PlainRow {
   private columns: readonly Uint8Array[] | null = null;
   private before = 0;
   private passed = 0;
-  private fresh = false;
+  /** The bytes that were copied ahead; null when they are not, or may have changed since. */
+  private ahead: Uint8Array | null = null;
   /** Whether the rest of the present cell's column is invisible. */
   private skips = false;
   /** The end of that column. */
@@ -202,14 +203,14 @@ export class PlainRow {
    * time to live, many versions or many other columns: it needs a matcher. Then what was read must be discarded, and the cursors
    * are anywhere in the row.
    * @param columns the requested qualifiers, in order; null: all
-   * @param fresh `row` was just made by `copyRowAhead`, and no cursor was moved since
+   * @param head the cursor from which `row` was just copied by `copyRowAhead`; null: it was copied otherwise
    */
   read(
     maker: CellMaker,
     row: Uint8Array,
     columns: readonly Uint8Array[] | null,
     oldestUnexpired: number,
-    fresh: boolean,
+    head: CellCursor | null,
   ): boolean {
     this.maker = maker;
     this.row = row;
@@ -220,9 +221,12 @@ export class PlainRow {
     this.columns = columns;
     this.before = 0;
     this.passed = 0;
-    this.fresh = fresh;
+    this.ahead = head === null ? null : head.value;
     this.skips = false;
-    return this.count === 1 ? this.readAlone(row) : this.merge(row);
+    const read = this.count === 1 ? this.readAlone(row) : this.merge(row);
+    this.ahead = null;
+    if (head !== null) endRow(head);
+    return read;
   }
 
   /** Reads a row that a single cursor has. */
@@ -231,7 +235,6 @@ export class PlainRow {
     this.begin();
     do {
       if (this.rule.sees(cursor) && !this.addCell(cursor)) return false;
-      this.fresh = false;
     } while (this.advance(cursor, row));
     return true;
   }
@@ -246,7 +249,6 @@ export class PlainRow {
         this.begin();
         return false;
       }
-      this.fresh = false;
       if (!this.advance(top, row)) {
         count--;
         for (let i = 0; i < count; i++) cursors[i] = cursors[i + 1];
@@ -266,7 +268,15 @@ export class PlainRow {
 
   /** Moves to the next cell of the row that may be visible; false when there is none. */
   private advance(cursor: CellCursor, row: Uint8Array): boolean {
-    if (!this.skips) return cursor.nextInRow(row);
+    const { value } = cursor;
+    const found = this.skips ? this.skipColumn(cursor, row) : cursor.nextInRow(row);
+    // The block is released: its memory may be that of another block when the cursor moves again.
+    if (value === this.ahead && cursor.value !== value) this.ahead = null;
+    return found;
+  }
+
+  /** Moves past the present column. */
+  private skipColumn(cursor: CellCursor, row: Uint8Array): boolean {
     this.skips = false;
     this.older = 0;
     const { behind } = this;
@@ -299,7 +309,7 @@ export class PlainRow {
       if (this.raw !== null) {
         this.done = maker.makeRaw(cell, this.raw, this.made++);
       } else {
-        const made = maker.make(cell, this.row!, this.made++, this.fresh);
+        const made = maker.make(cell, this.row!, this.made++, this.ahead !== null);
         this.done = made.qualifier;
         this.out!.add(made);
       }
@@ -326,7 +336,7 @@ export class PlainRow {
       return true;
     this.lastTimestamp = timestamp;
     this.lastType = type;
-    const made = this.maker!.make(cell, this.row!, this.made++, this.fresh);
+    const made = this.maker!.make(cell, this.row!, this.made++, this.ahead !== null);
     this.done = made.qualifier;
     this.out!.add(made);
     return true;

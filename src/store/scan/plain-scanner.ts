@@ -142,7 +142,9 @@ export class PlainScanner {
       out.count = 0;
       raw?.clear();
       const row =
-        raw === null ? copyRowAhead(first) : raw.setRow(first.key, first.rowOffset, first.rowLength);
+        raw === null
+          ? copyRowAhead(first, order[0]!.family.columns === null)
+          : raw.setRow(first.key, first.rowOffset, first.rowLength);
       if ((stored && raw !== null) || !this.readPlain(row)) {
         if (stored || this.matched++ >= MAX_MATCHED) return this.continueRest(this.leaveToScanner(row), raw);
         const result = this.readMatched(row, raw);
@@ -188,29 +190,29 @@ export class PlainScanner {
     const { order } = this;
     const { raw } = plainRow;
     let count = 0;
-    let fresh = raw === null;
+    let head = raw === null ? order[0]!.cursor : null;
     do {
       const first = order[count]!;
       const from = count++;
       while (this.isInRow(count, row) && order[count]!.family === first.family) count++;
       if (count - from > 1) {
-        if (!this.readMerged(from, count, row, fresh)) return false;
+        if (!this.readMerged(from, count, row, head)) return false;
       } else if (raw === null || !rowRun.read(first.cursor, raw, first.family)) {
-        if (!readAlone(first, row, fresh)) return false;
+        if (!readAlone(first, row, head)) return false;
       }
-      fresh = false;
+      head = null;
     } while (this.isInRow(count, row));
     this.sortIn(count, row);
     return true;
   }
 
   /** Reads the cells that the sources from `from` to `to`, all of one family, have of the row. */
-  private readMerged(from: number, to: number, row: Uint8Array, fresh: boolean): boolean {
+  private readMerged(from: number, to: number, row: Uint8Array, head: CellCursor | null): boolean {
     const { order } = this;
     const { maker, columns, oldestUnexpired } = order[from]!.family;
     plainRow.begin();
     for (let i = from; i < to; i++) plainRow.add(order[i]!.cursor);
-    return plainRow.read(maker, row, columns, oldestUnexpired, fresh);
+    return plainRow.read(maker, row, columns, oldestUnexpired, head);
   }
 
   /** Whether the source is in the row, as all before it are. */
@@ -308,13 +310,13 @@ function isStoredFamily({ name }: FamilyDescriptor, { families, maxVersions }: S
 }
 
 /** Reads a row that only this source of its family has. */
-function readAlone({ cursor, family }: PlainSource, row: Uint8Array, fresh: boolean): boolean {
+function readAlone({ cursor, family }: PlainSource, row: Uint8Array, head: CellCursor | null): boolean {
   const { maker, known, columns, oldestUnexpired } = family;
   const { raw } = plainRow;
   const before = raw === null ? 0 : raw.count;
   plainRow.begin();
   plainRow.add(cursor);
-  if (!plainRow.read(maker, row, columns, oldestUnexpired, fresh)) return false;
+  if (!plainRow.read(maker, row, columns, oldestUnexpired, head)) return false;
   if (raw !== null && columns === null) known.learn(raw, before);
   return true;
 }

@@ -19,8 +19,8 @@ export class CellMaker {
   ) {}
 
   /**
-   * Makes the cell at the cursor, the `index`-th of its row. `fresh`: no cursor was moved since the row was copied by
-   * `copyRowAhead`.
+   * Makes the cell at the cursor, the `index`-th of its row. `fresh`: the row was copied by `copyRowAhead`, and the bytes of its cursor are
+   * the same since.
    */
   make(cell: CellCursor, row: Uint8Array, index: number, fresh = false): Cell {
     if (this.withTtl && cell.ttl !== 0) {
@@ -125,13 +125,21 @@ export class ByteSlab {
   private buffer: ArrayBufferLike = new ArrayBuffer(0);
   private bytes: Uint8Array = EMPTY_BYTES;
   private position = 0;
-  /** The bytes that were copied ahead after `position`: their source, offset and length. */
+  /** The bytes that were copied ahead: their source, null for none, their offsets there, and where they are. */
   private ahead: Uint8Array | null = null;
   private aheadFrom = 0;
-  private aheadLength = 0;
+  private aheadEnd = 0;
+  private aheadAt = 0;
+  /** The bytes of values that `copyNext` was asked for since, and how far those reach that are at least half of what is before them. */
+  private values = 0;
+  private reach = 0;
 
   copy(source: Uint8Array, offset: number, length: number): Uint8Array {
     this.ahead = null;
+    return this.append(source, offset, length);
+  }
+
+  private append(source: Uint8Array, offset: number, length: number): Uint8Array {
     if (length === 0) return EMPTY_BYTES;
     if (length > LARGE_BYTES) {
       const own = new Uint8Array(length);
@@ -146,31 +154,53 @@ export class ByteSlab {
   }
 
   /**
-   * Like `copy`, and also copies the bytes after it up to `end`: one longer copy costs less than two. The first `copyNext` uses them if
-   * it comes before any other copy and before the source changes; otherwise they are discarded.
+   * Like `copy`, and also copies the bytes after it up to `end`: one longer copy costs less than several. `copyNext` gives them, until
+   * another copy is made by `copy`. The source must not change before the last `copyNext`.
    */
   copyAhead(source: Uint8Array, offset: number, length: number, end: number): Uint8Array {
     const all = end - offset;
-    if (length === 0 || all > MAX_AHEAD) return this.copy(source, offset, length);
     if (this.position + all > this.bytes.length) this.refill();
     const { bytes, position } = this;
     copySlice(source, offset, all, bytes, position);
     this.position = position + length;
     this.ahead = source;
-    this.aheadFrom = offset + length;
-    this.aheadLength = all - length;
+    this.aheadFrom = offset;
+    this.aheadEnd = end;
+    this.aheadAt = position;
+    this.values = 0;
+    this.reach = 0;
     return new Uint8Array(this.buffer, position, length);
   }
 
-  /** Like `copy`, for bytes that `copyAhead` may have copied already. The source must not have changed since. */
+  /** Like `copy`, for bytes that `copyAhead` may have copied already. */
   copyNext(source: Uint8Array, offset: number, length: number): Uint8Array {
-    const skipped = offset - this.aheadFrom;
-    if (source !== this.ahead || skipped < 0 || skipped + length > this.aheadLength || length === 0)
-      return this.copy(source, offset, length);
-    const at = this.position + skipped;
+    const { ahead, aheadFrom, aheadEnd } = this;
+    if (ahead === null) return this.append(source, offset, length);
+    const end = offset + length;
+    if (source === ahead && offset >= aheadFrom) {
+      this.values += length;
+      if (end - aheadFrom <= 2 * this.values) this.reach = end - aheadFrom;
+      if (end <= aheadEnd && length > 0) {
+        const at = this.aheadAt + offset - aheadFrom;
+        if (at + length > this.position) this.position = at + length;
+        return new Uint8Array(this.buffer, at, length);
+      }
+    }
+    // It comes after all that was copied ahead.
+    const behind = this.aheadAt + aheadEnd - aheadFrom;
+    if (behind > this.position) this.position = behind;
+    return this.append(source, offset, length);
+  }
+
+  /**
+   * Ends the use of what was copied ahead. Returns how many bytes it pays to copy ahead next time, if it was `length` bytes: as many as
+   * were used, or somewhat fewer than `length`.
+   */
+  endAhead(length: number): number {
     this.ahead = null;
-    this.position = at + length;
-    return new Uint8Array(this.buffer, at, length);
+    const { reach } = this;
+    if (reach > LARGE_BYTES) return LARGE_BYTES;
+    return reach >= length ? reach : length - Math.ceil((length - reach) / 8);
   }
 
   /** Undoes the last copy, which nobody has received. */
@@ -186,6 +216,7 @@ export class ByteSlab {
     this.buffer = slab.buffer;
     this.bytes = new Uint8Array(slab.buffer, 0, SLAB_BYTES);
     this.position = 0;
+    this.ahead = null;
   }
 }
 
@@ -198,13 +229,27 @@ export function copyRow(cell: CellCursor): Uint8Array {
 }
 
 /**
- * Like `copyRow`, for a row whose first cell is likely to be made next (with `fresh` in `CellMaker.make`): the value is copied with
- * the row, which it follows.
+ * Like `copyRow`, for a row whose cells are made next (with `fresh` in `CellMaker.make`): the first value is copied with the row, which it
+ * follows.
+ * @param all copy also the other values that the cursor is likely to have in the row, as the last rows tell; `endRow` ends it
  */
-export function copyRowAhead(cell: CellCursor): Uint8Array {
+export function copyRowAhead(cell: CellCursor, all: boolean): Uint8Array {
   const { key, rowOffset, rowLength } = cell;
-  if (key !== cell.value) return slab.copy(key, rowOffset, rowLength);
-  return slab.copyAhead(key, rowOffset, rowLength, cell.valueOffset + cell.valueLength);
+  if (key !== cell.value || rowLength === 0 || rowLength > MAX_AHEAD)
+    return slab.copy(key, rowOffset, rowLength);
+  const first = cell.valueOffset + cell.valueLength - rowOffset;
+  const rest = all ? Math.min(cell.rowBytes, key.length - rowOffset) : 0;
+  return slab.copyAhead(
+    key,
+    rowOffset,
+    rowLength,
+    rowOffset + Math.max(rowLength, rest, first > MAX_AHEAD ? 0 : first),
+  );
+}
+
+/** Called when the cells of the row are made whose first one the cursor had in `copyRowAhead`. */
+export function endRow(cell: CellCursor): void {
+  cell.rowBytes = slab.endAhead(cell.rowBytes);
 }
 
 /** Undoes the copy of the last row, which nobody has received. */

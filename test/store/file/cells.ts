@@ -2,6 +2,8 @@
 
 import fc from 'fast-check';
 import { CellCursor, type SeekKey } from '../../../src/store/cursor.js';
+import { ChunkPool } from '../../../src/store/memstore/arena.js';
+import { Memstore } from '../../../src/store/memstore/memstore.js';
 
 export interface TestCell {
   row: Uint8Array;
@@ -179,4 +181,22 @@ function bytes(characters: string): Uint8Array {
 
 function latin1(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+}
+
+/** Cells as a client writes them: those of a row side by side, here and there some of it later. */
+export function memstoreOf(cells: readonly TestCell[]): Memstore {
+  const memstore = new Memstore(new ChunkPool(0));
+  const late = cells.filter((_, i) => i % 17 === 5);
+  const order = [...cells.filter((_, i) => i % 17 !== 5), ...late];
+  let last: Uint8Array | undefined;
+  for (const { row, qualifier, timestamp, type, seq, ttl, value } of order) {
+    const same = last !== undefined && Buffer.compare(last, row) === 0;
+    memstore.add(row, qualifier, timestamp, type, seq, ttl, value, same);
+    last = row;
+  }
+  return memstore;
+}
+
+export function rowAt({ key, rowOffset, rowLength }: CellCursor): Uint8Array {
+  return key.slice(rowOffset, rowOffset + rowLength);
 }

@@ -22,7 +22,10 @@ const place = fc.record({
 
 describe('a slab of copies', () => {
   test('gives what was asked for and leaves it as it is, whatever was copied ahead', () => {
-    const operation = fc.record({ kind: fc.constantFrom('copy', 'ahead', 'next', 'undo'), place });
+    const operation = fc.record({
+      kind: fc.constantFrom('copy', 'ahead', 'next', 'next', 'other', 'end', 'undo'),
+      place,
+    });
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
         const slab = new ByteSlab();
@@ -42,6 +45,15 @@ describe('a slab of copies', () => {
               copy: slab.copy(bytes, offset, length),
               expected: bytes.slice(offset, offset + length),
             });
+          } else if (kind === 'other') {
+            // Another source, which does not end the use of what was copied ahead.
+            const other = sources[1 - (last?.source ?? source)]!;
+            given.push({
+              copy: slab.copyNext(other, offset, length),
+              expected: other.slice(offset, offset + length),
+            });
+          } else if (kind === 'end') {
+            slab.endAhead(place.more);
           } else if (kind === 'ahead') {
             given.push({
               copy: slab.copyAhead(bytes, offset, length, end),
@@ -74,5 +86,32 @@ describe('a slab of copies', () => {
     expect(third.byteOffset).toBe(second.byteOffset + 20);
     // What was copied ahead is gone.
     expect(Buffer.compare(slab.copyNext(cell, 31, 99), cell.subarray(31, 130))).toBe(0);
+  });
+
+  test('copies what is before the bytes that were copied ahead', () => {
+    const slab = new ByteSlab();
+    const bytes = sources[0]!;
+    slab.copyAhead(bytes, 100, 20, 500);
+    expect(Buffer.compare(slab.copyNext(bytes, 50, 30), bytes.subarray(50, 80))).toBe(0);
+  });
+
+  test('copies ahead as much as a row has used, if half of it is values', () => {
+    const slab = new ByteSlab();
+    const bytes = sources[0]!;
+    const used = (ahead: number, ...values: readonly (readonly [at: number, length: number])[]): number => {
+      slab.copyAhead(bytes, 100, 20, 120);
+      for (const [at, length] of values) slab.copyNext(bytes, 100 + at, length);
+      return slab.endAhead(ahead);
+    };
+    expect(used(0, [50, 100], [200, 100], [350, 100])).toBe(450);
+    expect(used(450, [50, 100], [200, 100])).toBe(450 - 19);
+    // Values of few bytes lie far apart.
+    expect(used(0, [50, 100], [200, 100], [510, 100])).toBe(300);
+    expect(used(0, [100, 8], [200, 8])).toBe(0);
+    expect(used(0, [50, 5800])).toBe(4096);
+    // A row without values, again and again.
+    let length = 100;
+    for (let i = 0; i < 60; i++) length = used(length);
+    expect(length).toBe(0);
   });
 });

@@ -4,13 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
-import { ChunkPool } from '../../../src/store/memstore/arena.js';
-import { Memstore } from '../../../src/store/memstore/memstore.js';
 import { KnownColumns, PlainRow, RowRun } from '../../../src/store/scan/newest-put.js';
 import { CellMaker } from '../../../src/store/scan/row-builder.js';
 import { CellType, RawRow } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { cell, shown, sorted, type TestCell } from '../file/cells.js';
+import { cell, memstoreOf, rowAt, shown, sorted, type TestCell } from '../file/cells.js';
 import { reader } from '../file/fixture.js';
 
 const READ_POINT = 50;
@@ -43,20 +41,6 @@ const someCell: fc.Arbitrary<TestCell> = fc
     ),
   );
 const someCells = fc.array(someCell, { minLength: 1, maxLength: 600, size: 'max' }).map(sorted);
-
-/** Cells as a client writes them: those of a row side by side, here and there some of it later. */
-function memstoreOf(cells: readonly TestCell[]): Memstore {
-  const memstore = new Memstore(new ChunkPool(0));
-  const late = cells.filter((_, i) => i % 17 === 5);
-  const order = [...cells.filter((_, i) => i % 17 !== 5), ...late];
-  let last: Uint8Array | undefined;
-  for (const { row, qualifier, timestamp, type, seq, ttl, value } of order) {
-    const same = last !== undefined && Buffer.compare(last, row) === 0;
-    memstore.add(row, qualifier, timestamp, type, seq, ttl, value, same);
-    last = row;
-  }
-  return memstore;
-}
 
 type Source = (cells: readonly TestCell[], blockSize?: number) => () => CellCursor;
 
@@ -95,10 +79,6 @@ function readers(columns: readonly Uint8Array[] | null): Readers {
   return { run, plain, maker: new CellMaker('f', undefined), known: new KnownColumns(), columns };
 }
 
-function rowAt({ key, rowOffset, rowLength }: CellCursor): Uint8Array {
-  return key.slice(rowOffset, rowOffset + rowLength);
-}
-
 function placeOf(cursor: CellCursor): string {
   return cursor.valid ? shown(cursor) : 'the end';
 }
@@ -127,7 +107,7 @@ function readBoth(by: Readers, ours: CellCursor, theirs: CellCursor): boolean {
   plain.raw = expected;
   plain.begin();
   plain.add(theirs);
-  const read = plain.read(maker, row, columns, OLDEST, false);
+  const read = plain.read(maker, row, columns, OLDEST, null);
   const taken = run.read(ours, raw, { name: 'f', known, columns, oldestUnexpired: OLDEST });
   if (!taken) {
     expect([placeOf(ours), raw.count]).toEqual([before, 1]);
