@@ -345,9 +345,10 @@ const MAX_SCORE = 64;
 
 /**
  * Tells by timed reads whether reads of files wait for the disk, or are answered from the system's memory. What was read ahead does not
- * wait, so the score falls: after some hundreds of such reads nothing is read ahead for a while, and reads are measured again.
+ * wait, so the score falls: after some hundreds of such reads nothing is read ahead for a while, and reads are measured again. It also falls
+ * with each batch of gets that finds all it needs in memory: no read would be timed there, and looking costs such a batch a third more.
  */
-class DiskWaits {
+export class DiskWaits {
   private reads = 0;
   private score = 0;
 
@@ -365,6 +366,11 @@ class DiskWaits {
   took(milliseconds: number): void {
     this.score =
       milliseconds >= LONG_READ ? Math.min(MAX_SCORE, this.score + WAIT_SCORE) : Math.max(0, this.score - 1);
+  }
+
+  /** Called when a batch of gets has looked for places to read, and has found almost all in memory. */
+  waitedForNothing(): void {
+    this.took(0);
   }
 }
 

@@ -1,6 +1,7 @@
 /** Reads off the thread what a batch of gets needs, where reads of files wait for the disk. */
 
 import type { Get } from '../../table/index.js';
+import type { DiskWaits } from '../cache.js';
 import { BloomKey } from '../file/bloom-filter.js';
 import type { FilePlace } from '../file/sorted-file-reader.js';
 import { regionOf } from '../region/region.js';
@@ -19,17 +20,21 @@ const key = new BloomKey();
  * cost less without.
  */
 export function readAhead(state: TableState, gets: readonly Get[]): Promise<void> | undefined {
-  if (gets.length < LEAST_PLACES || !waitsForDisk(state)) return undefined;
+  if (gets.length < LEAST_PLACES) return undefined;
+  const disk = diskOf(state);
+  if (!disk?.waitsAreLong) return undefined;
   const places: FilePlace[] = [];
   for (const get of gets) addPlaces(state, get, places);
-  return places.length < LEAST_PLACES ? undefined : readPlaces(places);
+  if (places.length >= LEAST_PLACES) return readPlaces(places);
+  disk.waitedForNothing();
+  return undefined;
 }
 
-function waitsForDisk({ regions }: TableState): boolean {
+function diskOf({ regions }: TableState): DiskWaits | undefined {
   for (const { stores } of regions)
     for (const { version } of stores)
-      for (const { reader } of version.files) return reader.context.files.disk.waitsAreLong;
-  return false;
+      for (const { reader } of version.files) return reader.context.files.disk;
+  return undefined;
 }
 
 function addPlaces({ regions }: TableState, get: Get, places: FilePlace[]): void {

@@ -26,6 +26,8 @@ export interface BenchStore {
 
   get?(key: Buffer): Uint8Array | undefined;
   getAwaited(key: Buffer): Promise<Uint8Array | undefined>;
+  /** In one call. */
+  many?(keys: readonly Buffer[]): Promise<(Uint8Array | undefined)[]>;
   /** Whatever the key has. */
   row?(key: Buffer): Uint8Array | undefined;
   /** How many columns a wide row has, all of them read. */

@@ -17,7 +17,7 @@ export interface Operation {
   readonly step: Readonly<Record<string, Step>>;
 }
 
-const READS = ['get', 'awaited', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
+const READS = ['get', 'awaited', 'many', 'row', 'wide', 'miss', 'miss-column', 'range', 'scan'] as const;
 const WRITES = ['batch', 'increment', 'check', 'deletes', 'mixed'] as const;
 export const SYNCED = ['synced-put', 'synced-100'] as const;
 /** Of stores that are opened again, and of stores of three sizes. */
@@ -51,6 +51,31 @@ const MAKERS: Readonly<Partial<Record<OperationName, (loaded: Loaded) => Operati
       keys,
       (store) => async (key) => found(await store.getAwaited(key)),
     );
+  },
+  many: (loaded) => {
+    const keys = present(loaded);
+    const batches = Array.from({ length: Math.floor(keys.length / BATCH) }, (_, at) =>
+      keys.slice(at * BATCH, (at + 1) * BATCH),
+    );
+    const reads = async (values: Promise<(Uint8Array | undefined)[]>): Promise<number> => {
+      for (const value of await values) found(value);
+      return BATCH;
+    };
+    const operation = eachOf(loaded, `getMany of ${BATCH}`, 'reads/s', batches.length, (store) => {
+      const many = store.many?.bind(store);
+      return many && ((at) => reads(many(batches[at]!)));
+    });
+    const own = loaded.stores.find(({ name }) => name === 'rowan');
+    if (own === undefined) return operation;
+    const step: Record<string, Step> = {
+      ...operation.step,
+      'gets awaited': async (at) => {
+        for (const key of batches[at]!) found(await own.getAwaited(key));
+        return BATCH;
+      },
+      'gets at once': (at) => reads(Promise.all(batches[at]!.map((key) => own.getAwaited(key)))),
+    };
+    return { ...operation, step };
   },
   row: (loaded) =>
     reading(

@@ -74,6 +74,10 @@ export class LevelStore implements BenchStore {
     return this.level.get(key);
   }
 
+  many(keys: readonly Buffer[]): Promise<(Uint8Array | undefined)[]> {
+    return this.level.getMany(keys);
+  }
+
   row(key: Buffer): Uint8Array | undefined {
     return this.level.getSync(key);
   }
@@ -163,6 +167,10 @@ export class LmdbStore implements BenchStore {
 
   async getAwaited(key: Buffer): Promise<Uint8Array | undefined> {
     return this.lmdb.getBinary(key);
+  }
+
+  many(keys: readonly Buffer[]): Promise<(Uint8Array | undefined)[]> {
+    return this.lmdb.getMany(keys);
   }
 
   row(key: Buffer): Uint8Array | undefined {

@@ -21,6 +21,7 @@ export interface LevelPeer {
   open(): Promise<void>;
   close(): Promise<void>;
   get(key: Uint8Array): Promise<Uint8Array | undefined>;
+  getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
   getSync(key: Uint8Array): Uint8Array | undefined;
   put(key: Uint8Array, value: Uint8Array, options?: { sync?: boolean }): Promise<void>;
   batch(
@@ -61,6 +62,7 @@ export interface LmdbPeer {
   putSync(key: Uint8Array, value: Uint8Array): boolean;
   remove(key: Uint8Array): Promise<boolean>;
   getBinary(key: Uint8Array): Uint8Array | undefined;
+  getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
   getRange(options?: object): Iterable<{ key: Uint8Array; value: Uint8Array }>;
   transaction<T>(action: () => T): Promise<T>;
   transactionSync<T>(action: () => T): T;

@@ -87,6 +87,11 @@ export class RowanStore implements BenchStore {
     return (await this.table.get(new Get(key).addColumn(FAMILY, QUALIFIER))).cells[0]?.value;
   }
 
+  async many(keys: readonly Buffer[]): Promise<(Uint8Array | undefined)[]> {
+    const results = await this.table.getAll(keys.map((key) => new Get(key).addColumn(FAMILY, QUALIFIER)));
+    return results.map(({ cells }) => cells[0]?.value);
+  }
+
   row(key: Buffer): Uint8Array | undefined {
     return this.table.getSync(new Get(key)).cells[0]?.value;
   }

@@ -119,6 +119,19 @@ describe('a batch of gets', () => {
     expect(disk.ahead.length).toBeGreaterThan(30);
   });
 
+  test('looks for nothing to read after batches that found all they need in memory, until reads wait again', async () => {
+    const disk = new Disk();
+    await using engine = await filled(disk);
+    const table = engine.table('t');
+    const absent = Array.from({ length: 50 }, (_, n) => new Get(rowOf(9 * ROWS + n)));
+    for (let n = 0; n < 100; n++) await table.getAll(absent);
+    await table.getAll(Array.from({ length: 50 }, (_, n) => new Get(rowOf(160 * n))));
+    expect(disk.ahead).toEqual([]);
+    for (let n = 0; n < 200; n++) table.getSync(new Get(rowOf(2 * ((1 + n * 104_729) % ROWS))));
+    await table.getAll(Array.from({ length: 50 }, (_, n) => new Get(rowOf(160 * n + 80))));
+    expect(disk.ahead.length).toBeGreaterThan(30);
+  });
+
   test('leaves failures of reading ahead to the reads', async () => {
     const disk = new Disk();
     await using engine = await filled(disk);
