@@ -13,12 +13,16 @@ import {
   upgrade,
 } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
+import { connect, type Database, open } from '../../src/database.js';
+import { secretAuthenticator } from '../../src/hbase/security/delegation-token.js';
 import { part } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
-import { Put } from '../../src/table/index.js';
+import type { ServedUsers } from '../../src/server/security/users.js';
+import { Get, Put } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { openMemory } from '../../src/testing/open-memory.js';
+import { Served } from '../server/served.js';
 
 interface Given {
   readonly schemaVersion?: unknown;
@@ -318,5 +322,61 @@ describe('rows that cannot be upgraded', () => {
     const db = await openMemory({ entities: [first] });
     await expect(db.schema.upgradeRows(first)).rejects.toThrow(/declared without @Upgrade/);
     await db.close();
+  });
+});
+
+const readers = {
+  owner: { secret: 'owner-secret-0123456789', admin: true },
+  reader: { secret: 'reader-secret-0123456', read: ['*'] },
+} satisfies ServedUsers;
+
+describe.each([
+  ['a user who may only read', { users: readers }],
+  ['a server that is read only', { readOnly: true }],
+  ['a store that is read only', undefined],
+] as const)('an upgrade that is written back, for %s', (_, serving) => {
+  it('is in what reads by key answer, and the stored row stays', async () => {
+    const disk = new MemoryFileSystem();
+    const before = person({ columns: (c) => ({ name: c.column('d:n', text).optional() }) });
+    const now = person({
+      schemaVersion: 2,
+      upgrades: [
+        upgrade(
+          1,
+          { old: (c) => ({ name: c.column('d:n', text).optional() }), sets: ['first'], writeBack: true },
+          ({ name }) => ({ first: name && `${name}+` }),
+        ),
+      ],
+      columns: (c) => ({ first: c.column('d:f', text).optional() }),
+    });
+    const place = { path: '/store', fileSystem: disk, background: 'inline' as const };
+    {
+      await using old = await open({ ...place, entities: [before] });
+      await old.repository(before).put({ id: 'x', name: 'Ann' } as never);
+      await old.repository(before).put({ id: 'y', name: 'Bo' } as never);
+    }
+    const answers = async (db: Database): Promise<void> => {
+      const people = db.repository(now);
+      expect(await people.get({ id: 'x' } as never)).toMatchObject({ first: 'Ann+' });
+      const found = await people.getMany([{ id: 'y' }, { id: 'x' }] as never);
+      expect(found).toMatchObject([{ first: 'Bo+' }, { first: 'Ann+' }]);
+      const refused = people.put({ id: 'z' } as never);
+      await expect(refused).rejects.toMatchObject({
+        code: serving && 'users' in serving ? 'ERR_SECURITY' : 'ERR_READONLY',
+      });
+    };
+    if (serving === undefined) {
+      await using db = await open({ path: '/store', fileSystem: disk, entities: [now], readOnly: true });
+      await answers(db);
+      return;
+    }
+    await using served = await Served.start(serving, { disk });
+    const authenticator = secretAuthenticator('reader', readers.reader.secret);
+    const login = 'users' in serving ? { authenticator } : {};
+    await using db = await connect({ masters: [served.endpoint], entities: [now], ...login });
+    await answers(db);
+    const stored = await served.store.table('people').get(new Get('x'));
+    expect(stored.getLatest('d', 'n')).toBeDefined();
+    expect(stored.getLatest('d', 'f')).toBeUndefined();
   });
 });

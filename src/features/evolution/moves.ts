@@ -1,4 +1,5 @@
 import { toHex } from '../../bytes/index.js';
+import { RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { isGet } from '../../table/get-and-scan.js';
 import type {
@@ -76,14 +77,19 @@ class MovedTable<T extends Table = Table> implements Table {
     );
   }
 
-  /** Rows read by key, as declared. Rewrites rows of older versions where their upgrades ask for it. */
+  /** Rows read by key, as declared. Rewrites rows of older versions where their upgrades ask for it and the reader may write. */
   private async read(results: readonly Result[], gets: readonly Get[]): Promise<Result[]> {
     const declared = results.map((result, i) => this.moves.declared(result, gets[i]!.maxVersions));
     if (!this.writesBack) return declared;
     const old = results.filter(
       (result) => !result.isEmpty && this.moves.upgradesOf(result.row)?.writesBack(result),
     );
-    if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
+    try {
+      if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
+    } catch (error) {
+      // The rows are known without it: who may only read gets them too.
+      if (!mayOnlyRead(error)) throw error;
+    }
     return declared;
   }
 
@@ -182,6 +188,10 @@ class MovedTable<T extends Table = Table> implements Table {
   private settledCheck(check: CheckAndMutate): CheckAndMutate {
     return check.withAction(this.moves.settled(check.action));
   }
+}
+
+function mayOnlyRead(error: unknown): boolean {
+  return error instanceof RowanError && (error.code === 'ERR_SECURITY' || error.code === 'ERR_READONLY');
 }
 
 /** The moves of a table, by name. Undefined: none. */

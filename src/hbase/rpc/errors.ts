@@ -213,7 +213,7 @@ export function knownExceptions(): string[] {
 const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
   [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
-  [/region is read only/i, 'ERR_READONLY'],
+  [/(?:region|server) is read only/i, 'ERR_READONLY'],
 ];
 
 /** Exceptions of faults in the server that the same request would meet again. HBase's own client retries them. */
