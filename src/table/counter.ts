@@ -31,6 +31,6 @@ export async function takeNumbers(table: Table, counter: Counter, count: number)
 
 function isLost(error: unknown): boolean {
   return (
-    error instanceof RowanError && error.code === 'ERR_CONNECTION' && error.details?.['outcome'] === 'unknown'
+    error instanceof RowanError && error.code !== 'ERR_TIMEOUT' && error.details?.['outcome'] === 'unknown'
   );
 }

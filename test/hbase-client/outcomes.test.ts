@@ -118,6 +118,48 @@ describe('a change', () => {
     }
   });
 
+  it.each([
+    ['java.io.IOException', 'All datanodes are bad. Aborting...'],
+    ['org.apache.hadoop.hbase.regionserver.wal.DamagedWALException', 'Append sequenceId=3'],
+    ['org.apache.hadoop.hbase.exceptions.TimeoutIOException', 'Failed to get sync result after 300000 ms'],
+  ])('whose log was not synced may be in it: it is not repeated (%s: %s)', async (name, message) => {
+    await open();
+    await table.get(new Get('warm'));
+    let failures = 0;
+    peer.handler = (request) => {
+      const { method, connection, id } = request;
+      if (method === 'Mutate') connection.fail(id, name, message);
+      else if (method === 'Multi') connection.reply(id, MultiResponse, failedMulti(request, name, message));
+      else return false;
+      failures++;
+      return true;
+    };
+    const isUnknown = { retryable: false, details: { outcome: 'unknown' } };
+    // The server has forgotten the nonce of an increment.
+    const changes = [
+      () => table.increment(new Increment('r').addColumn('f', 'q', 1n)),
+      () => table.checkAndMutate(check),
+      () => table.mutateRow(new RowMutations('r').add(new Delete('r').addColumn('f', 'q'))),
+    ];
+    for (const change of changes) await expect(change()).rejects.toMatchObject(isUnknown);
+    expect(failures).toBe(changes.length);
+  });
+
+  it('that was not begun is repeated', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    for (const message of ['Timed out waiting for lock for row: r', 'Cannot append; log is closed']) {
+      let failures = 2;
+      peer.handler = ({ method, connection, id }) => {
+        if (method !== 'Mutate' || failures-- <= 0) return false;
+        connection.fail(id, 'java.io.IOException', message);
+        return true;
+      };
+      await table.increment(new Increment('r').addColumn('f', 'q', 1n));
+      expect(failures).toBeLessThan(0);
+    }
+  });
+
   it('that cannot be written fails alone, and for good', async () => {
     await open();
     await table.get(new Get('warm'));
@@ -284,6 +326,11 @@ describe('an answer whose cell block has more cells than it announces', () => {
 });
 
 const FULL = 'org.apache.hadoop.hbase.MultiActionResultTooLarge';
+
+function failedMulti(request: Request, name: string, message: string) {
+  const exception = { name, value: Buffer.from(`${name}: ${message}`) };
+  return { regions: (readMulti(request).regionAction ?? []).map(() => ({ exception })) };
+}
 
 function answerAll(request: Request): boolean {
   if (request.method !== 'Multi') return false;

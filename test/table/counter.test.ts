@@ -34,6 +34,8 @@ it('takes the numbers up to the new value', async () => {
 it('takes others where it learns that they were taken, and not which, or not whether', async () => {
   expect(await taken(Result.EMPTY, Result.EMPTY)).toBe(15n);
   expect(await taken(unknown)).toBe(10n);
+  const unsynced = new RowanError('ERR_REMOTE', 'no sync', { details: { outcome: 'unknown' } });
+  expect(await taken(unsynced)).toBe(10n);
   expect(await taken(Result.EMPTY, unknown, Result.EMPTY)).toBe(20n);
 });
 

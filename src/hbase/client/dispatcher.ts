@@ -219,7 +219,9 @@ export class Dispatcher {
   private isFinal(action: AnyAction, error: RowanError): boolean {
     if (this.closed !== undefined || action.pinned || !error.retryable) return true;
     if (action.attempts > this.settings.retries) return true;
-    return action.unanswered !== undefined && !action.repeatable && !action.guarded;
+    // A server forgets the nonce of a change that fails (`ServerNonceManager.endOperation`).
+    const isGuarded = action.guarded && !(error instanceof RemoteError && error.mayBeApplied);
+    return action.unanswered !== undefined && !action.repeatable && !isGuarded;
   }
 
   private repeat(actions: readonly AnyAction[], error: RowanError, attempts: number): void {

@@ -96,6 +96,7 @@ export function suggestsStaleLocation(error: RowanError): boolean {
 
 /** Whether the server may have applied the request although it failed with this error. */
 export function isAmbiguous(error: RowanError): boolean {
+  if (error instanceof RemoteError) return error.mayBeApplied;
   if (error instanceof ConnectionError || error instanceof TimeoutError) return true;
   return error instanceof ProtocolError || error instanceof AnswerTooLargeError;
 }

@@ -68,6 +68,7 @@ interface RemoteErrorFacts {
   /** The new location of a moved region, when the server gives it. */
   readonly movedTo?: MovedTo | undefined;
   readonly serverOverloaded?: boolean;
+  readonly mayBeApplied?: boolean;
 }
 
 /** The new location of a region, from a `RegionMovedException`. */
@@ -85,6 +86,8 @@ export class RemoteError extends RowanError {
   readonly remoteMessage: string;
   readonly movedTo: MovedTo | undefined;
   readonly serverOverloaded: boolean;
+  /** Whether the server may have logged the change, or may yet recover it from its log: it has failed while it was applied. */
+  readonly mayBeApplied: boolean;
 
   constructor(facts: RemoteErrorFacts, message: string, options: RowanErrorOptions = {}) {
     super(facts.code, message, {
@@ -97,6 +100,7 @@ export class RemoteError extends RowanError {
     this.remoteMessage = facts.remoteMessage;
     this.movedTo = facts.movedTo;
     this.serverOverloaded = facts.serverOverloaded ?? false;
+    this.mayBeApplied = facts.mayBeApplied ?? false;
   }
 
   /** The Java class without its package. */
@@ -225,6 +229,14 @@ const SERVER_FAULT =
 const GENERIC: Meaning = { retry: 'relocate', code: 'ERR_REMOTE' };
 const NEVER: Meaning = { retry: 'never', code: 'ERR_REMOTE' };
 
+/**
+ * A sync of the log that fails throws whatever exception the file system threw. The edit may be in the log, from which a recovery applies
+ * it (`HRegion.doAppend`, `AbstractFSWAL.blockOnSync`). HBase 2.4 has a class of its own for a sync that takes too long, which it throws for locks, too.
+ */
+const SYNC_TIMED_OUT = /^Failed to get sync result/;
+/** Of unknown exceptions, that of a change which was not begun (`HRegion.getRowLockInternal`). */
+const NOT_BEGUN = /^Timed out waiting for lock for row/;
+
 const MOVED = /Region moved to: hostname=(\S+) port=(\d+) startCode=(\d+)\. As of locationSeqNum=(\d+)\./;
 const SNAPSHOT_PACKAGE = 'org.apache.hadoop.hbase.snapshot.';
 
@@ -266,6 +278,7 @@ export function remoteError(sent: RemoteException, server: string, what: string)
       server,
       movedTo: meaning.retry === 'moved' ? movedTo(exception, text) : undefined,
       serverOverloaded: exception.serverOverloaded ?? false,
+      mayBeApplied: SYNC_TIMED_OUT.test(text) || (meaning === GENERIC && !NOT_BEGUN.test(text)),
     },
     `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
   );
