@@ -346,7 +346,7 @@ const MAX_SCORE = 64;
 /**
  * Tells by timed reads whether reads of files wait for the disk, or are answered from the system's memory. What was read ahead does not
  * wait, so the score falls: after some hundreds of such reads nothing is read ahead for a while, and reads are measured again. It also falls
- * with each batch of gets that finds all it needs in memory: no read would be timed there, and looking costs such a batch a third more.
+ * with each batch of gets that finds all it needs in memory: no read would be timed there, and looking costs such a batch a fifth more.
  */
 export class DiskWaits {
   private reads = 0;
