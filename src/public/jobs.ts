@@ -97,7 +97,6 @@ export {
   type HashTableOptions,
   hashTable,
   type ImportOptions,
-  type ImportTarget,
   type ImportTsvOptions,
   importEntities,
   importTable,

@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, RowanError } from '../errors.js';
 import { JobBuilder } from '../job/pipeline/pipeline.js';
-import type { PutTarget } from '../job/pipeline/sink.js';
+import { type PutTarget, putOverStored } from '../job/pipeline/sink.js';
 import {
   type FileFormatName,
   type FileItem,
@@ -13,7 +13,6 @@ import {
 import { runJob } from '../job/runner.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobRunOptions, SplitContext } from '../job/types.js';
-import type { ItemOutcome } from '../repository/options.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine, Result } from '../table/index.js';
 import { type EntityFormat, entityFormat } from './entity-formats.js';
@@ -39,49 +38,6 @@ export interface EntityImportOptions extends EntityExportOptions {
     readonly offset: number;
     readonly why: string;
   }) => void;
-}
-
-type Entity = Readonly<Record<string, unknown>>;
-
-/** The part of a repository by which tools put entities. */
-export interface ImportTarget extends PutTarget<object> {
-  getMany(
-    keys: readonly never[],
-    options?: { readonly withDeleted?: boolean },
-  ): Promise<readonly (object | null)[]>;
-  batch(fill: (batch: { put(entity: never): unknown }) => unknown): Promise<readonly ItemOutcome[]>;
-}
-
-/** How often entities are put anew of which others have changed the version meanwhile. */
-const MAX_ROUNDS = 64;
-
-/** Puts entities over what is stored. With `@Version` a put must know the stored version, so it is read first. */
-export async function putWhateverVersion(
-  target: ImportTarget,
-  { versionProperty }: EntitySchema,
-  entities: readonly object[],
-): Promise<void> {
-  if (versionProperty === undefined) return target.putMany(entities);
-  let left = entities;
-  for (let round = 1; left.length > 0; round++) {
-    const stored = await target.getMany(left as readonly never[], { withDeleted: true });
-    const outcomes = await target.batch((batch) => {
-      for (const [i, one] of left.entries())
-        batch.put({ ...one, [versionProperty]: (stored[i] as Entity | null)?.[versionProperty] } as never);
-    });
-    left = left.filter((_, i) => {
-      const outcome = outcomes[i]!;
-      if (outcome.ok) return false;
-      // Another item of the same key was put first, or another program was faster.
-      if (
-        round < MAX_ROUNDS &&
-        outcome.error.details['property'] === versionProperty &&
-        outcome.error.code === 'ERR_CONFLICT'
-      )
-        return true;
-      throw outcome.error;
-    });
-  }
 }
 
 /**
@@ -115,12 +71,13 @@ export async function exportEntities(
  */
 export async function importEntities(
   engine: Engine,
-  target: ImportTarget,
+  target: PutTarget<object>,
   entity: EntitySchema,
   paths: readonly string[],
   options: EntityImportOptions = {},
 ): Promise<JobOutcome> {
   const { format = 'ndjson', separator } = options;
+  const { versionProperty } = entity;
   const entities = entityFormat(format, entity, separator);
   const source = await fileItems(format, paths, separator === undefined ? {} : { separator });
   return runJob(
@@ -136,7 +93,9 @@ export async function importEntities(
               const found = rows.flatMap((row) =>
                 entityOf(row, source, entities, entity.name, context, options),
               );
-              if (found.length > 0) await putWhateverVersion(target, entity, found);
+              if (versionProperty !== undefined)
+                for (const one of found) Object.assign(one, { [versionProperty]: undefined });
+              if (found.length > 0) await putOverStored(target, found);
               context.count('entities', found.length);
             },
           }),

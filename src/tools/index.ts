@@ -23,7 +23,6 @@ export {
   type EntityExportOptions,
   type EntityImportOptions,
   exportEntities,
-  type ImportTarget,
   importEntities,
 } from './entity-files.js';
 export { type ExportOptions, exportTable } from './export.js';

@@ -1,4 +1,5 @@
 import { InvalidArgumentError, SchemaError } from '../errors.js';
+import { type PutTarget, putOverStored } from '../job/pipeline/sink.js';
 import { runJob } from '../job/runner.js';
 import { toolJobName, toolRun } from '../job/table-pass.js';
 import type { JobOutcome, JobReadable, JobRunOptions, RowRange } from '../job/types.js';
@@ -8,7 +9,6 @@ import { givenColumns } from '../schema/lifecycle.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { Cell, CellType, type Engine, Result, type ResultScanner, Scan } from '../table/index.js';
-import { type ImportTarget, putWhateverVersion } from './entity-files.js';
 import { DAYS, draw, randomOf, sentence, type ValueSpace, valueSpace } from './synth-values.js';
 
 const MIN_ROWS_OF_A_SPLIT = 20_000;
@@ -126,7 +126,7 @@ const MAX_ENTRIES = 5;
  */
 export async function synthesize(
   engine: Engine,
-  target: ImportTarget,
+  target: PutTarget<object>,
   entity: EntitySchema,
   options: SynthOptions,
 ): Promise<JobOutcome> {
@@ -149,7 +149,7 @@ export async function synthesize(
           open: (context) => ({
             async rows(found) {
               const made = found.map(({ row }) => make(makers, numberOfRow(row)));
-              await putWhateverVersion(target, entity, made);
+              await putOverStored(target, made);
               context.count('entities', found.length);
             },
           }),

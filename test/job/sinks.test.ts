@@ -1,9 +1,19 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Column, Counter, Entity, RowKey, Table } from '../../decorators/index.js';
-import { text } from '../../src/codec/index.js';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  AfterPut,
+  BeforePut,
+  Column,
+  Counter,
+  DeletedAt,
+  Entity,
+  RowKey,
+  Table,
+  Version,
+} from '../../decorators/index.js';
+import { float64, text } from '../../src/codec/index.js';
 import {
   csvFiles,
   entitySink,
@@ -40,9 +50,37 @@ class Word {
   @Counter('d:l') letters?: bigint;
 }
 
+@Table({ name: 'sink_tallies', families: { d: {} } })
+class Tallies {}
+
+@Entity({ table: Tallies })
+@RowKey(part('id', text))
+class Tally {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:l', float64) letters!: number;
+  @Column('d:w', float64) twice?: number;
+  @Version('d:v', float64) version?: number;
+  @DeletedAt('d:x') deletedAt?: Date | null;
+
+  get doubled(): number {
+    return this.letters * 2;
+  }
+
+  @BeforePut()
+  double(): void {
+    this.twice = this.doubled;
+  }
+
+  @AfterPut()
+  check(): void {
+    if (this.letters < 0) throw new Error('negative');
+  }
+}
+
 let db: TestDatabase;
 beforeEach(async () => {
-  db = await openTestDatabase([Line, Word]);
+  db = await openTestDatabase([Line, Word, Tally]);
   const texts = ['ash elm', 'elm', '', 'oak ash elm'];
   await db.repository(Line).putMany(texts.map((each, i) => ({ id: `l${i}`, text: each })));
 });
@@ -195,5 +233,74 @@ describe('sqlTable', () => {
         expect.objectContaining({ code: 'ERR_INVALID_ARGUMENT' }),
       );
     }
+  });
+});
+
+describe('entities with a version', () => {
+  test('are put again by a job that is resumed', async () => {
+    const sink = entitySink(db.repository(Tally));
+    const run = (killed: boolean) =>
+      db
+        .job('tallies')
+        .from(everything())
+        .map<number, { id: string; letters: number }>(({ id, text: { length } }, emit) =>
+          emit(0, { id, letters: length }),
+        )
+        .to({
+          ...sink,
+          async open(context) {
+            const writer = await sink.open(context);
+            return {
+              async write(items) {
+                await writer.write(items);
+                if (killed) throw new Error('killed');
+              },
+            };
+          },
+        })
+        .run({ parallel: 1 });
+    const tallies = db.repository(Tally).find({}, { fullScan: true });
+    await expect(run(true)).rejects.toThrow('killed');
+    expect(await tallies.count()).toBeGreaterThan(0);
+    expect(await run(false)).toMatchObject({ rows: 4, resumed: true });
+    const found = await tallies.all();
+    expect(found.map(({ id, letters }) => [id, letters])).toEqual([
+      ['l0', 7],
+      ['l1', 3],
+      ['l2', 0],
+      ['l3', 11],
+    ]);
+    expect(new Set(found.map(({ version }) => version))).toEqual(new Set([1, 2]));
+  });
+
+  test('of one key are put in order, as instances of their class, and over a deleted one', async () => {
+    const stored = db.repository(Tally);
+    await stored.put({ id: 'same', letters: 9 });
+    await stored.delete({ id: 'same' });
+    const writer = await entitySink(stored).open({} as never);
+    const items = Array.from({ length: 70 }, (_, i) =>
+      Object.assign(new Tally(), { id: 'same', letters: i }),
+    );
+    await writer.write(items);
+    expect(await stored.get({ id: 'same' })).toMatchObject({ letters: 69, twice: 138 });
+  });
+
+  test('are put only over the version that they have, if they have one', async () => {
+    const stored = db.repository(Tally);
+    await stored.put({ id: 'a', letters: 1 });
+    const read = (await stored.get({ id: 'a' }))!;
+    await stored.update({ id: 'a' }, { letters: 2 });
+    const writer = await entitySink(stored).open({} as never);
+    const reads = vi.spyOn(stored, 'getMany');
+    await expect(writer.write([{ ...read, letters: 3 }])).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    expect(reads).not.toHaveBeenCalled();
+    expect(await stored.get({ id: 'a' })).toMatchObject({ letters: 2, version: 2 });
+    await writer.write([{ ...(await stored.get({ id: 'a' }))!, letters: 3 }]);
+    expect(await stored.get({ id: 'a' })).toMatchObject({ letters: 3, version: 3 });
+  });
+
+  test('end the job with the error of a hook that runs after the write', async () => {
+    const writer = await entitySink(db.repository(Tally)).open({} as never);
+    await expect(writer.write([{ id: 'refused', letters: -1 }])).rejects.toMatchObject({ code: 'ERR_HOOK' });
   });
 });

@@ -1,4 +1,7 @@
 import type { JsonValue } from '../../codec/index.js';
+import type { ItemOutcome } from '../../repository/options.js';
+import { mutableCopy } from '../../repository/row-marker.js';
+import { isRecord } from '../../table/checks.js';
 import type { Engine, Put, Result, RowMutation, RowMutations } from '../../table/index.js';
 import { type BulkFolder, BulkTarget, rowOfItem } from '../bulk/bulk-load.js';
 import type { SplitContext } from '../types.js';
@@ -31,17 +34,68 @@ export interface Sink<T> {
   dispose?(job: string, run: number): Promise<void>;
 }
 
-/** The part of a repository that the sink uses. */
+/** The part of a repository by which jobs put entities. */
 export interface PutTarget<E> {
   readonly entityName: string;
+  /** The property with `@Version`, if there is one. */
+  readonly schema: { readonly versionProperty: string | undefined };
   putMany(entities: readonly E[]): Promise<void>;
+  getMany(
+    keys: readonly never[],
+    options?: { readonly withDeleted?: boolean },
+  ): Promise<readonly (object | null)[]>;
+  batch(fill: (batch: { put(entity: never): unknown }) => unknown): Promise<readonly ItemOutcome[]>;
 }
 
-/** Puts entities. Repeating a put after an interruption replaces the entity by itself. */
+/** How often entities are put anew of which other programs have changed the version meanwhile. */
+const OTHERS_ROUNDS = 64;
+
+/**
+ * Puts entities over what is stored. With `@Version`, an entity without a version takes the stored one; an entity
+ * with a version is put only over that version.
+ * @throws ConflictError when an entity has another version than the stored one; the first failure of a put.
+ */
+export async function putOverStored<E>(target: PutTarget<E>, entities: readonly E[]): Promise<void> {
+  const { versionProperty } = target.schema;
+  if (versionProperty === undefined) return target.putMany(entities);
+  const lacksVersion = (one: unknown): one is Record<string, unknown> =>
+    isRecord(one) && (one[versionProperty] ?? null) === null;
+  let left = entities;
+  for (let round = 0; left.length > 0; round++) {
+    // Most are new. The others are read once their put is refused.
+    const stored = round === 0 ? [] : await target.getMany(left as readonly never[], { withDeleted: true });
+    const outcomes = await target.batch((batch) => {
+      for (const [i, one] of left.entries()) {
+        const version = (stored[i] as Readonly<Record<string, unknown>> | undefined)?.[versionProperty];
+        const put = lacksVersion(one) ? Object.assign(mutableCopy(one), { [versionProperty]: version }) : one;
+        batch.put(put as never);
+      }
+    });
+    left = left.filter((one, i) => {
+      const outcome = outcomes[i]!;
+      const error = outcome.ok ? outcome.hookError : outcome.error;
+      if (error === undefined) return false;
+      // It is stored, another item of its key was put first, or another program was faster.
+      if (
+        round < entities.length + OTHERS_ROUNDS &&
+        lacksVersion(one) &&
+        error.code === 'ERR_CONFLICT' &&
+        error.details['property'] === versionProperty
+      )
+        return true;
+      throw error;
+    });
+  }
+}
+
+/**
+ * Puts entities. Repeating a put after an interruption replaces the entity by itself. With `@Version`, an entity without
+ * a version is put over whatever is stored; an entity with a version only over that version (ConflictError).
+ */
 export function entitySink<E>(target: PutTarget<E>): Sink<E> {
   return {
     signature: `entities ${target.entityName}`,
-    open: () => ({ write: (items) => target.putMany(items) }),
+    open: () => ({ write: (items) => putOverStored(target, items) }),
   };
 }
 
