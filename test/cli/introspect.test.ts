@@ -11,6 +11,10 @@ import { run } from './run.js';
 test('a table is declared from its stamps, one of another program from its rows', async () => {
   const store = mkdtempSync(join(tmpdir(), 'rowan-introspect-'));
   try {
+    await (await openEmbedded(store)).close();
+    expect((await run('introspect', store, 'nothing')).err).toContain(
+      'There is no table "nothing". There are no tables.',
+    );
     await (await open({ path: store, entities: [Old] })).close();
     const engine = await openEmbedded(store);
     await engine.admin.createTable(tableDescriptor('theirs', { d: {} }), [Buffer.from('m')]);

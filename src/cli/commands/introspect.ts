@@ -24,7 +24,9 @@ export function addIntrospectCommand(program: Command, context: CliContext): voi
         const { admin } = engine!;
         if (!(await admin.tableExists(name))) {
           const names = (await admin.listTables()).map((table) => table.name);
-          throw new InvalidArgumentError(`There is no table "${name}". There are ${names.join(', ')}.`);
+          throw new InvalidArgumentError(
+            `There is no table "${name}". There are ${names.join(', ') || 'no tables'}.`,
+          );
         }
         const descriptor = await admin.getDescriptor(name);
         const splitKeys = (await admin.getRegions(name)).slice(1).map(({ startKey }) => startKey);
