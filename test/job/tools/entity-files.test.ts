@@ -207,6 +207,10 @@ test('a line that is no entity is named, or counted', async () => {
   await expect(importEntities(db.engine, repository, entity, [path])).rejects.toThrow(
     `The item at byte 14 of ${path} is not a valid Thing`,
   );
+  await writeFile(join(folder, 'nonsense.ndjson'), 'nonsense\n');
+  await expect(
+    importEntities(db.engine, repository, entity, [join(folder, 'nonsense.ndjson')], { name: 'nonsense' }),
+  ).rejects.toThrow(/is not a valid Thing: Unexpected token .*JSON\. Correct it, or skip bad lines\.$/);
   const bad: number[] = [];
   const { counters } = await importEntities(db.engine, repository, entity, [path], {
     name: 'again',
