@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -82,6 +82,7 @@ describe('rowan', () => {
         `rowan: ERR_IO: ${nowhere} cannot be read: ENOENT: no such file or directory, open '${nowhere}'. Give the path of a file that you may read.\n`,
       ]);
     }
+    expect(readdirSync(store)).toEqual([]);
     rmSync(store, { recursive: true, force: true });
   });
 

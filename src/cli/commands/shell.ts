@@ -127,8 +127,9 @@ export function addShellCommand(program: Command, context: CliContext): void {
       '--entities <module>',
       'path of a compiled module, to decode rows and to take keys by their parts',
     )
-    .action((place: string, script: string | undefined, flags: ShellFlags) =>
-      withEngines(
+    .action((place: string, script: string | undefined, flags: ShellFlags) => {
+      const text = script === undefined ? undefined : textOf(script);
+      return withEngines(
         [
           {
             place,
@@ -138,7 +139,6 @@ export function addShellCommand(program: Command, context: CliContext): void {
         ],
         async ([engine]) => {
           const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
-          const text = script === undefined ? undefined : textOf(script);
           const isTerminal = process.stdin.isTTY === true;
           const terminal = new Terminal({
             input: process.stdin,
@@ -163,6 +163,6 @@ export function addShellCommand(program: Command, context: CliContext): void {
             terminal.close();
           }
         },
-      ),
-    );
+      );
+    });
 }
