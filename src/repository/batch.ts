@@ -7,7 +7,7 @@ import { checkOptions } from '../table/checks.js';
 import type { Get } from '../table/index.js';
 import { afterWrite, type Change, type ChangeOutcome } from './change.js';
 import { checkedPut, checkFilter } from './conditional.js';
-import type { ItemOutcome, ReplaceOptions, WriteOptions } from './options.js';
+import type { ItemOutcome, ReplaceOptions, RepositoryBatchOptions, WriteOptions } from './options.js';
 import { keyText, loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
@@ -59,16 +59,6 @@ export class CheckedItem<C extends KeyedClass, B> {
 }
 
 // — Batches: many changes in one call, each with its own outcome.
-
-/** Options of `batch`. */
-export interface RepositoryBatchOptions extends WriteOptions {
-  /**
-   * All items or none: the first item that fails is thrown, and nothing is written. Each item sees the effects of
-   * those before it. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false:
-   * each row is independent.
-   */
-  readonly atomic?: boolean;
-}
 
 const BATCH_OPTIONS: Readonly<Record<keyof RepositoryBatchOptions, true>> = {
   timestamp: true,

@@ -393,8 +393,8 @@ export interface ChangeExecutor {
     | ((puts: PackedPuts, options: OperationOptions | undefined) => Promise<ChangeOutcome[]>)
     | undefined;
   /**
-   * As `runAll` of inserts. A put whose row does not meet `absent` fails with the error that `mismatch` returns for its position. The
-   * puts must not be changed until it resolves. Absent: use `runAll`.
+   * As `runAll` of inserts, with `atomic` as `runAtomic`. A put whose row does not meet `absent` fails with the error that `mismatch`
+   * returns for its position. The puts must not be changed until it resolves. Absent: use `runAll` or `runAtomic`.
    */
   readonly insertPacked?:
     | ((
@@ -402,6 +402,7 @@ export interface ChangeExecutor {
         absent: Expectation,
         mismatch: (position: number) => RowanError,
         options: OperationOptions | undefined,
+        atomic: boolean,
       ) => Promise<ChangeOutcome[]>)
     | undefined;
   /**

@@ -267,18 +267,21 @@ export class EmbeddedExecutor implements ChangeExecutor {
     const effectsOfInserts = maintainers.length === 0 ? noEffects : effectsOfNewRows;
     this.insertPacked =
       packed && effectsOfInserts
-        ? (puts, absent, mismatch, options) =>
-            this.inTurns(puts.rows.length, options, (from, to, step) => {
+        ? (puts, absent, mismatch, options, atomic) => {
+            const insert = (from: number, to: number, step: AtomicStep): ChangeOutcome[] => {
               const turn = puts.slice(from, to);
               if (!step.isShared && putNewRows(turn, step, effectsOfInserts))
                 return turn.rows.map(() => DONE);
-              return turn.toPuts().map((put, i) =>
-                this.attempt(
-                  insertOf(put, absent, () => mismatch(from + i)),
-                  step,
-                ),
-              );
-            })
+              return turn.toPuts().map((put, i) => {
+                const change = insertOf(put, absent, () => mismatch(from + i));
+                return atomic ? { ok: true, result: this.apply(change, step) } : this.attempt(change, step);
+              });
+            };
+            const { length } = puts.rows;
+            return atomic
+              ? this.table.atomic((step) => insert(0, length, step), options)
+              : this.inTurns(length, options, insert);
+          }
         : undefined;
     if (effectsOfNewRow === undefined && effectsOfNewRows === undefined) return;
     this.putAll = (puts, options) =>

@@ -5,7 +5,6 @@ export {
   type CompileItem,
   compileItems,
   outcomeAfterHooks,
-  type RepositoryBatchOptions,
   runBatch,
 } from './batch.js';
 export type { IndexFinder } from './by-index.js';
@@ -29,7 +28,7 @@ export type {
 } from './maintainer.js';
 export { ObservedExecutor, RecordingExecutor } from './observed-executor.js';
 export type * from './options.js';
-export type { BulkWriteOptions, ReplaceOptions, WriteOptions } from './options.js';
+export type { BulkWriteOptions, ReplaceOptions, RepositoryBatchOptions, WriteOptions } from './options.js';
 export {
   deleteNote,
   type Intent,

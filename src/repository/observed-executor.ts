@@ -46,7 +46,7 @@ export class ObservedExecutor implements ChangeExecutor {
         operations.hasListeners
           ? this.puts(puts.toPuts(), (): Promise<ChangeOutcome[]> => inner.putPacked!(puts, options))
           : inner.putPacked!(puts, options));
-    // While there are observers its caller uses `runAll`.
+    // While there are observers, its caller uses `runAll` and `runAtomic`.
     this.insertPacked = inner.insertPacked;
   }
 

@@ -17,6 +17,16 @@ export interface WriteOptions extends OperationOptions {
   readonly durability?: Durability;
 }
 
+/** Options of `batch`. */
+export interface RepositoryBatchOptions extends WriteOptions {
+  /**
+   * All items or none: the first item that fails is thrown, and nothing is written. Each item sees the effects of
+   * those before it. Needs an engine with atomic batches (the embedded one), else `ERR_UNSUPPORTED`. Default false:
+   * each row is independent.
+   */
+  readonly atomic?: boolean;
+}
+
 /** Options of `replace`. */
 export interface ReplaceOptions extends WriteOptions {
   /**

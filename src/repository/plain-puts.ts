@@ -4,7 +4,12 @@ import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.
 import { isInstance, isRecord } from '../table/checks.js';
 import { type OperationOptions, type Put, type Result, takesPackedPuts } from '../table/index.js';
 import type { ChangeOutcome, Expectation } from './change.js';
-import { applyWriteOptions, type BulkWriteOptions, optionsOf, type WriteOptions } from './options.js';
+import {
+  applyWriteOptions,
+  type BulkWriteOptions,
+  optionsOf,
+  type RepositoryBatchOptions,
+} from './options.js';
 import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';
 
@@ -59,11 +64,11 @@ export class PlainPuts {
 
   /**
    * Inserts the entities, with an outcome for each. Undefined, and nothing is written: they need a change set each.
-   * `mismatch`: the error of an entity that exists.
+   * `mismatch`: the error of an entity that exists. @throws with `atomic`, the first failure.
    */
   async insert(
     entities: readonly Entity[],
-    options: WriteOptions,
+    { atomic = false, ...options }: RepositoryBatchOptions,
     { access, executor }: RepositoryContext,
     absent: Expectation,
     mismatch: (entity: Entity) => RowanError,
@@ -74,7 +79,8 @@ export class PlainPuts {
     const packing = this.packingOf(options as BulkWriteOptions<never>);
     if (packing === undefined || !this.pack(entities, packing)) return undefined;
     const given = [...entities];
-    const outcomes = await executor.insertPacked(packing.puts, absent, (at) => mismatch(given[at]!), options);
+    const existing = (at: number): RowanError => mismatch(given[at]!);
+    const outcomes = await executor.insertPacked(packing.puts, absent, existing, options, atomic);
     packing.release();
     return outcomes;
   }

@@ -15,14 +15,7 @@ import type {
 import type { EntitySchema } from '../schema/types.js';
 import { describe, isCallable, isList } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
-import {
-  BatchBuilder,
-  type CompileItem,
-  checkBatchOptions,
-  compileItems,
-  type RepositoryBatchOptions,
-  runBatch,
-} from './batch.js';
+import { BatchBuilder, type CompileItem, checkBatchOptions, compileItems, runBatch } from './batch.js';
 import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
 import { type HistoryOptions, readHistory } from './history.js';
@@ -36,6 +29,7 @@ import {
   type ItemOutcome,
   optionsOf,
   type ReplaceOptions,
+  type RepositoryBatchOptions,
   replaceOptions,
   type Suffixes,
   timestampOf,

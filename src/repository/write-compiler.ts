@@ -19,6 +19,7 @@ import { Expiry, type WriteTtl } from './expiry.js';
 import {
   applyWriteOptions,
   type ReplaceOptions,
+  type RepositoryBatchOptions,
   replaceOptions,
   timestampOf,
   type WriteOptions,
@@ -238,7 +239,7 @@ export class WriteCompiler {
    */
   async insertAll(
     entities: readonly unknown[],
-    options: WriteOptions,
+    options: RepositoryBatchOptions,
     context: RepositoryContext,
   ): Promise<ChangeOutcome[] | undefined> {
     const { marker } = this.schema;

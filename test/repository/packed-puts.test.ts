@@ -215,7 +215,9 @@ describe('packed puts', () => {
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 6 }),
         fc.constantFrom({}, { durability: 'ASYNC_WAL' } as const),
-        async (steps, options) => {
+        fc.boolean(),
+        async (steps, durability, atomic) => {
+          const options = { ...durability, atomic };
           const packed = await openStore();
           const other = await openStore();
           const insert = ({ db }: Store, rows: readonly Row[], how: object): Promise<unknown> =>

@@ -20,15 +20,18 @@ export interface Reading {
   takenAt: Date;
 }
 
-export interface InsertContestant {
+/** Batches are durable: acknowledged when they are on the disk, whole or not at all. */
+export interface Writer {
   readonly name: string;
   readonly version: string;
-  /** One durable batch: acknowledged when it is on the disk. */
-  insert(rows: readonly Reading[]): void | Promise<void>;
+  /** Stores rows whose keys are new; fails where one is not. */
+  insert(rows: readonly Reading[]): unknown;
+  /** Stores rows, in place of those that have their keys. */
+  put(rows: readonly Reading[]): unknown;
   close(): void | Promise<void>;
 }
 
-export interface Contestant extends InsertContestant {
+export interface Contestant extends Writer {
   get(sensor: string, seq: number): Reading | null | undefined | Promise<Reading | null | undefined>;
   /** One sensor's readings from `from` (inclusive) to `to` (exclusive), in order. */
   range(sensor: string, from: number, to: number): Reading[] | Promise<Reading[]>;
@@ -36,7 +39,7 @@ export interface Contestant extends InsertContestant {
 }
 
 /** Opens a contestant's own store in an empty folder. */
-export type OpenContestant<C extends InsertContestant = Contestant> = (folder: string) => Promise<C>;
+export type OpenContestant<C extends Writer = Contestant> = (folder: string) => Promise<C>;
 
 /** The names of the sensors; the longest is 12 bytes. */
 export function sensorName(index: number): string {

@@ -1,9 +1,11 @@
 /**
  * `npm run bench:orm`: Rowan's repository against Drizzle, TypeORM and MikroORM on better-sqlite3. One process, one disk,
  * the same entity (key of two parts, six columns), the same durability: a batch is acknowledged when the disk has it.
- * Drizzle's statements are prepared, that of inserts for one row, run for each in a transaction; "drizzle values()" builds one
- * statement for each batch. Ranges and full reads end in instances of a class. Contestants take turns in every round; the figure is the median. A read's second is one of the processor's, for none waits for the disk. An insert waits for it, so its
- * figure is by the clock, and the CPU time of all threads of the process, the syncing one included, stands beside it.
+ * Drizzle's statements are prepared, those of writes for one row, run for each in a transaction; "drizzle values()" builds one
+ * statement for each batch. An insert fails where the key exists (Rowan: an atomic `batch`), a put replaces that row (`putMany`).
+ * Ranges and full reads end in instances of a class. Contestants take turns in every round; the figure is the median. A read's
+ * second is one of the processor's, for none waits for the disk. A write waits for it, so its figure is by the clock, and the CPU
+ * time of all threads of the process, the syncing one included, stands beside it.
  *
  * `--rounds N` (default 7), `--json FILE`.
  */
@@ -13,11 +15,12 @@ import { join } from 'node:path';
 import { type BenchRow, compareRates, type Measured, report, rowLine, secondsOf, toRow } from '../harness.js';
 import {
   type Contestant,
-  type InsertContestant,
   makeReading,
   type OpenContestant,
   projectRoot,
+  type Reading,
   sensorName,
+  type Writer,
 } from './contestant.js';
 import { openRowan } from './rowan.js';
 
@@ -31,8 +34,9 @@ const WARM_UP_BATCHES = 160;
 const RANGE = 50;
 
 const rounds = Number(argument('--rounds') ?? 7);
-/** One sensor's readings are one batch. */
-const SENSORS = WARM_UP_BATCHES + BATCHES * rounds;
+/** One sensor's readings are one batch. Inserts write the first half of the sensors, puts the other. */
+const INSERTED = WARM_UP_BATCHES + BATCHES * rounds;
+const SENSORS = 2 * INSERTED;
 const batches = Array.from({ length: SENSORS }, (_, sensor) =>
   Array.from({ length: READINGS }, (_, seq) => makeReading(sensor, seq)),
 );
@@ -40,7 +44,7 @@ const batches = Array.from({ length: SENSORS }, (_, sensor) =>
 const folder = mkdtempSync(join(projectRoot, '.rowan-bench-orm-'));
 try {
   const contestants = await openAll();
-  const byValues = await openPeer<InsertContestant>('drizzle', 'openDrizzleValues', 'drizzle-values');
+  const byValues = await openPeer<Writer>('drizzle', 'openDrizzleValues', 'drizzle-values');
   try {
     report(await measure(contestants, byValues));
   } finally {
@@ -67,19 +71,15 @@ async function openAll(): Promise<Contestant[]> {
   return contestants;
 }
 
-async function openPeer<C extends InsertContestant = Contestant>(
-  file: string,
-  name: string,
-  own = file,
-): Promise<C> {
+async function openPeer<C extends Writer = Contestant>(file: string, name: string, own = file): Promise<C> {
   const path = join(projectRoot, 'test/bench/orm/peers', `${file}.mjs`);
   const module = (await import(path)) as Record<string, OpenContestant<C>>;
   mkdirSync(join(folder, own));
   return module[name]!(join(folder, own));
 }
 
-async function measure(contestants: readonly Contestant[], byValues: InsertContestant): Promise<BenchRow[]> {
-  const ratesOf = <C extends InsertContestant>(
+async function measure(contestants: readonly Contestant[], byValues: Writer): Promise<BenchRow[]> {
+  const ratesOf = <C extends Writer>(
     all: readonly C[],
     run: (of: C) => Measured,
   ): ReturnType<typeof compareRates> =>
@@ -90,8 +90,14 @@ async function measure(contestants: readonly Contestant[], byValues: InsertConte
   };
   const read = async (title: string, unit: string, run: (of: Contestant) => Measured): Promise<BenchRow> =>
     row(toRow(title, unit, (await ratesOf(contestants, run)).processor));
-  const { wall, processor } = await ratesOf([...contestants, byValues], insertBatches);
-  const rows = [row({ ...toRow('insert, batches of 100, fsync each', 'rows/s', wall), processor })];
+  const write = async (title: string, run: (of: Writer) => Measured): Promise<BenchRow> => {
+    const { wall, processor } = await ratesOf([...contestants, byValues], run);
+    return row({ ...toRow(`${title}, batches of 100, fsync each`, 'rows/s', wall), processor });
+  };
+  const rows = [
+    await write('insert', (of) => batchesFrom(0, (readings) => of.insert(readings))),
+    await write('put', (of) => batchesFrom(INSERTED, (readings) => of.put(readings))),
+  ];
   for (const contestant of contestants) await check(contestant);
   rows.push(await read('get by key', 'gets/s', getByKey));
   rows.push(await read(`range of ${RANGE}, hydrated`, 'rows/s', readRanges));
@@ -100,12 +106,11 @@ async function measure(contestants: readonly Contestant[], byValues: InsertConte
 }
 
 /** Every round writes new keys behind the ones before. */
-function insertBatches(contestant: InsertContestant): Measured {
-  let sensor = 0;
+function batchesFrom(first: number, write: (readings: readonly Reading[]) => unknown): Measured {
+  let sensor = first;
   return async () => {
-    const end = sensor === 0 ? WARM_UP_BATCHES : sensor + BATCHES;
-    const count = end - sensor;
-    for (; sensor < end; sensor++) await contestant.insert(batches[sensor]!);
+    const count = sensor === first ? WARM_UP_BATCHES : BATCHES;
+    for (const end = sensor + count; sensor < end; sensor++) await write(batches[sensor]!);
     return count * READINGS;
   };
 }

@@ -42,7 +42,15 @@ export async function openRowan(folder: string): Promise<Contestant> {
   return {
     name: 'rowan',
     version,
-    insert: (rows: readonly ReadingRow[]) => readings.putMany(rows),
+    insert: (rows: readonly ReadingRow[]) =>
+      readings.batch(
+        (batch) => {
+          for (const row of rows) batch.insert(row);
+          return batch;
+        },
+        { atomic: true },
+      ),
+    put: (rows: readonly ReadingRow[]) => readings.putMany(rows),
     get: (sensor, seq) => readings.get({ sensor, seq }),
     range: (sensor, from, to) => readings.find({ sensor, seq: { gte: from, lt: to } }).all(),
     all: () => readings.find({}, { fullScan: true }).all(),

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { preparedInsert } from './prepared-insert.mjs';
+import { preparedInsert, preparedPut, replacing } from './prepared-insert.mjs';
 import { CREATE_TABLE, PRAGMAS, versionOf } from './sqlite.mjs';
 
 const reading = sqliteTable(
@@ -35,13 +35,14 @@ function openDatabase(folder) {
   return { sqlite, db: drizzle(sqlite) };
 }
 
-/** Inserts alone, by `values(rows)`: the statement is built anew for each batch. */
+/** Writes alone, by `values(rows)`: the statement is built anew for each batch. */
 export async function openDrizzleValues(folder) {
   const { sqlite, db } = openDatabase(folder);
   return {
     name: 'drizzle values()',
     version: versionOf('drizzle-orm'),
-    insert: (rows) => void db.insert(reading).values(rows).run(),
+    insert: (rows) => db.insert(reading).values(rows).run(),
+    put: (rows) => db.insert(reading).values(rows).onConflictDoUpdate(replacing(reading)).run(),
     close: () => sqlite.close(),
   };
 }
@@ -70,6 +71,7 @@ export async function openDrizzle(folder) {
     name: 'drizzle',
     version: versionOf('drizzle-orm'),
     insert: preparedInsert(db, reading),
+    put: preparedPut(db, reading),
     get: (sensor, seq) => get.get({ sensor, seq }),
     range: (sensor, from, to) => range.all({ sensor, from, to }).map(hydrate),
     all: () => all.all().map(hydrate),

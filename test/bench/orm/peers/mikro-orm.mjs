@@ -29,7 +29,8 @@ export async function openMikroOrm(folder) {
   return {
     name: 'mikro-orm',
     version: versionOf('@mikro-orm/core'),
-    insert: async (rows) => void (await em.insertMany(Reading, rows)),
+    insert: (rows) => em.insertMany(Reading, rows),
+    put: (rows) => em.upsertMany(Reading, rows, plain),
     get: (sensor, seq) => em.findOne(Reading, { sensor, seq }, plain),
     range: (sensor, from, to) =>
       em.find(Reading, { sensor, seq: { $gte: from, $lt: to } }, { ...plain, orderBy: { seq: 'asc' } }),

@@ -37,7 +37,8 @@ export async function openTypeOrm(folder) {
   return {
     name: 'typeorm',
     version: versionOf('typeorm'),
-    insert: async (rows) => void (await readings.insert(rows)),
+    insert: (rows) => readings.insert(rows),
+    put: (rows) => readings.upsert(rows, ['sensor', 'seq']),
     get: (sensor, seq) => readings.findOneBy({ sensor, seq }),
     range: (sensor, from, to) =>
       readings.find({
