@@ -243,6 +243,25 @@ describe('packed puts', () => {
     );
   });
 
+  test('of an atomic batch of inserts are all written or none, whatever their number', async () => {
+    const store = await openStore();
+    const notes = store.db.repository(Note);
+    await notes.put({ id: 'r1499', s: 'old' });
+    const insert = (count: number): Promise<unknown> =>
+      notes.batch(
+        (batch) => {
+          for (let i = 0; i < count; i++) batch.insert({ id: `r${i}`, s: 'new' });
+          return batch;
+        },
+        { atomic: true },
+      );
+    await expect(insert(1_500)).rejects.toMatchObject({ code: 'ERR_CONFLICT' });
+    expect(await notes.find({}, { fullScan: true }).count()).toBe(1);
+    await insert(1_499);
+    expect(await notes.find({}, { fullScan: true }).count()).toBe(1_500);
+    await store.db.close();
+  });
+
   test('of a batch with other items than inserts are not taken out of it', async () => {
     const { db } = await openStore();
     const notes = db.repository(Note);
