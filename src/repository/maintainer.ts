@@ -4,7 +4,7 @@
  * follow-up, done). docs/extending.md describes both.
  */
 
-import { toLatin1 } from '../bytes/index.js';
+import { equalBytes, toLatin1 } from '../bytes/index.js';
 import { UnsupportedError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import {
@@ -192,6 +192,35 @@ export function refuseUnfollowed(
       'a delete of a time to come',
       'Delete up to the present: leave out the timestamp.',
     );
+  }
+}
+
+/**
+ * Refuses cells with a timestamp in the future, which would hide or outlive what other rows change here: that is of the present.
+ * @param has as in {@link refuseUnfollowed}
+ * @param columns the columns that others change; undefined: all
+ * @throws UnsupportedError
+ */
+export function refuseAhead(
+  schema: EntitySchema,
+  has: string,
+  mutations: readonly RowMutation[],
+  now: () => number,
+  columns?: readonly ColumnSchema[],
+): void {
+  for (const mutation of mutations) {
+    if (mutation.kind !== 'put') continue;
+    for (const { family, qualifier, timestamp } of mutation.cells) {
+      if (timestamp === LATEST_TIMESTAMP || timestamp <= now()) continue;
+      const concerns = columns?.some((one) => one.family === family && equalBytes(one.qualifier, qualifier));
+      if (concerns === false) continue;
+      throw unsupported(
+        schema,
+        has,
+        'a write with a future timestamp',
+        'Changes of other rows reach up to the present: leave out the timestamp.',
+      );
+    }
   }
 }
 

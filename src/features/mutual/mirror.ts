@@ -1,5 +1,4 @@
 import { compareBytes, equalBytes } from '../../bytes/index.js';
-import { UnsupportedError } from '../../errors.js';
 import { columnMutations } from '../../repository/embedded-executor.js';
 import {
   type ChangeImage,
@@ -8,13 +7,14 @@ import {
   type MaintainerContext,
   type OwnColumn,
   type RowMaintainer,
+  refuseAhead,
   refuseUnfollowed,
 } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import { OwnCells } from '../../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
-import { Delete, Get, LATEST_TIMESTAMP, type RowMutation } from '../../table/index.js';
+import { Delete, Get, type RowMutation } from '../../table/index.js';
 
 /**
  * Mutual links: of each row there is a mirror, whose key has two parts exchanged and whose columns are equal
@@ -163,13 +163,7 @@ export class MirrorMaintainer implements RowMaintainer {
   private mirrorIfChanged({ row, before, after, mutations }: ChangeImage): Uint8Array | undefined {
     const { plan, context } = this;
     refuseUnfollowed(plan.schema, 'mutual links', mutations, context.now);
-    for (const { timestamp } of mutations.flatMap((one) => ('cells' in one ? one.cells : []))) {
-      if (timestamp === LATEST_TIMESTAMP || timestamp <= context.now()) continue;
-      throw new UnsupportedError(
-        `${plan.schema.name} is mutual, and a write with a future timestamp would hide what its mirror gets. Omit the timestamp.`,
-        { details: { entity: plan.schema.name } },
-      );
-    }
+    refuseAhead(plan.schema, 'mutual links', mutations, context.now);
     if (plan.difference(before, after).length === 0) return undefined;
     const mirror = plan.mirrorOf(row);
     return equalBytes(mirror, row) ? undefined : mirror;

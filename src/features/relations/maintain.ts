@@ -9,6 +9,7 @@ import {
   type EntityChange,
   type MaintainerContext,
   type RowMaintainer,
+  refuseAhead,
   refuseUnfollowed,
   type Share,
 } from '../../repository/maintainer.js';
@@ -98,6 +99,17 @@ export class ReferenceHolder implements RowMaintainer {
   }
 
   effects(change: ChangeImage, step: ChangeStep): readonly EntityChange[] {
+    for (const { link, name, rule } of this.plans) {
+      if (rule.onDelete !== 'setNull' && rule.onDelete !== 'cascade') continue;
+      const columns = rule.onDelete === 'setNull' ? link.columns : undefined;
+      refuseAhead(
+        this.schema,
+        `a rule (${name}, onDelete: '${rule.onDelete}')`,
+        change.mutations,
+        this.context.now,
+        columns,
+      );
+    }
     for (const plan of this.newlyNamed(change)) {
       if (!plan.rule.exists) continue;
       const key = plan.missing(change.after, this.schema, step);
