@@ -10,7 +10,7 @@ import { scaled } from '../proof/scale.js';
 import { runScript } from './run-script.js';
 import { seededRandom } from './seeded-random.js';
 
-const LIVES = scaled(1, 12, 120);
+const LIVES = scaled(1, 5, 120);
 
 /** Rows with their values; a batch has two rows, so half of one shows. */
 async function rowsOf(engine: EmbeddedEngine): Promise<Map<string, string>> {

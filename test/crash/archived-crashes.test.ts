@@ -17,7 +17,7 @@ import { type Promised, smallStore, Workload } from './workload.js';
 const SEEDS = Array.from({ length: scaled(1, 2, 60) }, (_, i) => i + Number(process.env['ROWAN_SEED'] ?? 1));
 const STEPS = scaled(15, 40, 60);
 /** Of failing disks, in a draw. */
-const RUNS = scaled(2, 16, 100);
+const RUNS = scaled(2, 6, 100);
 /** One of so many operations is a crash point. */
 const STRIDE = scaled(16, 7, 2);
 

@@ -9,11 +9,11 @@ import { checkRecovered } from './recovered.js';
 import { seededRandom } from './seeded-random.js';
 import { type Promised, smallStore, Workload } from './workload.js';
 
-const STEPS = scaled(8, 50, 400);
+const STEPS = scaled(8, 25, 400);
 /** An encrypted store differs in the bytes of its files alone. */
-const ENCRYPTED_STEPS = scaled(8, 25, 200);
-const LIVES = scaled(4, 24, 120);
-const SEEDS = scaled([1, 2], [1, 2, 3, 4, 5], [1, 2, 3, 4, 5]);
+const ENCRYPTED_STEPS = scaled(8, 15, 200);
+const LIVES = scaled(4, 12, 120);
+const SEEDS = scaled([1, 2], [1, 2, 3], [1, 2, 3, 4, 5]);
 
 interface Crash {
   readonly files: MemoryFileSystem;

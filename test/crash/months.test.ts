@@ -502,7 +502,7 @@ class WatchedFiles extends FaultFileSystem {
   }
 }
 
-const SEEDS = scaled(7, 150, 20_000);
+const SEEDS = scaled(7, 50, 20_000);
 
 describe('a store over months', () => {
   it(`agrees with a model over ${SEEDS} random programs`, async () => {

@@ -17,7 +17,7 @@ import { Model, type Row } from './model.js';
 import { drawOperation, perform, repositoriesOf } from './program.js';
 import { compareVersions, shown } from './shown.js';
 
-const PROGRAMS = scaled(10, 100, 4000);
+const PROGRAMS = scaled(10, 50, 4000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 12;
 /** The least time between two operations by the store's clock, ms. */

@@ -230,7 +230,7 @@ describe('entries behind new rows', () => {
   });
 
   test('programs that write the same rows at once, and die, leave exact entries', async () => {
-    for (let seed = 1; seed <= scaled(1, 40, 400); seed++) {
+    for (let seed = 1; seed <= scaled(1, 12, 400); seed++) {
       await withStore(async (...store) => {
         const random = new Random(seed);
         const write = async (db: Database): Promise<void> => {

@@ -48,7 +48,7 @@ async function deliver(name: string, n: number, mode: Delivery): Promise<boolean
   return true;
 }
 
-const STRIDE = scaled(19, 1, 1);
+const STRIDE = scaled(19, 2, 1);
 
 test.each(LATE_CASES)('$name: any change arrives $mode', async ({ name, mode }) => {
   const failed: string[] = [];

@@ -253,7 +253,7 @@ describe('several writes at once', () => {
           state = after;
         }
       }),
-      { numRuns: onServer ? scaled(10, 25, 500) : scaled(5, 500, 5000) },
+      { numRuns: onServer ? scaled(10, 25, 500) : scaled(5, 150, 5000) },
     );
   });
 });

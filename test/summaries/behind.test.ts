@@ -59,7 +59,7 @@ async function drain(db: Database): Promise<void> {
 }
 
 /** The short size takes every eleventh request, in one way of arriving. */
-const STRIDE = scaled(11, 1, 1);
+const STRIDE = scaled(11, 2, 1);
 
 type Write = (db: Database) => Promise<unknown>;
 /** Of the rows `old` and `other`, and of rows that are not there. */
@@ -220,7 +220,7 @@ test.each(Object.keys(WRITES))('%s: any change arrives late or twice, each row c
 });
 
 test('programs that write the same rows at once, and die: each row counts once', async () => {
-  for (let seed = 1; seed <= scaled(1, 40, 400); seed++) {
+  for (let seed = 1; seed <= scaled(1, 12, 400); seed++) {
     await withStore(async (...store) => {
       const random = new Random(seed);
       const write = async (db: Database): Promise<void> => {

@@ -23,7 +23,7 @@ import {
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 /** Beyond any time after which a reader passes what is missing, or another takes over. */
 const LATER = 120_000;
-const STRIDE = scaled(23, 1, 1);
+const STRIDE = scaled(23, 2, 1);
 const AT_ONCE = { settledAfter: 0 };
 
 /** What happens before the request arrives. */
