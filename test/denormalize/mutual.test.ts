@@ -234,6 +234,24 @@ test('a transaction changes both sides, or none', async () => {
   ).rejects.toMatchObject({ code: 'ERR_UNSUPPORTED' });
 });
 
+test('a write with a future timestamp is refused where no rule refuses it: it would hide what the mirror gets', async () => {
+  @Entity({ table: { name: 'ties', families: { d: {} } }, mutual: ['one', 'other'] })
+  class Tie {
+    static readonly key = rowKey('one', 'other');
+    one!: string;
+    other!: string;
+    @Column('d:n', text) note?: string | null;
+  }
+  await using db = await openMemory({ entities: [Tie] });
+  const later = { timestamp: Date.now() + 60_000 };
+  const ties = db.repository(Tie);
+  await expect(ties.put({ one: 'a', other: 'b', note: 'x' }, later)).rejects.toMatchObject({
+    code: 'ERR_UNSUPPORTED',
+    message: expect.stringContaining('mutual links'),
+  });
+  expect(await ties.get({ one: 'a', other: 'b' })).toBeNull();
+});
+
 test('what cannot be mutual is refused, and the error says what to do', () => {
   const table = { name: 'wrong', families: { d: {} } };
   const problemsOf = (...classes: Parameters<typeof compileSchema>[0]): string => {

@@ -298,3 +298,45 @@ test('random writes and deletes leave no reference to what is not there', async 
     { numRuns: scaled(10, 40, 1000) },
   );
 });
+
+/** No rule deletes it. */
+@Entity({ table: { name: 'pets', families } })
+@RowKey(part('id'))
+class Pet {
+  declare static readonly key: ['id'];
+  id!: string;
+  @Column('d:n', text) name?: string | null;
+  @Column('d:k', text) keeperId?: string | null;
+  @Reference(() => Person, { id: 'keeperId' }, { onDelete: 'setNull' }) keeper?: Person | null;
+}
+
+describe('a future timestamp, which the delete of a rule does not reach', () => {
+  const refused = { code: 'ERR_UNSUPPORTED', message: expect.stringContaining('a future timestamp') };
+
+  test('is refused of a reference that a rule may clear, and taken of other columns', async () => {
+    await using all = await openMemory({ entities: [...entities, Pet], clock });
+    const future = { timestamp: clock() + 1000 };
+    await all.repository(Person).putMany([{ id: 'ann' }, { id: 'bob' }]);
+    const pets = all.repository(Pet);
+    await expect(pets.put({ id: 'cat', keeperId: 'ann' }, future)).rejects.toMatchObject(refused);
+    expect(await pets.get({ id: 'cat' })).toBeNull();
+    await pets.put({ id: 'cat', keeperId: 'ann', name: 'Tom' });
+    await expect(pets.update({ id: 'cat' }, { keeperId: 'bob' }, future)).rejects.toMatchObject(refused);
+    await pets.update({ id: 'cat' }, { name: 'Tim' }, future);
+    await all.repository(Person).delete({ id: 'ann' });
+    const cat = await pets.get({ id: 'cat' });
+    expect([cat?.name, cat?.keeperId ?? null]).toEqual(['Tim', null]);
+    expect(await all.references(Pet).check()).toMatchObject({ dangling: 0 });
+  });
+
+  test('is refused of every column of a row that a rule may delete', async () => {
+    const people = db.repository(Person);
+    const future = { timestamp: clock() + 1000 };
+    await expect(people.put({ id: 'cid', bossId: 'ann' }, future)).rejects.toMatchObject(refused);
+    const batch = db.batch((items) => items.of(Person).put({ id: 'cid', name: 'Cid' }), future);
+    await expect(batch).resolves.toMatchObject([{ ok: false, error: refused }]);
+    await people.put({ id: 'cid', bossId: 'bob' });
+    await people.delete({ id: 'bob' });
+    expect(await people.get({ id: 'cid' })).toBeNull();
+  });
+});
