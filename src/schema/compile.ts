@@ -30,8 +30,8 @@ function compileTable(entities: readonly CompiledEntity[], problems: Problems): 
       problems.add(
         source.name,
         undefined,
-        `${name} is declared twice, by different classes.`,
-        'Let all of its entities name the same one.',
+        `${name} is declared twice, although its options may be the same.`,
+        'Declare it once, with @Table or defineTable, and name that in each of its entities.',
       );
     }
   }

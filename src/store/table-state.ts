@@ -115,7 +115,7 @@ export class TableState {
     const bytes = row.length + qualifier.length + value.length;
     if (this.takes(bytes)) return;
     throw new InvalidArgumentError(
-      `A cell of row ${toStringBinary(row.subarray(0, 40))} has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
+      `A cell of table "${this.name}", row ${toStringBinary(row.subarray(0, 40))}, family "${family}", has ${bytes} bytes; the limit is ${this.maxCellSize}. ` +
         `Open the store with a larger maxCellSize, raise the table's ${CELL_LIMIT}, or spread the value over several columns.`,
       { details: { table: this.name, family } },
     );

@@ -54,7 +54,7 @@ describe('the largest cell', () => {
     const objects = db.repository(StoredObject);
     const fits = 10 * MIB - 'large'.length - 'b'.length;
     await expect(objects.put({ id: 'large', plain: new Uint8Array(fits + 1) })).rejects.toThrow(
-      /10485761 bytes; the limit is 10485760\. Open the store with a larger maxCellSize/,
+      /^A cell of table "objects", row large, family "none", has 10485761 bytes; the limit is 10485760\. Open the store with a larger maxCellSize/,
     );
     expect(await objects.get({ id: 'large' })).toBeNull();
     await objects.put({ id: 'large', plain: new Uint8Array(fits) });

@@ -93,6 +93,22 @@ describe('split points', () => {
     );
   });
 
+  it('between two texts of hexadecimal digits are those that such keys reach', () => {
+    const layout = compile([part('id', fixedString(16))]);
+    const between = ['0000000000000000', 'ffffffffffffffff'] as const;
+    const text = (keys: readonly Uint8Array[]) => keys.map((key) => Buffer.from(key).toString());
+    for (const regions of [3, 10, 100]) {
+      // getHexSplits of HBase's reference guide, "Relationship Between RowKeys and Region Splits".
+      const increment = BigInt(`0x${between[1]}`) / BigInt(regions);
+      const guide = Array.from({ length: regions - 1 }, (_, i) =>
+        (increment * BigInt(i + 1)).toString(16).padStart(16, '0'),
+      );
+      expect(text(layout.splitPoints(regions, { between }))).toEqual(guide);
+    }
+    // Bytes.split, which the guide warns of, cuts at "=", "D", "K", "R", "X" and "_" too: no hexadecimal digit.
+    expect(text(layout.splitPoints(10, { between })).every((key) => /^[0-9a-f]{16}$/.test(key))).toBe(true);
+  });
+
   it('are quantiles of samples', () => {
     const layout = compile([part('t', fixedString(1))]);
     const samples = [...'edcbaaaaaa'].map((t) => layout.encode({ t }));
