@@ -30,9 +30,9 @@ import {
 
 const BATCH = 1000;
 const RECORD_BYTES = FIELDS * FIELD_BYTES;
-/** Keyed fields against records as one value; objects against objects. */
+/** Fields as cells against records as one value, of which the program reads all or is given each field; objects against objects. */
 const GROUPS: Readonly<Record<string, readonly string[]>> = {
-  rowan: ['lmdb', 'classic-level'],
+  rowan: ['lmdb', 'lmdb-fields', 'classic-level', 'classic-level-fields'],
   'rowan-entities': ['better-sqlite3', 'drizzle'],
 };
 

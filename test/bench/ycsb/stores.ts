@@ -38,8 +38,10 @@ export const STORES: Readonly<
 > = {
   rowan: openTable,
   'rowan-entities': openEntities,
-  lmdb: async (folder, { sync }) => new PackedLmdb(folder, sync),
-  'classic-level': (folder, settings) => PackedLevel.open(folder, settings),
+  lmdb: async (folder, settings) => new PackedLmdb(folder, settings, bare),
+  'lmdb-fields': async (folder, settings) => new PackedLmdb(folder, settings, separate),
+  'classic-level': (folder, settings) => PackedLevel.open(folder, settings, bare),
+  'classic-level-fields': (folder, settings) => PackedLevel.open(folder, settings, separate),
   'better-sqlite3': (folder, settings) => openSqlite(folder, settings, 'openSqliteRecords'),
   drizzle: (folder, settings) => openSqlite(folder, settings, 'openDrizzleRecords'),
 };
@@ -145,10 +147,18 @@ async function openEntities(folder: string, { cacheBytes, sync }: YcsbSettings):
     await users.update({ id }, patch(field, value));
   };
   return {
-    load: (records) => users.putMany(records.map(userOf)),
+    load: async (records) => {
+      await users.batch(
+        (batch) => {
+          for (const record of records) batch.insert(userOf(record));
+          return batch;
+        },
+        { atomic: true },
+      );
+    },
     read: async (id) => ((await users.get({ id }))?.field9.length === FIELD_BYTES ? FIELDS : 0),
     update,
-    insert: async (record) => void (await users.put(userOf(record))),
+    insert: async (record) => void (await users.insert(userOf(record))),
     scan: async (id, count) =>
       (
         await users
@@ -164,65 +174,106 @@ async function openEntities(folder: string, { cacheBytes, sync }: YcsbSettings):
   };
 }
 
-/** A record as one value: fields of one length behind each other, so that nothing is parsed. */
-function pack(fields: readonly string[]): Buffer {
-  return Buffer.from(fields.join(''), 'latin1');
+/** How lmdb and classic-level have a record as one value. */
+interface RecordFormat {
+  pack(fields: readonly string[]): Buffer;
+  /** Reads every field; returns how many there are. */
+  read(value: Uint8Array): number;
+  /** Where a field begins. */
+  offsetOf(value: Buffer, field: number): number;
 }
 
-/** Reads the fields of a record where they are; returns how many it has. */
-function readRecord(value: Uint8Array | undefined): number {
-  const fields = (value?.length ?? 0) / FIELD_BYTES;
-  for (let field = 0; field < fields; field++)
-    readField(value!, field * FIELD_BYTES, (field + 1) * FIELD_BYTES);
-  return fields;
+/** Fields of one length behind each other, which are read where they are: for a program that needs no value for itself. */
+const bare: RecordFormat = {
+  pack: (fields) => Buffer.from(fields.join(''), 'latin1'),
+  read(value) {
+    const fields = value.length / FIELD_BYTES;
+    for (let field = 0; field < fields; field++)
+      readField(value, field * FIELD_BYTES, (field + 1) * FIELD_BYTES);
+    return fields;
+  },
+  offsetOf: (_, field) => field * FIELD_BYTES,
+};
+
+/** A table of the fields' lengths before them. Each is given as a value of its own, as results of Rowan's tables have them. */
+const separate: RecordFormat = {
+  pack(fields) {
+    const lengths = Buffer.alloc(2 * FIELDS);
+    fields.forEach((text, field) => void lengths.writeUInt16LE(text.length, 2 * field));
+    return Buffer.concat([lengths, bare.pack(fields)]);
+  },
+  read(value) {
+    const fields: Uint8Array[] = [];
+    for (let at = 2 * FIELDS, field = 0; field < FIELDS; field++) {
+      const length = value[2 * field]! | (value[2 * field + 1]! << 8);
+      fields.push(new Uint8Array(value.buffer, value.byteOffset + at, length));
+      at += length;
+    }
+    for (const field of fields) readField(field, 0, field.length);
+    return fields.length;
+  },
+  offsetOf(value, field) {
+    let at = 2 * FIELDS;
+    for (let before = 0; before < field; before++) at += value.readUInt16LE(2 * before);
+    return at;
+  },
+};
+
+/** Returns how many fields a record has; 0 when it is not there. */
+function readRecord(format: RecordFormat, value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : format.read(value);
 }
 
-function withField(value: Uint8Array | undefined, field: number, text: string): Buffer {
-  if (value?.length !== FIELDS * FIELD_BYTES) throw new Error('A record is not there.');
+function withField(format: RecordFormat, value: Uint8Array | undefined, field: number, text: string): Buffer {
+  if (value === undefined) throw new Error('A record is not there.');
   const changed = Buffer.from(value);
-  changed.write(text, field * FIELD_BYTES, 'latin1');
+  changed.write(text, format.offsetOf(changed, field), 'latin1');
   return changed;
 }
 
 class PackedLmdb implements YcsbStore {
   private readonly lmdb: ReturnType<typeof openLmdb>;
 
-  constructor(folder: string, sync: boolean) {
+  constructor(
+    folder: string,
+    { sync }: YcsbSettings,
+    private readonly format: RecordFormat,
+  ) {
     this.lmdb = openLmdb(folder, !sync);
   }
 
   async load(records: readonly KeyedRecord[]): Promise<void> {
-    const { lmdb } = this;
+    const { lmdb, format } = this;
     await lmdb.transaction(() => {
-      for (const { key, fields } of records) void lmdb.put(Buffer.from(key, 'latin1'), pack(fields));
+      for (const { key, fields } of records) void lmdb.put(Buffer.from(key, 'latin1'), format.pack(fields));
     });
   }
 
   read(key: string): number {
-    return readRecord(this.lmdb.getBinary(Buffer.from(key, 'latin1')));
+    return readRecord(this.format, this.lmdb.getBinary(Buffer.from(key, 'latin1')));
   }
 
   update(key: string, field: number, value: string): void {
     const bytes = Buffer.from(key, 'latin1');
-    this.lmdb.putSync(bytes, withField(this.lmdb.getBinary(bytes), field, value));
+    this.lmdb.putSync(bytes, withField(this.format, this.lmdb.getBinary(bytes), field, value));
   }
 
   insert({ key, fields }: KeyedRecord): void {
-    this.lmdb.putSync(Buffer.from(key, 'latin1'), pack(fields));
+    this.lmdb.putSync(Buffer.from(key, 'latin1'), this.format.pack(fields));
   }
 
   scan(key: string, limit: number): number {
     let found = 0;
     for (const { value } of this.lmdb.getRange({ start: Buffer.from(key, 'latin1'), limit }))
-      found += readRecord(value) / FIELDS;
+      found += readRecord(this.format, value) / FIELDS;
     return found;
   }
 
   modify(key: string, field: number, value: string): void {
     const bytes = Buffer.from(key, 'latin1');
     const record = this.lmdb.getBinary(bytes);
-    readRecord(record);
-    this.lmdb.putSync(bytes, withField(record, field, value));
+    readRecord(this.format, record);
+    this.lmdb.putSync(bytes, withField(this.format, record, field, value));
   }
 
   close(): Promise<void> {
@@ -234,41 +285,48 @@ class PackedLevel implements YcsbStore {
   private constructor(
     private readonly level: ReturnType<typeof openLevel>,
     private readonly sync: boolean,
+    private readonly format: RecordFormat,
   ) {}
 
-  static async open(folder: string, { cacheBytes, sync }: YcsbSettings): Promise<PackedLevel> {
+  static async open(
+    folder: string,
+    { cacheBytes, sync }: YcsbSettings,
+    format: RecordFormat,
+  ): Promise<PackedLevel> {
     const level = openLevel(folder, { cacheSize: cacheBytes, writeBufferSize: 64 * MiB });
     await level.open();
-    return new PackedLevel(level, sync);
+    return new PackedLevel(level, sync, format);
   }
 
   load(records: readonly KeyedRecord[]): Promise<void> {
     const puts = records.map(({ key, fields }) => ({
       type: 'put' as const,
       key: Buffer.from(key, 'latin1'),
-      value: pack(fields),
+      value: this.format.pack(fields),
     }));
     return this.level.batch(puts, { sync: false });
   }
 
   read(key: string): number {
-    return readRecord(this.level.getSync(Buffer.from(key, 'latin1')));
+    return readRecord(this.format, this.level.getSync(Buffer.from(key, 'latin1')));
   }
 
   update(key: string, field: number, value: string): Promise<void> {
     const bytes = Buffer.from(key, 'latin1');
-    return this.level.put(bytes, withField(this.level.getSync(bytes), field, value), { sync: this.sync });
+    return this.level.put(bytes, withField(this.format, this.level.getSync(bytes), field, value), {
+      sync: this.sync,
+    });
   }
 
   insert({ key, fields }: KeyedRecord): Promise<void> {
-    return this.level.put(Buffer.from(key, 'latin1'), pack(fields), { sync: this.sync });
+    return this.level.put(Buffer.from(key, 'latin1'), this.format.pack(fields), { sync: this.sync });
   }
 
   async scan(key: string, limit: number): Promise<number> {
     const iterator = this.level.iterator({ gte: Buffer.from(key, 'latin1'), limit, highWaterMarkBytes: MiB });
     let found = 0;
     for (let some = await iterator.nextv(limit); some.length > 0; some = await iterator.nextv(limit))
-      for (const [, value] of some) found += readRecord(value) / FIELDS;
+      for (const [, value] of some) found += readRecord(this.format, value) / FIELDS;
     await iterator.close();
     return found;
   }
@@ -276,8 +334,8 @@ class PackedLevel implements YcsbStore {
   modify(key: string, field: number, value: string): Promise<void> {
     const bytes = Buffer.from(key, 'latin1');
     const record = this.level.getSync(bytes);
-    readRecord(record);
-    return this.level.put(bytes, withField(record, field, value), { sync: this.sync });
+    readRecord(this.format, record);
+    return this.level.put(bytes, withField(this.format, record, field, value), { sync: this.sync });
   }
 
   close(): Promise<void> {

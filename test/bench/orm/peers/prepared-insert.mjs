@@ -9,7 +9,8 @@ function prepared(db, statement) {
     });
 }
 
-function insertOf(db, table) {
+/** An insert of a row, each of its columns a placeholder. */
+export function insertOf(db, table) {
   const names = Object.keys(getTableColumns(table));
   return db.insert(table).values(Object.fromEntries(names.map((name) => [name, sql.placeholder(name)])));
 }

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { asc, eq, gte, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { insertOf } from './prepared-insert.mjs';
 
 const FIELDS = Array.from({ length: 10 }, (_, field) => `field${field}`);
 const CREATE = `create table usertable (id text not null primary key,
@@ -67,22 +68,25 @@ export function openDrizzleRecords(folder, settings) {
     .orderBy(asc(usertable.id))
     .limit(sql.placeholder('count'))
     .prepare();
-  const read = (id) => (select.get({ id })?.field9.length === 100 ? FIELDS.length : 0);
-  const update = (id, field, value) =>
-    void db
+  const insert = insertOf(db, usertable).prepare();
+  const updates = FIELDS.map((name) =>
+    db
       .update(usertable)
-      .set({ [FIELDS[field]]: value })
-      .where(eq(usertable.id, id))
-      .run();
+      .set({ [name]: sql.placeholder('value') })
+      .where(eq(usertable.id, sql.placeholder('id')))
+      .prepare(),
+  );
+  const read = (id) => (select.get({ id })?.field9.length === 100 ? FIELDS.length : 0);
+  const update = (id, field, value) => void updates[field].run({ id, value });
   return {
     load: (records) => {
-      db.transaction((tx) => {
-        for (const record of records) tx.insert(usertable).values(objectOf(record)).run();
+      db.transaction(() => {
+        for (const record of records) insert.run(objectOf(record));
       });
     },
     read,
     update,
-    insert: (record) => void db.insert(usertable).values(objectOf(record)).run(),
+    insert: (record) => void insert.run(objectOf(record)),
     scan: (id, count) => range.all({ id, count }).length,
     modify: (id, field, value) => {
       if (read(id) === 0) throw new Error(`${id} is not there.`);
