@@ -109,12 +109,16 @@ export abstract class CellCursor {
     return this.next() && isInRow(this, row);
   }
   /**
-   * Passes the cells of the row, at whose first cell the cursor stands, to `visitor`, and moves to the next row. False: the row has
-   * cells other than puts, the visitor refused, or the cursor has no such path. Then the cursor stands where it stood, though the
-   * visitor may have received some cells.
+   * Passes the cells of the row, at whose first cell the cursor stands, to `visitor`. The cursor stays there, and what the visitor
+   * received stays as it is until it moves. False: the row has cells other than puts, the visitor refused, or the cursor has no such
+   * path; the visitor may have received some cells.
    */
   visitRow(_visitor: PutVisitor): boolean {
     return false;
+  }
+  /** Moves to the row after the one that `visitRow` has just passed to a visitor. */
+  leaveRow(): void {
+    this.valid = false;
   }
   /** Moves to the first cell of the greatest row below `row`, or of the last row when `row` is null. */
   abstract seekToPreviousRow(row: Uint8Array | null): boolean;

@@ -50,6 +50,8 @@ export abstract class BlockDecoder {
   visitRow(_cursor: CellCursor, _visitor: PutVisitor, _seq: number): boolean {
     return false;
   }
+  /** Moves to the row after the one that was visited, which is in the block. */
+  leaveRow(_cursor: CellCursor): void {}
   /** Moves to the last cell whose row is less than `row`; false when the block has none. */
   abstract lastBefore(cursor: CellCursor, row: Uint8Array): boolean;
   /** Whether the position is the block's first cell. */

@@ -178,6 +178,8 @@ export class PlainDecoder extends BlockDecoder {
   private at = 0;
   /** The offset of the next cell. */
   private after = 0;
+  /** The end of the row that was visited. */
+  private rowEnd = 0;
 
   override open(cursor: CellCursor, block: DataBlock): void {
     if (this.block !== block || block.isRow) {
@@ -233,10 +235,14 @@ export class PlainDecoder extends BlockDecoder {
       if (at === cellsEnd) return this.block!.isRow;
       const rowAt = at + CELL_HEADER_BYTES;
       if (!isSameRow(bytes, rowAt, view.getUint16(at + 24, true), rowOffset, rowLength)) {
-        this.load(cursor, at);
+        this.rowEnd = at;
         return true;
       }
     }
+  }
+
+  override leaveRow(cursor: CellCursor): void {
+    this.load(cursor, this.rowEnd);
   }
 
   override seek(cursor: CellCursor, target: SeekKey): boolean {

@@ -114,6 +114,8 @@ export class RowIndexDecoder extends BlockDecoder {
   /** The offset of the present cell's row, and its number in the block. */
   private rowAt = 0;
   private row = 0;
+  /** The index of the cell after the row that was visited. */
+  private nextRow = 0;
 
   override open(cursor: CellCursor, block: DataBlock): void {
     if (this.block !== block) {
@@ -176,13 +178,17 @@ export class RowIndexDecoder extends BlockDecoder {
       if (++index === count) return false;
       typeAndFlags = view.getUint16(at + 26, true);
       if ((typeAndFlags & (FLAG_SAME_ROW << 8)) === 0) {
-        this.index = index;
-        this.load(cursor, at);
+        this.nextRow = index;
         return true;
       }
       typeAndFlags -= FLAG_SAME_ROW << 8;
       qualifierAt = at + CELL_HEADER_BYTES;
     }
+  }
+
+  override leaveRow(cursor: CellCursor): void {
+    this.index = this.nextRow;
+    this.load(cursor, this.place(this.index));
   }
 
   override seek(cursor: CellCursor, target: SeekKey): boolean {

@@ -235,10 +235,14 @@ export class SortedFileCursor extends CellCursor {
   }
 
   override visitRow(visitor: PutVisitor): boolean {
-    if (!this.decoder.visitRow(this, visitor, this.seqOfAll)) return false;
-    if (!this.inRow) return this.positioned();
+    return this.decoder.visitRow(this, visitor, this.seqOfAll);
+  }
+
+  override leaveRow(): void {
     this.valid = false;
-    return true;
+    if (this.inRow) return;
+    this.decoder.leaveRow(this);
+    this.positioned();
   }
 
   /** Moves to the first cell of the next block, also after a block that could not be read. */

@@ -32,6 +32,9 @@ export class MemstoreCursor extends CellCursor {
   /** The chunk of the cell. */
   protected chunk: Chunk = NO_CHUNK;
   private version = -1;
+  /** The position after the row that was visited. */
+  private nextLeaf = 0;
+  private nextIndex = 0;
 
   constructor(
     protected readonly arena: CellArena,
@@ -110,12 +113,9 @@ export class MemstoreCursor extends CellCursor {
       index++;
       while (index >= leaf.count) {
         leafNumber++;
-        if (leafNumber === leaves.length) {
-          this.valid = false;
-          return true;
-        }
-        leaf = leaves[leafNumber]!;
         index = 0;
+        if (leafNumber === leaves.length) return this.visited(leafNumber, index);
+        leaf = leaves[leafNumber]!;
       }
       const next = leaf.refs[index]!;
       const at = offsetOf(next);
@@ -128,13 +128,18 @@ export class MemstoreCursor extends CellCursor {
         (ints[(at >>> 2) + 6]! & 0xffff) !== rowLength ||
         !isSameRow(first, rowOffset, chunk, at + CELL_HEADER_BYTES, rowLength)
       )
-        break;
+        return this.visited(leafNumber, index);
     }
-    this.leaf = leaf;
-    this.leafNumber = leafNumber;
-    this.index = index;
-    this.load(ref);
+  }
+
+  private visited(leafNumber: number, index: number): true {
+    this.nextLeaf = leafNumber;
+    this.nextIndex = index;
     return true;
+  }
+
+  override leaveRow(): void {
+    this.moveTo(this.nextLeaf, this.nextIndex);
   }
 
   override seekToPreviousRow(row: Uint8Array | null): boolean {
@@ -341,15 +346,17 @@ export class MemstoreRowCursor extends MemstoreCursor {
         const ref = addresses[at]! >>> 0;
         if (!visitCell(arena.chunks[chunkOf(ref)]!, offsetOf(ref), rowLength, visitor)) return false;
       }
-      this.valid = false;
       return true;
     }
     for (let offset = offsetOf(this.ref); ; offset = offsetBehind(chunk, offset)) {
       if (!visitCell(chunk, offset, rowLength, visitor)) return false;
-      if (isFollowed(chunk, offset)) continue;
-      this.valid = false;
-      return true;
+      if (!isFollowed(chunk, offset)) return true;
     }
+  }
+
+  override leaveRow(): void {
+    if (this.way === IN_ORDER) super.leaveRow();
+    else this.valid = false;
   }
 
   protected override moveTo(leafNumber: number, index: number): boolean {

@@ -211,6 +211,8 @@ function plainFamilies(
   plainRow.raw = raw;
   plainRow.out = out;
   rowRun.rule.readPoint = readPoint;
+  rowRun.raw = raw;
+  rowRun.out = out;
   out.count = 0;
   // Copied: the result outlives the get, whose bytes belong to the caller.
   let own: Uint8Array | undefined;
@@ -226,11 +228,13 @@ function plainFamilies(
     const fresh = raw === null && own === undefined;
     if (fresh) own = copyRowAhead(head, columns === null);
     const oldest = oldestSeen(descriptor, clock);
-    if (raw !== null && columns === null && readRun(store, raw, oldest)) continue;
-    const before = raw === null ? 0 : raw.count;
-    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, fresh ? head : null))
+    const ahead = fresh ? head : null;
+    if (columns === null && readRun(store, own ?? row, oldest, ahead)) continue;
+    const cells = raw ?? out;
+    const before = cells.count;
+    if (!plainRow.read(makerOf(descriptor.name), own ?? row, inOrder(columns), oldest, ahead))
       return undefined;
-    if (raw !== null && columns === null) store.known.learn(raw, before);
+    if (columns === null) store.known.learn(cells, before);
   }
   if (raw !== null) return raw.count > 0 ? IN_RAW_ROW : Result.EMPTY;
   if (out.count > 0) return out.take(own!, false);
@@ -238,12 +242,16 @@ function plainFamilies(
   return Result.EMPTY;
 }
 
-/** Like `plainRow`, for a row that only one memstore or file has: reads its cells directly from their encoded bytes. */
-function readRun({ descriptor, known }: FamilyStore, raw: RawRow, oldest: number): boolean {
-  const cursor = plainRow.only;
-  if (cursor === undefined) return false;
+/** Like `plainRow`, directly from the encoded bytes of cells. */
+function readRun(
+  { descriptor, known }: FamilyStore,
+  row: Uint8Array,
+  oldest: number,
+  head: CellCursor | null,
+): boolean {
   const { name } = descriptor;
-  if (!rowRun.read(cursor, raw, { name, known, columns: null, oldestUnexpired: oldest })) return false;
+  const family = { name, known, columns: null, oldestUnexpired: oldest };
+  if (!rowRun.read(plainRow, row, family, head)) return false;
   plainRow.begin();
   return true;
 }

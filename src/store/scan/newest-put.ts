@@ -9,7 +9,7 @@ import {
   SeekKey,
   TYPE_MINIMUM,
 } from '../cursor.js';
-import { type CellMaker, endRow, type RowBuilder } from './row-builder.js';
+import { type CellMaker, endRow, putOf, RowBuilder } from './row-builder.js';
 
 /** Whether a query reads present cells without filters, time ranges or limits per family. */
 export function isPlainQuery(query: Query): boolean {
@@ -113,12 +113,12 @@ export class KnownColumns {
   }
 
   /** Adds the columns of a row from its cell `from` on. */
-  learn(row: RawRow, from: number): void {
+  learn(row: RawRow | RowBuilder, from: number): void {
     if (this.crowded) return;
     const { columns, given } = this;
     let at = 0;
     for (let i = from; i < row.count; i++) {
-      const qualifier = row.qualifiers[i]!;
+      const qualifier = row instanceof RowBuilder ? row.cells[i]!.qualifier : row.qualifiers[i]!;
       let order = -1;
       while (at < columns.length) {
         order = compareBytes(qualifier, columns[at]!);
@@ -155,9 +155,9 @@ export class PlainRow {
   stored = false;
   /** Decides which cells are visible. Its read point is set before rows are read. */
   readonly rule = new NewestPut();
-  /** The first `count` elements are the cursors in the row, in the order of their cells. Others are cleared, since cursors retain blocks. */
-  private readonly cursors: (CellCursor | undefined)[] = [];
-  private count = 0;
+  /** The first `count` elements are the cursors in the row. Others are cleared, since cursors retain blocks. */
+  readonly cursors: (CellCursor | undefined)[] = [];
+  count = 0;
   private maker: CellMaker | undefined;
   private row: Uint8Array | undefined;
   /** No further cell of this column is visible; for stored rows: the column of the last cell. */
@@ -185,17 +185,20 @@ export class PlainRow {
     this.count = 0;
   }
 
-  /** The added cursor, if it is the only one. */
-  get only(): CellCursor | undefined {
-    return this.count === 1 ? this.cursors[0] : undefined;
-  }
-
   /** Adds a cursor that is in the row. */
   add(cursor: CellCursor): void {
-    const { cursors } = this;
-    let at = this.count++;
-    for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1];
-    cursors[at] = cursor;
+    this.cursors[this.count++] = cursor;
+  }
+
+  /** Sorts the cursors by their cells. */
+  private sort(): void {
+    const { cursors, count } = this;
+    for (let i = 1; i < count; i++) {
+      const cursor = cursors[i]!;
+      let at = i;
+      for (; at > 0 && compareInRow(cursor, cursors[at - 1]!) < 0; at--) cursors[at] = cursors[at - 1];
+      cursors[at] = cursor;
+    }
   }
 
   /**
@@ -240,6 +243,7 @@ export class PlainRow {
   }
 
   private merge(row: Uint8Array): boolean {
+    this.sort();
     const { cursors } = this;
     let { count } = this;
     this.count = 0;
@@ -378,14 +382,16 @@ export interface RunFamily {
 }
 
 /**
- * Reads a row that is completely in one memstore or block from the encoded bytes of its cells, without moving a cursor to each. Most
- * rows consist of puts to columns that earlier rows had; any other row is left to {@link PlainRow}. For rows that both can read
- * the results are equal.
+ * Reads a row from the encoded bytes of its cells, without moving a cursor to each, where each source has it completely in one memstore
+ * or block. Most rows consist of puts to columns that earlier rows had; any other row is left to {@link PlainRow}. For rows that both can
+ * read the results are equal.
  */
 export class RowRun implements PutVisitor {
   /** Decides which cells are visible. Its read point is set before rows are read. */
   readonly rule = new NewestPut();
-  private raw: RawRow | undefined;
+  /** The target: `raw`, or `out` when `raw` is null. */
+  raw: RawRow | null = null;
+  out: RowBuilder | null = null;
   private family = '';
   private columns: readonly Uint8Array[] = [];
   /** The columns are the requested ones, and rows may have others. */
@@ -396,26 +402,44 @@ export class RowRun implements PutVisitor {
   private place = 0;
   private older = 0;
   private passed = 0;
+  /** Cells are added to `raw` as they come, in order. */
+  private direct = false;
+  /** Otherwise the newest put of each column so far: its timestamp, -1 for none, and its value. */
+  private readonly timestamps = new Float64Array(MAX_KNOWN);
+  private readonly bytes: Uint8Array[] = Array.from({ length: MAX_KNOWN }, () => EMPTY_BYTES);
+  private readonly offsets = new Int32Array(MAX_KNOWN);
+  private readonly lengths = new Int32Array(MAX_KNOWN);
 
   /**
-   * Adds the visible cells of the row, at whose first cell the cursor is, to `raw`, and moves the cursor past it. False: the
-   * row cannot be read this way; cursor and `raw` are unchanged.
+   * Adds the visible cells of the row, at whose first cells the sources' cursors are. They stay there. False: the row cannot be read this
+   * way, and nothing was added.
+   * @param head as in `PlainRow.read`
    */
-  read(cursor: CellCursor, raw: RawRow, { name, known, columns, oldestUnexpired }: RunFamily): boolean {
-    if (columns === null && !known.any) return false;
-    this.raw = raw;
-    this.family = name;
-    this.columns = columns ?? known.columns;
-    this.given = columns ?? known.given;
-    this.only = columns !== null;
-    this.rule.begin(oldestUnexpired);
-    this.place = 0;
-    this.older = 0;
-    this.passed = 0;
-    const { count } = raw;
-    if (cursor.visitRow(this)) return true;
-    raw.count = count;
-    return false;
+  read(sources: PlainRow, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
+    const { known } = family;
+    const columns = family.columns ?? known.columns;
+    if (columns.length > MAX_KNOWN || (family.columns === null && !known.any)) return false;
+    this.family = family.name;
+    this.columns = columns;
+    this.given = family.columns ?? known.given;
+    this.only = family.columns !== null;
+    this.rule.begin(family.oldestUnexpired);
+    const { raw } = this;
+    const { cursors, count } = sources;
+    this.direct = raw !== null && count === 1;
+    const before = raw === null ? 0 : raw.count;
+    if (!this.direct) this.timestamps.fill(-1, 0, columns.length);
+    for (let i = 0; i < count; i++) {
+      this.place = 0;
+      this.older = 0;
+      this.passed = 0;
+      if (cursors[i]!.visitRow(this)) continue;
+      if (raw !== null) raw.count = before;
+      return false;
+    }
+    if (!this.direct) this.give(row, head !== null);
+    if (head !== null) endRow(head);
+    return true;
   }
 
   get readPoint(): number {
@@ -434,6 +458,7 @@ export class RowRun implements PutVisitor {
       }
       this.place = place + 1;
       if (!this.rule.showsPut(timestamp)) return ++this.older <= MAX_OLDER;
+      if (!this.direct) return this.keep(place, bytes, at + length, timestamp, valueLength);
       this.raw!.add(this.family, this.given[place]!, timestamp, bytes, at + length, valueLength);
       return true;
     }
@@ -441,6 +466,33 @@ export class RowRun implements PutVisitor {
     if (this.place > 0 && isColumn(bytes, at, length, columns[this.place - 1]!))
       return ++this.older <= MAX_OLDER;
     return this.only && ++this.passed <= MAX_OTHER_COLUMNS;
+  }
+
+  /** Keeps the put if it is the newest of its column so far. False for one of several sources that have the same timestamp. */
+  private keep(place: number, bytes: Uint8Array, at: number, timestamp: number, length: number): boolean {
+    const { timestamps } = this;
+    if (timestamp <= timestamps[place]!) return timestamp < timestamps[place]!;
+    timestamps[place] = timestamp;
+    this.bytes[place] = bytes;
+    this.offsets[place] = at;
+    this.lengths[place] = length;
+    return true;
+  }
+
+  private give(row: Uint8Array, fresh: boolean): void {
+    const { raw, out, family, given, timestamps, bytes, offsets, lengths } = this;
+    for (let place = 0; place < given.length; place++) {
+      const timestamp = timestamps[place]!;
+      if (timestamp < 0) continue;
+      const qualifier = given[place]!;
+      const from = bytes[place]!;
+      const at = offsets[place]!;
+      const length = lengths[place]!;
+      if (raw !== null) raw.add(family, qualifier, timestamp, from, at, length);
+      else out!.add(putOf(row, family, qualifier, timestamp, from, at, length, fresh));
+      // It would retain a block.
+      bytes[place] = EMPTY_BYTES;
+    }
   }
 }
 

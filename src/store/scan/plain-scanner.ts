@@ -135,6 +135,8 @@ export class PlainScanner {
     plainRow.out = out;
     plainRow.rule.readPoint = this.context.readPoint;
     rowRun.rule.readPoint = this.context.readPoint;
+    rowRun.raw = raw;
+    rowRun.out = out;
     while (this.left > 0 && order.length > 0) {
       const first = order[0]!.cursor;
       if (this.isBeyondStop(first)) break;
@@ -195,11 +197,7 @@ export class PlainScanner {
       const first = order[count]!;
       const from = count++;
       while (this.isInRow(count, row) && order[count]!.family === first.family) count++;
-      if (count - from > 1) {
-        if (!this.readMerged(from, count, row, head)) return false;
-      } else if (raw === null || !rowRun.read(first.cursor, raw, first.family)) {
-        if (!readAlone(first, row, head)) return false;
-      }
+      if (!this.readFamily(from, count, row, head)) return false;
       head = null;
     } while (this.isInRow(count, row));
     this.sortIn(count, row);
@@ -207,12 +205,22 @@ export class PlainScanner {
   }
 
   /** Reads the cells that the sources from `from` to `to`, all of one family, have of the row. */
-  private readMerged(from: number, to: number, row: Uint8Array, head: CellCursor | null): boolean {
+  private readFamily(from: number, to: number, row: Uint8Array, head: CellCursor | null): boolean {
     const { order } = this;
-    const { maker, columns, oldestUnexpired } = order[from]!.family;
+    const { family } = order[from]!;
     plainRow.begin();
     for (let i = from; i < to; i++) plainRow.add(order[i]!.cursor);
-    return plainRow.read(maker, row, columns, oldestUnexpired, head);
+    if (!this.scan.raw && rowRun.read(plainRow, row, family, head)) {
+      for (let i = from; i < to; i++) order[i]!.cursor.leaveRow();
+      plainRow.begin();
+      return true;
+    }
+    const { maker, known, columns, oldestUnexpired } = family;
+    const cells = plainRow.raw ?? this.out;
+    const before = cells.count;
+    if (!plainRow.read(maker, row, columns, oldestUnexpired, head)) return false;
+    if (columns === null && !this.scan.raw) known.learn(cells, before);
+    return true;
   }
 
   /** Whether the source is in the row, as all before it are. */
@@ -307,18 +315,6 @@ export class PlainScanner {
 /** Whether the scan sees every cell of the family. */
 function isStoredFamily({ name }: FamilyDescriptor, { families, maxVersions }: Scan): boolean {
   return maxVersions === ALL_VERSIONS && (families.get(name) ?? null) === null;
-}
-
-/** Reads a row that only this source of its family has. */
-function readAlone({ cursor, family }: PlainSource, row: Uint8Array, head: CellCursor | null): boolean {
-  const { maker, known, columns, oldestUnexpired } = family;
-  const { raw } = plainRow;
-  const before = raw === null ? 0 : raw.count;
-  plainRow.begin();
-  plainRow.add(cursor);
-  if (!plainRow.read(maker, row, columns, oldestUnexpired, head)) return false;
-  if (raw !== null && columns === null) known.learn(raw, before);
-  return true;
 }
 
 function readRest(scanner: RegionScanner, raw: RawRow | null): Result | undefined {

@@ -1,5 +1,5 @@
 import { copySlice, EMPTY_BYTES } from '../../bytes/index.js';
-import { Cell, type CellType, CellWithTtl, type RawRow, Result } from '../../table/index.js';
+import { Cell, CellType, CellWithTtl, type RawRow, Result } from '../../table/index.js';
 import { type CellCursor, isInColumn } from '../cursor.js';
 import type { FilterEvaluator } from '../filter/filter-evaluator.js';
 
@@ -222,6 +222,21 @@ export class ByteSlab {
 
 /** Shared by all readers, because reads are synchronous. */
 const slab: ByteSlab = new ByteSlab();
+
+/** Makes a put of a value in `bytes`; `fresh` as in `CellMaker.make`. */
+export function putOf(
+  row: Uint8Array,
+  family: string,
+  qualifier: Uint8Array,
+  timestamp: number,
+  bytes: Uint8Array,
+  at: number,
+  length: number,
+  fresh: boolean,
+): Cell {
+  const value = fresh ? slab.copyNext(bytes, at, length) : slab.copy(bytes, at, length);
+  return new Cell(row, family, qualifier, timestamp, CellType.Put, value);
+}
 
 /** A copy of the row at a cursor. */
 export function copyRow(cell: CellCursor): Uint8Array {

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest';
 import { hashRow, lane1 } from '../../../src/bytes/bytes.js';
 import { type CellCursor, SeekKey } from '../../../src/store/cursor.js';
 import { KnownColumns, PlainRow, RowRun } from '../../../src/store/scan/newest-put.js';
-import { CellMaker } from '../../../src/store/scan/row-builder.js';
-import { CellType, RawRow } from '../../../src/table/index.js';
+import { CellMaker, copyRow, copyRowAhead, RowBuilder } from '../../../src/store/scan/row-builder.js';
+import { type Cell, CellType, RawRow } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
 import { cell, memstoreOf, rowAt, shown, sorted, type TestCell } from '../file/cells.js';
 import { reader } from '../file/fixture.js';
@@ -83,42 +83,57 @@ function placeOf(cursor: CellCursor): string {
   return cursor.valid ? shown(cursor) : 'the end';
 }
 
-function told(raw: RawRow): unknown {
-  return raw
-    .toResult()
-    .cells.map(({ family, qualifier, timestamp, value }) => [
-      family,
-      Buffer.from(qualifier).toString(),
-      timestamp,
-      Buffer.from(value).toString(),
-    ]);
+function told(cells: readonly Cell[]): unknown[] {
+  return cells.map(({ row, family, qualifier, timestamp, type, value }) => [
+    Buffer.from(row).toString('latin1'),
+    family,
+    Buffer.from(qualifier).toString(),
+    timestamp,
+    type,
+    Buffer.from(value).toString(),
+  ]);
 }
 
-/** Reads the row by a run, and holds what it tells against the other reader's; whether it could. */
-function readBoth(by: Readers, ours: CellCursor, theirs: CellCursor): boolean {
+function sourcesOf(cursors: readonly CellCursor[]): PlainRow {
+  const row = new PlainRow();
+  for (const cursor of cursors) row.add(cursor);
+  return row;
+}
+
+/** Reads the row of some cursors by a run, into a raw row and into a result, and holds both against the other reader's; whether it could. */
+function readBoth(by: Readers, ours: readonly CellCursor[], theirs: readonly CellCursor[]): boolean {
   const { run, plain, maker, known, columns } = by;
-  const row = rowAt(theirs);
+  const row = rowAt(theirs[0]!);
+  const family = { name: 'f', known, columns, oldestUnexpired: OLDEST };
   const raw = new RawRow();
-  const expected = new RawRow();
   raw.begin(row);
   raw.add('e', Buffer.from('before'), 1, row, 0, 1);
-  const before = placeOf(ours);
+  const out = new RowBuilder();
+  const before = ours.map(placeOf);
+  run.raw = raw;
+  const taken = run.read(sourcesOf(ours), row, family, null);
+  run.raw = null;
+  run.out = out;
+  const head = ours.at(-1)!;
+  const copied = columns === null ? copyRowAhead(head, true) : copyRow(head);
+  expect(run.read(sourcesOf(ours), copied, family, columns === null ? head : null)).toBe(taken);
+  expect(ours.map(placeOf)).toEqual(before);
+  const expected = new RawRow();
   expected.begin(row);
   plain.raw = expected;
   plain.begin();
-  plain.add(theirs);
+  for (const cursor of theirs) plain.add(cursor);
   const read = plain.read(maker, row, columns, OLDEST, null);
-  const taken = run.read(ours, raw, { name: 'f', known, columns, oldestUnexpired: OLDEST });
   if (!taken) {
-    expect([placeOf(ours), raw.count]).toEqual([before, 1]);
+    expect([raw.count, out.count]).toEqual([1, 0]);
     if (read && columns === null) known.learn(expected, 0);
     return false;
   }
   expect(read).toBe(true);
-  expect(told(raw)).toEqual([
-    ['e', 'before', 1, Buffer.from(row.subarray(0, 1)).toString()],
-    ...(told(expected) as []),
-  ]);
+  const cells = told(expected.toResult().cells);
+  expect(told(raw.toResult().cells).slice(1)).toEqual(cells);
+  expect(told(out.take(copied, false).cells)).toEqual(cells);
+  for (const cursor of ours) cursor.leaveRow();
   return true;
 }
 
@@ -137,7 +152,7 @@ function readAll(open: () => CellCursor, columns: readonly Uint8Array[] | null):
   let taken = 0;
   while (theirs.valid) {
     const row = rowAt(theirs);
-    if (readBoth(by, ours, theirs)) taken++;
+    if (readBoth(by, [ours], [theirs])) taken++;
     else leave(ours, row);
     leave(theirs, row);
     expect(placeOf(ours)).toBe(placeOf(theirs));
@@ -199,11 +214,71 @@ test('a run in a single row of a memstore', () => {
         const theirs = plain.cursor();
         theirs.seek(new SeekKey().setRow(row));
         expect(memstore.pointCursor.seekInRow(new SeekKey().setRow(row), lane1, READ_POINT)).toBe(true);
-        readBoth(by, memstore.pointCursor, theirs);
+        readBoth(by, [memstore.pointCursor], [theirs]);
       }
     }),
     { numRuns: scaled(4, 100, 3000) },
   );
+});
+
+describe('a run in several sources', () => {
+  /** Reads all rows from cursors that have some of the cells each; how many rows were read by a run. */
+  function readMerged(opens: readonly (() => CellCursor)[], columns: readonly Uint8Array[] | null): number {
+    const by = readers(columns);
+    const [ours, theirs] = [0, 1].map(() =>
+      opens.map((open, order) => {
+        const cursor = open();
+        cursor.order = order;
+        cursor.seekToFirst();
+        return cursor;
+      }),
+    ) as [CellCursor[], CellCursor[]];
+    let taken = 0;
+    for (;;) {
+      const places = theirs.flatMap((cursor, at) => (cursor.valid ? [{ at, row: rowAt(cursor) }] : []));
+      if (places.length === 0) return taken;
+      const row = places.map((place) => place.row).sort(Buffer.compare)[0]!;
+      const inRow = places.filter((place) => Buffer.compare(place.row, row) === 0).map(({ at }) => at);
+      if (
+        readBoth(
+          by,
+          inRow.map((at) => ours[at]!),
+          inRow.map((at) => theirs[at]!),
+        )
+      )
+        taken++;
+      else for (const at of inRow) leave(ours[at]!, row);
+      for (const at of inRow) leave(theirs[at]!, row);
+      expect(ours.map(placeOf)).toEqual(theirs.map(placeOf));
+    }
+  }
+
+  test('tells the newest put of each column, as the reader for every case does, or leaves the row to that', () => {
+    const placed = fc.array(fc.tuple(someCell, fc.nat(2)), { minLength: 1, maxLength: 600, size: 'max' });
+    fc.assert(
+      fc.property(placed, (cells) => {
+        const kinds = ['memstore', 'a file', 'a file of rows'];
+        const opens = kinds.flatMap((kind, place) => {
+          const own = cells.filter(([, at]) => at === place).map(([each]) => each);
+          return own.length === 0 ? [] : [sources[kind]!(sorted(own))];
+        });
+        readMerged(opens, null);
+        readMerged(opens, [Buffer.from('a'), Buffer.from('b'), Buffer.from('e')]);
+      }),
+      { numRuns: scaled(6, 100, 3000) },
+    );
+  });
+
+  test('reads rows of which some columns were written again, and leaves equal timestamps to the other reader', () => {
+    const rows = Array.from({ length: 200 }, (_, row) => `row-${row + 100}`);
+    const of = (timestamp: number, seq: number, columns: string): TestCell[] =>
+      rows.flatMap((row) => [...columns].map((name) => cell(row, name, timestamp, `${row}${seq}`, { seq })));
+    const file = sources['a file']!(of(5, 1, 'abcdef'), 1 << 16);
+    // The first row tells the columns, and the last may go on in another block.
+    expect(readMerged([file, sources['memstore']!(of(6, 2, 'bd'))], null)).toBe(198);
+    expect(readMerged([file, sources['memstore']!(of(4, 2, 'bd'))], null)).toBe(198);
+    expect(readMerged([file, sources['memstore']!(of(5, 2, 'bd'))], null)).toBe(0);
+  });
 });
 
 test('a row of many versions is left to the reader for every case, which passes them by a search', () => {
@@ -232,13 +307,16 @@ test('a cursor of a memstore that was written to finds its place first', () => {
   const cursor = memstore.cursor();
   cursor.seekToFirst();
   memstore.add(Buffer.from('c'), Buffer.from('x'), 1, CellType.Put, 1, 0, Buffer.from('v'));
-  const raw = new RawRow();
-  expect(by.run.read(cursor, raw, { ...by, name: 'f', oldestUnexpired: 0 })).toBe(false);
+  by.run.raw = new RawRow();
+  const reads = (): boolean =>
+    by.run.read(sourcesOf([cursor]), rowAt(cursor), { ...by, name: 'f', oldestUnexpired: 0 }, null);
+  expect(reads()).toBe(false);
   expect(cursor.next()).toBe(true);
   const rows: string[] = [];
   while (cursor.valid) {
     rows.push(Buffer.from(rowAt(cursor)).toString());
-    expect(by.run.read(cursor, raw, { ...by, name: 'f', oldestUnexpired: 0 })).toBe(true);
+    expect(reads()).toBe(true);
+    cursor.leaveRow();
   }
   expect(rows).toEqual(['b', 'c', 'd']);
 });
