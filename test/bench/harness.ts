@@ -1,8 +1,10 @@
 /** What every bench shares: rounds and medians, one table, one JSON file. Higher is better in every row. */
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import Table from 'cli-table3';
+import { writeTables } from './tables.js';
 
 /** One line of a bench's JSON. */
 export interface BenchRow {
@@ -16,6 +18,15 @@ export interface BenchRow {
   readonly processor?: Readonly<Record<string, number>>;
   /** The most memory that each contestant's process had, where each ran in one of its own: 10^6 bytes. */
   readonly megabytes?: Readonly<Record<string, number>>;
+  /** Of rows that `--merge` recorded. */
+  readonly measured?: Measurement;
+}
+
+export interface Measurement {
+  readonly date: string;
+  readonly commit: string;
+  /** What else the machine did, as its load behind the run. */
+  readonly machine?: string;
 }
 
 export interface Percentiles {
@@ -155,7 +166,8 @@ function printRows(rows: readonly BenchRow[]): void {
 
 /**
  * Prints the table, and writes the JSON where `--json FILE` says; with `--merge FILE` figures that the file has already are
- * replaced, and all others stay, so that a long record can be made in slices.
+ * replaced, and all others stay, so that a long record can be made in slices. The rows get date, commit and load, and the tables
+ * of the pages are made anew (tables.ts).
  */
 export function report(rows: readonly BenchRow[]): void {
   printRows(rows);
@@ -163,7 +175,27 @@ export function report(rows: readonly BenchRow[]): void {
   const json = fileAfter('--json');
   if (json !== undefined) writeRows(json, rows);
   const record = fileAfter('--merge');
-  if (record !== undefined) writeRows(record, merged(readRows(record), rows));
+  if (record === undefined) return;
+  const measured = measurement();
+  writeRows(
+    record,
+    merged(
+      readRows(record),
+      rows.map((row) => ({ ...row, measured })),
+    ),
+  );
+  writeTables();
+}
+
+/** A commit with `+` has changes that are not committed. */
+function measurement(): Measurement {
+  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
+  const changed = git('status', '--porcelain', '--', 'src', 'decorators') === '' ? '' : '+';
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    commit: `${git('rev-parse', '--short', 'HEAD')}${changed}`,
+    machine: `load ${loadavg()[0]!.toFixed(1)}`,
+  };
 }
 
 function fileAfter(option: string): string | undefined {

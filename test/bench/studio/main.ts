@@ -1,17 +1,16 @@
 /**
- * `npm run bench:studio [-- --rows N] [--rounds N] [--json FILE]`: the studio's page in Chromium over a table of a million rows. The first
+ * `npm run bench:studio [-- --rows N] [--rounds N] [--json FILE] [--merge FILE]`: the studio's page in Chromium over a table of a million rows. The first
  * view of a table and of an entity, from the click to the first frame that has rows, with goal 300 ms. Then a scroll from the first row to
  * the last: frames, with goal 50 ms of 95 in 100, and the heap of the page behind it, with goal 150 MiB. Lower is better. Ends with
  * status 1 when a goal is missed.
  */
 
-import { writeFileSync } from 'node:fs';
 import { chromium, type Page } from 'playwright-core';
 import { startStudio } from '../../../src/studio/server/server.js';
 import { openMemory } from '../../../src/testing/index.js';
 import { Customer, Order } from '../../studio/entities.js';
 import { SCROLL, type Scrolled } from '../../studio/scroll.js';
-import { median } from '../harness.js';
+import { median, report, toRow } from '../harness.js';
 
 const ROWS = Number(optionOf('--rows') ?? 1_000_000);
 const ROUNDS = Number(optionOf('--rounds') ?? 20);
@@ -115,8 +114,7 @@ async function main(): Promise<void> {
     console.log(
       `${value <= goal ? 'ok    ' : 'MISSED'} ${row}: ${value.toFixed(1)} ${unit} (goal ${goal}, ratio ${(value / goal).toFixed(2)})`,
     );
-  const file = optionOf('--json');
-  if (file !== undefined) writeFileSync(file, `${JSON.stringify({ rows: ROWS, figures }, undefined, 2)}\n`);
+  report(figures.map(({ row, unit, value, goal }) => toRow(row, unit, { rowan: value, goal })));
   process.exitCode = figures.every(({ value, goal }) => value <= goal) ? 0 : 1;
 }
 
