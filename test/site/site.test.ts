@@ -30,6 +30,7 @@ interface Page {
   textContent(selector: string): Promise<string | null>;
   selectOption(selector: string, label: { label: string }): Promise<unknown>;
   waitForURL(url: string): Promise<void>;
+  setViewportSize(size: { width: number; height: number }): Promise<void>;
   emulateMedia(options: { colorScheme: 'light' | 'dark' }): Promise<void>;
   route(
     url: string,
@@ -55,7 +56,8 @@ const HTML = filesBelow(DIST).filter(
 );
 const PAGES = HTML.filter((name) => !name.startsWith('reference/'));
 const REFERENCE = HTML.filter((name) => name.startsWith('reference/'));
-const WIDTHS = [1280, 390];
+const WIDTHS = [1280, 390] as const;
+const HEIGHT = 900;
 const SHOWN = ['index.html', 'keys.html', 'cookbook/08-orders.html'];
 const { exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   exports: Record<string, string | { types?: string }>;
@@ -100,7 +102,7 @@ afterAll(async () => {
 
 /** A page that notes its errors, and what it asks of other hosts. */
 async function openPage(width: number, colorScheme: 'light' | 'dark' = 'light') {
-  const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+  const page = await browser.newPage({ viewport: { width, height: HEIGHT }, colorScheme });
   const wrong: string[] = [];
   page.on('pageerror', (error) => wrong.push(error.message));
   page.on('console', (message) => {
@@ -132,36 +134,41 @@ const HOVERS = [
   ['cookbook/08-orders.html', 'collection', 'readonly [typeof Customer, typeof Order]'],
 ] as const;
 
-describe.each(WIDTHS)('at %i pixels', (width) => {
-  it('no page is wider than the window, and every diagram is drawn', async () => {
-    const { page, wrong } = await openPage(width);
-    for (const name of PAGES) {
-      await page.goto(`${address}/${name}`);
-      await page.waitForFunction(DRAWN).catch((error: Error) => wrong.push(`${name}: ${error.message}`));
+/** What is wrong with pages. Each is loaded once and looked at in every width and scheme, since loading takes longest. */
+async function faultsOf(names: readonly string[], look: (page: Page) => Promise<string>): Promise<string[]> {
+  const { page, wrong } = await openPage(WIDTHS[0]);
+  for (const name of names) {
+    await page.goto(`${address}/${name}`);
+    await page.waitForFunction(DRAWN).catch((error: Error) => wrong.push(`${name}: ${error.message}`));
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: HEIGHT });
       for (const colorScheme of ['dark', 'light'] as const) {
         await page.emulateMedia({ colorScheme });
-        const wide = await page.evaluate<string[]>(TOO_WIDE);
-        const failed = await page.evaluate<number>(
-          "document.querySelectorAll('.diagram .error-icon').length",
-        );
-        if (wide.length > 0 || failed > 0)
-          wrong.push(`${name}, ${colorScheme}: ${failed} diagrams failed; too wide: ${wide.join('; ')}`);
+        const fault = await look(page);
+        if (fault !== '') wrong.push(`${name}, ${width} pixels, ${colorScheme}: ${fault}`);
       }
     }
-    expect(wrong).toEqual([]);
-  });
+  }
+  return wrong;
+}
 
-  it('pages of the reference are not wider either', async () => {
-    const { page, wrong } = await openPage(width);
-    const some = REFERENCE.filter((_, index) => index % 20 === 0);
-    for (const name of [...ENTRIES, ...some, 'reference/classes/rowan-orm.Repository.html']) {
-      await page.goto(`${address}/${name}`);
-      const wide = await page.evaluate<string[]>(TOO_WIDE);
-      if (wide.length > 0) wrong.push(`${name}: too wide: ${wide.join('; ')}`);
-    }
-    expect(wrong).toEqual([]);
+it('no page is wider than the window, and every diagram is drawn', async () => {
+  const wrong = await faultsOf(PAGES, async (page) => {
+    const wide = await page.evaluate<string[]>(TOO_WIDE);
+    const failed = await page.evaluate<number>("document.querySelectorAll('.diagram .error-icon').length");
+    return wide.length > 0 || failed > 0 ? `${failed} diagrams failed; too wide: ${wide.join('; ')}` : '';
   });
+  expect(wrong).toEqual([]);
+});
 
+it('pages of the reference are not wider either', async () => {
+  const some = REFERENCE.filter((_, index) => index % 20 === 0);
+  const names = [...ENTRIES, ...some, 'reference/classes/rowan-orm.Repository.html'];
+  const wrong = await faultsOf(names, async (page) => (await page.evaluate<string[]>(TOO_WIDE)).join('; '));
+  expect(wrong).toEqual([]);
+});
+
+describe.each(WIDTHS)('at %i pixels', (width) => {
   it('a hover shows a type that fits into the window', async () => {
     const { page, wrong } = await openPage(width, width === 390 ? 'dark' : 'light');
     for (const [name, word, type] of HOVERS) {
