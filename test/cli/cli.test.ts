@@ -82,6 +82,7 @@ describe('rowan', () => {
         `rowan: ERR_IO: ${nowhere} cannot be read: ENOENT: no such file or directory, open '${nowhere}'. Give the path of a file that you may read.\n`,
       ]);
     }
+    expect((await run('shell', store, '--create', '--entities', nowhere)).err).toContain(nowhere);
     expect(readdirSync(store)).toEqual([]);
     rmSync(store, { recursive: true, force: true });
   });

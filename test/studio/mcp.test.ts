@@ -11,7 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, open } from '../../src/database.js';
 import { serveMcp } from '../../src/studio/mcp/server.js';
-import { MCP_LIMITS } from '../../src/studio/mcp/tools.js';
+import { MCP_LIMITS, toolsOf } from '../../src/studio/mcp/tools.js';
 import type { Planned, SchemaReport } from '../../src/studio/server/api.js';
 import { Thing } from '../cli/fixtures/indexed.js';
 
@@ -190,6 +190,20 @@ test('what cannot be asked is refused in words, and the next call is answered', 
     expect(text).toContain(says);
   }
   expect((await call('list_entities')).error).toBe(false);
+});
+
+test('an empty store has no sizes, and says that it has no tables and no entities', async () => {
+  const empty = await open({ path: join(folder, 'empty'), entities: [] });
+  const run = (name: string, given: object): Promise<unknown> =>
+    toolsOf(empty, 'STORE')
+      .find((tool) => tool.name === name)!
+      .run(given, new AbortController().signal);
+  expect(await run('size', {})).toEqual({ tables: [] });
+  await expect(run('size', { table: 't' })).rejects.toThrow('There is no table "t". STORE has no tables.');
+  await expect(run('explain_query', { entity: 'T' })).rejects.toThrow(
+    'There is no entity "T". None is declared: give the module of the entities.',
+  );
+  await empty.close();
 });
 
 test('no call changes a file of the store, and the command ends with its input', async () => {

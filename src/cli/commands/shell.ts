@@ -127,9 +127,10 @@ export function addShellCommand(program: Command, context: CliContext): void {
       '--entities <module>',
       'path of a compiled module, to decode rows and to take keys by their parts',
     )
-    .action((place: string, script: string | undefined, flags: ShellFlags) => {
+    .action(async (place: string, script: string | undefined, flags: ShellFlags) => {
       const text = script === undefined ? undefined : textOf(script);
-      return withEngines(
+      const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
+      await withEngines(
         [
           {
             place,
@@ -138,7 +139,6 @@ export function addShellCommand(program: Command, context: CliContext): void {
           },
         ],
         async ([engine]) => {
-          const schema = flags.entities === undefined ? undefined : await loadSchema(flags.entities);
           const isTerminal = process.stdin.isTTY === true;
           const terminal = new Terminal({
             input: process.stdin,

@@ -255,9 +255,11 @@ async function sample(
 async function sizes(db: StudioDatabase, place: string, only: string | undefined): Promise<object> {
   const { tables } = await catalogOf(db, { place, writable: false, queriesFile: null });
   const wanted = tables.filter(({ name }) => only === undefined || name === only);
-  if (wanted.length === 0) {
+  if (only !== undefined && wanted.length === 0) {
     const known = tables.map(({ name }) => name).join(', ');
-    throw new InvalidArgumentError(`There is no table "${only}". There are ${known}.`);
+    throw new InvalidArgumentError(
+      `There is no table "${only}". ${known === '' ? `${place} has no tables.` : `There are ${known}.`}`,
+    );
   }
   const answers: object[] = [];
   for (const { name, kind, families } of wanted) {

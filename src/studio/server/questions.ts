@@ -31,7 +31,9 @@ export function repositoryOf(db: StudioDatabase, name: string): AnyRepository {
   const entity = db.schema.entities.find((each) => each.name === name);
   if (entity === undefined) {
     const known = db.schema.entities.map((each) => each.name).join(', ');
-    throw new QueryError(`There is no entity "${name}". There are ${known}.`);
+    throw new QueryError(
+      `There is no entity "${name}". ${known === '' ? 'None is declared: give the module of the entities.' : `There are ${known}.`}`,
+    );
   }
   return db.repository(entity.target as KeyedClass) as unknown as AnyRepository;
 }
