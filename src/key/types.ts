@@ -94,6 +94,16 @@ export interface KeySubstitution {
   readonly bytes: number;
 }
 
+/** Conditions in which a text without a known id matches nothing, and those texts. */
+export interface ConditionsAtHand {
+  readonly conditions: KeyConditions;
+  readonly withoutId: readonly {
+    readonly part: string;
+    readonly text: string;
+    readonly dictionary: string;
+  }[];
+}
+
 /**
  * Dictionary ids and texts that encoding, decoding and planning need. They are loaded before, so that the
  * look-ups themselves are synchronous.
@@ -114,6 +124,11 @@ export interface KeyDictionaries {
    * texts.
    */
   knownConditions(conditions: KeyConditions): Promise<KeyConditions>;
+  /**
+   * As `knownConditions`, without a request: by the ids that are loaded or can be read at once. @throws KeyError on
+   * a range of texts.
+   */
+  conditionsAtHand(conditions: KeyConditions): ConditionsAtHand;
   /**
    * Loads the texts of these rows, with one request to each dictionary. @throws KeyError on an id that was
    * never assigned.

@@ -16,7 +16,7 @@ import {
 import { type CollectionPlan, planCollection } from './collection-plan.js';
 import { conjuncts } from './condition.js';
 import { EntityQuery } from './entity-query.js';
-import { explainCollection } from './explain.js';
+import { explainCollection, explainedWithoutIds } from './explain.js';
 import type { Explanation } from './explanation.js';
 import { checkFindOptions, type FindOptions } from './find-options.js';
 import { parseKeyConditions } from './key-conditions.js';
@@ -97,7 +97,12 @@ export class CollectionQuery<C extends KeyedClass, T = EntityOf<C>> extends Base
   }
 
   explain(): Explanation {
-    return explainCollection(this.spec, planCollection(this.specs()));
+    const specs = this.specs();
+    const found = specs.map(({ schema, key }) => schema.key.dictionaries?.conditionsAtHand(key));
+    const known = specs.map((spec, i) => ({ ...spec, key: found[i]?.conditions ?? spec.key }));
+    const explained = explainCollection(this.spec, planCollection(known));
+    const at = found.findIndex((one) => one !== undefined && one.withoutId.length > 0);
+    return at < 0 ? explained : explainedWithoutIds(explained, specs[at]!.key, found[at]!.withoutId);
   }
 
   /** Every row, by class. @throws QueryError when there are more than `max`. */

@@ -38,7 +38,7 @@ import {
   type RowChanger,
 } from './bulk-change.js';
 import { conjuncts } from './condition.js';
-import { explainPlan } from './explain.js';
+import { explainedWithoutIds, explainPlan } from './explain.js';
 import type { Explanation } from './explanation.js';
 import type { FindOptions } from './find-options.js';
 import { RowLoader } from './loader.js';
@@ -362,7 +362,11 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   }
 
   explain(): Explanation {
-    return explainPlan(this.plan(), this.access);
+    const { spec, access } = this;
+    const found = spec.schema.key.dictionaries?.conditionsAtHand(spec.key);
+    if (found === undefined || found.withoutId.length === 0) return explainPlan(this.plan(), access);
+    const plan = this.planOf({ ...spec, key: found.conditions });
+    return explainedWithoutIds(explainPlan(plan, access), spec.key, found.withoutId);
   }
 
   protected derive(change: Partial<QuerySpec>, options: FindOptions = this.options): this {

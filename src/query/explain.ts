@@ -1,7 +1,7 @@
 /** Builds explanations from plans. */
 
 import { toHex, toStringBinary } from '../bytes/index.js';
-import type { KeyPlan, KeyRange } from '../key/types.js';
+import type { ConditionsAtHand, KeyConditions, KeyPlan, KeyRange } from '../key/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { LATEST_TIMESTAMP } from '../table/index.js';
 import type { TableAccess } from './access.js';
@@ -169,6 +169,30 @@ function explainReads(read: ReadSet): QueryExplanation['reads'] {
       columns === null ? ('all' as const) : columns.map((column) => toStringBinary(column)),
     ]),
   );
+}
+
+/**
+ * The explanation of a query on texts without a known id of a dictionary, from its plan for the other texts. @param key
+ * the conditions as they were given.
+ */
+export function explainedWithoutIds(
+  explanation: QueryExplanation,
+  key: KeyConditions,
+  withoutId: ConditionsAtHand['withoutId'],
+): Explanation {
+  const warnings = withoutId.map(
+    ({ part, text, dictionary }): ExplainWarning => ({
+      code: 'NO_ID',
+      message:
+        `The dictionary "${dictionary}" has no id for ${part} = ${JSON.stringify(text)} here, so no row is read for it. ` +
+        'On a server a query asks for the id first, which explain() does not.',
+    }),
+  );
+  return new Explanation({
+    ...explanation,
+    key: describeKeyConditions(key),
+    warnings: [...explanation.warnings, ...warnings],
+  });
 }
 
 function explainTimes(plan: EntityPlan): QueryExplanation['timeRange'] {

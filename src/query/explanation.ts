@@ -8,7 +8,8 @@ export type ExplainWarningCode =
   | 'LOCAL_FILTER'
   | 'SORTED_HERE'
   | 'READS_WHOLE_ROWS'
-  | 'TIME_TRAVEL';
+  | 'TIME_TRAVEL'
+  | 'NO_ID';
 
 export interface ExplainWarning {
   readonly code: ExplainWarningCode;

@@ -183,7 +183,7 @@ export class MissingTextError extends KeyError {
 }
 
 function missingFromDictionary(part: string, dictionary: string, what: string, wanted: string): string {
-  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before explain() and encode(), run the query once, or call await database.dictionary('${dictionary}').ids([text], false).`;
+  return `Key part "${part}": the ${wanted} of ${what} in the dictionary "${dictionary}" is not loaded. Reads and writes load it by themselves. Before encode() and plan(), call await database.dictionary('${dictionary}').ids([text], false).`;
 }
 
 // — A text stored in keys as the id that a dictionary assigned.

@@ -1,6 +1,6 @@
 import { KeyError } from '../../errors.js';
 import type { Step } from '../layout/step.js';
-import type { KeyConditions, KeyDictionaries, PartCondition } from '../types.js';
+import type { ConditionsAtHand, KeyConditions, KeyDictionaries, PartCondition } from '../types.js';
 import { type DictionaryCodec, NO_ID, WITHOUT_ID } from './dictionary.js';
 
 type Values = Readonly<Record<string, unknown>>;
@@ -43,11 +43,29 @@ export class LayoutDictionaries implements KeyDictionaries {
       if (condition === undefined) continue;
       const texts = textsOf(codec, condition);
       const ids = await idsOf(codec, texts, false);
-      const found = texts.filter((_, i) => ids[i] !== undefined);
-      const single = condition.kind === 'eq' && found.length === 1;
-      resolved[part] = single ? condition : { kind: 'in', values: found };
+      resolved[part] = ofTexts(
+        condition,
+        texts.filter((_, i) => ids[i] !== undefined),
+      );
     }
     return resolved;
+  }
+
+  conditionsAtHand(conditions: KeyConditions): ConditionsAtHand {
+    const resolved: Record<string, PartCondition> = { ...conditions };
+    const withoutId: ConditionsAtHand['withoutId'][number][] = [];
+    for (const [part, codec] of this.codecs) {
+      const condition = conditions[part];
+      if (condition === undefined) continue;
+      const { dictionary } = codec;
+      const found = textsOf(codec, condition).filter((text) => {
+        const isKnown = dictionary.knownId(text) !== undefined;
+        if (!isKnown) withoutId.push({ part, text, dictionary: dictionary.name });
+        return isKnown;
+      });
+      resolved[part] = ofTexts(condition, found);
+    }
+    return { conditions: resolved, withoutId };
   }
 
   async loadTexts(rows: readonly Uint8Array[]): Promise<void> {
@@ -84,6 +102,11 @@ async function idsOf(
     }
   }
   return ids;
+}
+
+/** The condition on a part, of which these texts have an id. */
+function ofTexts(condition: PartCondition, found: readonly string[]): PartCondition {
+  return condition.kind === 'eq' && found.length === 1 ? condition : { kind: 'in', values: found };
 }
 
 function textsOf(codec: DictionaryCodec, condition: PartCondition): string[] {
