@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { type ColumnBuilder, defineEntity, defineTable } from '../../decorators/index.js';
 import { date, text } from '../../src/codec/index.js';
 import { mappingProblems } from '../../src/features/rekey/jobs/row-mapping.js';
-import { hash, type KeyElement, part, salt } from '../../src/key/index.js';
+import { hash, type KeyElement, part, recordType, salt } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { openEmbedded } from '../../src/store/engine.js';
@@ -91,6 +91,34 @@ describe('what cannot be', () => {
     expect(problems.join('\n')).toMatch(/Other copies From/);
     expect(mappingProblems(source!, target!, schema.entities)).toEqual([]);
   });
+
+  it.each([false, true])(
+    'deletes of an abort that the table keeps, beside another entity: %s',
+    async (beside) => {
+      const table = defineTable({ name: 'kept', families: { d: { keepDeletedCells: 'TRUE', versions: 3 } } });
+      const source = entity('From');
+      const target = entity('To', { key: [part('id'), recordType()], more: { table, recordType: 1 } });
+      const other = entity('Other', { key: [part('id'), recordType()], more: { table, recordType: 2 } });
+      const db = await openMemory({ entities: beside ? [source, target, other] : [source, target] });
+      const [olds, news] = [db.repository(source), db.repository(target)];
+      await olds.putMany([{ id: 'a', x: '1' }, { id: 'b' }] as never);
+      if (beside) await db.repository(other).put({ id: 'a', x: '2' } as never);
+      const rekey = db.rekey(source, target);
+      await rekey.run();
+      await rekey.abort();
+      if (beside) {
+        const refused = { code: 'ERR_CONFLICT', message: expect.stringContaining('delete markers') };
+        await expect(rekey.run()).rejects.toMatchObject(refused);
+        expect(await db.repository(other).get({ id: 'a' } as never)).toMatchObject({ x: '2' });
+      } else {
+        expect(await rekey.run()).toMatchObject({ state: 'ready', differences: { rows: 2, missing: 0 } });
+        expect(await news.get({ id: 'a' } as never)).toMatchObject({ x: '1' });
+        await olds.put({ id: 'c' } as never);
+        expect(await news.exists({ id: 'c' } as never)).toBe(true);
+      }
+      await db.close();
+    },
+  );
 
   it('steps out of turn, a new layout with rows, and two at once', async () => {
     const [source, target] = [entity('From'), entity('To', salted)];

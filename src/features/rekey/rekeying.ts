@@ -122,8 +122,9 @@ class RekeyInSteps implements RekeyStrategy {
 
   async removeNew({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
-    const { removeLayout } = await import('./jobs/remote-copy.js');
+    const { dropKeptDeletes, removeLayout } = await import('./jobs/remote-copy.js');
     await removeLayout(target, target.to, options);
+    await dropKeptDeletes(this.engine, target.to);
   }
 }
 

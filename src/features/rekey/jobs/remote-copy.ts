@@ -202,6 +202,21 @@ export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise
   await engine.admin.majorCompact(name);
 }
 
+/**
+ * Empties the table of a removed layout that keeps deleted cells, which would hide copies of a later run. Rows of anything else leave
+ * it as it is.
+ */
+export async function dropKeptDeletes(engine: Engine, { key, table }: EntitySchema): Promise<void> {
+  const { admin } = engine;
+  const { name } = table.descriptor;
+  const { families } = await admin.getDescriptor(name);
+  if (families.every(({ keepDeletedCells }) => keepDeletedCells === 'FALSE')) return;
+  if (table.entities.length + table.retired.length > 1) return;
+  for await (const { row } of engine.table(name).scan(everyCell())) if (!key.matches(row)) return;
+  await admin.disableTable(name);
+  await admin.truncateTable(name, true);
+}
+
 // — Copies of whole rows, on engines whose deletes leave no markers: a copy is made equal to its row, whatever has happened to it.
 //
 // 1. The stamp of the copy is read first, then the copy, then the row. What was read is written on condition that the copy still has
