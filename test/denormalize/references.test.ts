@@ -19,7 +19,7 @@ import type { RowanError, SchemaError } from '../../src/errors.js';
 import { uint32 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { Delete } from '../../src/table/index.js';
+import { Delete, Put } from '../../src/table/index.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
@@ -327,6 +327,33 @@ describe('a future timestamp, which the delete of a rule does not reach', () => 
     const cat = await pets.get({ id: 'cat' });
     expect([cat?.name, cat?.keeperId ?? null]).toEqual(['Tim', null]);
     expect(await all.references(Pet).check()).toMatchObject({ dangling: 0 });
+  });
+
+  test('that is there already is told by a repair, which corrects the reference when the time has come', async () => {
+    await using all = await openMemory({ entities: [...entities, Pet], clock });
+    const future = clock() + 1000;
+    const put = (table: string, row: string, column: string, value: string) =>
+      all.engine.table(table).put(new Put(row).addColumn('d', column, value, future));
+    await all.repository(Person).putMany([{ id: 'ann' }, { id: 'cid', bossId: 'ann' }]);
+    await all.repository(Pet).putMany([
+      { id: 'cat', keeperId: 'ann' },
+      { id: 'dog', keeperId: 'ann' },
+    ]);
+    await put('pets', 'cat', 'k', 'ann');
+    await put('people', 'cid', 'n', 'Cid');
+    await all.engine.table('people').delete(new Delete('ann'));
+    const [pets, people] = [all.references(Pet), all.references(Person)];
+    expect(await pets.repair()).toEqual({ rows: 2, valid: 0, dangling: 2, repaired: 1, ahead: 1 });
+    expect(await pets.repair()).toMatchObject({ dangling: 1, repaired: 0, ahead: 1 });
+    expect(await people.repair()).toEqual({ rows: 1, valid: 0, dangling: 1, repaired: 0, ahead: 1 });
+    expect(await all.repository(Person).get({ id: 'cid' })).toMatchObject({ name: 'Cid', bossId: 'ann' });
+    clock.advance(2000);
+    expect(await pets.repair()).toMatchObject({ dangling: 1, repaired: 1, ahead: 0 });
+    expect(await people.repair()).toMatchObject({ dangling: 1, repaired: 1, ahead: 0 });
+    expect([await pets.check(), await people.check()]).toMatchObject([
+      { dangling: 0 },
+      { rows: 0, dangling: 0 },
+    ]);
   });
 
   test('is refused of every column of a row that a rule may delete', async () => {

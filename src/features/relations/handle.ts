@@ -26,7 +26,7 @@ export class ReferenceHandle {
 
   /**
    * As `check`, and applies the rules to dangling references: `cascade` deletes their rows, `setNull` clears them.
-   * Those of `restrict` and `exists` are left to the application.
+   * Those of `restrict` and `exists` are left to the application, and so are cells with a timestamp in the future (`ahead`).
    */
   async repair({ settledAfter, ...run }: JobRunOptions & DrainOptions = {}): Promise<ReferenceRepairReport> {
     await this.outbox.drain(settledAfter === undefined ? {} : { settledAfter });

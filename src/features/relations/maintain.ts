@@ -65,13 +65,27 @@ export class ReferencePlan {
     return named.isIn(found, 'living') ? undefined : key;
   }
 
+  /** Whether cells that the rule removes have a timestamp in the future: its delete does not reach them. */
+  isAhead(row: RowImage, now: number): boolean {
+    const { onDelete } = this.rule;
+    if (onDelete !== 'cascade' && onDelete !== 'setNull') return false;
+    return row
+      .toResult()
+      .cells.some(
+        ({ family, qualifier, timestamp }) =>
+          timestamp > now &&
+          (onDelete === 'cascade' ||
+            this.link.columns.some((one) => one.family === family && equalBytes(one.qualifier, qualifier))),
+      );
+  }
+
   /**
    * The change that the rule makes to a row with a dangling reference. Undefined: the reference is valid, or the rule
-   * changes nothing.
+   * changes nothing, or cannot.
    */
   orphaned(row: RowImage, own: EntitySchema, step: ChangeStep, now: () => number): EntityChange | undefined {
     const { onDelete } = this.rule;
-    if (onDelete !== 'cascade' && onDelete !== 'setNull') return undefined;
+    if ((onDelete !== 'cascade' && onDelete !== 'setNull') || this.isAhead(row, now())) return undefined;
     const key = this.link.own.isIn(row, 'deleted too') ? this.missing(row, own, step) : undefined;
     const target = key && this.link.rowOfKey(key);
     return target && ruledChange(this, row.row, target, now);
