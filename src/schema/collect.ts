@@ -23,7 +23,7 @@ import {
   type UpgradeDeclaration,
 } from '../../decorators/index.js';
 import type { KeyElement } from '../key/index.js';
-import { describe } from '../table/checks.js';
+import { describe, isRecord } from '../table/checks.js';
 import type { Problems } from './problems.js';
 
 /** All declarations of one entity. */
@@ -76,6 +76,11 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
   const table = tableOf(declaration.table, name, problems);
   const elements = rowKeyOf(target, name, problems);
   if (table === undefined || elements === undefined) return undefined;
+  const summaries = [
+    ...inherited.flatMap((other) => other.summaries),
+    ...classChain(target).flatMap(declaredSummaries),
+  ];
+  refusePlain(target, name, summaries, problems);
   return {
     target,
     name,
@@ -93,10 +98,7 @@ export function collectEntity(target: AnyClass, problems: Problems): CollectedEn
     indexes: [...inherited.flatMap((other) => other.indexes), ...classChain(target).flatMap(declaredIndexes)],
     relations: inherited.flatMap((other) => other.relations),
     copies: [...inherited.flatMap((other) => other.copies), ...classChain(target).flatMap(declaredCopies)],
-    summaries: [
-      ...inherited.flatMap((other) => other.summaries),
-      ...classChain(target).flatMap(declaredSummaries),
-    ],
+    summaries,
     upgrades: inherited.flatMap((other) => other.upgrades),
   };
 }
@@ -108,6 +110,27 @@ export function entityDeclarations(target: AnyClass): EntityDeclaration[] {
     if (found.length > 0) return owner === target || found[0]!.inheritable === true ? found : [];
   }
   return [];
+}
+
+/** Reports static indexes and summaries in the form of `defineEntity`, which declares nothing in a class. */
+function refusePlain(
+  target: AnyClass,
+  name: string,
+  summaries: readonly SummaryDeclaration[],
+  problems: Problems,
+): void {
+  const check = (member: 'indexes' | 'summaries', maker: string, isMade: (name: string) => boolean): void => {
+    const stated: unknown = Reflect.get(target, member);
+    for (const [each, one] of isRecord(stated) ? Object.entries(stated) : []) {
+      if (!isRecord(one) || isMade(each)) continue;
+      const problem = `Its static ${member} have "${each}" as a plain object, which declares nothing.`;
+      problems.add(name, undefined, problem, `Write: static readonly ${member} = { ${each}: ${maker} }.`);
+    }
+  };
+  check('indexes', "index('status')", () => false);
+  check('summaries', "summary({ by: ['status'], figures: { rows: 'count' } })", (each) =>
+    summaries.some((one) => one.name === each),
+  );
 }
 
 function only<T>(found: readonly T[], name: string, decorator: string, problems: Problems): T | undefined {

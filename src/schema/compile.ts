@@ -182,7 +182,7 @@ export class Schema {
       );
     }
     throw new SchemaError(
-      `${isCallable(target) ? `The class ${target.name}` : describe(target)} is no entity of this schema. Pass it where the schema is compiled. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
+      `${isCallable(target) ? `The class ${target.name}` : describe(target)} is no entity of this schema. Give it among the entities of open, connect or compileSchema. Known: ${this.entities.map(({ name }) => name).join(', ')}.`,
     );
   }
 

@@ -139,6 +139,37 @@ describe('statics', () => {
     expect(() => summary('status' as never)).toThrow(/summary\(\) takes/);
   });
 
+  it('are refused as plain objects, the form of defineEntity, which declare nothing in a class', () => {
+    class Plain {
+      static readonly key = rowKey('id');
+      static readonly indexes = { byStatus: { on: [part('status')] } };
+      static readonly summaries = { all: { by: [], figures: { rows: 'count' } } };
+      id!: string;
+      status!: string;
+    }
+    Column('d:s', text)(Plain.prototype, 'status');
+    Entity({ table })(Plain as never);
+    const compile = () => compileSchema([Plain as never]);
+    expect(compile).toThrow(
+      /"byStatus" as a plain object.*Write: static readonly indexes = \{ byStatus: index\('status'\) \}/s,
+    );
+    expect(compile).toThrow(/"all" as a plain object.*all: summary\(/s);
+    // Beside the decorator it is the list that gives the types.
+    class Listed {
+      static readonly key = rowKey('id');
+      static readonly indexes = { byStatus: ['status'] };
+      static readonly summaries = { all: { by: [], figures: { rows: 'count' } } };
+      id!: string;
+      status!: string;
+    }
+    Column('d:s', text)(Listed.prototype, 'status');
+    Index('byStatus', [part('status')])(Listed as never);
+    Summary('all', { by: [], figures: { rows: 'count' } })(Listed as never);
+    Entity({ table })(Listed as never);
+    const { indexes, summaries } = compileSchema([Listed as never]).entities[0]!;
+    expect([indexes[0]!.name, summaries[0]!.name]).toEqual(['byStatus', 'all']);
+  });
+
   it('do not stand beside a decorator of the same name', () => {
     class Both extends Once {}
     Index('byStatus', [part('status')])(Both as never);
