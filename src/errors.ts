@@ -177,6 +177,11 @@ export class UnsupportedError extends RowanError {
   }
 }
 
+/** Whether a write was refused because nothing may be written there, or not by this user. */
+export function isWriteRefused(error: unknown): error is RowanError {
+  return error instanceof RowanError && (error.code === 'ERR_SECURITY' || error.code === 'ERR_READONLY');
+}
+
 /** Throws a {@link RowanError} if `signal` has been aborted. */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw abortError(signal);

@@ -104,6 +104,7 @@ export async function runEntityRows(job: EntityRowsJob, run: JobRunOptions = {})
     {
       name: toolJobName(job.name, table, job.schema.name),
       signature: String(murmur3(Buffer.from(job.signature))),
+      readsOnly: !job.repairs,
       phases: [
         {
           table,

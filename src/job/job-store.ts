@@ -147,11 +147,10 @@ export class JobStore {
     private readonly rows: JobRows = new TableRows(table, FAMILY),
   ) {}
 
-  /** The states of a job on an engine; on a read-only one, they exist only in this object. */
-  static on(engine: Engine, job: string): JobStore {
-    const { readOnly } = engine.capabilities;
+  /** The states of a job on an engine. Those that are not recorded, as on a read-only engine, exist only in this object. */
+  static on(engine: Engine, job: string, isRecorded = engine.capabilities.readOnly !== true): JobStore {
     const table = engine.table(jobTableDescriptor().name);
-    return readOnly === true ? new JobStore(table, job, new MemoryRows()) : new JobStore(table, job);
+    return isRecorded ? new JobStore(table, job) : new JobStore(table, job, new MemoryRows());
   }
 
   header(): Promise<Stored<JobHeader> | undefined> {
@@ -318,7 +317,7 @@ class TableRows implements JobRows {
   }
 }
 
-/** Lost at the end of the run: a job over a read-only store starts from the beginning each time. */
+/** Lost at the end of the run: a job that is not recorded starts from the beginning each time. */
 class MemoryRows implements JobRows {
   private readonly rows = new Map<string, JobRow & { readonly column: Uint8Array }>();
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { ensureTable } from '../ddl/index.js';
-import { RowanError, throwIfAborted } from '../errors.js';
+import { isWriteRefused, RowanError, throwIfAborted } from '../errors.js';
 import type { Engine } from '../table/index.js';
 import { otherFiles } from './files/file-position.js';
 import { type JobHeader, JobStore, jobTableDescriptor, type SplitState, type Stored } from './job-store.js';
@@ -68,7 +68,7 @@ export async function runJob(
  */
 class JobRun {
   readonly owner = randomUUID();
-  private readonly store: JobStore;
+  private store: JobStore;
   private readonly rowThrottle: Throttle;
   private readonly byteThrottle: Throttle;
   private resumed = false;
@@ -91,9 +91,7 @@ class JobRun {
 
   async run(): Promise<JobOutcome> {
     const { phases } = this.definition;
-    const { admin, capabilities } = this.engine;
-    if (capabilities.readOnly !== true) await ensureTable(admin, jobTableDescriptor());
-    let header = await this.begin();
+    let header = await this.recorded();
     for (let phase = 0; phase < phases.length; phase++) {
       await this.runPhase(phases[phase]!, phase, phase < header.value.phase);
       if (phase >= header.value.phase) header = await this.advance(header, phase + 1);
@@ -111,6 +109,20 @@ class JobRun {
       counters: this.counters.toCounters(),
       resumed: this.resumed,
     };
+  }
+
+  /** Begins the job; without a record where it only reads and its record may not be written. */
+  private async recorded(): Promise<Stored<JobHeader>> {
+    const { admin, capabilities } = this.engine;
+    try {
+      if (capabilities.readOnly !== true) await ensureTable(admin, jobTableDescriptor());
+      return await this.begin();
+    } catch (error) {
+      const { name, readsOnly } = this.definition;
+      if (readsOnly !== true || !isWriteRefused(error)) throw error;
+      this.store = JobStore.on(this.engine, name, false);
+      return this.begin();
+    }
   }
 
   private async begin(): Promise<Stored<JobHeader>> {

@@ -35,6 +35,7 @@ interface TablePass {
   readonly about?: readonly string[];
   /** The name of its work on the rows, for the job's signature. */
   readonly does?: string;
+  readonly readsOnly?: boolean;
   readonly prepare?: JobPhase['prepare'];
   readonly scan: JobPhase['scan'];
   readonly open: JobPhase['open'];
@@ -43,13 +44,14 @@ interface TablePass {
 
 /** Runs a pass as a job on the engine of the table. @throws RowanError `ERR_TABLE_NOT_FOUND`. */
 export async function runPass(engine: Engine, options: ToolOptions, pass: TablePass): Promise<JobOutcome> {
-  const { tool, table, about = [], does = '', prepare, scan, open, finish } = pass;
+  const { tool, table, about = [], does = '', readsOnly = false, prepare, scan, open, finish } = pass;
   await checkSelection(engine, table, options);
   return runJob(
     engine,
     {
       name: options.name ?? toolJobName(tool, table, ...about),
       signature: `${tool} ${table}${does === '' ? '' : ` ${does}`} ${describeSelection(options)}`,
+      readsOnly,
       phases: [
         { table, ranges: rangesOf(options), scan, open, ...(prepare === undefined ? {} : { prepare }) },
       ],

@@ -10,6 +10,7 @@ export function countRows(engine: Engine, table: string, options: ToolOptions = 
   return runPass(engine, options, {
     tool: 'count',
     table,
+    readsOnly: true,
     scan: () =>
       scanOf({ ...options, versions: 1 }, false).setFilter(
         filters.all(filters.firstKeyOnly(), filters.keyOnly()),
@@ -40,6 +41,7 @@ export function countCells(engine: Engine, table: string, options: ToolOptions =
   return runPass(engine, options, {
     tool: 'cells',
     table,
+    readsOnly: true,
     scan: () => scanOf(options, false),
     open: cellCounts,
   });

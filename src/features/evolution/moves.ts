@@ -1,5 +1,5 @@
 import { toHex } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { isWriteRefused } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { isGet } from '../../table/get-and-scan.js';
 import type {
@@ -88,7 +88,7 @@ class MovedTable<T extends Table = Table> implements Table {
       if (old.length > 0) await this.writeBack(old.map(({ row }) => row));
     } catch (error) {
       // The rows are known without it: who may only read gets them too.
-      if (!mayOnlyRead(error)) throw error;
+      if (!isWriteRefused(error)) throw error;
     }
     return declared;
   }
@@ -188,10 +188,6 @@ class MovedTable<T extends Table = Table> implements Table {
   private settledCheck(check: CheckAndMutate): CheckAndMutate {
     return check.withAction(this.moves.settled(check.action));
   }
-}
-
-function mayOnlyRead(error: unknown): boolean {
-  return error instanceof RowanError && (error.code === 'ERR_SECURITY' || error.code === 'ERR_READONLY');
 }
 
 /** The moves of a table, by name. Undefined: none. */

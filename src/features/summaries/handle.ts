@@ -1,6 +1,6 @@
 import { equalBytes, prefixEnd, toHex } from '../../bytes/index.js';
 import type { LiveTables } from '../../ddl/index.js';
-import { QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
+import { isWriteRefused, QueryError, RowanError, SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import { parseKeyConditions } from '../../query/index.js';
 import { AheadWriter, type RowMaintainer, type StepReading } from '../../repository/index.js';
@@ -157,9 +157,23 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
     return this.source.alone(() => this.counted(true, run));
   }
 
-  /** Counts all rows separately, and compares the result with the figures. Changes nothing that is read. */
+  /**
+   * Counts all rows separately, and compares the result with the figures. Changes nothing that is read, but stores the count meanwhile.
+   * @throws RowanError `ERR_SECURITY`, `ERR_READONLY` where nothing may be written.
+   */
   async check(run?: JobRunOptions): Promise<SummaryReport> {
-    return this.source.alone(() => this.counted(false, run));
+    try {
+      return await this.source.alone(() => this.counted(false, run));
+    } catch (error) {
+      if (!isWriteRefused(error)) throw error;
+      const { schema, summary } = this.source.plan;
+      throw new RowanError(
+        error.code,
+        `check() of the summary ${summary.name} of ${schema.name} counts all rows into tables beside the figures, and that was refused: ` +
+          `${error.message} Run it as a user who may write there.`,
+        { cause: error, details: error.details },
+      );
+    }
   }
 
   /**

@@ -100,6 +100,7 @@ export function definitionOf(
     name,
     signature,
     phases,
+    readsOnly: sink === undefined && reduce === undefined,
     async finish(run) {
       await sink?.dispose?.(name, run);
       if (reduce === undefined) return;

@@ -7,7 +7,7 @@
  */
 
 import { concatBytes, equalBytes, toBytes, toHex } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { isWriteRefused, RowanError } from '../../errors.js';
 import { TOKEN_LENGTH } from '../../schema/types.js';
 import { type Cell, Delete, Get, Put, type Table } from '../../table/index.js';
 import { ABANDONED_AFTER, FENCED, newToken } from './row-work.js';
@@ -18,6 +18,8 @@ const RENEWED_AFTER = 10_000;
 const IDLE = 5000;
 /** Milliseconds after which a record that cannot be removed is left to be worked off by its age. */
 const LEFT_AFTER = 60_000;
+
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /** Rows that are written, or about to be, and may lack what follows them. */
 export interface Covered {
@@ -31,7 +33,7 @@ class WriterRecord {
   readonly token = newToken();
   readonly begun = performance.now();
   /** When the request was sent that wrote it last. */
-  renewed = Number.NEGATIVE_INFINITY;
+  renewed = NEVER;
   renewing: Promise<void> | undefined;
   /** The time that it says. */
   since = 0;
@@ -112,7 +114,13 @@ export class WriterRecords {
     if (!record.isLeft || record.since === 0) record.since = first?.since ?? now();
     const value = new Uint8Array(8);
     new DataView(value.buffer).setBigUint64(0, BigInt(record.since));
-    await table.put(new Put(row).addColumn(family, this.qualifierOf(record), value));
+    try {
+      await table.put(new Put(row).addColumn(family, this.qualifierOf(record), value));
+    } catch (error) {
+      // Nothing is stored that would have to be removed.
+      if (isWriteRefused(error) && record.renewed === NEVER) record.since = 0;
+      throw error;
+    }
     record.renewed = sent;
     this.kick();
   }

@@ -139,7 +139,11 @@ export async function verifyIndex(
   const signature = `${index.signature} ${sample}`;
   const { counters } = differing?.isEmpty
     ? { counters: {} as Counters }
-    : await runJob(target.engine, { name, signature, phases }, { restart: repair ? 'done' : true, ...run });
+    : await runJob(
+        target.engine,
+        { name, signature, phases, readsOnly: !repair },
+        { restart: repair ? 'done' : true, ...run },
+      );
   const count = (what: string): number => counters[what] ?? 0;
   return {
     rows: count('rows') + (differing?.equalRows ?? 0),
@@ -174,6 +178,7 @@ async function digestIndex(
     {
       name: toolJobName('index-digest', toHex(index.id)),
       signature: index.signature,
+      readsOnly: true,
       phases: [
         rowsPhase(target, (context) => new DigestWork(addingRows(target, computed), context)),
         entriesPhase(target, (context) => new DigestWork(addingEntries(target), context)),
