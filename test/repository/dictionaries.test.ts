@@ -230,12 +230,13 @@ describe('queries', () => {
     const some = logs.find({ host: { in: ['a', 'none'] } }).explain();
     expect([some.ranges, some.key]).toEqual([
       logs.find({ host: 'a' }).explain().ranges,
-      'host in ["a", "none"]',
+      'host in ("a", "none")',
     ]);
     expect(some.warnings).toHaveLength(1);
     const together = db.collection([Log, Event], { host: 'none' });
     expect(together.explain()).toMatchObject({ ranges: [], warnings: [{ code: 'NO_ID' }] });
-    expect(db.collection([Log, Event], { host: 'a' }).explain().warnings).toEqual([]);
+    const known = db.collection([Log, Event], { host: 'a' }).explain();
+    expect(known.warnings.map(({ code }) => code)).not.toContain('NO_ID');
     await logs.find({ host: 'none' }).first();
     expect(logs.find({ host: 'none' }).explain().ranges).toEqual([]);
   });

@@ -42,7 +42,7 @@ const as = (user: keyof typeof users, more: Partial<ConnectOptions> = {}): Promi
 
 beforeEach(async () => {
   served = await Served.start({ users });
-  owner = await as('owner');
+  owner = await as('owner', { tables: 'create' });
   await owner.repository(Thing).putMany([
     { id: 'a', color: 'red' },
     { id: 'b', color: 'blue' },
@@ -110,7 +110,7 @@ test('a refused write is no failed background write', async () => {
   await expect(things.insert({ id: 'c', color: 'red' })).rejects.toMatchObject(refused);
   await expect(things.delete({ id: 'a' })).rejects.toMatchObject(refused);
   await reader.close();
-  expect(events).toEqual([]);
+  expect(events).not.toContain('outbox');
 });
 
 test('a record that was never stored is not removed', async () => {

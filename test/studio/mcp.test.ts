@@ -9,7 +9,10 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Database, open } from '../../src/database.js';
+import { Database } from '../../src/database/database.js';
+import { type Database as OpenDatabase, open } from '../../src/database.js';
+import { compileSchema } from '../../src/mapper/index.js';
+import { openEmbedded } from '../../src/store/engine.js';
 import { serveMcp } from '../../src/studio/mcp/server.js';
 import { MCP_LIMITS, toolsOf } from '../../src/studio/mcp/tools.js';
 import type { Planned, SchemaReport } from '../../src/studio/server/api.js';
@@ -27,7 +30,7 @@ interface Row {
 }
 
 let folder: string;
-let db: Database;
+let db: OpenDatabase;
 const client = new Client({ name: 'test', version: '1.0.0' });
 
 beforeAll(async () => {
@@ -193,7 +196,8 @@ test('what cannot be asked is refused in words, and the next call is answered', 
 });
 
 test('an empty store has no sizes, and says that it has no tables and no entities', async () => {
-  const empty = await open({ path: join(folder, 'empty'), entities: [] });
+  const empty = new Database(compileSchema([]), await openEmbedded(join(folder, 'empty')), 'ignore');
+  await empty.ready();
   const run = (name: string, given: object): Promise<unknown> =>
     toolsOf(empty, 'STORE')
       .find((tool) => tool.name === name)!

@@ -5,7 +5,7 @@
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
-import { RowanError } from '../../errors.js';
+import { isWriteRefused, RowanError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { CellType, Delete, Put, type RowMutation, type Table } from '../../table/index.js';
 import { columnMutations } from '../embedded-executor.js';
@@ -114,7 +114,13 @@ export class FollowUps implements RowIntent {
       noted.map(({ work, intent }) => putIntent(this.rowOf(work.row), intent.token)),
       call,
     );
-    for (const [i, answer] of answers.entries()) if (!answer.ok) noted[i]!.work.fail(answer.error);
+    for (const [i, answer] of answers.entries()) {
+      if (answer.ok) continue;
+      const { work, intent } = noted[i]!;
+      work.fail(answer.error);
+      // Nothing is stored that would have to be removed.
+      if (isWriteRefused(answer.error)) intent.isNoted = false;
+    }
   }
 
   private intentsOf(works: readonly RowWork[]): NotedWork[] {
