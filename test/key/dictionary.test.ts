@@ -143,7 +143,9 @@ describe('a layout with dictionaries', () => {
 
   it('refuses to encode and to plan what was not loaded', () => {
     expect(() => layout.encode({ host: 'a', event: 'x', at })).toThrowError(/the id of the text "a"/);
-    expect(() => layout.plan({ host: { kind: 'eq', value: 'a' } })).toThrowError(/call await database.dictionary/);
+    expect(() => layout.plan({ host: { kind: 'eq', value: 'a' } })).toThrowError(
+      /call await database.dictionary/,
+    );
   });
 
   it('makes a row that nobody has of texts that have no id, and gives them none', async () => {
