@@ -71,7 +71,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   now(): number {
-    return this.core.environment.now();
+    return this.core.rowClock.now();
   }
 
   observe(table: string, observer: WriteObserver): () => void {

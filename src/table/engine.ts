@@ -72,7 +72,7 @@ export interface Engine {
   readonly admin: Admin;
   /** A handle to a table; does not check that the table exists. */
   table(name: string): Table;
-  /** Milliseconds of the clock by which writes get timestamps and cells expire: the engine's own, or the nearest known. */
+  /** The time, ms, that a write without a timestamp gets now, as far as it is known. On the embedded engine no later write gets an earlier one. */
   now(): number;
   /**
    * Calls an observer for every write of the table through this engine, of entities or below them. Returns a function that removes

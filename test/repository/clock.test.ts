@@ -1,8 +1,19 @@
 /** What repositories reckon by is the clock of the engine. */
 
 import { expect, test } from 'vitest';
-import { Column, CreatedAt, Entity, part, RowKey, Table, Ttl, UpdatedAt } from '../../decorators/index.js';
-import { text } from '../../src/codec/index.js';
+import {
+  Column,
+  CreatedAt,
+  defineEntity,
+  Entity,
+  part,
+  RowKey,
+  Table,
+  Ttl,
+  UpdatedAt,
+} from '../../decorators/index.js';
+import { int32, text } from '../../src/codec/index.js';
+import type { Database } from '../../src/database.js';
 import { openMemory, settableClock } from '../../src/testing/index.js';
 
 @Table({ name: 'sessions', families: { d: {} } })
@@ -46,4 +57,69 @@ test('stamps and times to live follow the clock that the database was opened wit
   clock.advance(2 * MINUTE);
   expect(await sessions.get({ id: 'b' })).toBeNull();
   await database.close();
+});
+
+const HOUR = 60 * MINUTE;
+
+const Visit = defineEntity({
+  name: 'Visit',
+  table: { name: 'visits', families: { d: {} } },
+  ttl: HOUR,
+  key: [part('id')],
+  columns: (c) => ({
+    user: c.column('d:u', text).optional(),
+    pages: c.column('d:p', int32).optional(),
+  }),
+  indexes: { byUser: { on: [part('user')] } },
+  summaries: { byUser: { by: ['user'], figures: { visits: 'count', pages: { sum: 'pages' } } } },
+});
+
+/** The visit of `a` in every way of reading it. */
+async function seen(db: Database, user: string): Promise<unknown[]> {
+  const visits = db.repository(Visit);
+  const all = [await visits.get({ id: 'a' }), await visits.by('byUser').find({ user }).first()];
+  const figures = await db.summary(Visit, 'byUser').get({ user });
+  return [...all.map((one) => one?.user ?? null), Number(figures?.visits ?? 0)];
+}
+
+test.each([
+  ['an hour', HOUR],
+  ['two seconds', 2000],
+])(
+  'an entity that is written when the clock was set back by %s ends as a whole, and shows no earlier value',
+  async (_, back) => {
+    const clock = settableClock(10 * HOUR);
+    const db = await openMemory({ entities: [Visit], clock });
+    const visits = db.repository(Visit);
+    await visits.put({ id: 'first', user: 'ann' });
+    clock.set(clock() - back);
+    await visits.put({ id: 'a', user: 'ann', pages: 1 });
+    clock.advance(HOUR / 2);
+    await visits.update({ id: 'a' }, { user: 'bob' });
+    // The store's time stood still: from there its life counts.
+    for (const time of [11 * HOUR - back, 11 * HOUR - 1]) {
+      clock.set(time);
+      expect(await seen(db, 'bob')).toEqual(['bob', 'bob', 1]);
+    }
+    clock.set(11 * HOUR + 1);
+    expect(await seen(db, 'bob')).toEqual([null, null, 0]);
+    await db.close();
+  },
+);
+
+test('an entity that a long transaction writes lives from the write on, as a whole', async () => {
+  const clock = settableClock(10 * HOUR);
+  const db = await openMemory({ entities: [Visit], clock });
+  await db.transaction(async (tx) => {
+    await tx.repository(Visit).put({ id: 'a', user: 'ann', pages: 1 });
+    clock.advance(30_000);
+  });
+  await db.repository(Visit).update({ id: 'a' }, { user: 'bob' });
+  clock.set(11 * HOUR - 1);
+  expect(await seen(db, 'bob')).toEqual(['bob', 'bob', 1]);
+  for (const late of [1, 2000]) {
+    clock.set(11 * HOUR + late);
+    expect(await seen(db, 'bob')).toEqual([null, null, 0]);
+  }
+  await db.close();
 });

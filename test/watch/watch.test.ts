@@ -167,6 +167,26 @@ test('a position is gone on from, after an opening too', async () => {
   await db.close();
 });
 
+test('a position misses nothing that is written after the clock was set back to before it', async () => {
+  const clock = settableClock(36_000_000);
+  await using db = await open(undefined, clock);
+  const orders = db.repository(Order);
+  await orders.put({ shop: 'a', no: '0' });
+  // Orders are kept for an hour. The position is of an hour without a write.
+  clock.advance(3_600_000);
+  await using feed = db.watch(Order);
+  const { position } = feed;
+  clock.set(34_000_000);
+  await orders.put({ shop: 'a', no: '1' });
+  clock.set(43_000_000);
+  expect(told(await take(db.watch(Order, {}, { from: position }), 1)).flat()).toEqual([
+    'Order a/1 insert ->-',
+  ]);
+  clock.set(43_300_000);
+  const late = take(db.watch(Order, {}, { from: position }), 1);
+  await expect(late).rejects.toMatchObject({ code: 'ERR_POSITION_GONE' });
+});
+
 test('a feed begins when it is made, and its position moves on while nothing happens', async () => {
   const clock = settableClock(1_000_000);
   await using db = await open(undefined, clock);

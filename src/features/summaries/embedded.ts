@@ -161,14 +161,14 @@ export class SummaryCount {
   }
 
   /** Subtracts up to `limit` expired rows. @returns whether there may be more. */
-  subtractExpired(step: AtomicStep, now: number, limit: number): boolean {
+  subtractExpired(step: AtomicStep, limit: number): boolean {
     const { generation, plan } = this;
     if (!plan.ends) return false;
     const { id } = plan.summary;
     const ends = step.scan(
       new Scan()
         .withStartRow(endsUpTo(generation, id, 0))
-        .withStopRow(endsUpTo(generation, id, now + 1))
+        .withStopRow(endsUpTo(generation, id, step.time + 1))
         .setLimit(limit),
       this.table,
     );

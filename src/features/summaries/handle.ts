@@ -459,19 +459,14 @@ export class SummariesFeature implements Feature {
       );
     }
     const { indexes } = this;
-    const { engine, reading, isRemote, outbox } = this.context;
+    const { reading, isRemote, outbox } = this.context;
     const names = new Set(plan.summary.figures.flatMap(({ index }) => index ?? []));
     return new SummaryHandle<C, Name>({
       ...this.targetOf(plan),
       reading,
       outbox: isRemote ? outbox : undefined,
       followed: () => this.context.followed(schema),
-      reader: new SummaryReader(
-        plan,
-        indexes.paths(schema),
-        () => engine.now(),
-        isRemote ? AMOUNTS : undefined,
-      ),
+      reader: new SummaryReader(plan, indexes.paths(schema), isRemote ? AMOUNTS : undefined),
       indexes: [...names].map((index) => indexes.handle(schema, index)),
       alone: (run) => indexes.alone(`summary ${toHex(plan.summary.id)}`, run),
     });

@@ -248,7 +248,7 @@ export async function compareCounts(
     const pages = (step: ChangeStep): CountPages =>
       [asked, made].map((generation) => {
         const count = new SummaryCount(plan, generation);
-        if (plan.ends) while (count.subtractExpired(step as AtomicStep, engine.now(), STEP_ROWS));
+        if (plan.ends) while (count.subtractExpired(step as AtomicStep, STEP_ROWS));
         return readPage(plan, step, generation, start);
       }) as CountPages;
     const [found, wanted] = await (remote === undefined

@@ -32,7 +32,6 @@ export class SummaryReader {
   constructor(
     private readonly plan: SummaryPlan,
     private readonly access: IndexAccess | undefined,
-    private readonly now: () => number,
     /** Excludes cells of groups that are no amounts. */
     private readonly sift: Filter | undefined = undefined,
   ) {}
@@ -89,7 +88,7 @@ export class SummaryReader {
       );
     }
     const count = new SummaryCount(this.plan, state.active);
-    if (this.plan.ends) while (count.subtractExpired(step as AtomicStep, this.now(), SUBTRACTED_AT_ONCE));
+    if (this.plan.ends) while (count.subtractExpired(step as AtomicStep, SUBTRACTED_AT_ONCE));
     return state.active;
   }
 

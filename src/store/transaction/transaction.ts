@@ -6,7 +6,7 @@ import {
   type Query,
   type Result,
   type RowMutation,
-  type RowMutations,
+  RowMutations,
   type Scan,
 } from '../../table/index.js';
 import { WrittenCells } from '../commit/commit-queue.js';
@@ -182,7 +182,7 @@ export class StoreTransaction implements RegisteredReader {
   apply(state: TableState, change: RowMutation | RowMutations, notBefore = 0, settled = false): Result {
     this.core.space.check(state, change);
     const row = this.preparation.prepare(state, change, notBefore, settled);
-    this.writes.add(row, { state, change, notBefore, settled });
+    this.writes.add(row, { state, change, notBefore, settled, madeAt: this.core.rowClock.now() });
     return row.result;
   }
 
@@ -220,8 +220,10 @@ export class StoreTransaction implements RegisteredReader {
         this.conflictDetails = { place: changed, written: [...this.writtenRows()] };
         throw this.setConflict(conflictAt(changed.state.name, changed.start));
       }
-      for (const { state, change, notBefore, settled } of writes.changes)
+      for (const { state, change, notBefore, settled, madeAt } of writes.changes) {
+        shortenLife(change, step.time - madeAt);
         step.applyTo(state, change, notBefore, settled);
+      }
     });
     this.end(ended());
     await written;
@@ -278,6 +280,18 @@ function ended(): RowanError {
   );
 }
 
+/** Shortens the time to live of cells that get the time of the commit, which is later by so many milliseconds than that of the write. */
+function shortenLife(change: RowMutation | RowMutations, later: number): void {
+  if (change instanceof RowMutations) {
+    for (const mutation of change.mutations) shortenLife(mutation, later);
+  } else if (change.ttl !== undefined && change.kind !== 'delete') {
+    const cells: readonly { readonly timestamp: number }[] =
+      change.kind === 'put' ? change.cells : change.columns;
+    if (cells.every(({ timestamp }) => timestamp === LATEST_TIMESTAMP))
+      change.setTtl(Math.max(1, change.ttl - later));
+  }
+}
+
 /** Limits of a transaction: its commit is one turn of the event loop and one log record. */
 const MAX_CHANGES = 200_000;
 const MAX_BYTES = 64 << 20;
@@ -288,6 +302,8 @@ interface PrivateChange {
   readonly change: RowMutation | RowMutations;
   readonly notBefore: number;
   readonly settled: boolean;
+  /** The store's time when it was made, from which times to live count. */
+  readonly madeAt: number;
 }
 
 interface PrivateSavepoint {
