@@ -182,7 +182,7 @@ export interface FeatureContext extends MaintainerContext {
   readonly outbox: Outbox;
   /** Resolves when the background work of answered writes has ended. */
   rest(): Promise<void>;
-  /** HBase: resolves when what follows this program's answered writes of an entity, behind their answers, has ended. */
+  /** HBase: resolves when the work that follows this program's completed writes of an entity has ended. */
   followed(entity: EntitySchema): Promise<void>;
   declared(): AdoptedSchema;
   schemaOf(target: EntityClass): EntitySchema;

@@ -188,7 +188,7 @@ export class EntityQuery<C extends KeyedClass, T = EntityOf<C>> extends BaseQuer
   /**
    * Keeps the rows whose related entities meet conditions: of one entity its conditions, `{}` (there is one) or null (there is
    * none); of a list `some`, `none` or `every`. Conditions name columns and relations of the related entity, to any depth. Rows are
-   * tested in batches after they are read (`explain().related`). It comes behind `where`, `select` and `orderBy`, and before `limit`.
+   * tested in batches after they are read (`explain().related`). It comes after `where`, `select` and `orderBy`, and before `limit`.
    *
    * @example
    * ```ts

@@ -124,8 +124,8 @@ export interface RowMaintainer extends StepMaintainer {
    */
   settle(row: Uint8Array, share: Share, settledAfter: number): Promise<boolean>;
   /**
-   * As `settle`, for distinct rows that this program has written. Present: it is called behind the answers to their writers, many rows
-   * at a time, in place of `settle`. The change may spare reads, but others may have changed the row since.
+   * As `settle`, for distinct rows that this program has written. If present, it is called instead of `settle`, for many rows at a time,
+   * after the calls of the writers have returned. The change may spare reads, but others may have changed the row since.
    * @returns for each row whether it is complete.
    */
   settleBehind?(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]>;

@@ -128,7 +128,7 @@ export class RowLock {
     this.background.add(background);
   }
 
-  /** Resolves when the work behind the writes that were answered before the call has ended. */
+  /** Resolves when the work that follows the writes completed before this call has ended. */
   async rest(): Promise<void> {
     await Promise.all(this.background);
   }

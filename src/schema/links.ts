@@ -93,7 +93,7 @@ export function findBackReference(
   const leads = (parts: readonly string[]): boolean =>
     parts.length >= held.size && parts.slice(0, held.size).every((name) => held.has(name));
   if (leads(key.parts.map(({ name }) => name))) return { index: undefined };
-  // A row without a value for a part has no entry. So behind the properties only key parts may follow, which every
+  // A row without a value for a part has no entry. So after the properties only key parts may follow, which every
   // row has.
   const always = new Set(key.parts.map(({ name }) => name));
   const serves = ({ parts, where, several, each, eventual }: IndexSchema): boolean =>

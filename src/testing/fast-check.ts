@@ -124,7 +124,7 @@ function bytesOf(count: number): fc.Arbitrary<Uint8Array> {
   return fc.uint8Array({ minLength: count, maxLength: count });
 }
 
-/** Networks of both kinds, as the codec's bytes: an address whose bits behind the prefix are zero, and the prefix. */
+/** Networks of both kinds, as the codec's bytes: an address whose bits after the prefix are zero, and the prefix. */
 function networks(): fc.Arbitrary<string> {
   return fc.tuple(fc.boolean(), bytesOf(16), fc.nat(128)).map(([isV4, address, length]) => {
     const bits = isV4 ? 96 + Math.floor(length / 4) : length;

@@ -261,7 +261,7 @@ export const JAVA_CORE = String.raw`
         for (int i = size - 1; i >= 0; i--) push((int) (value >> 8 * i));
       }
 
-      /** Writes 00 as 00 FF from start on, and 00 01 behind. */
+      /** Writes 00 as 00 FF from start on, and 00 01 after. */
       void escape(int start) {
         byte[] plain = Arrays.copyOfRange(buffer, start, length);
         length = start;

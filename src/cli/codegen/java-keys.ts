@@ -64,7 +64,7 @@ export const JAVA_KEYS = String.raw`
           steps[i].write(parts, out);
           ends[i] = out.length;
         }
-        // A salt may be computed over another behind it.
+        // A salt may be computed over another after it.
         for (int i = steps.length - 1; i >= 0; i--) steps[i].fill(out, ends, i);
         if (out.length == 0 || out.length > 32767) throw new CodecException("The row key has " + out.length + " bytes. A table takes 1 to 32767.");
         return out.copy();
@@ -234,7 +234,7 @@ export const JAVA_STEPS: Readonly<Record<'salt' | 'bucket' | 'hash' | 'timeBucke
       private final int buckets;
       /** The bytes of each salt, or null for one byte. */
       private final byte[][] prefixes;
-      /** First and last step of each range that is hashed; null for Phoenix's hash of all bytes behind the salt. */
+      /** First and last step of each range that is hashed; null for Phoenix's hash of all bytes after the salt. */
       private final int[][] runs;
       private final boolean random;
 

@@ -121,7 +121,7 @@ export const JAVA_TEXTS: Pieces = {
   },
   BaseText: {
     source: `
-    /** A number of some bytes, with zero bits behind it, as digits of a base: ULID, KSUID, geohash. */
+    /** A number of some bytes, with zero bits after it, as digits of a base: ULID, KSUID, geohash. */
     static final class BaseText extends Codec<String> {
       private final String alphabet;
       private final int digits;

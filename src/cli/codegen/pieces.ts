@@ -46,7 +46,7 @@ export function codecsOf(entities: readonly EntityModel[]): CodecModel[] {
 
 /**
  * The arguments of `BaseText`, alike in both languages: the digits of a text, their number, the bytes that they stand for, and the bits
- * of the last byte behind them.
+ * of the last byte after them.
  */
 export function baseTextArguments(
   codec: Extract<CodecModel, { kind: 'ulid' | 'ksuid' | 'geohash' }>,
@@ -72,7 +72,7 @@ export function usesMurmur(entities: readonly EntityModel[]): boolean {
   );
 }
 
-/** The name, with `_` behind it if it means something else in the generated file. */
+/** The name, followed by `_` if it means something else in the generated file. */
 export function freeName(name: string, taken: ReadonlySet<string>): string {
   return taken.has(name) ? freeName(`${name}_`, taken) : name;
 }
@@ -97,7 +97,7 @@ export function propertiesOf({ parts, columns, window }: EntityModel): PropertyM
   ];
 }
 
-/** The lines, each behind `indent`, but for empty ones. */
+/** The lines, with `indent` before each that is not empty. */
 export function indented(text: string, indent: string): string {
   return text.replace(/^(?=.)/gm, indent);
 }

@@ -45,7 +45,7 @@ const MEMBERS = new Set([
 
 const MODULES = ['decimal', 'hashlib', 'ipaddress', 'json', 'secrets', 'struct', 'uuid'];
 
-/** Writes the Python file of `rowan codegen python`: a dataclass for each entity, behind what they share. */
+/** Writes the Python file of `rowan codegen python`: what the entities share, then a dataclass for each. */
 export function pythonSource(entities: readonly EntityModel[]): string {
   const steps = [...stepKinds(entities)].flatMap(
     (kind) => PYTHON_STEPS[kind as keyof typeof PYTHON_STEPS] ?? [],

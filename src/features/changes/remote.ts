@@ -211,7 +211,7 @@ export class LogReader implements CommitSource {
     const from = this.isOldest ? await this.notBeforeBegin(given) : given;
     const began = Math.floor(engine.now());
     const newest = await log.last();
-    // Behind that: where no end is recorded by now, the other entity has no change up to these numbers.
+    // After that: where no end is recorded by now, the other entity has no change up to these numbers.
     const limits = await this.reading.limitsFrom(from, ORDER);
     limits.checkBegin(from);
     const { end: limit } = limits;

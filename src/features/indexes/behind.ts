@@ -1,9 +1,9 @@
 /**
- * Entries that follow behind the answer, on HBase: where all indexes of an entity are eventual, a row is written in one call
- * ({@link AheadWriter}), and its entries afterwards, with those of many rows: entries are marked, shadows renewed, entries verified.
+ * Entries that are written after the call has returned, on HBase. If all indexes of an entity are eventual, one call writes a row
+ * ({@link AheadWriter}). The entries of many rows are written together later: entries are marked, shadows renewed, entries verified.
  *
- * A row that exists already may be overwritten without having been read: its former entries are listed beside its shadow
- * (docs/indexes-eventual.md). Where rows may have entries that are not listed, {@link IntentDriver} writes those that exist.
+ * An existing row may be overwritten without a read, because its former entries are listed beside its shadow
+ * (docs/indexes-eventual.md). If rows may have entries that are not listed, {@link IntentDriver} writes the rows that exist.
  */
 
 import { equalBytes } from '../../bytes/index.js';
@@ -18,7 +18,7 @@ import type { RemoteEntries } from './remote.js';
 /** The row of an index table with the writer records. No entry has so short a row. FROZEN. */
 const WRITERS_ROW = Uint8Array.of(1);
 
-/** Whether entries of all indexes of an entity may follow behind its rows. Those of rows that expire do not. */
+/** Whether the entries of all indexes of an entity may be written after its rows. Not if rows expire. */
 export function mayFollow({ all, schema }: EntityIndexes): boolean {
   return all.every(({ index }) => index.eventual) && !new EntryExpiry(schema).ends;
 }

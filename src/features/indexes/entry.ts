@@ -8,7 +8,7 @@
  *
  * A note of an eventual index, which records that an entry must be checked (embedded engine), is in the same table:
  *
- *     row    complement of the id 4 | the entry's row behind its id
+ *     row    complement of the id 4 | the entry's row after its id
  *     value  1
  *
  * The list of a row's entries in eventual indexes, which stands beside the row's shadow (HBase):

@@ -213,7 +213,7 @@ export class IndexesFeature implements Feature {
   private readonly last = new Map<string, Promise<unknown>>();
 
   private readonly eventual: EventualEntries;
-  /** HBase: the entries that follow behind the answers, of each entity. */
+  /** HBase: the entries that are written after the calls have returned, of each entity. */
   private readonly behind = new Map<EntitySchema, AheadWriter>();
   private readonly figures = new EntryFigures();
 
@@ -276,7 +276,7 @@ export class IndexesFeature implements Feature {
     await Promise.all([...this.behind.values()].map((behind) => behind.end()));
   }
 
-  /** HBase: the entries of an entity that follow behind the answers. Undefined: they are written around its rows. */
+  /** HBase: the entries of an entity that are written after the calls have returned. Undefined: they are written before and after each row. */
   behindOf(schema: EntitySchema): AheadWriter | undefined {
     const indexes = this.context.isRemote ? this.paths(schema)?.indexes : undefined;
     if (indexes === undefined || !mayFollow(indexes)) return undefined;

@@ -1,6 +1,6 @@
 /**
  * The entries of an entity on HBase. {@link IntentDriver} has them marked as unverified before a row is written, and verified or removed
- * behind it. Whoever finds an unverified entry later settles it by its row.
+ * after it. Whoever finds an unverified entry later settles it by its row.
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';

@@ -1,7 +1,7 @@
 /**
- * Figures that follow behind the answer, on HBase: where summaries alone follow the rows of an entity, a row is written in one call
- * ({@link AheadWriter}) and counted afterwards, together with others. The row that is there already may be overwritten without having
- * been read: what it has contributed stands beside the groups ({@link RemoteCount}).
+ * Figures that are updated after the call has returned, on HBase. If an entity has summaries and nothing else that follows its rows, one
+ * call writes a row ({@link AheadWriter}); the row is counted later, together with others. An existing row may be overwritten without a
+ * read, because its contribution is stored beside the groups ({@link RemoteCount}).
  */
 
 import type { ChangeImage, RowMaintainer } from '../../repository/maintainer.js';
@@ -11,7 +11,7 @@ import type { SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
 import { SUMMARY_FAMILY, WRITERS_ROW } from './rows.js';
 
-/** Rows that are counted one by one at the same time. */
+/** The largest number of rows that are counted one by one at the same time. */
 const APART = 32;
 
 export class FiguresBehind implements RowFollowing {

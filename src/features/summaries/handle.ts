@@ -82,7 +82,7 @@ export class SummaryHandle<C extends KeyedClass, Name extends SummaryName<C>> {
   constructor(private readonly source: SummarySource) {}
 
   /**
-   * The figures of one group at one moment. Null: the group has no rows. HBase: waits for the work behind this program's
+   * The figures of one group at one moment. Null: the group has no rows. HBase: waits for the work after this program's
    * answered writes. @throws QueryError when the summary is not built; KeyError.
    */
   async get(group: SummaryGroup<C, Name>): Promise<SummaryResult<C, Name> | null> {

@@ -112,7 +112,7 @@ export class Transaction implements Deferred {
     this.endings.length = 0;
   }
 
-  /** Resolves when the work behind answered writes has ended: it is part of the transaction. */
+  /** Resolves when the work that follows completed writes has ended: it is part of the transaction. */
   rest(): Promise<void> {
     return this.contexts.rest();
   }

@@ -184,7 +184,7 @@ function checkFiles(files: readonly BulkLoadFile[]): BulkLoadFile[] {
   return [...files];
 }
 
-/** Whether a row at or behind the region's start is in the region. */
+/** Whether a row at or after the region's start is in the region. */
 function isWithin(row: Uint8Array, region: Region): boolean {
   return region.endKey.length === 0 || compareBytes(row, region.endKey) < 0;
 }

@@ -172,7 +172,7 @@ export class RowAssembler {
 
   /**
    * Adds the next piece. `mayGoOn`: the piece after it may be of the same row.
-   * @throws CorruptionError when it does not sort behind the earlier pieces: a server that repeats itself could keep a scan running
+   * @throws CorruptionError when it does not sort after the earlier pieces: a server that repeats itself could keep a scan running
    * for ever.
    */
   add(piece: Cell[], mayGoOn: boolean): void {

@@ -40,7 +40,7 @@ export interface ScannerContext {
 
 /**
  * A scan over the regions of a table, one after the other. It holds the rows of one answer and prefetches the next, never more. When
- * a region moves or splits, or its server is lost, the scan continues behind the last complete row.
+ * a region moves or splits, or its server is lost, the scan continues after the last complete row.
  *
  * The `timeout` of its options limits each wait for rows, not the whole scan.
  */
@@ -390,7 +390,7 @@ export class HBaseScanner implements ResultScanner {
     this.includeStart = !reversed;
   }
 
-  /** After a failure: drops the scanner if it cannot be used again, and resumes behind the last complete row. */
+  /** After a failure: drops the scanner if it cannot be used again, and resumes after the last complete row. */
   private async recover(error: RowanError): Promise<void> {
     const { scanner } = this.slot;
     if (scanner === undefined) return;
@@ -415,7 +415,7 @@ export class HBaseScanner implements ResultScanner {
     }
   }
 
-  /** Whether `row` is at or behind the start of the current region's scanner. */
+  /** Whether `row` is at or after the start of the current region's scanner. */
   private isAtOrAfterStart(row: Uint8Array): boolean {
     if (this.start === EMPTY_BYTES || this.start.length === 0) return true;
     const order = compareBytes(row, this.start);

@@ -149,7 +149,7 @@ function holds(region: Region, row: Uint8Array): boolean {
   return region.endKey.length === 0 || compareBytes(row, region.endKey) < 0;
 }
 
-/** Whether `region`, which begins at or before `row`, ends behind it. */
+/** Whether `region`, which begins at or before `row`, ends after it. */
 function reaches(region: Region, row: Uint8Array): boolean {
   return holds(region, row);
 }
@@ -182,7 +182,7 @@ export interface MetaReader {
   history(region: Uint8Array): Promise<Result>;
 }
 
-/** Strings that sort behind, and before, every region id. */
+/** Strings that sort after, and before, every region id. */
 const NINES = ',99999999999999';
 const ZEROES = ',00000000000000';
 /** Regions that a lookup prefetches (`hbase.client.locate.prefetch.limit`). */
@@ -328,7 +328,7 @@ export class Locator {
     this.startLookups(table, lookups);
   }
 
-  /** Reads meta backwards from just behind the key that the row's region would have. */
+  /** Reads meta backwards from just after the key that the row's region would have. */
   private async readMeta(table: string, row: Uint8Array, before: boolean): Promise<Region> {
     const prefix = Buffer.from(`${table},`, 'utf8');
     const start = metaKeyAfter(table, prefix, row, before);

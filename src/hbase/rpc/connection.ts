@@ -252,7 +252,7 @@ export class Connection {
     }
   }
 
-  /** The bytes behind the server's last authentication message; undefined while that is incomplete. */
+  /** The bytes after the server's last authentication message; undefined while that is incomplete. */
   private passFinalStatus(finalStatus: FinalStatus, chunk: Buffer): Buffer | undefined {
     const rest = finalStatus.push(chunk);
     if (rest !== undefined) this.finalStatus = undefined;

@@ -118,7 +118,7 @@ export class FrameAssembler {
     this.skipping = 0;
   }
 
-  /** Reads a length, and passes the frame on if it is complete. @returns the position behind the bytes consumed. */
+  /** Reads a length, and passes the frame on if it is complete. @returns the position after the bytes consumed. */
   private begin(chunk: Buffer, at: number): number {
     const length = chunk.readInt32BE(at);
     this.begunAt = performance.now();

@@ -20,7 +20,7 @@ export class FinalStatus {
   constructor(private readonly server: string) {}
 
   /**
-   * @returns the bytes behind the message; undefined: more bytes are needed.
+   * @returns the bytes after the message; undefined: more bytes are needed.
    * @throws RowanError `ERR_SECURITY` when the server refuses.
    */
   push(chunk: Buffer): Buffer | undefined {

@@ -15,7 +15,7 @@ import { tooManyObjects } from './proto-reader.js';
 import { nameFromUtf8, type ProtoWriter } from './proto-writer.js';
 
 const TWO_32 = 4294967296;
-/** Bytes of a key behind its row, without family and qualifier. */
+/** Bytes of a key after its row, without family and qualifier. */
 const TAIL_OVERHEAD = 10;
 /** Bytes of a key without row, family and qualifier. */
 const KEY_OVERHEAD = 2 + TAIL_OVERHEAD;
@@ -79,7 +79,7 @@ export function writePackedCell(
   copySlice(bytes, from, length, buffer, at);
 }
 
-/** Allocates a cell and writes it up to the end of its row; `tail`: the length of the rest of the key. @returns the offset behind the row. */
+/** Allocates a cell and writes it up to the end of its row; `tail`: the length of the rest of the key. @returns the offset after the row. */
 function beginKey(writer: ProtoWriter, row: Uint8Array, tail: number, valueLength: number): number {
   const keyLength = 2 + row.length + tail;
   const size = 12 + keyLength + valueLength;

@@ -59,7 +59,7 @@ export function sizeOfMutation(mutation: RowMutation): number {
 
 // — Packed puts, which have no object for each cell.
 
-/** What the cells of a column have in common behind the row: `uint8 familyLength | family | qualifier | int64 timestamp | uint8 type`. */
+/** What the cells of a column have in common after the row: `uint8 familyLength | family | qualifier | int64 timestamp | uint8 type`. */
 const tails = new WeakMap<PackedPuts['columns'], readonly Uint8Array[]>();
 
 function tailsOf(columns: PackedPuts['columns']): readonly Uint8Array[] {

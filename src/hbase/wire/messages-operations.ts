@@ -103,7 +103,7 @@ const SpaceQuotaMessage = message('SpaceQuota', {
   remove: bool(3),
 });
 const SpaceLimitRequest = message('SpaceLimitRequest', { quota: nested(1, SpaceQuotaMessage) });
-/** The value of a row of `hbase:quota`, behind its magic bytes. */
+/** The value of a row of `hbase:quota`, after its magic bytes. */
 export const QuotasMessage = message('Quotas', {
   throttle: nested(2, ThrottleMessage),
   space: nested(3, SpaceQuotaMessage),

@@ -134,7 +134,7 @@ interface Network {
   readonly bits: number;
 }
 
-/** Undefined where the text is no network, or its address has bits behind the prefix. */
+/** Undefined where the text is no network, or its address has bits after the prefix. */
 function parseNetwork(text: string): Network | undefined {
   const [, host = '', digits = ''] = /^([^/]+)\/(0|[1-9][0-9]{0,2})$/.exec(text) ?? [];
   const address = host.includes(':') ? parseV6(host) : parseV4(host);
@@ -143,7 +143,7 @@ function parseNetwork(text: string): Network | undefined {
   return lastBytes(address, bits, 0).every((byte, i) => byte === address[i]) ? { address, bits } : undefined;
 }
 
-/** The address with all bits behind the first `bits` set to `bit`. */
+/** The address with all bits after the first `bits` set to `bit`. */
 function lastBytes(address: Uint8Array, bits: number, bit: 0 | 1): Uint8Array {
   return address.map((byte, i) => {
     const kept = Math.min(8, Math.max(0, bits - 8 * i));

@@ -74,7 +74,7 @@ function digitsOf(value: unknown): number[] | undefined {
   return numbers.includes(-1) ? undefined : numbers;
 }
 
-/** Writes the first `count` bytes of the digits' bits, with zeros behind the last digit. */
+/** Writes the first `count` bytes of the digits' bits, with zeros after the last digit. */
 function writeBits(numbers: readonly number[], count: number, out: KeyWriter): void {
   let held = 0;
   let bits = 0;

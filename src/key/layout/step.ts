@@ -37,7 +37,7 @@ export type StepFormat =
       readonly bytes: number;
       readonly hex: boolean;
       readonly modulo: number | undefined;
-      /** `ended`: 00 is hashed as 00 FF, and 00 01 behind the part. */
+      /** `ended`: 00 is hashed as 00 FF, and 00 01 after the part. */
       readonly sources: readonly {
         readonly name: string;
         readonly codec: BaseCodec<unknown>;
@@ -49,7 +49,7 @@ export type StepFormat =
       readonly buckets: number;
       /** The bytes of each salt; undefined for one byte, its number. */
       readonly prefixes: readonly Uint8Array[] | undefined;
-      /** First and last step of each range of bytes that is hashed; undefined for Phoenix's hash of all bytes behind the salt. */
+      /** First and last step of each range of bytes that is hashed; undefined for Phoenix's hash of all bytes after the salt. */
       readonly runs: readonly (readonly [number, number])[] | undefined;
       readonly random: boolean;
     }

@@ -1,12 +1,12 @@
 /**
- * Writes rows ahead of what follows them, where a step is one row: in one call before the answer, behind which a feature does its work
- * for many rows together. In order:
+ * Writes rows before their effects, on engines whose atomic step is one row. One call writes a row; a feature does its work for many rows
+ * together later. In order:
  *
  * 1. The program has a writer record ({@link WriterRecords}), which leads others to its rows if it dies.
- * 2. The row is written with a new shadow, so that changes which others have planned fail. No other call precedes the answer. An insert,
- *    and each row if the work needs its former values, has the condition that there is no marker; a row that exists is left to
- *    {@link IntentDriver}.
- * 3. Behind it the work for the rows of that time ({@link GATHERED}) is done.
+ * 2. The row is written with a new shadow, so that changes that other writers have planned fail. Then the call returns. An insert, and
+ *    each row if the work needs its former values, has the condition that there is no marker; {@link IntentDriver} writes a row that
+ *    exists.
+ * 3. The work for the rows that were written meanwhile ({@link GATHERED}) is done.
  * 4. The record is removed when no row waits.
  */
 
@@ -79,7 +79,7 @@ interface PlannedRow extends AheadRow {
   readonly after: RowImage;
   /** Whether it is written only where it does not exist. */
   readonly isNew: boolean;
-  /** What is to be done behind it. */
+  /** What is to be done after it. */
   readonly count: number;
 }
 

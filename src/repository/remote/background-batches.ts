@@ -13,7 +13,7 @@ export interface Gathering<T> {
 }
 
 /**
- * When work behind the answers of writers begins: when nobody has written for 50 ms, a second after the first write, or with 4,096 rows. So
+ * When work after the calls of writers begins: when no row was written for 50 ms, a second after the first write, or with 4,096 rows. So
  * a burst of writes has the server to itself, and rows of a group or table that were written in that time share their requests.
  */
 export const GATHERED = { pause: 50, longest: 1000, most: 4096 } as const;

@@ -1,7 +1,7 @@
 /**
  * Runs the maintainers of an entity on HBase, where one step changes one row. Columns that they amend are written with the row. If a
  * change has effects on other rows, an intent is noted in the outbox before the row is written, and removed when the effects are
- * settled. Maintainers that settle many rows at once do so behind the answers, and the intents wait for them.
+ * settled. Maintainers that settle many rows at once do so after the answers, and the intents wait for them.
  */
 
 import { equalBytes, toLatin1 } from '../../bytes/index.js';
@@ -55,7 +55,7 @@ interface OutboxIntent {
   isNoted: boolean;
 }
 
-/** Rows that may wait for work behind their answers. Further writers wait for it. */
+/** The most rows that may wait for work after their calls. Further writers wait for it. */
 const MOST_BEHIND = 8192;
 
 export class FollowUps implements RowIntent {
@@ -64,7 +64,7 @@ export class FollowUps implements RowIntent {
   private readonly intents = new WeakMap<RowWork, OutboxIntent>();
   /** The maintainers for which writers wait. */
   private readonly before: readonly RowMaintainer[];
-  /** The maintainers that follow behind the answers. */
+  /** The maintainers that settle after the calls have returned. */
   private readonly behind: readonly RowMaintainer[];
   private readonly ending: BackgroundBatches<NotedWork>;
 
@@ -130,7 +130,7 @@ export class FollowUps implements RowIntent {
     });
   }
 
-  /** Settles the effects, or has them settled behind the answer. Where it fails, the intent stays and the outbox retries. */
+  /** Settles the effects, or has them settled after the answer. Where it fails, the intent stays and the outbox retries. */
   async finish(works: readonly RowWork[]): Promise<void> {
     const noted = this.intentsOf(works).filter(({ intent }) => intent.isNoted);
     if (noted.length === 0) return;
@@ -177,7 +177,7 @@ export class FollowUps implements RowIntent {
     this.source.onFailure(error);
   }
 
-  /** Settles what follows behind the answers, then removes the intents. */
+  /** Settles the effects after the calls have returned, then removes the intents. */
   private async end(noted: readonly NotedWork[]): Promise<void> {
     const open = this.behind.length === 0 ? NO_ROWS : await this.settleBehind(noted);
     const ended = noted.filter(({ work: { row, outcome }, intent }) => {

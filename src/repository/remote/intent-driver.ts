@@ -4,7 +4,7 @@
  * 1. The row and its shadow are read.
  * 2. Intents are noted, and the index entries that the change touches are marked unverified.
  * 3. The row is written with a new shadow, on condition that the shadow is the one that was read.
- * 4. Behind the answer, entries are verified or removed, effects are settled and intents end.
+ * 4. After the answer, entries are verified or removed, effects are settled and intents end.
  *
  * A change that is broken off leaves intents, which the outbox and the readers of the change log settle, and unverified entries, which
  * readers check against the row (docs/indexes-internals.md).

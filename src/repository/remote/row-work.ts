@@ -219,7 +219,7 @@ export class RowWork {
   lists: Uint8Array | undefined;
   /** The row's change mark as last read, where changes are recorded. */
   changeMark: Uint8Array | undefined;
-  /** Ends its intents and settles its entries, behind the answer. */
+  /** Ends its intents and settles its entries, after the answer. */
   closing: Promise<void> | undefined;
   /** Settles its effects; undefined: not begun. */
   followUp: Promise<unknown> | undefined;
@@ -255,7 +255,7 @@ export class RowWork {
 }
 
 /**
- * A record that is written before a row and ended behind it, so that others can finish a change that was broken off: the outbox's
+ * A record that is written before a row and ended after it, so that others can finish a change that was broken off: the outbox's
  * intent ({@link FollowUps}), or the entry of the change log.
  */
 export interface RowIntent {
@@ -315,7 +315,7 @@ export interface RowsAhead {
   takes(change: Change): boolean;
   /**
    * Writes rows. Undefined outcomes: the row exists, and the driver has to apply the change.
-   * @returns also the work behind the answer.
+   * @returns also the work after the answer.
    */
   write(
     changes: readonly Change[],

@@ -59,7 +59,7 @@ class Missing {
 /**
  * Runs synchronous functions that read over asynchronous tables, so that maintainers are written once for both engines. A function runs
  * until a read lacks its answer; the answer is fetched, and the function runs again. The answers are not of one moment: a write that
- * depends on them must check them, or read again behind it.
+ * depends on them must check them, or read again after it.
  * @param tableOf a table by its name.
  */
 export function readingFrom(tableOf: (name: string) => Table): StepReading {

@@ -14,7 +14,7 @@ const TIMES = /^(desc\()?(date|ulid|ksuid|reverseTimestamp|timestamp)\b/;
 const COUNTERS = /^(desc\()?(u?int(16|32|53|64)|textNumber|bigint)\b/;
 /** Codecs with few values. */
 const FEW_VALUES = /^(boolean|u?int8|enumeration|numericEnum)\b/;
-/** Elements that spread the keys behind them. */
+/** Elements that spread the keys after them. */
 const SPREADING = /^(salt|hash|bucket)\b/;
 const TIME_BUCKET = /^(desc\()?timeBucket\b/;
 

@@ -222,7 +222,7 @@ const FILTERS: Readonly<Record<string, ReadFilter>> = {
   PageFilter: reader(messages.PageFilter, ({ pageSize }) => filters.page(pageSize)),
   KeyOnlyFilter: reader(messages.KeyOnlyFilter, ({ lengthAsValue }) => filters.keyOnly(lengthAsValue)),
   FirstKeyOnlyFilter: () => filters.firstKeyOnly(),
-  // HBase's clients may send an empty stop row, behind which every row is.
+  // HBase's clients may send an empty stop row, after which every row is.
   InclusiveStopFilter: reader(messages.InclusiveStopFilter, ({ stopRow }) =>
     Object.freeze({ kind: 'inclusiveStop', stopRow: plain(stopRow) }),
   ),

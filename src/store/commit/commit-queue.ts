@@ -197,7 +197,7 @@ export class CommitQueue implements LogObserver {
     }
   }
 
-  /** Removes a write that is not in the log. Entries behind it, which depend on it, are rejected with `error`. */
+  /** Removes a write that is not in the log. Entries after it, which depend on it, are rejected with `error`. */
   abort(write: BegunWrite, error: unknown): void {
     if (this.begun !== write) return;
     // Its numbers are assigned again, unless the log refused them.

@@ -158,7 +158,7 @@ export class MetaCollector {
   }
 }
 
-/** The metadata of the cells of `first` and, behind them, those of `then`; no row has cells of both. */
+/** The metadata of the cells of `first` and, after them, those of `then`; no row has cells of both. */
 export function joinedMeta(first: FileMeta, then: FileMeta): FileMeta {
   if (then.cells === 0) return first;
   if (first.cells === 0) return then;

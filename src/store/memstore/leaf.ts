@@ -229,7 +229,7 @@ export class Leaf {
     if (alike >= 0) this.distinguish(refs[alike]!, row, 0, row.length);
   }
 
-  /** Inserts refs[from..to), cells in order, for which there is room, behind the first cell of their row. The leaf has no others of it. */
+  /** Inserts refs[from..to), cells in order, for which there is room, after the first cell of their row. The leaf has no others of it. */
   insertFollowing(index: number, refs: Uint32Array, from: number, to: number): void {
     const { prefixes, seconds, refs: own, count } = this;
     const added = to - from;

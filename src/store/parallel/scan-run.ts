@@ -127,7 +127,7 @@ class ScanRun {
         reading.close();
       }
       const { rows, bytes } = reading;
-      // Behind the last read of lent blocks.
+      // After the last read of lent blocks.
       this.send({ part: number, counted: { rows, bytes } });
     } catch (error) {
       if (!this.closed) this.send({ part: number, error: toWire(error) });
@@ -274,7 +274,7 @@ class FileRun {
     this.allow();
   }
 
-  /** Takes one step, behind those before. */
+  /** Takes one step, after those before. */
   allow(): void {
     this.turn = this.turn.then(() => this.step());
   }

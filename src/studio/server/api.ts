@@ -206,7 +206,7 @@ export interface RowShown {
 
 export interface RowPage {
   readonly rows: readonly RowShown[];
-  /** Goes on behind them; null at the end. */
+  /** Goes on after them; null at the end. */
   readonly cursor: string | null;
   /** Milliseconds. */
   readonly took: number;
@@ -268,7 +268,7 @@ export interface Counters {
 export interface HeatMap {
   /** The salt or bucket of each line; one empty text for keys without. */
   readonly lanes: readonly string[];
-  /** Values of the first part that comes behind, in their order, several of them together where there are many. */
+  /** Values of the first part that comes after, in their order, several of them together where there are many. */
   readonly groups: readonly string[];
   /** Rows by lane, then by group. */
   readonly rows: readonly (readonly number[])[];

@@ -78,7 +78,7 @@ interface Lane {
 }
 
 /**
- * Counts rows of an entity by salt and by the first part behind it. Reads the first cell of each row only, up to a limit that the
+ * Counts rows of an entity by salt and by the first part after it. Reads the first cell of each row only, up to a limit that the
  * salts share.
  */
 export async function heatOf(db: StudioDatabase, entity: string, signal: AbortSignal): Promise<HeatMap> {

@@ -14,7 +14,7 @@ export interface IndexTarget {
   readonly indexes: EntityIndexes;
   /** Collects rows that share a unique value. Undefined: they are not collected. */
   readonly shared?: SharedValues;
-  /** Of an index whose entries follow behind the answers, on HBase. */
+  /** Of an index whose entries are written after the calls have returned, on HBase. */
   readonly behind?: AheadWriter | undefined;
 }
 
