@@ -78,7 +78,14 @@ function describeError(error: unknown): string {
   if (error instanceof RowanError) return `rowan: ${error.code}: ${error.message}`;
   if (isAboutFile(error))
     return `rowan: ERR_IO: ${error.message}. Check the path, and that you may read and write there.`;
+  if (isDiskFull(error))
+    return `rowan: ERR_IO: ${error.message}. The disk that the command writes to is full: free some space, and run it again.`;
   return error instanceof Error ? `rowan: ${error.stack ?? error.message}` : `rowan: ${String(error)}`;
+}
+
+/** Whether no space was left for an open file, of which Node's error does not have the path. */
+function isDiskFull(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 /** Whether the operating system refused to read or write a path, such as that of `--out` or `--dir`. */

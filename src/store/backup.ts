@@ -384,13 +384,13 @@ export async function pruneStoreBackups(
 
 /** Runs `work` as the only one that works in the folder. */
 async function inFolder<T>(folder: string, mayCreate: boolean, work: () => Promise<T>): Promise<T> {
-  if (mayCreate) await create(folder);
-  await checkMark(folder);
   let lock: DirectoryLock;
   try {
+    if (mayCreate) await create(folder);
+    await checkMark(folder);
     lock = await new NodeFileSystem().lock(folder);
   } catch (error) {
-    if (!(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw error;
+    if (!(error instanceof RowanError) || error.code !== 'ERR_LOCKED') throw fileError(error, folder);
     throw new RowanError(
       'ERR_LOCKED',
       `Another process works in the folder of backups "${folder}". Wait for its end.`,

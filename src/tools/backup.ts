@@ -1,6 +1,6 @@
 /** Backups of whole tables in a folder: full ones, and incremental ones since the previous backup. */
 
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS } from '../features/tables.js';
@@ -62,7 +62,7 @@ export interface BackupOutcome {
  * with a timestamp since the previous backup started, minus one minute. Two kinds of changes appear only in the next
  * full backup: cells written with an older, explicit timestamp, and deletions whose marker a major compaction has
  * already dropped.
- * @throws InvalidArgumentError when there is no full backup to continue from; RowanError `ERR_TABLE_NOT_FOUND`.
+ * @throws InvalidArgumentError when there is no full backup to continue from, or the folder has other files; RowanError `ERR_TABLE_NOT_FOUND`.
  */
 export async function backupTables(
   engine: Engine,
@@ -71,7 +71,7 @@ export async function backupTables(
 ): Promise<BackupOutcome> {
   const source = options.readFrom ?? engine;
   await mkdir(folder, { recursive: true });
-  const before = (await readBackups(folder)) ?? [];
+  const before = (await readBackups(folder)) ?? (await requireOwn(folder));
   const unfinished = before.at(-1)?.complete === false ? before.at(-1) : undefined;
   const done = unfinished === undefined ? before : before.slice(0, -1);
   const entry = unfinished ?? (await nextEntry(source, done, options));
@@ -90,6 +90,15 @@ export async function backupTables(
   const backup = { ...entry, complete: true };
   await writeBackups(folder, [...done, backup]);
   return { backup, rows, cells };
+}
+
+/** Refuses a folder with other files, such as a store or an export. @returns no backups. */
+async function requireOwn(folder: string): Promise<readonly BackupEntry[]> {
+  const stranger = (await readdir(folder)).find((name) => !name.startsWith(BACKUP_FILE));
+  if (stranger === undefined) return [];
+  throw new InvalidArgumentError(
+    `${folder} has no backup of tables, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,
+  );
 }
 
 async function nextEntry(
@@ -173,7 +182,10 @@ export async function restoreTables(
 export async function listBackups(folder: string): Promise<readonly BackupEntry[]> {
   const backups = await readBackups(folder);
   if (backups !== undefined) return backups.filter(({ complete }) => complete);
-  throw new InvalidArgumentError(`${folder} has no backup: it does not contain ${BACKUP_FILE}.`);
+  throw new InvalidArgumentError(
+    `${folder} has no backup of tables: it does not contain ${BACKUP_FILE}. Give the folder that \`rowan backup\` wrote, after the place; ` +
+      'backups of `rowan store backup` are restored by `rowan store restore`.',
+  );
 }
 
 /**

@@ -28,6 +28,7 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
     out: 'bad lines\t1\ncells\t2\nlines\t3\n',
     err: `${file}\t10\tExcessive columns\n`,
   });
+  expect((await run('count', data, 't', '--from', '1', '--to', '2')).out).toBe('rows\t0\n');
   expect(await run('backup', data, backups)).toEqual({
     code: 0,
     out: 'backup\t0001-full\nrows\t2\ncells\t2\n',
@@ -45,7 +46,8 @@ test('text is imported, backed up at one moment, and restored elsewhere', async 
   expect((await run('importtsv', data, 't', file)).code).toBe(2);
   // What cannot be restored makes no store.
   const nowhere = join(folder, 'nowhere');
-  expect((await run('restore', nowhere, data)).err).toContain(`${data} has no backup`);
+  expect((await run('restore', nowhere, data)).err).toMatch(/data has no backup of tables.*after the place;/);
+  expect((await run('backup', data, copy)).err).toMatch(/copy has no backup of tables, and is not empty \("/);
   expect((await run('restore', nowhere, backups, '--to', '0009-full')).err).toContain(
     'no complete backup 0009-full',
   );

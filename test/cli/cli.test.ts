@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.js';
 import { processContext } from '../../src/cli/context.js';
+import { runCli } from '../../src/cli/program.js';
 import { readRuby } from '../ddl/ruby-reader.js';
 import { run } from './run.js';
 
@@ -100,6 +101,26 @@ describe('rowan', () => {
       expect(err).toMatch(/^rowan: ERR_IO: ENOTDIR: .*no-folder.*'\. Check the path, .*\.\n$/);
     }
   });
+});
+
+test('a full disk is told in one line, where Node names no path', async () => {
+  let err = '';
+  const full = Object.assign(new Error('ENOSPC: no space left on device, write'), {
+    code: 'ENOSPC',
+    syscall: 'write',
+  });
+  const code = await runCli(['ddl', fixture('entities')], {
+    write: () => {
+      throw full;
+    },
+    writeError: (text) => {
+      err += text;
+    },
+  });
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(/^rowan: ERR_IO: ENOSPC: [^\n]*free some space.*\.\n$/),
+  ]);
 });
 
 describe('rowan ddl', () => {

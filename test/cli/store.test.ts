@@ -173,10 +173,14 @@ describe('rowan store, where there is no store or somebody has it open', () => {
     const bytes = readFileSync(join(folder, file!));
     bytes[40]! ^= 1;
     writeFileSync(join(folder, file!), bytes);
+    expect((await run('store', 'verify', folder)).err).toMatch(
+      /is damaged at byte .*run "rowan store repair"/,
+    );
     const { code, out } = await run('store', 'repair', folder);
     expect(code).toBe(0);
-    expect(out).toContain(`set aside: ${file}`);
-    expect(out).toContain('lost: 1 cells of rows in a file to in a file');
+    expect(out).toContain(`set aside: ${file}: "${join(folder, file!)}" is damaged`);
+    expect(out).toContain(`lost: 1 cells of rows in a file to in a file in ${file}, of t, family f\n`);
+    expect(out).not.toContain('rowan store repair');
     expect((await run('store', 'verify', folder)).code).toBe(0);
     expect((await run('store', 'repair', folder)).out).toContain('The store is intact');
     expect((await run('store', 'repair', '--clock', folder)).out).toContain(

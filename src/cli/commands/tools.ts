@@ -268,10 +268,14 @@ async function report(
   return outcome;
 }
 
-/** Prints the counters of a tool, or with `--json` its whole result. */
+/** Prints the counters of a tool, or the rows that it read where it counted nothing; with `--json` its whole result. */
 export function printOutcome(context: CliContext, json: boolean, outcome: JobOutcome): void {
   if (json) context.write(`${JSON.stringify(outcome)}\n`);
-  else for (const [name, sum] of Object.entries(outcome.counters)) context.write(`${name}\t${sum}\n`);
+  else {
+    const counted = Object.entries(outcome.counters);
+    if (counted.length === 0) counted.push(['rows', outcome.rows]);
+    for (const [name, sum] of counted) context.write(`${name}\t${sum}\n`);
+  }
 }
 
 function toolOptions(flags: ToolFlags, onProgress: JobRunOptions['onProgress']): ToolOptions {

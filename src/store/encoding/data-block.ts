@@ -250,10 +250,14 @@ export function badPayload(why: string, payloadOffset: number): CorruptionError 
   });
 }
 
+/** What to do about a damaged file, as errors end. */
+export const ON_DAMAGE =
+  ' Restore the store from a backup, or run "rowan store repair": it keeps what is intact, and lists what is lost.';
+
 /** The error for a block that differs from what was written, with what to do about it. */
 export function badBlockOf(path: string, offset: number, why: CorruptionError): CorruptionError {
   return new CorruptionError(
-    `"${path}" is damaged in the block at byte ${offset}: ${why.message}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,
+    `"${path}" is damaged in the block at byte ${offset}: ${why.message}.${ON_DAMAGE}`,
     { cause: why, details: { file: path, offset } },
   );
 }

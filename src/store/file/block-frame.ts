@@ -1,6 +1,7 @@
 import { crc32 } from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import type { CachedFile } from '../cache.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 
 // — The constants of sorted files. FROZEN: see docs/formats-sorted-files.md.
 
@@ -135,8 +136,8 @@ export function newBytes(length: number): Uint8Array {
 
 /** The error for a file that differs from what was written, with what to do about it. */
 export function corruption(path: string, offset: number, why: string, cause?: unknown): CorruptionError {
-  return new CorruptionError(
-    `"${path}" is damaged at byte ${offset}: ${why}. Restore the store from a checkpoint, or run "rowan store verify" to see how far the damage goes.`,
-    { cause, details: { file: path, offset } },
-  );
+  return new CorruptionError(`"${path}" is damaged at byte ${offset}: ${why}.${ON_DAMAGE}`, {
+    cause,
+    details: { file: path, offset },
+  });
 }

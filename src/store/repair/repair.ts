@@ -8,6 +8,7 @@ import { prepareInstalledCodecs } from '../../compression/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { readWriteRecord } from '../commit/write-record.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 import type { EncryptionOptions } from '../encryption/keys.js';
 import { loadKeys, refuseSealedFiles, withEncryption } from '../encryption/sealed-files.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
@@ -120,7 +121,7 @@ class Repair {
     for (const entry of liveFiles(state).values()) {
       const problem = this.problemOf(entry);
       if (problem === undefined) continue;
-      damaged.set(entry.number, this.saveFile(entry));
+      damaged.set(entry.number, this.saveFile(entry, ownersOf(state, entry.number)));
       this.moveAside(sortedFileName(entry.number), problem);
     }
     for (const region of state.regions.values()) {
@@ -136,8 +137,8 @@ class Repair {
     }
   }
 
-  /** Copies the intact part of a damaged file to a new one, and records the rest as lost. */
-  private saveFile(entry: FileEntry): FileEntry | undefined {
+  /** Copies the intact part of a damaged file of `owners` to a new one, and records the rest as lost. */
+  private saveFile(entry: FileEntry, owners: string): FileEntry | undefined {
     const name = sortedFileName(entry.number);
     const present = this.files.exists(joinPath(this.directory, name));
     const saved = present
@@ -145,13 +146,13 @@ class Repair {
       : undefined;
     if (saved === undefined) {
       const rows = `${toStringBinary(entry.firstKey)} to ${toStringBinary(entry.lastKey)}`;
-      this.lost.push(`${entry.cells} cells of rows ${rows} in ${name}`);
+      this.lost.push(`${entry.cells} cells of rows ${rows} in ${name}, of ${owners}`);
       return undefined;
     }
     const { file, lost } = saved;
     this.savedCells += file.cells;
     this.savedFiles.add(file.number);
-    for (const span of lost) this.lost.push(`of ${name}, ${span}`);
+    for (const span of lost) this.lost.push(`of ${name}, of ${owners}, ${span}`);
     if (file.cells < entry.cells)
       this.lost.push(`${entry.cells - file.cells} of ${entry.cells} cells in ${name}, as listed above`);
     return file;
@@ -177,7 +178,7 @@ class Repair {
       return undefined;
     } catch (error) {
       if (error instanceof RowanError && error.code !== 'ERR_IO' && error.code !== 'ERR_ENCRYPTION')
-        return error.message;
+        return error.message.replace(ON_DAMAGE, '');
       throw error;
     } finally {
       handles.closeAll();
@@ -352,4 +353,16 @@ function hasKnownTables(record: WalRecord, state: VersionState): boolean {
     },
   });
   return known;
+}
+
+/** The tables and families that a sorted file has cells of; several after splits and snapshots. */
+function ownersOf(state: VersionState, file: number): string {
+  const owners = new Set<string>();
+  for (const region of state.regions.values()) {
+    const table = state.tables.get(region.table);
+    for (const [name, number] of table?.familyNumbers ?? []) {
+      if (region.stores.get(number)?.files.has(file)) owners.add(`${table!.descriptor.name}, family ${name}`);
+    }
+  }
+  return [...owners].join('; ');
 }

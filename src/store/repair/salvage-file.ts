@@ -3,6 +3,7 @@
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
+import { ON_DAMAGE } from '../encoding/data-block.js';
 import type { SortedFileCursor } from '../file/sorted-file-cursor.js';
 import { SortedFileReader } from '../file/sorted-file-reader.js';
 import { SortedFileWriter } from '../file/sorted-file-writer.js';
@@ -138,7 +139,10 @@ class Copy {
   }
 
   private note(error: unknown): void {
-    this.gap = { after: this.gap === undefined ? this.row : this.gap.after, why: (error as Error).message };
+    this.gap = {
+      after: this.gap === undefined ? this.row : this.gap.after,
+      why: (error as Error).message.replace(ON_DAMAGE, ''),
+    };
   }
 
   private recordLoss(next: Uint8Array | undefined): void {

@@ -209,6 +209,8 @@ test('refuses folders that are something else, two backups at once, and stores w
     /holds no backups of stores, and is not empty/,
   );
   await expect(storeBackups(root)).rejects.toThrow(/has no file ROWAN-BACKUPS/);
+  writeFileSync(join(root, 'file'), '');
+  await expect(engine.backup(join(root, 'file', 'in'))).rejects.toMatchObject({ code: 'ERR_IO' });
   await expect(restoreStore(folder, join(root, 'new'))).rejects.toMatchObject({
     code: 'ERR_INVALID_ARGUMENT',
   });

@@ -103,7 +103,7 @@ test('a damaged sorted file is set aside by a repair, and told', async () => {
   bytes[100]! ^= 1;
   const { setAside, lost } = await repairStore('/db', disk);
   expect(setAside.map((each) => each.file)).toEqual([file]);
-  expect(lost).toEqual([expect.stringContaining('21 cells of rows r0 to r9')]);
+  expect(lost).toEqual([expect.stringMatching(/^21 cells of rows r0 to r9 in .*\.sst, of .+, family .+$/)]);
   expect(await rowsOf(disk)).toBe(39);
   expect(await repairStore('/db', disk)).toMatchObject({ setAside: [], lost: [], folder: undefined });
 });
