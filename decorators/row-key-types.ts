@@ -1,4 +1,4 @@
-/** The types of row keys, and what the compiler checks of them: that the class fits the elements, and else what to write. */
+/** The types of row keys. With them the compiler checks that a class fits the elements of its key; if not, its message says what to write. */
 
 import type {
   BucketElement,
@@ -59,8 +59,8 @@ export type CheckedKey<C extends { readonly prototype: unknown }> = C extends {
 
 /**
  * Accepts only classes whose key and properties fit the elements. `Parts` are the parts of all elements in sequence, `Each` is the
- * union of the elements. The class is held against the constraint once, after it is known; an intersection in
- * the parameter would be evaluated three times.
+ * union of the elements. The compiler compares the class with the constraint once, after it is known; it would evaluate
+ * an intersection in the parameter three times.
  */
 export type RowKeyDecorator<
   Elements extends readonly KeyElement[],

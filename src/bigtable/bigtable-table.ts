@@ -35,7 +35,7 @@ import { toMilliseconds } from './wire.js';
 /** The largest change, in bytes, that shares a request with others. */
 const MAX_SHARED = 64 * 1024;
 const NO_OPTIONS: OperationOptions = {};
-/** How often a change is tried by a descriptor that was just read. */
+/** The most attempts of a change, each with a descriptor that was just read. */
 const FENCE_ATTEMPTS = 3;
 /** An append of zero bytes to the fence's cell: it leaves the cell as it is, and the service refuses it once the fence's family is dropped. */
 const PASS_FENCE: ReadModifyWriteRule = {
@@ -236,8 +236,8 @@ export class BigtableTable implements Table {
   }
 
   /**
-   * Does work by the table's descriptor, and again by the present one if the table's fence was shut: it may have been removed, and
-   * nothing was changed.
+   * Does work with the cached descriptor of the table. If the table's write fence refuses it, nothing was changed; the descriptor is read
+   * again, and the work repeated with it.
    */
   private async againstFence<T>(
     options: OperationOptions,

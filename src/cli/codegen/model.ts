@@ -1,5 +1,5 @@
 /**
- * What `rowan codegen` writes classes of: tables, keys and columns of a schema, without anything of JavaScript. Whatever
+ * The tables, keys and columns of a schema from which `rowan codegen` generates classes, independent of JavaScript. What
  * another language cannot do is refused here, or left out with a reason.
  */
 
@@ -93,7 +93,7 @@ export interface EntityModel {
   readonly version: number;
   /** Whether a row without a marker holds no entity. */
   readonly lifelong: boolean;
-  /** The work of Rowan at a write of such a row that no other program does; undefined if there is none. */
+  /** What only Rowan does when it writes such a row; undefined if there is nothing. */
   readonly writtenBy: string | undefined;
 }
 
@@ -112,7 +112,7 @@ export function entityModels(schema: Schema, entities: readonly EntitySchema[]):
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** Takes the place of a codec that is refused. */
+/** The model of a codec that is refused. The error is reported at the end. */
 const NONE: CodecModel = { kind: 'bytes' };
 
 class EntityReader {

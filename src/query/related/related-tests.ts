@@ -26,8 +26,8 @@ import { neededFor, type RelationsOf, type TargetOf, type Unmarked } from './rel
 export type RelatedWhere<E> = { readonly [P in RelationsOf<E>]?: RelatedTest<TargetOf<E[P]>, E[P]> };
 
 /**
- * Of one entity: conditions that it meets, `{}` that there is one, null that there is none. Of a list: how many of its entities
- * meet conditions.
+ * The test of a relation. For one entity: conditions that it meets; `{}`: it exists; null: it does not exist. For a list: how many of its
+ * entities meet conditions.
  */
 type RelatedTest<T, V> =
   Unmarked<NonNullable<V>> extends readonly unknown[] ? ListTest<T> : RelatedConditions<T> | null;
@@ -37,11 +37,11 @@ export type RelatedConditions<T> = WhereOf<T> & RelatedWhere<T>;
 
 /** How many entities of a list meet conditions. `{}` is met by every entity. All given tests must hold. */
 interface ListTest<T> {
-  /** At least one does. */
+  /** At least one entity meets them. */
   readonly some?: RelatedConditions<T>;
-  /** None does. True for an empty list. */
+  /** No entity meets them. True for an empty list. */
   readonly none?: RelatedConditions<T>;
-  /** All do. True for an empty list. */
+  /** All entities meet them. True for an empty list. */
   readonly every?: RelatedConditions<T>;
 }
 
@@ -50,7 +50,7 @@ type ListsOf<E> = {
   [P in RelationsOf<E>]: Unmarked<NonNullable<E[P]>> extends readonly unknown[] ? P : never;
 }[RelationsOf<E>];
 
-/** Counts of related entities: the name of each, and the relation to a list, or those of its entities that meet conditions. */
+/** Counts of related entities, by name: a relation to a list, or such a relation with conditions on its entities. */
 export type RelatedCounts<E> = Readonly<Record<string, CountOf<E>>>;
 
 type CountOf<E> =
