@@ -146,9 +146,9 @@ const TABLES: Readonly<Record<string, Grid>> = {
     file: 'orm',
     corner: '',
     lines: [
-      ...['insert', 'put'].flatMap((write): readonly (readonly [string, string, Cell?])[] => [
-        [`${write}, batches of 100, a sync each`, `${write}, batches of 100, fsync each`],
-      ]),
+      ...['insert', 'put', 'putMany beside inserts'].map(
+        (write) => [`${write}, batches of 100, a sync each`, `${write}, batches of 100, fsync each`] as const,
+      ),
       ...linesOf(['get by key', 'range of 50, hydrated', 'full read, hydrated']),
     ],
     columns: [
