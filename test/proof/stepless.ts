@@ -106,10 +106,14 @@ export interface SteplessStore extends AsyncDisposable {
   late(...entities: EntityClass[]): Promise<{ readonly db: Database; readonly requests: LateRequests }>;
 }
 
-/** `transit`: its changes are stamped as HBase's are, and requests and answers take that long ({@link StampingServer}). */
+/**
+ * `transit`: its changes are stamped as HBase's are, and requests and answers take that long ({@link StampingServer}). `server`: the
+ * engine as all programs see it.
+ */
 export async function openStepless(
   clock: () => number = Date.now,
   transit?: () => Promise<void>,
+  server: (engine: Engine) => Engine = (engine) => engine,
 ): Promise<SteplessStore> {
   const engine = await openEmbedded('/memory', {
     clock,
@@ -119,7 +123,7 @@ export async function openStepless(
   });
   const databases: Database[] = [];
   const shared = transit && new StampingServer(engine, { clock, transit });
-  const ofProgram = (): Engine => stepless(unclosed(shared?.engine() ?? engine));
+  const ofProgram = (): Engine => stepless(unclosed(server(shared?.engine() ?? engine)));
   return {
     async program(...entities) {
       const mortal = new Mortal(ofProgram());
