@@ -20,8 +20,10 @@ import type {
 import type { ClassOf, EmbedOptions } from './json.js';
 import { declarationOn } from './metadata.js';
 
-/** A property of `defineEntity` with values of type `T`. */
-export interface PropertyDefinition<T, Optional extends boolean = false> {
+/**
+ * A property of `defineEntity` with values of type `T`. `'defaulted'`: reads have a value, and inserts may omit it.
+ */
+export interface PropertyDefinition<T, Optional extends boolean | 'defaulted' = false> {
   /** Exists only in types; never set at run time. */
   readonly $type: T;
   /** Exists only in types. */
@@ -29,13 +31,15 @@ export interface PropertyDefinition<T, Optional extends boolean = false> {
   /** Allows undefined and null. Without it, writes also check at run time that the column has a value. */
   optional(): PropertyDefinition<T, true>;
   /** Sets the default that `insert` and `replace` use for an undefined value, like `@Default`. */
-  default(make: () => T): PropertyDefinition<T, Optional>;
+  default(make: () => T): PropertyDefinition<T, Optional extends true ? true : 'defaulted'>;
   /** Checks the property with a Standard Schema validator before each write, like `@Validate`. */
   validate(validator: Validator): PropertyDefinition<T, Optional>;
 }
 
 /** The properties of one object, by name. */
-export type PropertyDefinitions = Readonly<Record<string, PropertyDefinition<unknown, boolean>>>;
+export type PropertyDefinitions = Readonly<
+  Record<string, PropertyDefinition<unknown, boolean | 'defaulted'>>
+>;
 
 /** The object type that the definitions describe. */
 export type ObjectOf<Definitions extends PropertyDefinitions> = Split<
@@ -45,6 +49,11 @@ export type ObjectOf<Definitions extends PropertyDefinitions> = Split<
   }[keyof Definitions]
 >;
 
+/** The names of the required properties with a default, which inserts may omit. */
+export type DefaultedNames<Definitions extends PropertyDefinitions> = {
+  [Name in keyof Definitions]: 'defaulted' extends Definitions[Name]['$optional'] ? Name : never;
+}[keyof Definitions];
+
 /** Takes the required names as a parameter so that the compiler computes them once. */
 type Split<Definitions extends PropertyDefinitions, Required extends keyof Definitions> = {
   [Name in Required]: Definitions[Name]['$type'];
@@ -53,7 +62,7 @@ type Split<Definitions extends PropertyDefinitions, Required extends keyof Defin
 };
 
 interface RequiredProperty {
-  readonly $optional?: false;
+  readonly $optional?: false | 'defaulted';
 }
 
 /**
@@ -132,7 +141,7 @@ export type Flat<T> = { [Name in keyof T]: T[Name] };
 /** Adds one property to the declaration of its class. */
 type Declare = (declaration: ClassDeclaration, property: string) => void;
 
-class Definition implements PropertyDefinition<never, boolean> {
+class Definition implements PropertyDefinition<never, boolean | 'defaulted'> {
   declare readonly $type: never;
 
   constructor(

@@ -4,6 +4,7 @@ import { describe, isRecord } from '../src/table/checks.js';
 import {
   type ColumnBuilder,
   columnBuilder,
+  type DefaultedNames,
   declareProperties,
   type Flat,
   type ObjectOf,
@@ -43,6 +44,7 @@ export interface DefinedEntity<
   Key extends readonly string[],
   Indexes extends IndexDefinitions = Record<never, never>,
   Summaries extends SummaryDefinitions = Record<never, never>,
+  Definitions extends PropertyDefinitions = Record<never, never>,
 > {
   /** Creates an entity with these properties. */
   new (properties?: Partial<E>): E;
@@ -52,6 +54,8 @@ export interface DefinedEntity<
   readonly indexes: IndexParts<Indexes>;
   /** Exists only in types. */
   readonly summaries: Summaries;
+  /** The names of the columns that inserts may omit. Exists only in types. */
+  readonly defaulted: DefaultedNames<Definitions>;
 }
 
 /** The entity type that the key elements and column definitions describe. */
@@ -134,7 +138,7 @@ export function defineEntity<
   const Summaries extends SummaryDefinitions = Record<never, never>,
 >(
   definition: EntityDefinition<Family, Elements, Definitions, Indexes, Summaries>,
-): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries> {
+): DefinedEntity<DefinedObject<Elements, Definitions>, KeyTuple<Elements>, Indexes, Summaries, Definitions> {
   checkDefinition(definition);
   const {
     name,

@@ -427,6 +427,7 @@ export {
   type IndexOf,
   type IndexTarget,
   type Input,
+  type InsertInput,
   type Joined,
   type KeyedClass,
   type KeyOf,

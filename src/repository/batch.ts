@@ -1,7 +1,7 @@
 import { ConflictError, ofItem, RowanError } from '../errors.js';
 import { loadEntity } from '../query/index.js';
 import type { Where } from '../query/where.js';
-import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
+import type { Input, InsertInput, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
 import { checkOptions } from '../table/checks.js';
 import type { Get } from '../table/index.js';
@@ -91,17 +91,17 @@ export class BatchBuilder<C extends KeyedClass> {
   }
 
   /** Stores a new entity. The outcome is `ERR_CONFLICT` when one exists. */
-  insert(entity: Input<C>): this {
+  insert(entity: InsertInput<C>): this {
     return this.addEntity(entity, 'insert');
   }
 
   /** Stores exactly this entity, as `repository.replace`. */
-  replace(entity: Input<C>, options?: Pick<ReplaceOptions, 'unknown'>): this {
+  replace(entity: InsertInput<C>, options?: Pick<ReplaceOptions, 'unknown'>): this {
     return this.addEntity(entity, 'replace', options);
   }
 
   private addEntity(
-    entity: Input<C>,
+    entity: InsertInput<C>,
     operation: 'put' | 'insert' | 'replace',
     options?: Pick<ReplaceOptions, 'unknown'>,
   ): this {

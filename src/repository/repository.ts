@@ -7,6 +7,7 @@ import type {
   ColumnsOf,
   EntityOf,
   Input,
+  InsertInput,
   KeyedClass,
   KeyOf,
   KeyQuery,
@@ -134,7 +135,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * Stores a new entity. Returns it as stored, with defaults and times: the given instance, or a new one.
    * @throws ConflictError when one with its key exists.
    */
-  async insert(entity: Input<C>, options?: WriteOptions): Promise<EntityOf<C>> {
+  async insert(entity: InsertInput<C>, options?: WriteOptions): Promise<EntityOf<C>> {
     const prepared = await this.compiler.prepare(entity, 'insert');
     await this.run(
       this.compile(prepared, () => this.compiler.insert(prepared, options)),
@@ -154,7 +155,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * @throws ConflictError when a unique index has another entity with its values, or `@DeletedAt` keeps a deleted row with this key.
    */
   async firstOrCreate(
-    entity: Input<C>,
+    entity: InsertInput<C>,
     options?: WriteOptions,
   ): Promise<{ readonly entity: EntityOf<C>; readonly created: boolean }> {
     const key = entity as unknown as KeyOf<C>;
@@ -180,7 +181,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * (`@Columns`) are read first; on HBase those written in between stay. With `unknown: 'remove'` undeclared columns
    * in the entity's families are deleted too.
    */
-  async replace(entity: Input<C>, options?: ReplaceOptions): Promise<void> {
+  async replace(entity: InsertInput<C>, options?: ReplaceOptions): Promise<void> {
     const prepared = await this.compiler.prepare(entity, 'replace');
     await this.run(
       this.compile(prepared, () => this.compiler.replace(prepared, options)),
@@ -203,7 +204,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * Stores the entity if none with its key exists, otherwise applies the patch to the stored one; each in one atomic
    * step. Returns which it was. Runs the hooks of inserts, and those of updates where the entity exists.
    */
-  async upsert(entity: Input<C>, patch: Patch<C>, options?: WriteOptions): Promise<'inserted' | 'updated'> {
+  async upsert(
+    entity: InsertInput<C>,
+    patch: Patch<C>,
+    options?: WriteOptions,
+  ): Promise<'inserted' | 'updated'> {
     for (;;) {
       let conflict: ConflictError;
       try {
@@ -234,7 +239,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * ```
    * @throws the first failure; the other entities are written.
    */
-  async upsertMany<E extends Input<C>>(
+  async upsertMany<E extends InsertInput<C>>(
     entities: readonly E[],
     patch: Patch<C> | ((entity: E) => Patch<C>),
     options?: WriteOptions,

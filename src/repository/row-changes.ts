@@ -1,7 +1,7 @@
 import { startsWithBytes } from '../bytes/index.js';
 import { ConflictError, ofItem, type RowanError, UnsupportedError } from '../errors.js';
 import type { FoundRow, Recheck, RowAction, RowChanger, RowCheck } from '../query/bulk-change.js';
-import type { Input, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
+import type { InsertInput, KeyedClass, KeyOf, Patch } from '../schema/entity-types.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Delete, Get, type Put } from '../table/index.js';
 import type { BatchBuilder } from './batch.js';
@@ -150,14 +150,14 @@ export function isKeyConflict(error: unknown): error is ConflictError {
 interface UpsertTarget<C extends KeyedClass> {
   batch(fill: (batch: BatchBuilder<C>) => BatchBuilder<C>): Promise<ItemOutcome[]>;
   /** Whether the row is a deleted one that `@DeletedAt` keeps. */
-  isSoftDeleted(entity: Input<C>): Promise<boolean>;
+  isSoftDeleted(entity: InsertInput<C>): Promise<boolean>;
 }
 
 /**
  * Returns for each entity whether it was inserted or updated. Rows deleted between the two calls are inserted in another round.
  * @throws the failure of the first entity that has one; the other entities are written.
  */
-export async function upsertAll<C extends KeyedClass, E extends Input<C>>(
+export async function upsertAll<C extends KeyedClass, E extends InsertInput<C>>(
   target: UpsertTarget<C>,
   entities: readonly E[],
   patchOf: (entity: E) => Patch<C>,

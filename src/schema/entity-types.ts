@@ -290,6 +290,22 @@ export type Input<C extends TypeofClass> = InputOf<C['prototype'], C['key'][numb
  */
 type InputOf<E, Key> = E | NoInfer<PlainInput<E, Key>>;
 
+/**
+ * The argument of `insert`, `replace`, `upsert` and `firstOrCreate`: as {@link Input}, and columns with a default in
+ * `defineEntity` may be omitted. (Decorators do not change the type of a class.)
+ */
+export type InsertInput<C extends TypeofClass> = Input<C> | DefaultedInput<C>;
+
+type DefaultedInput<C extends TypeofClass> = C extends { readonly defaulted: infer Defaulted }
+  ? [Defaulted] extends [never]
+    ? never
+    : NoInfer<WithoutDefaulted<C['prototype'], C['key'][number], Defaulted>>
+  : never;
+
+type WithoutDefaulted<E, Key, Defaulted> = Omit<PlainInput<E, Key>, Defaulted & keyof E> & {
+  readonly [Name in Defaulted & keyof E]?: E[Name] | undefined;
+};
+
 type PlainInput<E, Key> = {
   readonly [Name in keyof E as E[Name] extends Method
     ? never

@@ -13,6 +13,7 @@ const FIXTURES = [
   'row-key-once.ts',
   'indexes.ts',
   'scattered.ts',
+  'defaults.ts',
   'denormalized.ts',
   'relations.ts',
   'statics.ts',
