@@ -8,9 +8,10 @@ import type { BatchAction, BatchOptions, BatchOutcome, Engine, Table } from '../
 
 /**
  * `late`: the request is executed when it is delivered, and its sender gets a timeout. `last`: likewise, and the
- * sender ends. `twice`: the request is executed at once, and again at delivery.
+ * sender ends. `twice`: the request is executed at once, and again at delivery. `lost`: it is executed at once, and its sender gets a
+ * timeout. `held`: it is executed when it is delivered, and its sender waits for the answer; with all others of its batch.
  */
-export type Delivery = 'late' | 'last' | 'twice';
+export type Delivery = 'late' | 'last' | 'twice' | 'lost' | 'held';
 
 const READS: ReadonlySet<PropertyKey> = new Set(['get', 'getAll', 'exists', 'scan']);
 
@@ -20,6 +21,9 @@ export class LateRequests {
   private at = Number.POSITIVE_INFINITY;
   private mode: Delivery = 'late';
   private kept: (() => Promise<unknown>) | undefined;
+  private reach: () => void = () => undefined;
+  /** Resolves when the change is kept that {@link keep} has named. */
+  reached: Promise<void> = Promise.resolve();
 
   constructor(private readonly of: Engine) {}
 
@@ -29,6 +33,9 @@ export class LateRequests {
     this.at = n;
     this.mode = mode;
     this.kept = undefined;
+    this.reached = new Promise((resolve) => {
+      this.reach = resolve;
+    });
   }
 
   private get hasEnded(): boolean {
@@ -71,11 +78,21 @@ export class LateRequests {
           if (this.hasEnded) throw late();
           const send = (): Promise<unknown> => value.apply(target, args);
           if (this.sent++ !== this.at) return send();
-          this.kept = send;
+          if (this.mode === 'held') return this.hold(send);
+          this.kept = this.mode === 'lost' ? nothing : send;
+          if (this.mode === 'lost') await send();
           if (this.mode === 'twice') return send();
           throw late();
         };
       },
+    });
+  }
+
+  /** Executes a request when it is delivered. @returns its answer. */
+  private hold<T>(send: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.kept = () => send().then(resolve, reject);
+      this.reach();
     });
   }
 
@@ -89,13 +106,17 @@ export class LateRequests {
     this.sent += actions.length;
     const action = actions[chosen];
     if (action === undefined) return table.batch(actions, options);
-    this.kept = () => table.batch([action]);
+    if (this.mode === 'held') return this.hold(() => table.batch(actions, options));
+    this.kept = this.mode === 'lost' ? nothing : () => table.batch([action]);
+    if (this.mode === 'lost') await table.batch([action]);
     if (this.mode === 'twice') return table.batch(actions, options);
     const others = actions.filter((_, i) => i !== chosen);
     const answers = others.length === 0 ? [] : await table.batch(others, options);
     return [...answers.slice(0, chosen), { ok: false, error: late() }, ...answers.slice(chosen)];
   }
 }
+
+const nothing = async (): Promise<void> => undefined;
 
 function late(): TimeoutError {
   return new TimeoutError('The request had no answer in time.', { details: { outcome: 'unknown' } });

@@ -5,6 +5,7 @@
 
 import { expect } from 'vitest';
 import { Database } from '../../src/database.js';
+import { ClosedError } from '../../src/errors.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import type { EntityClass } from '../../src/schema/types.js';
 import { openEmbedded } from '../../src/store/engine.js';
@@ -103,7 +104,7 @@ export interface SteplessStore extends AsyncDisposable {
   /** Another program on the same tables. */
   program(...entities: EntityClass[]): Promise<Program>;
   /** Starts another program, one of whose requests may arrive late. */
-  late(...entities: EntityClass[]): Promise<{ readonly db: Database; readonly requests: LateRequests }>;
+  late(...entities: EntityClass[]): Promise<Program & { readonly requests: LateRequests }>;
 }
 
 /**
@@ -123,21 +124,22 @@ export async function openStepless(
   });
   const databases: Database[] = [];
   const shared = transit && new StampingServer(engine, { clock, transit });
-  const ofProgram = (): Engine => stepless(unclosed(server(shared?.engine() ?? engine)));
+  const ofProgram = (): Engine => stepless(server(shared?.engine() ?? engine));
   return {
     async program(...entities) {
       const mortal = new Mortal(ofProgram());
-      const db = new Database(compileSchema(entities), mortal.mortal, 'create');
+      const db = new Database(compileSchema(entities), viewOf(mortal.mortal), 'create');
       await db.ready();
       databases.push(db);
       return { db, mortal };
     },
     async late(...entities) {
-      const requests = new LateRequests(ofProgram());
-      const db = new Database(compileSchema(entities), requests.engine, 'create');
+      const mortal = new Mortal(ofProgram());
+      const requests = new LateRequests(mortal.mortal);
+      const db = new Database(compileSchema(entities), viewOf(requests.engine), 'create');
       await db.ready();
       databases.push(db);
-      return { db, requests };
+      return { db, mortal, requests };
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(databases.map((db) => db.close()));
@@ -146,9 +148,26 @@ export async function openStepless(
   };
 }
 
-/** Programs close their own view of it. */
-function unclosed(engine: Engine): Engine {
-  return hiding(engine, (target, name) => (name === 'close' ? async () => {} : plain(target, name)));
+/** Programs close their own view of it, which takes no calls any more. */
+function viewOf(engine: Engine): Engine {
+  let isClosed = false;
+  const checked = (target: object, name: PropertyKey): unknown => {
+    const value = plain(target, name);
+    if (typeof value !== 'function') return value;
+    return (...args: unknown[]) => {
+      if (!isClosed) return value(...args);
+      const error = new ClosedError('The program has closed its database.');
+      if (name === 'scan') throw error;
+      return Promise.reject(error);
+    };
+  };
+  return hiding(engine, (target, name) => {
+    if (name === 'table') return (table: string) => hiding(target.table(table), checked);
+    if (name !== 'close') return plain(target, name);
+    return async () => {
+      isClosed = true;
+    };
+  });
 }
 
 /** Opens a database in memory: where steps may write several rows, and where a step is one row. */

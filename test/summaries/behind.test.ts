@@ -9,6 +9,7 @@ import { Column, defineEntity, Entity, part, RowKey, Summary } from '../../decor
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { substitute } from '../../src/key/index.js';
+import type { Repository } from '../../src/repository/index.js';
 import { Get } from '../../src/table/index.js';
 import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/behind-answers.js';
 import { record } from '../proof/evidence.js';
@@ -183,38 +184,100 @@ test('rows of a dead program count also where their keys have texts that nobody 
   }
 });
 
+/** Keeps the n-th change of a write. @returns false: it has fewer. */
+async function arrive(name: string, n: number, mode: Delivery): Promise<boolean> {
+  const when = `${name}, change ${n} ${mode}`;
+  return await withStore(async (store, goOn) => {
+    await prepare(store);
+    const { db: other } = await store.program(Deal);
+    const { db, requests } = await store.late(Deal);
+    requests.keep(n, mode);
+    await WRITES[name]!(db).catch((error: { code?: string }) => expect(error.code, when).toBe('ERR_TIMEOUT'));
+    await db.close();
+    if (!requests.hasKept) return false;
+    goOn(LATER);
+    await drain(other);
+    await expectTrue(other, `${when}, before`);
+    goOn(LATER);
+    await requests.deliver();
+    goOn(LATER);
+    await drain(other);
+    await expectTrue(other, when);
+    record('figures-behind', { 'requests that arrived late or twice': 1 });
+    return true;
+  });
+}
+
 const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
 test.each(Object.keys(WRITES))('%s: any change arrives late or twice, each row counts once', async (name) => {
   const first = Object.keys(WRITES).indexOf(name);
-  for (const mode of STRIDE === 1 ? DELIVERIES : [DELIVERIES[first % 3]!]) {
+  for (const mode of STRIDE === 1 ? DELIVERIES : [DELIVERIES[first % DELIVERIES.length]!]) {
     // The first request is that of the record.
     for (let n = STRIDE === 1 ? 0 : 1; ; n += STRIDE) {
       // A put that was answered and arrives once more, as no client sends it, is not told from a new one (docs/hbase-calls.md).
       if (mode === 'twice' && name === 'put, then delete' && n === 1) continue;
-      const when = `${name}, change ${n} ${mode}`;
-      const hasKept = await withStore(async (store, goOn) => {
-        await prepare(store);
-        const { db: other } = await store.program(Deal);
-        const { db, requests } = await store.late(Deal);
-        requests.keep(n, mode);
-        await WRITES[name]!(db).catch((error: { code?: string }) =>
-          expect(error.code, when).toBe('ERR_TIMEOUT'),
-        );
-        await db.close();
-        if (!requests.hasKept) return false;
-        goOn(LATER);
-        await drain(other);
-        await expectTrue(other, `${when}, before`);
-        goOn(LATER);
-        await requests.deliver();
-        goOn(LATER);
-        await drain(other);
-        await expectTrue(other, when);
-        return true;
-      });
-      if (!hasKept) break;
-      record('figures-behind', { 'requests that arrived late or twice': 1 });
+      if (!(await arrive(name, n, mode))) break;
       expect(n).toBeLessThan(80);
+    }
+  }
+});
+
+/** What others do to the rows while a change has not arrived. */
+const RIVALS: readonly (readonly [string, (deals: Repository<typeof Deal>) => Promise<unknown>])[] = [
+  ['delete', (deals) => deals.deleteMany([{ id: 'a' }, { id: 'b' }, { id: 'old' }, { id: 'other' }])],
+  ['put', (deals) => deals.putMany([deal('a', 'z', 6), deal('old', 'z', 1), deal('other', 'z')])],
+  ['nothing', async () => undefined],
+];
+
+/** Requests after which the program ends whose change has arrived. */
+const LEFT = [3, Number.POSITIVE_INFINITY, 1, 5, 2, 4, 6, 8];
+
+/** Others change the rows, and take over, before the n-th change of a living program arrives. @returns false: it has fewer. */
+async function hold(name: string, n: number, [rival, change]: (typeof RIVALS)[number], left: number) {
+  const when = `${name}, ${rival} before change ${n}, then ${left}`;
+  return await withStore(async (store, goOn) => {
+    await prepare(store);
+    const { db: other } = await store.program(Deal);
+    const { db, mortal, requests } = await store.late(Deal);
+    requests.keep(n, 'held');
+    const ended = WRITES[name]!(db)
+      .then(() => db.summary(Deal, 'large').get({}))
+      .catch((error: { code?: string }) =>
+        expect(['ERR_CONNECTION', 'ERR_CONFLICT', 'ERR_NOT_FOUND'], when).toContain(error.code),
+      );
+    await Promise.race([requests.reached, ended]);
+    const isHeld = requests.hasKept;
+    if (isHeld) {
+      await change(other.repository(Deal));
+      goOn(LATER);
+      await drain(other);
+      mortal.dieAfter(left);
+      await requests.deliver();
+      await ended;
+    }
+    requests.keep(Number.POSITIVE_INFINITY, 'late');
+    await db.close();
+    await mortal.arrived();
+    goOn(LATER);
+    await drain(other);
+    await expectTrue(other, when);
+    return isHeld;
+  });
+}
+
+test.each(Object.keys(WRITES))('%s: others write, and take over, before any change arrives', async (name) => {
+  const first = Object.keys(WRITES).indexOf(name);
+  for (const [i, rival] of RIVALS.entries()) {
+    for (const [j, left] of LEFT.entries()) {
+      if (scaled(first % 3 !== i || first % 8 !== j, (first + i + j) % 8 > 1, false)) continue;
+      for (
+        let n = scaled(Math.min(first, 2), 0, 0);
+        await hold(name, n, rival, left);
+        n += scaled(first === 0 ? 1 : 5, 1, 1)
+      ) {
+        record('figures-behind', { 'changes before which others took over': 1 });
+        expect(n).toBeLessThan(80);
+      }
     }
   }
 });

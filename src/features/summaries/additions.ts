@@ -4,10 +4,18 @@
  * once, whichever process finishes it.
  */
 
-import { concatBytes, copyBytes, EMPTY_BYTES, equalBytes, toBytes, toLatin1 } from '../../bytes/index.js';
+import {
+  concatBytes,
+  copyBytes,
+  EMPTY_BYTES,
+  equalBytes,
+  prefixEnd,
+  toBytes,
+  toLatin1,
+} from '../../bytes/index.js';
 import { CorruptionError } from '../../errors.js';
 import { newToken } from '../../repository/index.js';
-import { CheckAndMutate, Delete, Put, type Result, type RowMutation } from '../../table/index.js';
+import { CheckAndMutate, Delete, Put, type Result, type RowMutation, Scan } from '../../table/index.js';
 import { type Contribution, differenceOf } from './plan.js';
 import { type Amounts, decodeLife, encodeLife, groupRow, SUMMARY_FAMILY } from './rows.js';
 
@@ -105,6 +113,12 @@ export function putAddition(row: Uint8Array, value: Uint8Array): Put {
 /** Deletes a contribution up to the version that was read. */
 export function removeAddition(row: Uint8Array, { since }: Addition): Delete {
   return new Delete(row).addColumns(SUMMARY_FAMILY, ADDITION, since);
+}
+
+/** Scans for the contributions of the rows below a prefix. `rowOf`: the contributing row. */
+export function scanAdditions(prefix: Uint8Array): { scan: Scan; rowOf(row: Uint8Array): Uint8Array } {
+  const scan = new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!);
+  return { scan: scan.addColumn(SUMMARY_FAMILY, ADDITION), rowOf: (row) => copyBytes(row, prefix.length) };
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */

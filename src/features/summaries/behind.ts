@@ -6,7 +6,7 @@
 
 import type { ChangeImage, RowMaintainer } from '../../repository/maintainer.js';
 import type { AheadRow, RowFollowing } from '../../repository/remote/ahead-writer.js';
-import type { Table } from '../../table/index.js';
+import type { Scan, Table } from '../../table/index.js';
 import type { SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
 import { SUMMARY_FAMILY, WRITERS_ROW } from './rows.js';
@@ -55,5 +55,10 @@ export class FiguresBehind implements RowFollowing {
   async lacking(rows: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
     const all = await Promise.all(this.counts.map((count) => count.lacks(rows)));
     return rows.filter((_, i) => all.some((lacks) => lacks[i]));
+  }
+
+  /** Contributions: a row may have been deleted after it was written and before its contribution was recorded. */
+  async begun(): Promise<{ scan: Scan; rowOf(row: Uint8Array): Uint8Array }[]> {
+    return (await Promise.all(this.counts.map((count) => count.contributionScans()))).flat();
   }
 }

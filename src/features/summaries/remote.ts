@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { EMPTY_BYTES, equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import type { WrittenRow } from '../../repository/maintainer.js';
 import { newToken, WINDOW } from '../../repository/remote/row-work.js';
@@ -25,6 +25,7 @@ import {
   readAddition,
   removeAddition,
   replaceAddition,
+  scanAdditions,
   sumsOf,
   type Transfer,
 } from './additions.js';
@@ -275,6 +276,14 @@ export class RemoteCount {
     );
     return rows.map((_, i) =>
       added.some((of) => of[i]?.transfer !== undefined || !addTheSame(of[i]?.is, is[i])),
+    );
+  }
+
+  /** Scans for the stored contributions to the counts in use, and what gives the contributing row by the row of one. */
+  async contributionScans(): Promise<{ scan: Scan; rowOf(row: Uint8Array): Uint8Array }[]> {
+    await this.readInUse();
+    return this.inUse.map((generation) =>
+      scanAdditions(lifeRow(generation, this.plan.summary.id, EMPTY_BYTES)),
     );
   }
 

@@ -63,6 +63,18 @@ export interface RowFollowing {
   follow(rows: readonly AheadRow[], settledAfter: number): Promise<boolean>;
   /** Those of these rows for which work is to be done. */
   lacking(rows: readonly Uint8Array[]): Promise<readonly Uint8Array[]>;
+  /**
+   * What the work leaves in the table of records and a row does not lead to that was deleted meanwhile. Undefined: others see that it
+   * has no row.
+   */
+  begun?(): Promise<readonly BegunWork[]>;
+}
+
+/** Scans for cells that work on rows has left. */
+interface BegunWork {
+  readonly scan: Scan;
+  /** The row that the work is about, by the row of such a cell. */
+  rowOf(row: Uint8Array): Uint8Array;
 }
 
 interface AheadSource {
@@ -251,19 +263,32 @@ export class AheadWriter implements RowsAhead {
     }
   }
 
-  /** Does the work that rows lack whose shadow is not older. @returns the number of rows. */
+  /** Does the work that rows lack which were written since then. @returns the number of rows. */
   private async catchUp(since: number, settledAfter: number): Promise<number> {
-    const { rows, schema, following } = this.source;
-    const scan = new Scan()
-      .addColumn(rows.family, SHADOW_QUALIFIER)
-      .setTimeRange(since)
-      .setCacheBlocks(false);
-    const scanner = rows.table.scan(scan);
+    const { rows, following } = this.source;
+    const written = new Scan().addColumn(rows.family, SHADOW_QUALIFIER);
+    let found = await this.workOff(rows.table, written, since, settledAfter, (row) => row);
+    const { records } = following;
+    for (const { scan, rowOf } of (await following.begun?.()) ?? [])
+      found += await this.workOff(records.table, scan, since, settledAfter, rowOf);
+    return found;
+  }
+
+  /** As {@link catchUp}, of rows to which cells lead that are not older. `rowOf`: the row of the entity, by the row of such a cell. */
+  private async workOff(
+    table: Table,
+    scan: Scan,
+    since: number,
+    settledAfter: number,
+    rowOf: BegunWork['rowOf'],
+  ): Promise<number> {
+    const { schema, following } = this.source;
+    const scanner = table.scan(scan.setTimeRange(since).setCacheBlocks(false));
     let found = 0;
     try {
       for (;;) {
         const page = await scanner.nextBatch(TOGETHER);
-        const own = page.map(({ row }) => row).filter((row) => schema.key.matches(row));
+        const own = page.map(({ row }) => rowOf(row)).filter((row) => schema.key.matches(row));
         const lacking = own.length === 0 ? [] : await following.lacking(own);
         const open = lacking.map((row) => ({ row, after: undefined }));
         while (open.length > 0 && !this.records.hasEnded)
