@@ -208,7 +208,7 @@ async function arrive(name: string, n: number, mode: Delivery): Promise<boolean>
   });
 }
 
-const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice'];
+const DELIVERIES: readonly Delivery[] = ['late', 'last', 'twice', 'lost'];
 test.each(Object.keys(WRITES))('%s: any change arrives late or twice, each row counts once', async (name) => {
   const first = Object.keys(WRITES).indexOf(name);
   for (const mode of STRIDE === 1 ? DELIVERIES : [DELIVERIES[first % DELIVERIES.length]!]) {
@@ -220,6 +220,10 @@ test.each(Object.keys(WRITES))('%s: any change arrives late or twice, each row c
       expect(n).toBeLessThan(80);
     }
   }
+});
+
+test('a row counts once whose recorded difference had no answer, beside others with the same groups', async () => {
+  expect(await arrive('putMany of new and other rows', 4, 'lost')).toBe(true);
 });
 
 /** What others do to the rows while a change has not arrived. */

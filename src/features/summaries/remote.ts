@@ -375,18 +375,21 @@ export class RemoteCount {
         differences: differences(generation, was, is),
       };
     });
-    const recorded = await this.changeAll(
+    const recorded = await this.outcomes(
       all.map(({ own, found, value }) => replaceAddition(found?.value, putAddition(own, value))),
+      WINDOW,
     );
-    const open = all.filter((_, i) => recorded[i]);
+    const open = all.filter((_, i) => isMade(recorded[i]!));
     const timeout = ends - performance.now();
     // As for one row.
     if (open.length === 0 || timeout < WINDOW / 2) return ended;
     const sums = sumsOf(open.flatMap(({ differences }) => differences));
+    // A transfer whose answer is lost may be recorded, and the sum lacks it: no group may take the sum.
+    const isSum = recorded.every(({ ok }) => ok);
     const [now, taken] = await Promise.all([
       this.contributions(open.map(({ row }) => row)),
       this.changeAll(
-        sums.map(([group, amounts]) => incrementOnce(group, amounts, batch)),
+        isSum ? sums.map(([group, amounts]) => incrementOnce(group, amounts, batch)) : [],
         timeout,
       ),
     ]);
@@ -394,7 +397,7 @@ export class RemoteCount {
     if (others.length > 0) await this.addEach(open, others, batch, timeout);
     const closed = await this.closeAll(open);
     // Whoever has taken over a row asks its groups for the token.
-    if (closed.every((one) => one))
+    if (isSum && closed.every((one) => one))
       this.expiry.add(
         sums.map(([group]) => group),
         batch,
@@ -493,7 +496,7 @@ export class RemoteCount {
   /** @returns for each whether it is known to be made. Those that are not are looked at again, each by itself. */
   private async changeAll(checks: readonly CheckAndMutate[], timeout = WINDOW): Promise<boolean[]> {
     const answers = await this.outcomes(checks, timeout);
-    return answers.map((answer) => answer.ok && answer.success !== false);
+    return answers.map(isMade);
   }
 
   /** Resolves when all transfers are closed and their tokens have got their expiry. */
@@ -514,6 +517,11 @@ export class RemoteCount {
   private get table(): Table {
     return this.source.table(this.plan.tableName);
   }
+}
+
+/** Whether a conditional change is known to be made. */
+function isMade(answer: BatchOutcome): boolean {
+  return answer.ok && answer.success !== false;
 }
 
 /** Gives up a count to which nothing tells what a row contributes, since a connection cannot update it. The same where there is none. */
