@@ -299,8 +299,14 @@ export class Wal {
         closed.push(before.closed);
         this.previousSynced(before);
       }
-      this.flushToOs();
-      this.writer.trim();
+      try {
+        this.flushToOs();
+        this.writer.trim();
+      } catch (error) {
+        // The next opening finds what is written, so its writers may not hear that nothing was: ERR_CLOSED says that.
+        if (this.poisoned === undefined) this.syncNow(this.writer);
+        throw error;
+      }
       this.syncNow(this.writer);
       closed.push(this.summary());
       return closed;

@@ -257,6 +257,19 @@ describe('the write-ahead log when the disk fails', () => {
     await safe;
   });
 
+  it('closes with the answers of writes that are in it, though others find no room', async () => {
+    const { disk, files, wal } = faulty();
+    const first = append(wal, 1, 100);
+    wal.flushToOs();
+    const safe = wal.sync();
+    append(wal, 2, 100);
+    const lost = expect(wal.sync()).rejects.toMatchObject({ code: 'ERR_IO' });
+    files.inject({ calls: ['write'], errno: 'ENOSPC' });
+    expect(() => wal.close()).toThrow(expect.objectContaining({ code: 'ERR_IO' }) as Error);
+    await Promise.all([safe, lost]);
+    expect(replay(disk.crash(nothingKept()), OPEN_SEGMENT).seen).toEqual([first]);
+  });
+
   it('tells the caller of flushToOs, and the others too', async () => {
     const { files, wal } = faulty();
     append(wal, 1, 100);
