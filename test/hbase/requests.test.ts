@@ -21,12 +21,12 @@ import { PATIENCE } from './patience.js';
 /** The most requests a row: of a put alone, and of `putMany` of 100 rows. They go in rounds, so the counts are certain. */
 const MOST: Readonly<Record<Kind, readonly [alone: number, many: number]>> = {
   plain: [1, 0.01],
-  index: [4, 0.25],
-  'eventual index': [4, 0.25],
-  unique: [4, 0.35],
-  summary: [6, 0.2],
-  copies: [7, 0.4],
-  changes: [6, 0.6],
+  index: [4, 0.19],
+  'eventual index': [2.5, 0.14],
+  unique: [4, 0.26],
+  summary: [3.5, 0.17],
+  copies: [7, 0.28],
+  changes: [6, 0.5],
 };
 
 /** Lookups of regions, renewals, and looks into the outbox, that a run may take beside. */
