@@ -20,6 +20,11 @@ const place = fc.record({
   rest: fc.nat(300),
 });
 
+function overlap(a: Uint8Array, b: Uint8Array): boolean {
+  const [from, to] = [b.byteOffset, b.byteOffset + b.length];
+  return a.buffer === b.buffer && a.byteOffset < to && a.byteOffset + a.length > from;
+}
+
 describe('a slab of copies', () => {
   test('gives what was asked for and leaves it as it is, whatever was copied ahead', () => {
     const operation = fc.record({
@@ -39,7 +44,8 @@ describe('a slab of copies', () => {
           const end = Math.min(LENGTH, offset + length + place.more);
           if (kind === 'undo') {
             const undone = given.pop();
-            if (undone) slab.undo(undone.copy);
+            // Bytes that were asked for twice are given twice: then somebody has received them.
+            if (undone && !given.some(({ copy }) => overlap(copy, undone.copy))) slab.undo(undone.copy);
           } else if (kind === 'copy') {
             given.push({
               copy: slab.copy(bytes, offset, length),
