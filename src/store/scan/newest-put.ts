@@ -418,26 +418,29 @@ export class RowRun implements PutVisitor {
   read(sources: PlainRow, row: Uint8Array, family: RunFamily, head: CellCursor | null): boolean {
     const { known } = family;
     const columns = family.columns ?? known.columns;
-    if (columns.length > MAX_KNOWN || (family.columns === null && !known.any)) return false;
+    const { raw } = this;
+    const { cursors, count } = sources;
+    const direct = raw !== null && count === 1;
+    if (family.columns === null ? !known.any : !direct && columns.length > MAX_KNOWN) return false;
     this.family = family.name;
     this.columns = columns;
     this.given = family.columns ?? known.given;
     this.only = family.columns !== null;
     this.rule.begin(family.oldestUnexpired);
-    const { raw } = this;
-    const { cursors, count } = sources;
-    this.direct = raw !== null && count === 1;
+    this.direct = direct;
     const before = raw === null ? 0 : raw.count;
-    if (!this.direct) this.timestamps.fill(-1, 0, columns.length);
+    if (!direct) this.timestamps.fill(-1, 0, columns.length);
     for (let i = 0; i < count; i++) {
       this.place = 0;
       this.older = 0;
       this.passed = 0;
       if (cursors[i]!.visitRow(this)) continue;
       if (raw !== null) raw.count = before;
+      // They would retain blocks.
+      if (!direct) this.bytes.fill(EMPTY_BYTES);
       return false;
     }
-    if (!this.direct) this.give(row, head !== null);
+    if (!direct) this.give(row, head !== null);
     if (head !== null) endRow(head);
     return true;
   }
