@@ -3,7 +3,6 @@
 import { expect } from 'vitest';
 import type { Database } from '../../src/database.js';
 import type { EntityClass } from '../../src/schema/types.js';
-import type { Engine } from '../../src/table/index.js';
 import type { Random } from '../query/model/random.js';
 import { openStepless, type SteplessStore } from './stepless.js';
 
@@ -13,13 +12,10 @@ export const LATER = 60_000;
 /** Moves the clock ahead. */
 type GoOn = (ms: number) => void;
 
-/** Runs with a store of its own. `server`: its engine as programs see it. */
-export async function withStore<T>(
-  run: (store: SteplessStore, goOn: GoOn) => Promise<T>,
-  server?: (engine: Engine) => Engine,
-): Promise<T> {
+/** Runs with a store of its own. */
+export async function withStore<T>(run: (store: SteplessStore, goOn: GoOn) => Promise<T>): Promise<T> {
   let ahead = 0;
-  await using store = await openStepless(() => Date.now() + ahead, undefined, server);
+  await using store = await openStepless(() => Date.now() + ahead);
   return await run(store, (ms) => {
     ahead += ms;
   });

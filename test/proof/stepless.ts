@@ -107,14 +107,10 @@ export interface SteplessStore extends AsyncDisposable {
   late(...entities: EntityClass[]): Promise<Program & { readonly requests: LateRequests }>;
 }
 
-/**
- * `transit`: its changes are stamped as HBase's are, and requests and answers take that long ({@link StampingServer}). `server`: the
- * engine as all programs see it.
- */
+/** `transit`: its changes are stamped as HBase's are, and requests and answers take that long ({@link StampingServer}). */
 export async function openStepless(
   clock: () => number = Date.now,
   transit?: () => Promise<void>,
-  server: (engine: Engine) => Engine = (engine) => engine,
 ): Promise<SteplessStore> {
   const engine = await openEmbedded('/memory', {
     clock,
@@ -124,7 +120,7 @@ export async function openStepless(
   });
   const databases: Database[] = [];
   const shared = transit && new StampingServer(engine, { clock, transit });
-  const ofProgram = (): Engine => stepless(server(shared?.engine() ?? engine));
+  const ofProgram = (): Engine => stepless(shared?.engine() ?? engine);
   return {
     async program(...entities) {
       const mortal = new Mortal(ofProgram());

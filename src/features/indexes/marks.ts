@@ -222,8 +222,7 @@ export class EntryMarks {
     const actions: BatchAction[] = [];
     for (const [i, { row, value }] of marks.entries()) {
       const cell = found[i]?.cell;
-      if (cell !== undefined && equalBytes(cell.value, value))
-        actions.push(unsynced(this.removal(row, cell)));
+      if (cell !== undefined && equalBytes(cell.value, value)) actions.push(this.removal(row, cell));
     }
     await this.batch(actions, undefined);
     return actions.length;
@@ -250,9 +249,7 @@ export class EntryMarks {
         const { value, change } = mark;
         const is = change.is!;
         const cell = change.isShortened ? marked[shortened.indexOf(mark)]?.cell : undefined;
-        return unsynced(
-          ifStill(value, cell === undefined ? putOf(is, change.ttl) : verified(is, change.ttl, cell)),
-        );
+        return ifStill(value, cell === undefined ? putOf(is, change.ttl) : verified(is, change.ttl, cell));
       }),
       undefined,
     );
@@ -313,7 +310,7 @@ export class EntryMarks {
   ): Promise<void> {
     await this.batch(
       decisions.map(({ row, cell, put }) =>
-        unsynced(put === undefined ? this.removal(row, cell) : ifStill(cell.value, put)),
+        put === undefined ? this.removal(row, cell) : ifStill(cell.value, put),
       ),
       undefined,
     );
@@ -351,15 +348,4 @@ export function verified(
 /** A change of an entry on condition that it still has the value. */
 function ifStill(value: Uint8Array, action: RowMutation | RowMutations): CheckAndMutate {
   return CheckAndMutate.ifEquals(INDEX_FAMILY, ENTRY_QUALIFIER, value, action);
-}
-
-/**
- * Has the server not wait for the sync of its log: of changes that settle an unverified entry. If the server loses one, the entry is
- * unverified again, and readers settle it by its row. Later marks are behind it in the log.
- */
-function unsynced(check: CheckAndMutate): CheckAndMutate {
-  const { action } = check;
-  const mutations = action.kind === 'rowMutations' ? action.mutations : [action];
-  for (const mutation of mutations) mutation.setDurability('ASYNC_WAL');
-  return check;
 }
