@@ -46,6 +46,6 @@ export default defineConfig({
     // Only what hangs is to fail by it: a busy machine is no fault.
     testTimeout: SCALE === 'deep' ? 4 * HOUR : HOUR / 6,
     hookTimeout: SCALE === 'deep' ? HOUR : HOUR / 6,
-    reporters: reportersOf('unit'),
+    reporters: reportersOf(SCALE === 'middle' ? 'middle' : 'unit'),
   },
 });

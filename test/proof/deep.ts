@@ -1,6 +1,6 @@
 /**
  * `npm run test:deep [-- FILTER...]`: runs every suite in full, or those whose path contains a filter; with
- * `ROWAN_SCALE=middle` at the size of `.ci/run`; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...`
+ * `ROWAN_SCALE=middle` at the middle size; with `--hbase FILTER...` those on a real HBase, with `--serve FILTER...`
  * those of HBase's programs on `rowan serve`. It writes the counts of each suite that passed to results.json and
  * docs/reliability.md.
  */

@@ -1,5 +1,5 @@
 /**
- * The size of the long suites. `npm test` is short, `.ci/run` sets `ROWAN_SCALE=middle`, and `npm run test:deep` runs
+ * The size of the long suites. `npm test` is short, `.ci/run` sets `ROWAN_SCALE=middle` for some, and `npm run test:deep` runs
  * everything, including files named `*.deep.test.ts`. A suite checks the same at each scale; only the number of runs
  * differs.
  */
