@@ -172,13 +172,13 @@ export const SUITES: readonly Suite[] = [
     id: 'entries-behind',
     promises: 'docs/indexes-eventual.md',
     file: 'test/indexes/behind.test.ts',
-    what: 'Ends programs at each request of a write whose entries follow behind the answer, and delays or repeats each request. Three programs write the same rows at once, and die. A writer record leads to every row that lacks an entry, and drained entries are exact.',
+    what: 'Ends programs at each request of a write whose entries are written after the call has returned, and delays or repeats each request. Three programs write the same rows at once, and die. A writer record leads to every row that lacks an entry, and drained entries are exact.',
   },
   {
     id: 'figures-behind',
     promises: 'docs/summaries.md',
     file: 'test/summaries/behind.test.ts',
-    what: 'Ends programs at each request of a write that is counted behind the answer, and delays or repeats each request. Three programs write the same rows at once, and die. Each row counts once, and a new count of all rows agrees.',
+    what: 'Ends programs at each request of a write that is counted after the call has returned, and delays or repeats each request. Three programs write the same rows at once, and die. Each row counts once, and a new count of all rows agrees.',
   },
   {
     id: 'late-requests',
