@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { SortedFileCursor } from '../../../src/store/file/sorted-file-cursor.js';
 import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
+import { scaled } from '../../proof/scale.js';
 import { cell, shown } from './cells.js';
 import { context, FILE_NO, PATH, reader, write } from './fixture.js';
 
@@ -26,7 +27,7 @@ describe('memory of blocks that left the cache', () => {
       const standing = file.cursor();
       const passing = file.cursor();
       standing.seekToFirst();
-      for (let at = 0; at < cells.length; at += 97) {
+      for (let at = 0; at < cells.length; at += scaled(331, 97, 97)) {
         while (shown(standing) !== expected[at]) standing.next();
         // All other blocks go through the cache, several times as many as it has room for.
         expect(everyShown(passing)).toEqual(expected);

@@ -1,6 +1,7 @@
 /** Cells for the tests of sorted files: as plain objects, in order, and as a cursor over them. */
 
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import { CellCursor, type SeekKey } from '../../../src/store/cursor.js';
 import { ChunkPool } from '../../../src/store/memstore/arena.js';
 import { Memstore } from '../../../src/store/memstore/memstore.js';
@@ -88,6 +89,13 @@ export function shown(cursor: CellCursor): string {
     ttl: cursor.ttl,
     value: value.subarray(cursor.valueOffset, cursor.valueOffset + cursor.valueLength),
   });
+}
+
+/** Holds that a read found the cell, or none, and that the cursor says so. `expect` takes longer than a read: it gets what differs. */
+export function expectAt(found: boolean, cursor: CellCursor, cell: TestCell | undefined): void {
+  const is = found && shown(cursor);
+  const should = cell !== undefined && show(cell);
+  if (is !== should || cursor.valid !== found) expect([is, cursor.valid]).toEqual([should, found]);
 }
 
 /** R2. */

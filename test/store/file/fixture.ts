@@ -76,6 +76,11 @@ export function expectedSeek(cells: readonly TestCell[], target: SeekKey): numbe
     ttl: 0,
     value: new Uint8Array(0),
   };
-  const found = cells.findIndex((cell) => compareCells(cell, key) >= 0);
-  return found < 0 ? cells.length : found;
+  let [from, to] = [0, cells.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (compareCells(cells[middle]!, key) < 0) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

@@ -6,7 +6,7 @@ import { BloomKey } from '../../../src/store/file/bloom-filter.js';
 import { SortedFileReader } from '../../../src/store/file/sorted-file-reader.js';
 import { COMPRESSIONS, DATA_BLOCK_ENCODINGS } from '../../../src/table/index.js';
 import { scaled } from '../../proof/scale.js';
-import { anyCells, show, shown, type TestCell } from './cells.js';
+import { anyCells, expectAt, show, shown, type TestCell } from './cells.js';
 import { context, expectedSeek, FILE_NO, PATH, seekKey, write } from './fixture.js';
 
 beforeAll(() => prepareCodecs(COMPRESSIONS));
@@ -62,9 +62,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           const walker = reader.cursor({ cacheBlocks: false, transient: true });
           for (const target of [...targets, ...cells]) {
             for (const key of keysAround(target)) {
-              const expected = expectedSeek(cells, key);
-              expect(cursor.seek(key)).toBe(expected < cells.length);
-              if (cursor.valid) expect(shown(cursor)).toBe(show(cells[expected]!));
+              expectAt(cursor.seek(key), cursor, cells[expectedSeek(cells, key)]);
             }
           }
           // From the second look on a block's rows are found by their hashes.
@@ -72,30 +70,24 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
           for (let look = 0; look < 2; look++) {
             for (const target of [...targets, ...cells]) {
               for (const key of keysAround(target)) {
-                const expected = cells[expectedSeek(cells, key)];
-                const isInRow = expected !== undefined && equalBytes(expected.row, key.row);
+                const at = expectedSeek(cells, key);
+                const isInRow = at < cells.length && equalBytes(cells[at]!.row, key.row);
                 bloom.setRow(key.row);
-                expect(cursor.seekInRow(key, bloom)).toBe(isInRow);
-                expect(cursor.valid).toBe(isInRow);
-                if (isInRow) expect(shown(cursor)).toBe(show(expected));
-                if (isInRow && cursor.next())
-                  expect(shown(cursor)).toBe(show(cells[expectedSeek(cells, key) + 1]!));
+                expectAt(cursor.seekInRow(key, bloom), cursor, isInRow ? cells[at] : undefined);
+                if (isInRow && cursor.next()) expectAt(true, cursor, cells[at + 1]);
               }
             }
           }
           for (const target of targets) {
             const key = seekKey(target.row, target.qualifier, target.timestamp, target.type);
-            const expected = expectedSeek(cells, key);
-            expect(walker.reseek(key)).toBe(expected < cells.length);
-            if (walker.valid) expect(shown(walker)).toBe(show(cells[expected]!));
+            expectAt(walker.reseek(key), walker, cells[expectedSeek(cells, key)]);
           }
           const [start, ...rest] = [...cells.keys()].filter((i) => i % 3 === 0);
           cursor.seek(keysAround(cells[start!]!)[0]!);
           for (const i of rest) {
             const cell = cells[i]!;
             const key = seekKey(cell.row, cell.qualifier, cell.timestamp, cell.type);
-            expect(cursor.reseek(key)).toBe(true);
-            expect(shown(cursor)).toBe(show(cells[expectedSeek(cells, key)]!));
+            expectAt(cursor.reseek(key), cursor, cells[expectedSeek(cells, key)]);
           }
         },
       ),
@@ -114,8 +106,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         );
         let row: Uint8Array | null = null;
         for (const first of [...firsts].reverse()) {
-          expect(cursor.seekToPreviousRow(row)).toBe(true);
-          expect(shown(cursor)).toBe(show(first));
+          expectAt(cursor.seekToPreviousRow(row), cursor, first);
           const after = cells[cells.indexOf(first) + 1];
           if (after) expect(cursor.next() && shown(cursor)).toBe(show(after));
           row = first.row;
@@ -124,8 +115,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('sorted files of the encoding %s', (dataBloc
         expect(cursor.valid).toBe(false);
         for (const target of targets) {
           const expected = firsts.findLast((first) => Buffer.compare(first.row, target.row) < 0);
-          expect(cursor.seekToPreviousRow(target.row)).toBe(expected !== undefined);
-          if (expected) expect(shown(cursor)).toBe(show(expected));
+          expectAt(cursor.seekToPreviousRow(target.row), cursor, expected);
         }
       }),
       { numRuns: scaled(2, 25, 200) },
