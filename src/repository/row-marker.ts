@@ -160,8 +160,12 @@ export function checkRequired(
   for (const { property } of columns) {
     const value = entity[property];
     if (value !== undefined && value !== null) continue;
+    // `insert` and `upsert` have set the defaults by now.
+    const advice = schema.lifecycle.stamped.includes(property)
+      ? 'put sets no defaults of columns. Give it a value, or use insert or upsert.'
+      : 'Give it a value, or declare it optional.';
     throw new InvalidArgumentError(
-      `${schema.name}.${property} is required, and is ${String(value)}. Give it a value, or declare it optional.`,
+      `${schema.name}.${property} is required, and is ${String(value)}. ${advice}`,
       { details: { entity: schema.name, property } },
     );
   }

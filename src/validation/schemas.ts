@@ -5,7 +5,7 @@ import { InvalidArgumentError, KeyError, RowanError } from '../errors.js';
 import { RowBuilder } from '../repository/row-builder.js';
 import type {
   EntityOf,
-  Input,
+  InsertInput,
   IsValueObject,
   KeyedClass,
   KeyOf,
@@ -77,10 +77,10 @@ export type ValidatorOf<Output, Coerce extends boolean> = EntityValidator<
 >;
 
 /**
- * Creates a validator of the input of `insert` and `put`: a Standard Schema with JSON Schema. Accepted values have the
- * codecs' types and ranges, make a valid row, and pass the validators of their properties (`@Validate`); validators of
- * whole entities and hooks run with the write. Properties with a `@Default`, `@CreatedAt`, `@UpdatedAt` or `@Version`
- * may be omitted.
+ * Creates a validator of the input of `insert`, `replace` and `upsert`: a Standard Schema with JSON Schema. Accepted
+ * values have the codecs' types and ranges, make a valid row, and pass the validators of their properties (`@Validate`);
+ * validators of whole entities and hooks run with the write. Properties with a `@Default`, `@CreatedAt`, `@UpdatedAt` or
+ * `@Version` may be omitted. `put` takes such a value if no column has a default in `defineEntity`, because `put` sets none.
  *
  * @throws SchemaError on wrong declarations. InvalidArgumentError on wrong options.
  * @example
@@ -96,7 +96,7 @@ export function inputSchema<
 >(
   target: C,
   options: InputSchemaOptions<C, Names, Coerce> = {},
-): ValidatorOf<Without<Input<C>, Names>, Coerce> {
+): ValidatorOf<Without<InsertInput<C>, Names>, Coerce> {
   return new CompiledValidator(target, 'input', options);
 }
 

@@ -7,6 +7,7 @@ import {
   Default,
   Denormalized,
   date,
+  defineEntity,
   defineTable,
   Embedded,
   Entity,
@@ -28,6 +29,7 @@ import {
   Validate,
   Version,
 } from '../../src/index.js';
+import { openMemory } from '../../src/testing/index.js';
 import { inputSchema, keySchema, openApiComponents, patchSchema } from '../../src/validation/index.js';
 
 const table = defineTable({ name: 'tickets', families: { d: {}, n: {} } });
@@ -90,6 +92,25 @@ it('has the types of insert, update and key', () => {
   expectTypeOf<Date | string | null | undefined>().toExtend<
     NonNullable<(typeof coerced)['~standard']['types']>['input']['due']
   >();
+});
+
+it('has no value of a column with a default that the input omits, so put refuses what insert takes', async () => {
+  const Note = defineEntity({
+    name: 'Note',
+    table: defineTable({ name: 'notes', families: { d: {} } }),
+    key: [part('id', uuid)],
+    defaults: { id: newUuid },
+    columns: (c) => ({ text: c.column('d:t', text), state: c.column('d:s', text).default(() => 'open') }),
+  });
+  const given = await inputSchema(Note).parse({ text: 'Late' });
+  expect(given.state).toBeUndefined();
+  expectTypeOf(given.state).toEqualTypeOf<string | undefined>();
+  const db = await openMemory({ entities: [Note] });
+  const notes = db.repository(Note);
+  // @ts-expect-error The columns with a default may be missing.
+  await expect(notes.put(given)).rejects.toThrow(/Note.state is required.*use insert/);
+  expect((await notes.insert(given)).state).toBe('open');
+  await db.close();
 });
 
 it('names the path of each wrong value, and all of them', async () => {
