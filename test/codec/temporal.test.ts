@@ -28,7 +28,7 @@ const codecs = temporalCodecs(polyfill);
 const { instant, instantNs, plainDate, plainDateTime, plainTime } = codecs;
 const { Instant, PlainDate, PlainDateTime, PlainTime } = polyfill;
 
-const NUM_RUNS = scaled(100, 1000, 10_000);
+const NUM_RUNS = scaled(40, 1000, 10_000);
 /** All times of a Date, but for the last days, of which PlainDate knows one more. */
 const dates = fc.date({ noInvalidDate: true });
 const isoOf = (at: Date): string => at.toISOString().slice(0, -1);

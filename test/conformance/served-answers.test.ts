@@ -6,11 +6,11 @@ import { servedEngine } from './engines/served.js';
 import type { OpenEngine } from './harness.js';
 import { describeVectors } from './vectors/suite.js';
 
-describeVectors(servedEngine, scaled(60, 10, 1), scaled(5, 50, 1000));
+describeVectors(servedEngine, scaled(60, 10, 1), scaled(2, 50, 1000));
 
 const SEED = Number(process.env['ROWAN_SEED'] ?? 20_261);
 const GROUPS = scaled(1, 4, 40);
-const SEQUENCES = scaled(10, 50, 100);
+const SEQUENCES = scaled(4, 50, 100);
 const LENGTH = 30;
 
 describe('random operation sequences on a store, served and not', () => {

@@ -14,12 +14,14 @@ import { seededRandom } from './seeded-random.js';
 import { STORE, smallStore } from './workload.js';
 
 /** Every how many operations a failure is tried; 1 tries each. */
-const STRIDE = scaled(331, 37, 1);
+const STRIDE = scaled(1, 37, 1);
+/** How many failures of a kind are tried; without a limit, until an operation is not reached any more. */
+const MOST = scaled(1, Infinity, Infinity);
 const SEEDS = scaled(1, 1, 4);
 /** What of the time they may take, where it is to be cut short. */
 const KINDS_PART = 0.4;
 /** Random runs with small logs and memstores; so many of them in any case. */
-const LEAST_SMALL_RUNS = 12;
+const LEAST_SMALL_RUNS = scaled(5, 12, 12);
 const SMALL_RUNS = scaled(LEAST_SMALL_RUNS, 200, 5000);
 
 interface Kind {
@@ -86,7 +88,7 @@ describe('a store on a disk that fails under 16 clients', () => {
     try {
       const part = (KINDS_PART * (KINDS.indexOf(kind) + 1)) / KINDS.length;
       for (let seed = 1; seed <= SEEDS && (seed === 1 || mayGoOn(part)); seed++) {
-        for (let after = 0; await runKind(kind, after, seed); after += STRIDE) {
+        for (let after = 0; runs < MOST && (await runKind(kind, after, seed)); after += STRIDE) {
           runs++;
           await new Promise((resolve) => setImmediate(resolve));
           if (unhandled.length > 0) throw new Error(`${kind.name} after ${after}`, { cause: unhandled[0] });

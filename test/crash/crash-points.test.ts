@@ -13,7 +13,10 @@ const STEPS = scaled(8, 25, 400);
 /** An encrypted store differs in the bytes of its files alone. */
 const ENCRYPTED_STEPS = scaled(8, 15, 200);
 const LIVES = scaled(4, 12, 120);
-const SEEDS = scaled([1, 2], [1, 2, 3], [1, 2, 3, 4, 5]);
+/** How many ways there are to lose half of what is unsynced, in pages or in sectors. Where there is one, both take turns. */
+const DRAWS = scaled(1, 3, 5);
+/** Of a clean store, every how many operations a crash is recovered from. */
+const STRIDE = scaled(2, 1, 1);
 
 interface Crash {
   readonly files: MemoryFileSystem;
@@ -21,7 +24,7 @@ interface Crash {
   readonly where: string;
 }
 
-/** A disk that loses power after each of its operations, in seven ways. */
+/** A disk that loses power after every `stride`-th of its operations, in up to seven ways. */
 class CrashingDisk {
   readonly files: MemoryFileSystem;
   points = 0;
@@ -30,20 +33,24 @@ class CrashingDisk {
   private readonly seen = new Set<string>();
   private pending: Crash[] = [];
 
-  constructor(private readonly options: Partial<EmbeddedOptions> = {}) {
+  constructor(
+    private readonly options: Partial<EmbeddedOptions> = {},
+    private readonly stride = 1,
+  ) {
     this.files = new MemoryFileSystem({ onOperation: (operation) => this.crash(operation) });
   }
 
   private crash({ call, path }: MemoryOperation): void {
     if (this.workload === undefined) return;
     const { states, acknowledged, durable } = this.workload;
-    this.points++;
+    if (++this.points % this.stride !== 0) return;
     for (const keepUnsynced of [0, 0.5, 1]) {
       // All is kept when only the process dies: then what the operating system had is there.
       const least = keepUnsynced === 1 ? acknowledged : durable;
-      for (const draw of keepUnsynced === 0.5 ? SEEDS : [1]) {
+      for (let draw = 1; draw <= (keepUnsynced === 0.5 ? DRAWS : 1); draw++) {
         const random = seededRandom(this.points * 100 + draw);
-        const files = this.files.crash({ keepUnsynced, random, unit: draw % 2 === 0 ? 512 : 4096 });
+        const inSectors = (DRAWS === 1 ? this.points : draw) % 2 === 0;
+        const files = this.files.crash({ keepUnsynced, random, unit: inSectors ? 512 : 4096 });
         const image = `${imageOf(files)} ${least} ${states.length}`;
         if (this.seen.has(image)) continue;
         this.seen.add(image);
@@ -68,14 +75,20 @@ class CrashingDisk {
   }
 }
 
+type ScriptOf = readonly ['FSYNC_WAL' | 'ASYNC_WAL', number, Partial<EmbeddedOptions>];
+
+const EACH: readonly ScriptOf[] = [
+  ['FSYNC_WAL', 7, {}],
+  ['ASYNC_WAL', 9, {}],
+  ['ASYNC_WAL', 11, encryptedBy('k1')],
+];
+const MORE: readonly ScriptOf[] = [
+  ['FSYNC_WAL', 8, {}],
+  ['FSYNC_WAL', 7, encryptedBy('k1')],
+];
+
 describe('a store after a crash at every operation on its files', () => {
-  it.each([
-    ['FSYNC_WAL', 7, {}],
-    ['FSYNC_WAL', 8, {}],
-    ['ASYNC_WAL', 9, {}],
-    ['FSYNC_WAL', 7, encryptedBy('k1')],
-    ['ASYNC_WAL', 11, encryptedBy('k1')],
-  ] as const)(
+  it.each(scaled(EACH, [...EACH, ...MORE], [...EACH, ...MORE]))(
     'holds what %s promises, and a prefix of the other changes (script %d, %o)',
     async (durability, seed, options) => {
       const disk = new CrashingDisk(options);
@@ -104,7 +117,7 @@ describe('a store after a crash at every operation on its files', () => {
   ] as const)(
     'holds every change when a clean store with rows in %s is opened, read, and then changed: the log begins with the change',
     async (_, flushOnClose) => {
-      const disk = new CrashingDisk();
+      const disk = new CrashingDisk({}, STRIDE);
       await Workload.lives(
         smallStore(disk.files, { automatic: false, flushOnClose }),
         seededRandom(10),

@@ -19,7 +19,7 @@ import { keyText, Model, type Operation, type Row, type Rows } from './model.js'
 import { addTo, BATCHED, drawOperation, drawValues, entityOf, perform, repositoriesOf } from './program.js';
 import { compareVersions, shown } from './shown.js';
 
-const PROGRAMS = scaled(6, 50, 20_000);
+const PROGRAMS = scaled(2, 50, 20_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 14;
 const START = 1_700_000_000_000;

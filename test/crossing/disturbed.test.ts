@@ -20,7 +20,7 @@ import { keyText, type Row } from './model.js';
 import { drawValues } from './program.js';
 import { shown } from './shown.js';
 
-const PROGRAMS = scaled(2, 15, 10_000);
+const PROGRAMS = scaled(1, 15, 10_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const CLIENTS = 3;
 const ROUNDS = 4;

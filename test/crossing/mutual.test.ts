@@ -16,7 +16,7 @@ import { bothEngines } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import type { Values } from './declare.js';
 
-const PROGRAMS = scaled(4, 20, 3000);
+const PROGRAMS = scaled(2, 20, 3000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const STEPS = 12;
 

@@ -37,7 +37,7 @@ describe('plans hold exactly the rows that are meant, in the order that they say
             layout.parts.map(({ name }) => [name, kept.includes(name) ? values[name] : undefined]),
           );
         }),
-        { numRuns: scaled(30, 100, 1000) },
+        { numRuns: scaled(15, 100, 1000) },
       );
     },
   );

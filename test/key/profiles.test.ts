@@ -255,7 +255,7 @@ describe('what a codec decodes it encodes to the same bytes', () => {
         // All of them are one number here.
         if (!Number.isNaN(value)) expect(toHex(codec.encode(value))).toBe(toHex(stored));
       }),
-      { numRuns: scaled(400, 2000, 2000) },
+      { numRuns: scaled(150, 2000, 2000) },
     );
   });
 

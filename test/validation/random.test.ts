@@ -10,8 +10,8 @@ import { randomEntities } from './random.js';
 
 type Properties = Record<string, unknown>;
 
-const classes = randomEntities(scaled(12, 40, 300), 7);
-const numRuns = scaled(8, 20, 50);
+const classes = randomEntities(scaled(8, 40, 300), 7);
+const numRuns = scaled(5, 20, 50);
 let db: Database;
 
 beforeAll(async () => {
