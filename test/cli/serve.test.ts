@@ -173,6 +173,11 @@ test('command lines that cannot be meant end with a message and a code, and noth
     const answer = await run('serve', path('other'), '--create', '--listen', '127.0.0.1:0', ...args);
     expect(answer, args.join(' ')).toEqual({ code, out: '', err: expect.stringMatching(message) });
   }
+  // It waits for signals before it opens the store.
+  const listeners = process.listenerCount('SIGTERM');
+  const { code, err } = await run('serve', key, '--create');
+  expect([code, err]).toEqual([1, expect.stringMatching(/^rowan: ERR_\w+: .*server\.key/)]);
+  expect(process.listenerCount('SIGTERM')).toBe(listeners);
   expect(await run('serve', path('missing'), '--read-only')).toEqual({
     code: 1,
     out: '',

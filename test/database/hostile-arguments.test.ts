@@ -319,7 +319,7 @@ describe('values of properties', () => {
       increment: (value: unknown) => nested.increment({ id: 'a' }, { [property]: value } as never),
       append: (value: unknown) => nested.append({ id: 'a' }, { [property]: value } as never),
     };
-    for (const method of Object.keys(run)) expect(await attack(run, method, [undefined])).toEqual([]);
+    for (const method of Object.keys(run)) expect(await attack(run, method, [])).toEqual([]);
   });
 
   it('an embedded object is none of the things that hold values otherwise', async () => {

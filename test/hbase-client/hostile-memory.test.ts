@@ -9,9 +9,9 @@ import { answerFrame, FakePeer } from './fake-peer.js';
 
 const run = promisify(execFile);
 const MEBIBYTE = 1 << 20;
-/** Each byte would cost forty: a fifth of what the large ones are is as telling. */
-const LARGE = scaled(20, 100, 100) * MEBIBYTE;
-const LIMIT = scaled(30, 128, 128) * MEBIBYTE;
+/** Each byte would cost forty: a tenth of what the large ones are is as telling. */
+const LARGE = scaled(10, 100, 100) * MEBIBYTE;
+const LIMIT = scaled(15, 128, 128) * MEBIBYTE;
 
 /** A length-delimited field of many bytes. */
 function field(number: number, content: Buffer): Buffer {

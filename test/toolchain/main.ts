@@ -14,6 +14,7 @@ import { BUNDLES, type Bundle, bundleProject } from './bundles.js';
 import { CODEGEN } from './codegen.js';
 import { COMMONJS } from './commonjs.js';
 import { CONSUMERS } from './consumers.js';
+import { CREATED } from './created.js';
 import { FRAMEWORKS } from './frameworks.js';
 import { SNIPPETS } from './snippets.js';
 
@@ -135,7 +136,7 @@ const failures: string[] = [];
 for (const [index, build] of BUILDS.entries()) failures.push(...(await check(build, index, nodes)));
 await bundleProject(join(CACHE, 'bundle'));
 for (const [index, bundle] of BUNDLES.entries()) failures.push(...(await checkBundle(bundle, index, nodes)));
-const consumers = [...CONSUMERS, ...COMMONJS, ...FRAMEWORKS, ...SNIPPETS, ...CODEGEN];
+const consumers = [...CONSUMERS, ...CREATED, ...COMMONJS, ...FRAMEWORKS, ...SNIPPETS, ...CODEGEN];
 for (const consumer of consumers) {
   const problem = await consumer.check();
   console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${consumer.name}`);

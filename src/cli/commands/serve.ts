@@ -65,24 +65,27 @@ async function run(folder: string, flags: ServeFlags, context: CliContext): Prom
   ]);
   // Registered first, so that a signal during opening is not lost.
   const signal = signalled();
-  const store = await openEmbedded(folder, {
-    ...encryptionFromEnvironment(),
-    createIfMissing: flags.create === true,
-  });
   try {
-    const server = await serve(store, options);
+    const store = await openEmbedded(folder, {
+      ...encryptionFromEnvironment(),
+      createIfMissing: flags.create === true,
+    });
     try {
-      context.write(`rowan ${packageVersion()} serves ${folder} at ${server.endpoint}\n`);
-      if (server.zookeeperEndpoint !== undefined)
-        context.write(`ZooKeeper requests are answered at ${server.zookeeperEndpoint}\n`);
-      const name = await signal.came;
-      context.write(`${name}: the server is stopping\n`);
+      const server = await serve(store, options);
+      try {
+        context.write(`rowan ${packageVersion()} serves ${folder} at ${server.endpoint}\n`);
+        if (server.zookeeperEndpoint !== undefined)
+          context.write(`ZooKeeper requests are answered at ${server.zookeeperEndpoint}\n`);
+        const name = await signal.came;
+        context.write(`${name}: the server is stopping\n`);
+      } finally {
+        await server.close();
+      }
     } finally {
-      await server.close();
+      await store.close();
     }
   } finally {
     signal.forget();
-    await store.close();
   }
 }
 
