@@ -18,7 +18,7 @@ import { context, FILE_NO, PATH, write } from '../store/file/fixture.js';
 import { BEGINNING, fileEntry } from '../store/manifest/manifest-fixture.js';
 import { mutate } from './mutate.js';
 
-const RUNS = scaled(600, 4000, 1_000_000);
+const RUNS = scaled(200, 4000, 1_000_000);
 /** More than any of these inputs has use for. */
 const MEMORY = 256 << 20;
 

@@ -8,7 +8,7 @@ import { mayGoOn, scaled } from '../proof/scale.js';
 import { BEGINNING, fileEntry } from '../store/manifest/manifest-fixture.js';
 import { mutate } from './mutate.js';
 
-const RUNS = scaled(1000, 12_000, 1_000_000);
+const RUNS = scaled(300, 12_000, 1_000_000);
 
 describe('a MANIFEST with random damage', () => {
   it('is the state at some edit after CURRENT was written, or is called damaged', () => {

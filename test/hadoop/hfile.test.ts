@@ -73,7 +73,7 @@ test('what is written is read, whatever the cells and however small the blocks',
         expect((await readFile(written.path)).length).toBe(written.bytes);
       },
     ),
-    { numRuns: scaled(15, 100, 5000) },
+    { numRuns: scaled(6, 100, 5000) },
   );
 });
 
@@ -127,7 +127,7 @@ test('packed content is unpacked, of one chunk or of many as Hadoop writes them,
           expect(unpackContent(Buffer.from(frame), name, content.length).equals(content)).toBe(true);
       },
     ),
-    { numRuns: scaled(40, 200, 20_000) },
+    { numRuns: scaled(15, 200, 20_000) },
   );
 });
 
@@ -155,7 +155,7 @@ test('content that is none is an error, whatever its bytes and however long it i
         }
       },
     ),
-    { numRuns: scaled(60, 600, 50_000) },
+    { numRuns: scaled(20, 600, 50_000) },
   );
 });
 
@@ -205,7 +205,7 @@ test('a file with any byte changed is an error that names it, or reads as before
           }
         },
       ),
-      { numRuns: scaled(30, 150, 20_000) },
+      { numRuns: scaled(12, 150, 20_000) },
     );
   }
 });

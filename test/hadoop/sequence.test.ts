@@ -48,7 +48,7 @@ test('rows are read as they were written, in however many blocks', async () => {
       await write(batches.map(rowsOf));
       expect(await read()).toEqual(batches.flat().map(textOf));
     }),
-    { numRuns: scaled(15, 80, 3000) },
+    { numRuns: scaled(6, 80, 3000) },
   );
 });
 
@@ -142,7 +142,7 @@ test('a file that is cut or changed is an error that names it, or other rows, an
         });
       },
     ),
-    { numRuns: scaled(100, 500, 30_000) },
+    { numRuns: scaled(30, 500, 30_000) },
   );
   expect(await readFile(path)).toBeDefined();
 });

@@ -10,6 +10,7 @@ import {
 } from '../../src/hbase/security/delegation-token.js';
 import { DigestLayer, DigestSession, Rc4 } from '../../src/hbase/security/digest-md5.js';
 import { WrappedStream } from '../../src/hbase/security/sasl.js';
+import { scaled } from '../proof/scale.js';
 import { FakePeer } from './fake-peer.js';
 
 const md5 = (text: string | Buffer): Buffer => createHash('md5').update(text).digest();
@@ -110,7 +111,7 @@ describe('DIGEST-MD5', () => {
           code: 'ERR_CORRUPTION',
         });
       }),
-      { numRuns: 30 },
+      { numRuns: scaled(10, 30, 300) },
     );
   });
 });

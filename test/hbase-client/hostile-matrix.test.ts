@@ -19,8 +19,8 @@ import { answerFrame, FakePeer, frame, type Request } from './fake-peer.js';
 import { FakeZooKeeper, framed, int32, znode } from './fake-zookeeper.js';
 
 const LARGEST = 1 << 16;
-/** Milliseconds of calls of which any end will do: those that are never answered last so long. */
-const OPERATION = scaled(60, 200, 200);
+/** Of calls of which any end will do. */
+const OPERATION = 200;
 /** How long a call may take at the most: its own time and what a very busy machine adds. */
 const LIMIT = 120_000;
 
@@ -30,10 +30,10 @@ const OPTIONS: HBaseOptions = {
   retries: 1_000_000,
   quarantine: 0,
   operationTimeout: OPERATION,
-  scannerTimeout: OPERATION,
-  rpcTimeout: OPERATION,
-  metaTimeout: OPERATION,
-  connectTimeout: OPERATION,
+  scannerTimeout: 200,
+  rpcTimeout: 200,
+  metaTimeout: 200,
+  connectTimeout: 200,
   adminTimeout: OPERATION,
   maxFrameSize: LARGEST,
 };

@@ -16,7 +16,7 @@ import { ScanResponse } from './fake-messages.js';
 import { answerFrame, exceptionFrame, FakePeer, type Request, readScanRequest } from './fake-peer.js';
 
 const ROWS = 60;
-const STORMS = scaled(2, 60, 3000);
+const STORMS = scaled(1, 60, 3000);
 const SCANS = 60;
 const BUSY = 'org.apache.hadoop.hbase.CallQueueTooBigException';
 

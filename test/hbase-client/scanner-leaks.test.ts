@@ -12,7 +12,7 @@ import { ScanResponse } from './fake-messages.js';
 import { FakePeer, type Request, readScanRequest } from './fake-peer.js';
 
 /** Of each of four ends. */
-const SCANS = scaled(100, 250, 1000);
+const SCANS = scaled(25, 250, 1000);
 /** Soon, as far as a busy machine allows. */
 const SOON = { timeout: 300_000 };
 

@@ -89,7 +89,7 @@ describe('messages', () => {
           expect(error).toBeInstanceOf(RowanError);
         }
       }),
-      { numRuns: scaled(150, 500, 5000) },
+      { numRuns: scaled(60, 500, 5000) },
     );
   });
 

@@ -132,7 +132,7 @@ describe.each(FORMATS)('files of $name', ({ sink, source }) => {
           await engine.close();
         },
       ),
-      { numRuns: scaled(2, 10, 400) },
+      { numRuns: scaled(1, 10, 400) },
     );
   });
 });
@@ -142,7 +142,7 @@ test('records of CSV are read back as they were written', () => {
     fc.property(fc.array(text, { minLength: 1 }), fc.constantFrom(',', ';', '\t'), (fields, separator) => {
       expect(csvFields(csvLine(fields, separator), separator)).toEqual(fields);
     }),
-    { numRuns: scaled(30, 100, 3000) },
+    { numRuns: scaled(10, 100, 3000) },
   );
 });
 
@@ -195,7 +195,7 @@ describe('Avro files that are damaged or hostile', () => {
           code: 'ERR_CORRUPTION',
         });
       }),
-      { numRuns: scaled(3, 10, 300) },
+      { numRuns: scaled(1, 10, 300) },
     );
     await expect(read(Buffer.from('Obj\x02'))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });
     await expect(read(Buffer.alloc(0))).rejects.toMatchObject({ code: 'ERR_CORRUPTION' });

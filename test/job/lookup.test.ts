@@ -107,7 +107,7 @@ test('each item comes with what it names, as a join made by hand has it, however
         if (kept >= 13) expect(new Set(calls.flat().map((key) => key.id)).size).toBe(calls.flat().length);
       },
     ),
-    { numRuns: scaled(8, 30, 800) },
+    { numRuns: scaled(3, 30, 800) },
   );
 });
 

@@ -103,7 +103,7 @@ describe('map and reduce', () => {
           await own.engine.close();
         },
       ),
-      { numRuns: scaled(4, 12, 400) },
+      { numRuns: scaled(2, 12, 400) },
     );
   });
 

@@ -68,6 +68,6 @@ test('pairs are in one group for each key, by whatever way they came, and sums o
       expect(new Map(taken)).toEqual(naive);
       expect([groups.pairs, [...groups.take()]]).toEqual([0, []]);
     }),
-    { numRuns: scaled(50, 200, 5000) },
+    { numRuns: scaled(15, 200, 5000) },
   );
 });

@@ -124,7 +124,7 @@ describe('deleteAll and updateAll', () => {
           .sort((a, b) => (a[0] as number) - (b[0] as number));
         expect((await all()).map(({ no, status }) => [no, status ?? undefined])).toEqual(left);
       }),
-      { numRuns: scaled(20, 60, 3000) },
+      { numRuns: scaled(8, 60, 3000) },
     );
   });
 

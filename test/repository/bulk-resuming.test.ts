@@ -33,7 +33,7 @@ class Run {
 }
 
 const entities = [Task, Run];
-const ROWS = scaled(21, 60, 300);
+const ROWS = scaled(13, 60, 300);
 const BATCH = 7;
 
 type Work = Database;
@@ -144,7 +144,7 @@ test('what others write beside is kept, and no row is met twice', async () => {
       expect(first.changed + second.changed).toBeLessThanOrEqual(30);
       if (steps.length === 0) expect(first.changed + second.changed).toBe(30);
     }),
-    { numRuns: scaled(5, 20, 2000) },
+    { numRuns: scaled(2, 20, 2000) },
   );
 });
 

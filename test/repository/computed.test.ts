@@ -220,7 +220,7 @@ describe.each(ENGINES)('computed columns, with steps %s', (_, open) => {
           expect(await carts.by('byCount').find({ count: cart.count! }).count()).toBeGreaterThan(0);
         }
       }),
-      { numRuns: scaled(5, 60, 600) },
+      { numRuns: scaled(3, 60, 600) },
     );
   });
 });

@@ -19,6 +19,7 @@ import {
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { Delete, Put, Scan, tableDescriptor } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
 
 @Table({ name: 'notes', families: { d: {} } })
 class Notes {}
@@ -206,7 +207,7 @@ describe('a maintainer of writes', () => {
         await Promise.allSettled(running);
         expect(await states()).toEqual(await wanted());
       }),
-      { numRuns: 60 },
+      { numRuns: scaled(20, 60, 600) },
     );
   });
 });

@@ -179,7 +179,7 @@ describe('packed puts', () => {
           expect(await afterCrash(packed)).toEqual(await afterCrash(other));
         },
       ),
-      { numRuns: scaled(40, 400, 4000) },
+      { numRuns: scaled(12, 400, 4000) },
     );
   });
 
@@ -239,7 +239,7 @@ describe('packed puts', () => {
           expect(await afterCrash(packed)).toEqual(await afterCrash(other));
         },
       ),
-      { numRuns: scaled(20, 300, 3000) },
+      { numRuns: scaled(8, 300, 3000) },
     );
   });
 

@@ -146,7 +146,7 @@ describe('random programs', () => {
           [...model.notes.values()].filter(({ s }) => s === '').length,
         );
       }),
-      { numRuns: onServer ? 15 : scaled(25, 60, 600) },
+      { numRuns: onServer ? 15 : scaled(8, 60, 600) },
     );
   });
 
@@ -186,7 +186,7 @@ describe('random programs', () => {
         expect(seen.filter((n) => n % 10 === 0)).toEqual(reverse ? wanted.toReversed() : wanted);
         expect(seen).toEqual([...seen].sort((a, b) => (reverse ? b - a : a - b)));
       }),
-      { numRuns: onServer ? 15 : scaled(25, 60, 600) },
+      { numRuns: onServer ? 15 : scaled(8, 60, 600) },
     );
   });
 });

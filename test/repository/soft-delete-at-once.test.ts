@@ -47,7 +47,7 @@ test.each(
   const [one, other] = [await store.program(of), await store.program(of)];
   const things = one.db.repository(of as typeof Kept);
   const others = other.db.repository(of as typeof Kept);
-  for (let i = 0; i < scaled(20, 60, 1000); i++) {
+  for (let i = 0; i < scaled(8, 60, 1000); i++) {
     const id = `${i}`;
     await things.insert({ id, a: 'here' });
     await Promise.all([DELETES[name]!(things, id), others.purge({ id })]);

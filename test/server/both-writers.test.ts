@@ -18,7 +18,7 @@ import { Random } from '../query/model/random.js';
 
 const PROGRAMS = scaled(1, 20, 200);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
-const WRITES = { inside: 120, outside: 12 };
+const WRITES = { inside: scaled(40, 120, 120), outside: scaled(5, 12, 12) };
 
 const Owner = defineEntity({
   name: 'Owner',

@@ -11,7 +11,7 @@ import { scaled } from '../proof/scale.js';
 import { RawClient } from './raw-client.js';
 import { Served } from './served.js';
 
-const FRAMES = scaled(2000, 20_000, 100_000);
+const FRAMES = scaled(600, 20_000, 100_000);
 const SEED = Number(process.env['ROWAN_SEED'] ?? 1);
 /** Sent over one connection before the next one. */
 const AT_ONCE = 20;

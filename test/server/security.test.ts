@@ -118,7 +118,7 @@ test('bytes of all kinds in place of a login get nowhere', async () => {
   await using served = await Served.start({ users });
   const random = seededRandom(31);
   const [host, port] = served.endpoint.split(':') as [string, string];
-  for (let i = 0; i < scaled(40, 400, 20_000); i++) {
+  for (let i = 0; i < scaled(15, 400, 20_000); i++) {
     const socket = connectPlain(Number(port), host);
     const closed = new Promise((resolve) => socket.once('close', resolve));
     let answered = Buffer.alloc(0);

@@ -65,6 +65,8 @@ async function rowsOf(tables: TableTransaction, scan = new Scan()): Promise<stri
 }
 
 const ROUNDS = scaled(1, 5, 50);
+/** Of each client. */
+const MOVES = scaled(6, 12, 100);
 
 describe('transactions of entities over connections', () => {
   it('money that many move, in transactions and beside them, is never more or less; indexes agree with the rows', async () => {
@@ -110,7 +112,7 @@ describe('transactions of entities over connections', () => {
     };
     await Promise.all(
       all.map(async (db) => {
-        for (let i = 0; i < 12; i++) {
+        for (let i = 0; i < MOVES; i++) {
           await move(db);
           if (i % 5 === 0) await look(db);
           if (i % 3 === 0) await rename(db);
@@ -138,7 +140,7 @@ describe('transactions of entities over connections', () => {
     let acknowledged = 0;
     for (let round = 0; round < ROUNDS; round++) {
       const processes = [1, 2, 3].map((seed) => runScript(path, [served.endpoint, String(seed + round * 3)]));
-      await Promise.all(processes.map((process) => process.count(3)));
+      await Promise.all(processes.map((process) => process.count(scaled(1, 3, 3))));
       for (const process of processes) process.kill();
       await Promise.all(processes.map(({ exit }) => exit));
       await expect.poll(() => served.server.stats().transactions).toBe(0);

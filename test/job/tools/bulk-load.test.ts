@@ -70,7 +70,7 @@ test('what was exported is loaded as it was, of every format, whoever died on th
         });
       },
     ),
-    { numRuns: scaled(6, 25, 900) },
+    { numRuns: scaled(2, 25, 900) },
   );
 });
 

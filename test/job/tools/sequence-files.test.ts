@@ -68,7 +68,7 @@ test('every version, marker and life comes back, whoever died on the way', async
         });
       },
     ),
-    { numRuns: scaled(6, 20, 600) },
+    { numRuns: scaled(2, 20, 600) },
   );
 });
 

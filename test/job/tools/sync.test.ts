@@ -64,7 +64,7 @@ test('two tables of any cells are the same after a sync, with hashes or without,
         });
       },
     ),
-    { numRuns: scaled(2, 15, 1000) },
+    { numRuns: scaled(1, 15, 1000) },
   );
 });
 

@@ -72,7 +72,7 @@ test('rows of a seed are the same, whoever died on the way; of another seed they
 });
 
 test('what names another entity finds it, values are as skewed and as often absent as is said', async () => {
-  const rows = scaled(2000, 5000, 20_000);
+  const rows = scaled(800, 5000, 20_000);
   await synthesize(db.engine, db.repository(Customer), db.schema.entity(Customer), { rows: 50 });
   await makeOrders({
     rows,

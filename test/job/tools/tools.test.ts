@@ -47,7 +47,7 @@ test('a table that is exported and imported has every version and marker, whoeve
         });
       },
     ),
-    { numRuns: scaled(3, 8, 400) },
+    { numRuns: scaled(1, 8, 400) },
   );
 });
 
@@ -94,7 +94,7 @@ test('what is not a whole export, or is damaged, is refused with its place', asy
   await exportTable(stage.engine, 't', stage.folder);
   const name = (await readdir(stage.folder)).find((file) => file.endsWith('.cells'))!;
   const whole = await readFile(join(stage.folder, name));
-  for (let at = 0; at < whole.length; at += scaled(7, 1, 1)) {
+  for (let at = 0; at < whole.length; at += scaled(19, 1, 1)) {
     const damaged = Buffer.from(whole);
     damaged[at]! ^= 0x10;
     await writeFile(join(stage.folder, name), damaged);
@@ -144,7 +144,7 @@ test('copies are equal, renamed families too; verify tells every difference and 
         });
       },
     ),
-    { numRuns: scaled(3, 8, 400) },
+    { numRuns: scaled(1, 8, 400) },
   );
 });
 
@@ -231,7 +231,7 @@ test('rows for another process are written as puts, and then their markers, and 
         expect(written.join(' ')).toMatch(/^(put ?)*(delete ?)*$/);
       });
     }),
-    { numRuns: scaled(5, 20, 400) },
+    { numRuns: scaled(2, 20, 400) },
   );
 });
 

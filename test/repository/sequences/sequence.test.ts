@@ -125,7 +125,7 @@ it('gives no number again after a loss of power', async () => {
         expect(seen).toEqual([...seen].sort((a, b) => a - b));
       },
     ),
-    { numRuns: scaled(10, 60, 1000) },
+    { numRuns: scaled(4, 60, 1000) },
   );
 });
 
