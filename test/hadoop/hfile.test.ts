@@ -205,7 +205,7 @@ test('a file with any byte changed is an error that names it, or reads as before
           }
         },
       ),
-      { numRuns: scaled(12, 150, 20_000) },
+      { numRuns: scaled(30, 150, 20_000) },
     );
   }
 });

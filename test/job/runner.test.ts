@@ -466,7 +466,7 @@ test('whoever dies when: every row is worked, and counters are those of one run'
         }
       },
     ),
-    { numRuns: scaled(6, 50, 2000) },
+    { numRuns: scaled(15, 50, 2000) },
   );
 });
 
