@@ -207,13 +207,17 @@ export class RemoteCount {
       const found = looks[i];
       return found === undefined ? [] : [{ row, found: found.added, was: found.added?.is, is: found.is }];
     });
-    const ends = await this.transferTogether(begun, generation);
+    const owner = newToken();
+    const ends = await this.transferTogether(begun, generation, owner);
     const done: boolean[] = rows.map(({ row }) => ends.get(row) === 'closed');
-    // The stored contribution of these was not the expected one: each is read and updated by itself.
+    // The stored contribution of these was not the expected one, or the record of their transfer had no answer: each is read and
+    // updated by itself.
     const open = rows.flatMap(({ row }, i) => (ends.has(row) ? [] : [i]));
     for (let at = 0; at < open.length; at += APART) {
       const some = open.slice(at, at + APART);
-      const ends = await Promise.all(some.map((i) => this.update(rows[i]!.row, generation, settledAfter)));
+      const ends = await Promise.all(
+        some.map((i) => this.update(rows[i]!.row, generation, settledAfter, undefined, owner)),
+      );
       for (const [j, end] of ends.entries()) done[some[j]!] = end;
     }
     return done;
@@ -221,13 +225,14 @@ export class RemoteCount {
 
   /**
    * Updates one count from a row. @param settledAfter age in milliseconds from which a transfer is abandoned. @param
-   * first the row, if it was read already.
+   * first the row, if it was read already. @param ended the owner of transfers on which nobody works any more, whatever their age is.
    */
   async update(
     row: Uint8Array,
     generation: number,
     settledAfter: number,
     first: Promise<Look> | undefined = undefined,
+    ended: Uint8Array = EMPTY_BYTES,
   ): Promise<boolean> {
     await this.closings.get(toLatin1(lifeRow(generation, this.plan.summary.id, row)));
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -237,7 +242,8 @@ export class RemoteCount {
       const { added, is } = await found;
       if (added?.transfer === undefined && addTheSame(added?.is, is)) return true;
       const begun = added?.transfer ?? { token: newToken(), batch: undefined, was: added?.is, is };
-      if (added?.transfer !== undefined && added.since + settledAfter > this.source.now()) continue;
+      const isOthers = added?.transfer !== undefined && !equalBytes(added.transfer.owner, ended);
+      if (isOthers && added.since + settledAfter > this.source.now()) continue;
       if (await this.transfer(row, generation, added, begun)) return true;
     }
     return false;
@@ -358,10 +364,11 @@ export class RemoteCount {
   private async transferTogether(
     begun: readonly BegunTransfer[],
     generation: number,
+    owner: Uint8Array,
   ): Promise<ReadonlyMap<Uint8Array, 'closed' | 'open'>> {
     const ended = new Map<Uint8Array, 'closed' | 'open'>();
     if (begun.length === 0) return ended;
-    const [batch, owner] = [newToken(), newToken()];
+    const batch = newToken();
     const ends = performance.now() + WINDOW;
     const all = begun.map(({ row, found, was, is }): OpenTransfer => {
       const token = newToken();
