@@ -198,7 +198,7 @@ describe.each(Object.keys(STAGES))('updateAll and deleteAll by an index, %s,', (
           expect(await rowsIn(stage.chores)).toEqual(new Map(left));
         },
       ),
-      { numRuns: scaled(25, 200, 6000) },
+      { numRuns: scaled(10, 200, 6000) },
     );
   });
 
@@ -274,9 +274,9 @@ describe.each(Object.keys(STAGES))('updateAll and deleteAll by an index, %s,', (
           }
         },
       ),
-      { numRuns: scaled(25, 150, 4000) },
+      { numRuns: scaled(10, 150, 4000) },
     );
-    record('bulk-changes-by-index', { interleavings: scaled(25, 150, 4000) });
+    record('bulk-changes-by-index', { interleavings: scaled(10, 150, 4000) });
   });
 });
 

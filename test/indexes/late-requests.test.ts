@@ -50,7 +50,10 @@ async function deliver(name: string, n: number, mode: Delivery): Promise<boolean
 
 const STRIDE = scaled(19, 2, 1);
 
-test.each(LATE_CASES)('$name: any change arrives $mode', async ({ name, mode }) => {
+/** The short size has each write arrive in one way, each way in turn. */
+const CASES = LATE_CASES.filter((_, i) => i % scaled(4, 1, 1) === 0);
+
+test.each(CASES)('$name: any change arrives $mode', async ({ name, mode }) => {
   const failed: string[] = [];
   // The short size delays one change in STRIDE of a write, and other changes in each mode.
   let n = LATE_CASES.findIndex((each) => each.name === name && each.mode === mode) % STRIDE;

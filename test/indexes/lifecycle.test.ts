@@ -12,6 +12,11 @@ import { scaled } from '../proof/scale.js';
 import { openStepless } from '../proof/stepless.js';
 import { fillPlain, Plain, Thing } from './things.js';
 
+/** Of an index that is built beside writers. */
+const ROWS = scaled(900, 3000, 3000);
+/** Of indexes that are verified in two ways. */
+const COMPARED = scaled(120, 300, 300);
+
 const openPlain = (disk: MemoryFileSystem) => openMemory({ entities: [Plain], disk });
 const openThing = (disk: MemoryFileSystem) => openMemory({ entities: [Thing], disk });
 
@@ -41,7 +46,7 @@ describe('the life of an index', () => {
     const disk = new Disk();
     {
       await using db = await openPlain(disk);
-      await fillPlain(db, 0, 3000);
+      await fillPlain(db, 0, ROWS);
     }
     await using db = await openThing(disk);
     const things = db.repository(Thing);
@@ -55,8 +60,8 @@ describe('the life of an index', () => {
       for (let i = 0; writing; i += 8) {
         const some = Array.from({ length: 8 }, (_, n) =>
           n % 2
-            ? things.delete({ id: `t${((i + n) * 11) % 500}` })
-            : things.put({ id: `t${((i + n) * 7) % 3000}`, color: n % 4 ? 'green' : null }),
+            ? things.delete({ id: `t${((i + n) * 11) % (ROWS / 6)}` })
+            : things.put({ id: `t${((i + n) * 7) % ROWS}`, color: n % 4 ? 'green' : null }),
         );
         await Promise.all(some);
         await new Promise((resolve) => setImmediate(resolve));
@@ -70,7 +75,7 @@ describe('the life of an index', () => {
     for (const name of ['byColor', 'bySize'] as const) {
       const report = await db.index(Thing, name).verify();
       expect(report).toMatchObject({ missing: 0, extra: 0, stale: 0 });
-      expect(report.valid).toBeGreaterThan(1000);
+      expect(report.valid).toBeGreaterThan(ROWS / 3);
     }
     const red = await things.find({}, { fullScan: true }).where({ color: 'red' }).all();
     const found = await things.by('byColor').find({ color: 'red' }).all();
@@ -135,7 +140,7 @@ describe('the life of an index', () => {
       watched = false;
     }
     expect(images.length).toBeGreaterThan(20);
-    const each = scaled(8, 1, 1);
+    const each = scaled(16, 1, 1);
     for (const image of images.filter((_, i) => i % each === 0)) {
       await using db = await openThing(image);
       const index = db.index(Thing, 'byColor');
@@ -222,7 +227,9 @@ describe('the life of an index', () => {
     const random = seededRandom(34);
     const among = (count: number): number => Math.floor(random() * count);
     const things = db.repository(Thing);
-    for (let i = 0; i < 300; i++) await things.put({ id: `t${i}`, color: `c${i % 7}`, size: i });
+    await things.putMany(
+      Array.from({ length: COMPARED }, (_, i) => ({ id: `t${i}`, color: `c${i % 7}`, size: i })),
+    );
     const [data, stored] = [db.engine.table('things'), db.engine.table('things_idx')];
     const [byColor] = things.schema.indexes;
     const faults: ((entry: Uint8Array) => Promise<unknown>)[] = [
@@ -235,20 +242,23 @@ describe('the life of an index', () => {
       },
       (entry) => stored.put(new Put(entry).addColumn('i', 'other', 'x')),
       () => {
-        const row = byColor!.layout.encode({ color: `c${among(9)}`, $row: Buffer.from(`t${among(400)}`) });
+        const row = byColor!.layout.encode({
+          color: `c${among(9)}`,
+          $row: Buffer.from(`t${among(COMPARED + 100)}`),
+        });
         return stored.put(new Put(row).addColumn('i', '_', Uint8Array.of(1, 0)));
       },
-      () => data.put(new Put(`t${among(400)}`).addColumn('d', 'c', `c${among(9)}`)),
-      () => data.put(new Put(`t${among(300)}`).addColumn('d', 's', int32.encode(among(300)))),
-      () => data.delete(new Delete(`t${among(300)}`)),
+      () => data.put(new Put(`t${among(COMPARED + 100)}`).addColumn('d', 'c', `c${among(9)}`)),
+      () => data.put(new Put(`t${among(COMPARED)}`).addColumn('d', 's', int32.encode(among(COMPARED)))),
+      () => data.delete(new Delete(`t${among(COMPARED)}`)),
     ];
     for (let round = 0; round < scaled(8, 100, 1000); round++) {
       for (const name of ['byColor', 'bySize'] as const) {
         const index = db.index(Thing, name);
-        const outcome = (run: JobRunOptions) => index.verify({ run: { batchRows: 50, ...run } });
+        const outcome = (run: JobRunOptions) => index.verify({ run: { batchRows: COMPARED / 6, ...run } });
         // With `restart` nothing is left out.
         const all = await outcome({ restart: true });
-        expect(await outcome({ checkpointRows: 60 }), `round ${round}, ${name}`).toEqual(all);
+        expect(await outcome({ checkpointRows: COMPARED / 5 }), `round ${round}, ${name}`).toEqual(all);
         if (random() < 0.3) await index.repair({ run: { restart: true } });
       }
       const entries = await stored.scan(new Scan()).nextBatch(1000);
@@ -266,7 +276,7 @@ describe('the life of an index', () => {
   test('verify beside writes reports no fault', async () => {
     await using db = await openThing(new Disk());
     const things = db.repository(Thing);
-    for (let i = 0; i < 500; i++) await things.put({ id: `t${i}`, color: 'red', size: i });
+    await things.putMany(Array.from({ length: 500 }, (_, i) => ({ id: `t${i}`, color: 'red', size: i })));
     let writing = true;
     const writes = (async () => {
       for (let i = 0; writing; i++) {
@@ -276,7 +286,7 @@ describe('the life of an index', () => {
       }
     })();
     const off = { missing: 0, extra: 0, stale: 0, unverified: 0 };
-    for (let i = 0; i < scaled(3, 50, 500); i++)
+    for (let i = 0; i < scaled(2, 50, 500); i++)
       expect(await db.index(Thing, 'byColor').verify({ run: { batchRows: 20 } })).toMatchObject(off);
     writing = false;
     await writes;
