@@ -57,7 +57,7 @@ test('a snapshot holds one moment, of all rows and families, beside a writer and
       await new Promise((resolve) => setImmediate(resolve));
     }
   })();
-  for (let no = 0; no < scaled(8, 40, 200); no++) {
+  for (let no = 0; no < scaled(4, 40, 200); no++) {
     const before = written;
     await admin.snapshot(`s${no}`, 't');
     const after = written + 1;
@@ -78,7 +78,7 @@ test('a snapshot holds one moment, of all rows and families, beside a writer and
 });
 
 test('any order of writes, snapshots, clones, restores, deletes, compactions, splits, merges and crashes', async () => {
-  for (let seed = 1; seed <= scaled(4, 30, 300); seed++) {
+  for (let seed = 1; seed <= scaled(2, 30, 300); seed++) {
     const random = new Random(seed);
     let fileSystem = new MemoryFileSystem();
     let engine = await start(fileSystem);

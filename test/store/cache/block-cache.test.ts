@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BlockCache, CacheEntry, CachePriority, CacheSlots } from '../../../src/store/cache.js';
+import { scaled } from '../../proof/scale.js';
 
 class Entry extends CacheEntry {
   constructor(
@@ -108,7 +109,7 @@ describe('the block cache', () => {
           }
         },
       ),
-      { numRuns: 200 },
+      { numRuns: scaled(60, 200, 2000) },
     );
   });
 

@@ -149,7 +149,7 @@ describe('a step of writes', () => {
         await one.store.engine.close();
         await other.store.engine.close();
       }),
-      { numRuns: scaled(30, 150, 4000) },
+      { numRuns: scaled(12, 150, 4000) },
     );
   });
 
@@ -218,7 +218,7 @@ describe('a step of writes', () => {
         await one.store.engine.close();
         await other.store.engine.close();
       }),
-      { numRuns: scaled(40, 300, 4000) },
+      { numRuns: scaled(12, 300, 4000) },
     );
   });
 

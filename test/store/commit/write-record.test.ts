@@ -4,6 +4,7 @@ import { toHex } from '../../../src/bytes/index.js';
 import { CorruptionError } from '../../../src/errors.js';
 import { cellHead, readWriteRecord, WriteRecordBuilder } from '../../../src/store/commit/write-record.js';
 import { CellType } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { goldenBytes } from '../golden.js';
 
 const bytes = (maxLength: number) => fc.uint8Array({ maxLength });
@@ -79,7 +80,7 @@ describe('write records', () => {
         );
         expect(seen).toEqual(expected);
       }),
-      { numRuns: 100 },
+      { numRuns: scaled(20, 100, 1000) },
     );
   });
 

@@ -60,7 +60,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('the encoding %s', (encoding) => {
         if (!(error instanceof CorruptionError)) throw error;
       }
     };
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: scaled(250, 1000, 100_000) });
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), check), { numRuns: scaled(100, 1000, 100_000) });
     fc.assert(
       fc.property(
         anyCells(40),
@@ -74,7 +74,7 @@ describe.each(DATA_BLOCK_ENCODINGS)('the encoding %s', (encoding) => {
           check(changes.length === 0 ? payload.subarray(0, cut % payload.length) : payload);
         },
       ),
-      { numRuns: scaled(120, 500, 50_000) },
+      { numRuns: scaled(50, 500, 50_000) },
     );
   });
 

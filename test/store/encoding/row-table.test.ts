@@ -73,7 +73,7 @@ describe.each(Object.entries(NUMBERS))('a row table by %s', (_, numbers) => {
           if (low < present.length) expect(table.place(low)).toBe(low * 10);
         }
       }),
-      { numRuns: scaled(150, 1000, 10_000) },
+      { numRuns: scaled(50, 1000, 10_000) },
     );
   });
 
@@ -89,7 +89,7 @@ describe.each(Object.entries(NUMBERS))('a row table by %s', (_, numbers) => {
         expect(codes).toEqual([...codes].sort((x, y) => x - y));
         expect(codes.every((code) => Number.isInteger(code) && code >= 0 && code < 2 ** 31)).toBe(true);
       }),
-      { numRuns: scaled(80, 500, 5000) },
+      { numRuns: scaled(30, 500, 5000) },
     );
   });
 });

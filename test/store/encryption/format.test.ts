@@ -8,6 +8,7 @@ import { FileCipher, LogCipher, StoreKeys } from '../../../src/store/encryption/
 import { EncryptedFileSystem } from '../../../src/store/encryption/sealed-files.js';
 import { ChunkReader, createLog, readLog, WAL_KIND } from '../../../src/store/logfile/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { scaled } from '../../proof/scale.js';
 import { goldenBytes } from '../golden.js';
 import { encryptedBy, keyOf } from './keys.js';
 
@@ -175,7 +176,7 @@ describe('encrypted sorted files', () => {
           expect(into[1 + count]).toBe(9);
         },
       ),
-      { numRuns: 60 },
+      { numRuns: scaled(15, 60, 600) },
     );
   });
 

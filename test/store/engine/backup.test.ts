@@ -23,6 +23,7 @@ import {
 import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import { Get, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/index.js';
+import { scaled } from '../../proof/scale.js';
 
 let root: string;
 let folder: string;
@@ -96,7 +97,7 @@ test('has every acknowledged write, beside writers, flushes and compactions', as
     }
   })();
   const known: number[] = [];
-  for (let i = 0; i < 5; i++) {
+  for (let i = 0; i < scaled(3, 5, 5); i++) {
     const before = written + 500;
     while (written < before) await new Promise((resolve) => setImmediate(resolve));
     known.push(written);

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RowanError } from '../../../src/errors.js';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { Delete, Get, Increment, Put, Scan, tableDescriptor } from '../../../src/table/index.js';
+import { scaled } from '../../proof/scale.js';
 import { contents, createTable, memoryStore, put, readValue, withFolder } from './support.js';
 
 describe('an embedded store', () => {
@@ -243,9 +244,10 @@ describe('an embedded store', () => {
   test('writers wait instead of filling the memory', async () => {
     const store = await memoryStore({ automatic: true, memstoreFlushSize: 8192, memstoreLimit: 16_384 });
     const table = await createTable(store.engine);
+    const rows = scaled(800, 2000, 2000);
     const writes: Promise<void>[] = [];
     let peak = 0;
-    for (let i = 0; i < 2000; i++) {
+    for (let i = 0; i < rows; i++) {
       writes.push(table.put(put(`r${i}`, 'v'.repeat(100))));
       if (i % 50 === 49) {
         await Promise.all(writes.splice(0));
@@ -254,7 +256,7 @@ describe('an embedded store', () => {
     }
     expect(peak).toBeLessThan(40_000);
     expect(store.events.some((event) => event.kind === 'stall')).toBe(true);
-    expect((await contents(table)).length).toBe(2000);
+    expect((await contents(table)).length).toBe(rows);
     await store.engine.close();
   });
 

@@ -15,6 +15,7 @@ import {
 } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { record } from '../../proof/evidence.js';
+import { scaled } from '../../proof/scale.js';
 import { contents, createTable, memoryStore, type TestStore } from './support.js';
 
 const bytes = (length: number, fill = 0x61): Buffer => Buffer.alloc(length, fill);
@@ -54,14 +55,15 @@ describe('what is as long as it may be', () => {
     const store = await memoryStore();
     await createTable(store.engine, { f: { dataBlockEncoding: 'FAST_DIFF', bloomFilter: 'ROWCOL' }, g: {} });
     const put = new Put(bytes(row));
+    const lasts = value > 2 ** 21 ? scaled([2], [1, 2], [1, 2]) : [1, 2];
     for (const family of ['f', 'g'])
-      for (const last of [1, 2])
+      for (const last of lasts)
         put.addColumn(family, Buffer.concat([bytes(qualifier), Buffer.of(last)]), bytes(value, last));
     await store.engine.table('t').put(put);
     await everywhere(store, async () => {
       const result = await store.engine.table('t').get(new Get(bytes(row)));
       expect(result.cells.map(({ value }) => [value.length, value.at(-1)])).toEqual(
-        [1, 2, 1, 2].map((last) => [value, value === 0 ? undefined : last]),
+        [...lasts, ...lasts].map((last) => [value, value === 0 ? undefined : last]),
       );
       for (const cell of result.cells) expect(cell.qualifier.length).toBe(qualifier + 1);
     });

@@ -18,7 +18,7 @@ import { FaultFileSystem } from '../fs/fault-fs.js';
 import { type Call, isLinearizable, type SequentialObject } from './linearizable.js';
 import { type Random, randomOf } from './script.js';
 
-const HISTORIES = scaled(15, 80, 10_000);
+const HISTORIES = scaled(6, 80, 10_000);
 const CLIENTS = 6;
 const CALLS = 10;
 const ROWS = 3;

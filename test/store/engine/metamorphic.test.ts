@@ -97,7 +97,7 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 const SEEDS = Array.from({ length: scaled(1, 4, 200) }, (_, i) => i + 1);
-const STEPS = scaled(60, 200, 300);
+const STEPS = scaled(35, 200, 300);
 
 for (const seed of SEEDS) {
   test(`script ${seed} has the same answers from every store`, async () => {

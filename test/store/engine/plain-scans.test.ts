@@ -84,7 +84,7 @@ it('gives what a scan on the long way gives', async () => {
       fc.array(bounds, { minLength: 3, maxLength: 3 }),
       run,
     ),
-    { numRuns: scaled(100, 300, 3000) },
+    { numRuns: scaled(30, 300, 3000) },
   );
 });
 

@@ -5,6 +5,7 @@ import type { RowanError } from '../../../src/errors.js';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { Get, Increment } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { scaled } from '../../proof/scale.js';
 import { FaultFileSystem } from '../fs/fault-fs.js';
 import { contents, createTable, memoryStore, put, type TestStore } from './support.js';
 
@@ -21,12 +22,13 @@ test('memory in many families, none of which frees enough by itself, is freed on
   const store = await memoryStore(SMALL);
   const families = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`f${i}`, {}]));
   const table = await createTable(store.engine, families);
-  const writes = Array.from({ length: 4000 }, (_, i) =>
+  const count = scaled(1600, 4000, 4000);
+  const writes = Array.from({ length: count }, (_, i) =>
     table.put(put(`r${i}`, 'v'.repeat(100), `f${i % 8}`)),
   );
   await Promise.all(writes);
   for (let i = 0; i < 300; i++) await table.put(put(`s${i}`, 'v'.repeat(100), `f${i % 8}`));
-  expect((await contents(table)).length).toBe(4300);
+  expect((await contents(table)).length).toBe(count + 300);
   await store.engine.quiet();
   expect(store.engine.stats().memstoreBytes).toBeLessThan(30_000);
   await store.engine.close();
@@ -81,7 +83,7 @@ test('a flush that fails is told to those who wait for it, and the next writer t
 test('writers that were let in together do not fill memory again: each looks in the turn in which it writes', async () => {
   const store = await memoryStore(SMALL);
   await createTable(store.engine);
-  await fill(store, 'a', 'f', 4000);
+  await fill(store, 'a', 'f', scaled(1500, 4000, 4000));
   const peak = Math.max(...store.events.map((event) => (event.kind === 'flushBegin' ? event.bytes : 0)));
   expect(peak).toBeGreaterThan(0);
   expect(peak).toBeLessThan(100_000);
@@ -92,7 +94,7 @@ test('large values are counted, not only writes', async () => {
   const store = await memoryStore({ automatic: true, memstoreFlushSize: 2 << 20, memstoreLimit: 4 << 20 });
   const table = await createTable(store.engine);
   let peak = 0;
-  for (let i = 0; i < 40; i++) {
+  for (let i = 0; i < scaled(20, 40, 40); i++) {
     await table.put(put(`r${i}`, 'v'.repeat(1 << 19)));
     peak = Math.max(peak, store.engine.stats().memstoreBytes);
   }

@@ -16,11 +16,12 @@ const VALUE = 'v'.repeat(1000);
 async function store(
   files = new MemoryFileSystem(),
   onEvent: (event: StoreEvent) => void = () => {},
+  rows = 1500,
 ): Promise<EmbeddedEngine> {
   const engine = await openEmbedded('/s', { fileSystem: files, automatic: false, onEvent });
   await engine.admin.createTable(tableDescriptor('t', { f: {} }));
   for (let file = 0; file < FILES; file++) {
-    const puts = Array.from({ length: 1500 }, (_, n) => new Put(`row${n}`).addColumn('f', `q${file}`, VALUE));
+    const puts = Array.from({ length: rows }, (_, n) => new Put(`row${n}`).addColumn('f', `q${file}`, VALUE));
     await engine.table('t').putAll(puts);
     await engine.admin.flush('t');
   }
@@ -29,7 +30,7 @@ async function store(
 
 /** Until everything that can go on without the clock has. */
 async function settle(): Promise<void> {
-  for (let turn = 0; turn < 2000; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 test('progress rises to all files and bytes; its end is an event and a metric', async () => {
@@ -76,7 +77,7 @@ test('a rate is kept, a pause does not lead to a burst, and a store can be used 
   expect(resumed).toBeGreaterThan(paused);
   expect(resumed).toBeLessThanOrEqual(paused + 4);
   expect(verification.progress).toMatchObject({ ofFiles: FILES });
-  await after(60);
+  await after(25);
   await expect(verification.done).resolves.toMatchObject({ files: FILES, cells: FILES * 1500 });
   vi.useRealTimers();
   await engine.close();
@@ -84,7 +85,7 @@ test('a rate is kept, a pause does not lead to a burst, and a store can be used 
 
 test('stop, and the close of the store, end it; files that were replaced are let go', async () => {
   const disk = new MemoryFileSystem();
-  const engine = await store(disk);
+  const engine = await store(disk, undefined, 100);
   const stopped = engine.startVerify({ bytesPerSecond: 1 });
   stopped.pause();
   stopped.stop();
@@ -100,7 +101,7 @@ test('stop, and the close of the store, end it; files that were replaced are let
 test('damage is an error, an event and a metric', async () => {
   const disk = new MemoryFileSystem();
   const events: StoreEvent[] = [];
-  const engine = await store(disk, (event) => events.push(event));
+  const engine = await store(disk, (event) => events.push(event), 100);
   const name = disk.readdir('/s').find((each) => each.endsWith('.sst'))!;
   const bytes = disk.contents(`/s/${name}`);
   bytes[bytes.length >> 1]! ^= 1;

@@ -54,7 +54,7 @@ describe('filters that seek from row to row', () => {
           expect(pass(filters.fuzzyRow(pairs), rows, reversed)).toEqual(expected);
         },
       ),
-      { numRuns: scaled(200, 1000, 10_000) },
+      { numRuns: scaled(80, 1000, 10_000) },
     );
   });
 
@@ -89,7 +89,7 @@ describe('filters that seek from row to row', () => {
           expect(pass(filters.multiRowRange(ranges), rows, reversed)).toEqual(expected);
         },
       ),
-      { numRuns: scaled(200, 1000, 10_000) },
+      { numRuns: scaled(80, 1000, 10_000) },
     );
   });
 

@@ -46,7 +46,7 @@ test.each(Array.from({ length: scaled(2, 20, 400) }, (_, seed) => seed))(
       // There is a write that no log has: it is seen when it is flushed.
       let lazy = false;
       const reader = await openReadOnly(folder);
-      for (; step < 110; step++) {
+      for (; step < scaled(60, 110, 110); step++) {
         lazy = (await change(writer, random, step)) || lazy;
         if (random() < 0.04) {
           await writer.close();

@@ -171,7 +171,7 @@ describe('a damaged MANIFEST', () => {
       readManifest(files, '/db');
     };
     read(whole)();
-    for (let bit = 0; bit < 8 * whole.length; bit += scaled(7, 1, 1)) {
+    for (let bit = 0; bit < 8 * whole.length; bit += scaled(23, 1, 1)) {
       const bad = whole.slice();
       bad[bit >> 3] = bad[bit >> 3]! ^ (1 << (bit & 7));
       expect(read(bad)).toThrow(CorruptionError);

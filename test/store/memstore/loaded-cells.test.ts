@@ -124,7 +124,7 @@ describe('cells that are loaded', () => {
         if (b.seekToFirst()) other.rollback(b.ref);
         expect(cellsOf(other)).toEqual(expected.slice(1));
       }),
-      { numRuns: scaled(15, 60, 500) },
+      { numRuns: scaled(5, 60, 500) },
     );
   });
 
@@ -173,7 +173,7 @@ describe('cells that are loaded', () => {
         expect(cellsOf(other)).toEqual(cellsOf(one));
         expect(other.share().refs).toHaveLength(one.size);
       }),
-      { numRuns: scaled(15, 100, 1500) },
+      { numRuns: scaled(6, 100, 1500) },
     );
   });
 
@@ -233,7 +233,7 @@ describe('cells that are loaded', () => {
         );
         expect([...cells.sorted()]).toEqual(refs.sort((a, b) => compareRefs(arena, a, b)));
       }),
-      { numRuns: scaled(20, 60, 500) },
+      { numRuns: scaled(4, 60, 500) },
     );
   });
 

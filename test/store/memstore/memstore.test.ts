@@ -104,7 +104,7 @@ describe('memstore', () => {
         expect(drain(memstore.cursor())).toEqual(expected);
         expect(drain(new SharedMemstoreCursor(memstore.share()))).toEqual(expected);
       }),
-      { numRuns: 60 },
+      { numRuns: scaled(20, 60, 600) },
     );
   });
 
@@ -138,7 +138,7 @@ describe('memstore', () => {
         });
         expect(drain(memstore.cursor())).toEqual(entries.sort(compareEntries).map(plain));
       }),
-      { numRuns: 150 },
+      { numRuns: scaled(50, 150, 1500) },
     );
   });
 
@@ -157,7 +157,7 @@ describe('memstore', () => {
           if (first) expect(plain(at(cursor))).toEqual(plain(first));
         }
       }),
-      { numRuns: 60 },
+      { numRuns: scaled(20, 60, 600) },
     );
   });
 
@@ -187,7 +187,7 @@ describe('memstore', () => {
           if (next !== undefined) expect(toHex(at(cursor).row)).toBe(toHex(next));
         }
       }),
-      { numRuns: scaled(3, 20, 200) },
+      { numRuns: scaled(1, 20, 200) },
     );
   });
 
@@ -210,7 +210,7 @@ describe('memstore', () => {
           expect(seen).toEqual(entries.map(plain));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: scaled(20, 60, 600) },
     );
   });
 

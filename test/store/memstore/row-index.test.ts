@@ -312,7 +312,7 @@ describe('reads of one row of a memstore', () => {
           compare();
         },
       ),
-      { numRuns: scaled(20, 300, 3000) },
+      { numRuns: scaled(7, 300, 3000) },
     );
   });
 

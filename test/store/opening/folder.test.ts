@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { openEmbedded } from '../../../src/store/engine.js';
 import { openReadOnly } from '../../../src/store/follow/read-only-store.js';
 import { NodeFileSystem } from '../../../src/store/fs/index.js';
+import { scaled } from '../../proof/scale.js';
 import { contents, createTable, put, withFolder } from '../engine/support.js';
 
 const OPTIONS = { background: 'inline', automatic: false } as const;
@@ -79,8 +80,9 @@ test('a look beside the opener sees every write and changes nothing', () =>
       walSegmentSize: 8000,
     });
     const table = await createTable(engine);
+    const count = scaled(100, 200, 200);
     const writing = (async () => {
-      for (let i = 0; i < 200; i++) await table.put(put(`r${i}`, 'v'.repeat(400)));
+      for (let i = 0; i < count; i++) await table.put(put(`r${i}`, 'v'.repeat(400)));
     })();
     let looks = 0;
     let done = false;
@@ -98,6 +100,6 @@ test('a look beside the opener sees every write and changes nothing', () =>
     const view = await openReadOnly(path);
     const [family] = view.stats().tables[0]!.regions[0]!.families;
     await view.close();
-    expect(family!.cells + family!.memstoreCells).toBe(200);
+    expect(family!.cells + family!.memstoreCells).toBe(count);
     expect(looks).toBeGreaterThan(0);
   }));

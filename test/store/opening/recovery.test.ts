@@ -50,7 +50,7 @@ test('a MANIFEST that lost its end is refused, nothing is changed, and a repair 
   const vouched = Number(/MANIFEST-\d+ (\d+)/.exec(Buffer.from(disk.contents('/db/CURRENT')).toString())![1]);
   let refused = 0;
   const saved: unknown[] = [];
-  for (let length = vouched; length < whole.length; length += scaled(67, 7, 1)) {
+  for (let length = vouched; length < whole.length; length += scaled(101, 7, 1)) {
     const damaged = kill(disk);
     damaged.place(`/db/${name}`, whole.slice(0, length));
     const before = snapshot(damaged);

@@ -124,7 +124,7 @@ async function damage(engine: EmbeddedEngine): Promise<void> {
 it('an index that is built by threads has what is written meanwhile', () =>
   withStore(async (db) => {
     const repository = db.repository(Parcel);
-    const count = scaled(600, 20_000, 100_000);
+    const count = scaled(400, 20_000, 100_000);
     await repository.putMany(
       Array.from({ length: count }, (_, no) => ({ no, street: `s${no % 97}`, weight: no })),
     );

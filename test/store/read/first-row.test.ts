@@ -115,7 +115,7 @@ test('the first row of a prefix is what a scan gives first, whatever is where', 
           await engine.close();
         }
       }),
-      { numRuns: scaled(5, 60, 2000) },
+      { numRuns: scaled(3, 60, 2000) },
     );
     expect(short > 0, name).toBe(SHORT.includes(name));
   }

@@ -220,7 +220,7 @@ describe('the short ways of reads', () => {
           compareScans(table);
         }),
       ),
-      { numRuns: scaled(3, 60, 3000) },
+      { numRuns: scaled(2, 60, 3000) },
     );
   });
 
@@ -260,7 +260,7 @@ describe('the short ways of reads', () => {
           expect(found).toEqual(expected);
         }),
       ),
-      { numRuns: scaled(2, 30, 1500) },
+      { numRuns: scaled(1, 30, 1500) },
     );
   });
 });

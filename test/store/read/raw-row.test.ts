@@ -147,7 +147,7 @@ test('raw rows hold what results hold, whatever was put, deleted, expired and fl
           expect(raws.nextRaw!(raw)).toBe(false);
         }
       }),
-      { numRuns: scaled(60, 150, 1500) },
+      { numRuns: scaled(20, 150, 1500) },
     );
   } finally {
     await engine.close();

@@ -125,7 +125,7 @@ test('the newest puts by the rule are those that matchers give, whatever hides s
         expect(seen).toEqual(byMatcher(family, cells, wanted));
       },
     ),
-    { numRuns: scaled(400, 20_000, 500_000) },
+    { numRuns: scaled(200, 20_000, 500_000) },
   );
   expect(decided).toBeGreaterThan(100);
 });

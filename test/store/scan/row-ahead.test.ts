@@ -106,7 +106,7 @@ describe('rows whose values are copied together', () => {
           expect(found.map(told)).toEqual(expected);
         },
       ),
-      { numRuns: scaled(20, 200, 4000) },
+      { numRuns: scaled(10, 200, 4000) },
     );
   });
 

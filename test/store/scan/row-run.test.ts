@@ -172,7 +172,7 @@ describe.each(Object.entries(sources))('a run in %s', (_, source) => {
         readAll(open, null);
         readAll(open, [Buffer.from('a'), Buffer.from('b'), Buffer.from('e')]);
       }),
-      { numRuns: scaled(4, 100, 3000) },
+      { numRuns: scaled(2, 100, 3000) },
     );
   });
 

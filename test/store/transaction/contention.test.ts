@@ -194,6 +194,6 @@ it('random transactions beside each other all commit, and lose no count', async 
       }
       await engine.close();
     }),
-    { numRuns: scaled(20, 200, 2000) },
+    { numRuns: scaled(8, 200, 2000) },
   );
 });

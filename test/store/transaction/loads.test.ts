@@ -181,7 +181,7 @@ async function turns(random: () => number): Promise<void> {
 }
 
 test('transactions see a load whole or not at all, and the loads and writes that they do see explain each other', async () => {
-  const runs = scaled(6, 60, 400);
+  const runs = scaled(5, 60, 400);
   let transactions = 0;
   for (let seed = 1; seed <= runs; seed++) {
     const run = await Run.of(seed);

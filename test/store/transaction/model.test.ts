@@ -150,7 +150,7 @@ test('a transaction sees and leaves what its changes come to one after the other
         await other.engine.close();
       },
     ),
-    { numRuns: scaled(8, 120, 4000) },
+    { numRuns: scaled(4, 120, 4000) },
   );
 });
 

@@ -99,7 +99,7 @@ describe('a segment with prepared room', () => {
           expect(seen).toEqual(all.slice(0, seen.length));
         },
       ),
-      { numRuns: scaled(60, 200, 20_000) },
+      { numRuns: scaled(25, 200, 20_000) },
     );
   });
 
@@ -114,7 +114,7 @@ describe('a segment with prepared room', () => {
 
   it('with any bit changed in what was acknowledged is damaged', async () => {
     const { bytes, end, all } = await segment([40, 300], [], true);
-    for (let at = 0; at < end; at += scaled(3, 1, 1)) {
+    for (let at = 0; at < end; at += scaled(7, 1, 1)) {
       for (let bit = 0; bit < 8; bit++) {
         const disk = bytes.slice();
         disk[at] = disk[at]! ^ (1 << bit);
@@ -167,7 +167,7 @@ describe('the segment that the log came from', () => {
     const { files, end } = await two();
     const bytes = bytesOf(files, 1);
     expect(bytes.length).toBe(end + 17);
-    for (let length = 27; length < bytes.length; length += scaled(13, 1, 1)) {
+    for (let length = 27; length < bytes.length; length += scaled(29, 1, 1)) {
       for (const rest of [0, 600]) {
         const cut = new Uint8Array(length + rest);
         cut.set(bytes.subarray(0, length));

@@ -53,7 +53,7 @@ describe('a segment that ends too early', () => {
 
   it('gives back every whole record and cuts the rest, at every length', () => {
     let whole = 0;
-    for (let length = 27; length <= bytes.length; length += scaled(97, 5, 1)) {
+    for (let length = 27; length <= bytes.length; length += scaled(197, 5, 1)) {
       while (whole < ends.length && ends[whole]! <= length) whole++;
       const cut = bytes.subarray(0, length);
       const reader = new ChunkReader(cut, WAL_KIND, 1, '/log');
@@ -141,7 +141,7 @@ describe('a segment with a changed bit', () => {
       const { files, idle } = await groups(payload);
       if (marked) idle();
       const bytes = bytesOf(files);
-      const step = payload.length > 10_000 ? scaled(9001, 211, 1) : scaled(61, 3, 1);
+      const step = payload.length > 10_000 ? scaled(17_003, 211, 1) : scaled(127, 3, 1);
       const quiet: number[] = [];
       for (let bit = 0; bit < 8 * bytes.length; bit += step) {
         bytes[bit >> 3] = bytes[bit >> 3]! ^ (1 << (bit & 7));
@@ -220,7 +220,7 @@ describe('a segment whose end the disk wrote only in part', () => {
   });
 
   it('recovers a prefix after any loss of power, and the next recovery finds the same', async () => {
-    for (let seed = 0; seed < scaled(100, 300, 3000); seed++) {
+    for (let seed = 0; seed < scaled(40, 300, 3000); seed++) {
       const random = seededRandom(seed);
       const files = new MemoryFileSystem();
       const { wal, idle } = openWal(files);
