@@ -4,16 +4,20 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { bundleOf, bundleOfText } from '../bundle.js';
+import { scaled } from '../proof/scale.js';
+
+const SEEDS = scaled(2, 4, 4);
 
 async function run(...flags: readonly string[]): Promise<{ generated: boolean; answers: unknown[][] }> {
   const program = bundleOf('test/codegen/program.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, program], { maxBuffer: 1 << 26 });
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, program, String(SEEDS)], {
+    maxBuffer: 1 << 26,
+  });
   return JSON.parse(stdout) as { generated: boolean; answers: unknown[][] };
 }
 
 it('gives the same answers where code generation from strings is disallowed', async () => {
-  const free = await run();
-  const forbidden = await run('--disallow-code-generation-from-strings');
+  const [free, forbidden] = await Promise.all([run(), run('--disallow-code-generation-from-strings')]);
   expect([free.generated, forbidden.generated]).toEqual([true, false]);
   expect(free.answers.flat().length).toBeGreaterThan(20);
   expect(forbidden.answers).toEqual(free.answers);

@@ -1,4 +1,7 @@
-/** What `forbidden.test.ts` runs twice: what is stored and read must not depend on whether code may be generated. */
+/**
+ * What `forbidden.test.ts` runs twice: what is stored and read must not depend on whether code may be generated.
+ * Usage: program.ts <seeds>
+ */
 
 import { canGenerate } from '../../src/codegen/generated.js';
 import { openMemory } from '../../src/testing/index.js';
@@ -7,7 +10,8 @@ import { Random } from '../query/model/random.js';
 import { drawEntities } from '../query/model/schema.js';
 
 const answers: unknown[] = [];
-for (let seed = 1; seed <= 4; seed++) {
+const seeds = Number(process.argv[2]);
+for (let seed = 1; seed <= seeds; seed++) {
   const random = new Random(seed);
   const entities = drawEntities(random);
   const database = await openMemory({ entities: entities.map(({ target }) => target) });

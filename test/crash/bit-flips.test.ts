@@ -13,7 +13,7 @@ import { seededRandom } from './seeded-random.js';
 import { STORE } from './workload.js';
 
 /** Of sorted files, every how many bytes one bit is changed. */
-const STRIDE = scaled(131, 11, 1);
+const STRIDE = scaled(263, 11, 1);
 
 describe.each([
   ['a store that was closed', true, {}],
@@ -36,7 +36,7 @@ describe.each([
     for (const name of store.readdir(STORE)) {
       const length = store.fileSize(`${STORE}/${name}`);
       // Log and MANIFEST have tests of their own for every bit; here they are only sampled.
-      const stride = name.endsWith('.sst') ? STRIDE : scaled(271, 29, 1);
+      const stride = name.endsWith('.sst') ? STRIDE : scaled(541, 29, 1);
       for (let step = 0; step < length * turns && (step < length || mayGoOn()); step += stride) {
         const at = step % length;
         const files = store.crash({ keepUnsynced: 1, random: () => 0 });

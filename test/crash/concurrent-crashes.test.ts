@@ -15,8 +15,10 @@ const SCRIPTS = scaled(1, 3, 40);
 const CHANGES = scaled(8, 12, 20);
 /** How many ways there are to lose half of what is unsynced. */
 const DRAWS = scaled(1, 2, 3);
+/** After every how many operations the power goes. */
+const EACH = scaled(2, 1, 1);
 /** Of the crashes, every how many the recovery is cut short, too, after each of its operations. */
-const SECOND = scaled(140, 40, 25);
+const SECOND = scaled(70, 40, 25);
 
 interface Crash {
   readonly files: MemoryFileSystem;
@@ -24,7 +26,7 @@ interface Crash {
   readonly where: string;
 }
 
-/** A disk that loses power after each of its operations. */
+/** A disk that loses power after every {@link EACH}-th of its operations. */
 class CrashingDisk {
   readonly crashes: Crash[] = [];
   readonly files: MemoryFileSystem;
@@ -46,10 +48,14 @@ class CrashingDisk {
   private crash({ call, path }: MemoryOperation): void {
     if (this.history === undefined || !path.startsWith(STORE)) return;
     const { now } = this.history;
-    this.points++;
+    if (++this.points % EACH !== 0) return;
     for (const keepUnsynced of [0, ...Array<number>(DRAWS).fill(0.5), 1]) {
       const random = seededRandom(this.seed + this.points * 100 + this.crashes.length);
-      const files = this.files.crash({ keepUnsynced, random, unit: this.points % 2 === 0 ? 512 : 4096 });
+      const files = this.files.crash({
+        keepUnsynced,
+        random,
+        unit: this.points % (2 * EACH) === 0 ? 512 : 4096,
+      });
       const image = `${imageOf(files)} ${now} ${keepUnsynced === 1}`;
       if (this.seen.has(image)) continue;
       this.seen.add(image);

@@ -10,6 +10,8 @@ import { smallStore, Workload } from './workload.js';
 const STEPS = 40;
 /** Every how many operations a failure is tried; 1 tries each. */
 const STRIDE = scaled(47, 23, 1);
+/** How many failures of a kind are tried; without a limit, until an operation is not reached any more. */
+const MOST = scaled(2, Infinity, Infinity);
 
 describe('a store on a disk that fails', () => {
   it.each(DISK_FAILURES)('loses nothing acknowledged and shows nothing wrong: $name', async (kind) => {
@@ -18,7 +20,7 @@ describe('a store on a disk that fails', () => {
     process.on('unhandledRejection', onUnhandled);
     let runs = 0;
     try {
-      for (let after = 0; ; after += STRIDE) {
+      for (let after = 0; runs < MOST; after += STRIDE) {
         const disk = new MemoryFileSystem();
         const files = new FaultFileSystem(disk);
         files.inject({ ...kind.fault, after, shortWrite: (length) => length >> 1 });

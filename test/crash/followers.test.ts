@@ -72,7 +72,7 @@ const entities = [Source, Holder, Note];
 const WRITERS = 16;
 const ROUNDS = scaled(3, 8, 400);
 /** Every so many operations of the disk. */
-const EACH = scaled(12, 6, 60);
+const EACH = scaled(20, 6, 60);
 
 it('copies, references and summaries hold after a loss of power behind any operation on the disk', async () => {
   const images: MemoryFileSystem[] = [];

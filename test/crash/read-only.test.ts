@@ -104,7 +104,7 @@ it.each(WORKLOADS)(
         const writer = runScript('test/crash/kill-writer.ts', [folder, first, durability, workload, '5']);
         await writer.line((line) => line === 'open.');
         reader ??= await openReadOnly(folder);
-        const looks = scaled(3, 6, 6) + Math.floor(random() * 3);
+        const looks = scaled(2, 6, 6) + Math.floor(random() * 3);
         for (let i = 0; i < looks; i++) {
           await writer.count(writer.lines.length + Math.floor(random() ** 2 * 120));
           known.take(writer);

@@ -119,7 +119,7 @@ test('the studio is shown the flights of the quickstart, as the command of `npm 
 });
 
 test('the four models of orders answer alike', async () => {
-  const { code, out, err } = await run('order-models/main.js', scaled('10', '60', '60'));
+  const { code, out, err } = await run('order-models/main.js', scaled('3', '60', '60'));
   expect([code, err]).toEqual([0, '']);
   for (const model of ['normalized', 'record types', 'denormalized', 'Avro blob'])
     expect(out).toContain(model);

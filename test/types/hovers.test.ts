@@ -77,8 +77,8 @@ function languageService(): ts.LanguageService {
       return text === undefined ? undefined : ts.ScriptSnapshot.fromString(text);
     },
     getCurrentDirectory: () => ROOT,
-    // The paths of the repository lead to the source.
-    getCompilationSettings: () => ({ ...config!.options, paths: {} }),
+    // The paths of the repository lead to the source. Half of what there is to read would be types of Node, which no hover has.
+    getCompilationSettings: () => ({ ...config!.options, paths: {}, types: [] }),
     getDefaultLibFileName: (options) => ts.getDefaultLibFilePath(options),
     fileExists: (file) => file === FILE || ts.sys.fileExists(file),
     readFile: read,

@@ -35,46 +35,60 @@ const ALL: readonly (readonly [Mode, boolean])[] = [
 /** The first is what a new project has; or each pair of values of both options. */
 const PAIRS = scaled(ALL.slice(0, 1), ALL, ALL);
 
-it.each(PAIRS.map(([{ mode, options }, exact]) => ({ mode, options, exact })))(
+const compiled = new Map<string, Promise<Map<string, string>>>();
+
+/** The messages of the misuses and mistakes, compiled together and once, by `file:line`. */
+function messagesOf({ mode, options }: Mode, exact: boolean): Promise<Map<string, string>> {
+  const id = `${mode} ${exact}`;
+  const known = compiled.get(id) ?? compile(options, exact);
+  compiled.set(id, known);
+  return known;
+}
+
+async function compile(options: readonly string[], exact: boolean): Promise<Map<string, string>> {
+  const files = FIXTURES.map((file) =>
+    write(`misuse/${basename(file)}`, declared(readFileSync(file, 'utf8'))),
+  );
+  const mistakes = write(
+    `misuse/${MISTAKES_FILE}`,
+    declared(MISTAKES_PRELUDE + MISTAKES.map(([code]) => code).join('\n')),
+  );
+  const exactness = ['--exactOptionalPropertyTypes', String(exact)];
+  const { output } = await tsc(...STRICT, ...options, ...exactness, ...files, mistakes);
+  const messages = new Map<string, string>();
+  let place = '';
+  for (const text of output.split('\n').filter((line) => line !== '')) {
+    const head = /([\w-]+\.ts)\((\d+),\d+\): error/.exec(text);
+    if (head !== null) place = `${head[1]}:${head[2]}`;
+    messages.set(place, `${messages.get(place) ?? ''}${text}\n`);
+  }
+  return messages;
+}
+
+it.each(PAIRS.map(([mode, exact]) => ({ ...mode, exact })))(
   'misuses of keys, queries and columns do not compile, everything else does ($mode, exactOptionalPropertyTypes $exact)',
-  async ({ options, exact }) => {
-    const files = FIXTURES.map((file) =>
-      write(`misuse/${basename(file)}`, declared(readFileSync(file, 'utf8'))),
-    );
-    const run = await tsc(...STRICT, ...options, '--exactOptionalPropertyTypes', String(exact), ...files);
-    expect(run.output).toBe('');
+  async ({ mode, options, exact }) => {
+    const messages = await messagesOf({ mode, options }, exact);
+    const others = [...messages].filter(([place]) => !place.startsWith(`${MISTAKES_FILE}:`));
+    expect(others.map(([, text]) => text).join('')).toBe('');
   },
 );
 
 describe('the messages of the commonest mistakes', () => {
   it.each(scaled(MODES.slice(1), MODES, MODES))('say what to write, with %s', async (mode, options) => {
-    const file = write(
-      `mistakes-${options[1]}.ts`,
-      declared(MISTAKES_PRELUDE + MISTAKES.map(([code]) => code).join('\n')),
-    );
-    const { output } = await tsc(...STRICT, ...options, file);
-    const found = errorsByLine(output);
+    const found = await messagesOf({ mode, options }, false);
     let line = MISTAKES_PRELUDE.split('\n').length;
     for (const [code, message] of MISTAKES) {
       const last = line + code.split('\n').length;
-      const texts = [...found].filter(([at]) => at >= line && at < last).map(([, text]) => text);
+      const texts: string[] = [];
+      for (let at = line; at < last; at++) texts.push(found.get(`${MISTAKES_FILE}:${at}`) ?? '');
       expect(texts.join('\n'), `${mode}: ${code}`).toMatch(message);
       line = last;
     }
   });
 });
 
-/** The text of each error, by its line. */
-function errorsByLine(output: string): Map<number, string> {
-  const errors = new Map<number, string>();
-  let current = 0;
-  for (const text of output.split('\n')) {
-    const head = /\((\d+),\d+\): error/.exec(text);
-    if (head !== null) current = Number(head[1]);
-    errors.set(current, `${errors.get(current) ?? ''}${text}\n`);
-  }
-  return errors;
-}
+const MISTAKES_FILE = 'mistakes.ts';
 
 const MISTAKES_PRELUDE = `import { Column, Entity, Index, part, reverseTimestamp, RowKey } from '../../../decorators/index.js';
 import { int32, text } from '../../../src/codec/index.js';
