@@ -8,7 +8,7 @@ import { seededRandom } from './seeded-random.js';
 import { STORE } from './workload.js';
 
 /** Every how many bytes one bit is changed. */
-const STRIDE = scaled(547, 97, 3);
+const STRIDE = scaled(640, 97, 3);
 
 describe.each([
   ['a store that was closed', true],

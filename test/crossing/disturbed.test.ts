@@ -23,7 +23,7 @@ import { shown } from './shown.js';
 const PROGRAMS = scaled(1, 15, 10_000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const CLIENTS = 3;
-const ROUNDS = 4;
+const ROUNDS = scaled(2, 4, 4);
 const START = 1_700_000_000_000;
 const TABLE = 'crossing';
 

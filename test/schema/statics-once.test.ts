@@ -20,6 +20,7 @@ import { date, int32, text } from '../../src/codec/index.js';
 import { desc } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { openMemory } from '../../src/testing/index.js';
+import { scaled } from '../proof/scale.js';
 
 const table = { name: 'statics', families: { d: {} } };
 const definition = {
@@ -98,7 +99,7 @@ describe('statics', () => {
           laidOut(target).find(([name]) => name === 'one');
         expect(oneOf(Named)).toEqual(oneOf(Listed));
       }),
-      { numRuns: 50 },
+      { numRuns: scaled(15, 50, 50) },
     );
   });
 

@@ -204,8 +204,8 @@ test('no request can change a byte: every method on every route, with right and 
   ];
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
     for (const route of [...ROUTES, ...WRITES, 'write', 'delete', '../row']) {
-      // Every method but GET gets 405. The short size sends it with two of the sets of parameters.
-      for (const parameters of method === 'GET' ? given : given.slice(0, scaled(2, 5, 5))) {
+      // Every method but GET gets 405. The short size sends it without parameters.
+      for (const parameters of method === 'GET' ? given : given.slice(0, scaled(1, 5, 5))) {
         const own = { cookie, origin: `http://127.0.0.1:${studio.port}`, 'content-type': 'application/json' };
         const { status } = await ask(`/api/${route}?${parameters}`, own, method);
         if (method === 'GET') expect([200, 404, 422]).toContain(status);
