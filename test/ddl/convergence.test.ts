@@ -13,7 +13,7 @@ import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import { scaled } from '../proof/scale.js';
 import { compiled, schemaPairs } from './random-schemas.js';
 
-const RUNS = scaled(4, 25, 1000);
+const RUNS = scaled(2, 25, 1000);
 
 function everything({ steps }: SchemaPlan): Allowance[] {
   const losses = steps.filter((step) => step.class === 'data-loss');

@@ -92,7 +92,7 @@ test('record types, counters, maps, dictionaries and Avro', () => {
 test('every option of tables and families', () => {
   fc.assert(
     fc.property(schemaPairs('ns:things'), ([schema]) => expectSame(compiled(schema).tables[0]!)),
-    { numRuns: scaled(15, 100, 1000) },
+    { numRuns: scaled(6, 100, 1000) },
   );
 });
 

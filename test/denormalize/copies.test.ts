@@ -111,7 +111,7 @@ describe('writes of given times', () => {
       const lines = db.repository(Line);
       const beside = Array.from({ length: others }, (_, no) => [line(2 * no, 'a'), line(2 * no + 1, 'b')]);
       await lines.putMany(beside.flat());
-      for (let seed = 1; seed <= scaled(10, 60, 1000); seed++) {
+      for (let seed = 1; seed <= scaled(4, 60, 1000); seed++) {
         const random = new Random(seed);
         const order = 100 + seed;
         const key = { order, line: 1 };

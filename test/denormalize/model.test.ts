@@ -173,6 +173,6 @@ test('copies equal those of a model', async () => {
         await db.close();
       }
     }),
-    { numRuns: scaled(10, 50, 1500) },
+    { numRuns: scaled(5, 50, 1500) },
   );
 });

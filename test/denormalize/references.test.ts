@@ -295,7 +295,7 @@ test('random writes and deletes leave no reference to what is not there', async 
         await own.close();
       },
     ),
-    { numRuns: scaled(10, 40, 1000) },
+    { numRuns: scaled(4, 40, 1000) },
   );
 });
 

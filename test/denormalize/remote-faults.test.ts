@@ -18,7 +18,7 @@ const program = () => store.program(...entities);
 
 test('a program may end behind any call: check tells exactly what is off, the outbox finds all of it, and repair then nothing', async () => {
   const { db } = await program();
-  const { died, off } = await endCopyingBehindCalls(db, program, scaled(71, 3, 1));
+  const { died, off } = await endCopyingBehindCalls(db, program, scaled(97, 3, 1));
   expect(died).toBeGreaterThan(scaled(4, 60, 150));
   // Some of them have left something: else nothing would be proved.
   expect(off).toBeGreaterThan(0);

@@ -70,7 +70,7 @@ test('repair does what the rules say, and leaves what they do not say anything o
 
 test('a program may end behind any call of a delete: what is off is told, and the outbox or a repair ends it', async () => {
   const { db } = await program();
-  const { died, off } = await endDeletesBehindCalls(db, program, scaled(21, 4, 1));
+  const { died, off } = await endDeletesBehindCalls(db, program, scaled(31, 4, 1));
   expect(died).toBeGreaterThan(scaled(4, 20, 100));
   expect(off).toBeGreaterThan(0);
 });
@@ -78,5 +78,5 @@ test('a program may end behind any call of a delete: what is off is told, and th
 test('who names while what is named is deleted is taken along, or forgets it', async () => {
   const one = await program();
   const two = await program();
-  await nameWhileDeleted(one.db, two.db, scaled(6, 15, 400));
+  await nameWhileDeleted(one.db, two.db, scaled(3, 15, 400));
 });

@@ -94,7 +94,7 @@ describe('an entry', () => {
           }
         },
       ),
-      { numRuns: scaled(25, 400, 5000) },
+      { numRuns: scaled(10, 400, 5000) },
     );
   });
 
@@ -127,7 +127,7 @@ describe('an entry', () => {
           expect(found.length).toBeLessThan(entries.length);
         }
       }),
-      { numRuns: scaled(25, 400, 5000) },
+      { numRuns: scaled(10, 400, 5000) },
     );
   });
 

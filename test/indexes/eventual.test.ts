@@ -109,7 +109,7 @@ describe('an eventual index', () => {
       let watching = false;
       const disk: MemoryFileSystem = new MemoryFileSystem({
         onOperation: () => {
-          if (!watching || !random.chance(scaled(0.1, 0.5, 1))) return;
+          if (!watching || !random.chance(scaled(0.05, 0.5, 1))) return;
           left.push(disk.crash({ keepUnsynced: random.pick([0, 0.5, 1]), random: () => random.next() }));
         },
       });

@@ -318,7 +318,7 @@ describe('a query with a prefix of the key and where()', () => {
     await filled(async (tickets) => {
       const random = new Random(7);
       let served = 0;
-      for (let i = 0; i < scaled(150, 600, 3000); i++) {
+      for (let i = 0; i < scaled(60, 600, 3000); i++) {
         const prefix = {
           tenant: random.pick(['a', 'b', 'none']),
           ...(random.chance(0.2) && {

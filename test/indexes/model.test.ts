@@ -28,7 +28,7 @@ import { onServer, openTestStore } from '../query/test-database.js';
 const ROUNDS = onServer ? scaled(1, 8, 40) : scaled(1, 35, 400);
 /** Rounds of one test: a machine fifty times as slow has the time for them, too. */
 const TOGETHER = onServer ? 1 : 4;
-const STEPS = onServer ? scaled(20, 60, 200) : scaled(60, 200, 300);
+const STEPS = onServer ? scaled(20, 60, 200) : scaled(40, 200, 300);
 
 const DAY = 86_400_000;
 const VALUES: Readonly<Record<string, readonly unknown[]>> = {

@@ -141,7 +141,7 @@ describe('putMany of an entity with indexes', () => {
         await many.close();
         await single.close();
       }),
-      { numRuns: scaled(18, 200, 3000) },
+      { numRuns: scaled(8, 200, 3000) },
     );
   });
 
@@ -198,7 +198,7 @@ describe('putMany of an entity with indexes', () => {
         }
         expect(found[0]).toEqual(found[1]);
       }),
-      { numRuns: scaled(10, 150, 2500) },
+      { numRuns: scaled(5, 150, 2500) },
     );
   });
 
@@ -252,7 +252,7 @@ describe('putMany of an entity with indexes', () => {
         }
         for (const db of [many, single]) await db.close();
       }),
-      { numRuns: scaled(18, 200, 3000) },
+      { numRuns: scaled(8, 200, 3000) },
     );
   });
 

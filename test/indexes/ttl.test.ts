@@ -282,13 +282,13 @@ describe('entries end with a life that was shortened', () => {
   test('where one step writes rows and entries', async () => {
     const clock = settableClock(new Date(Date.UTC(2020, 0, 1)));
     await using db = await openMemory({ entities: [Visit], clock });
-    await holds(db, clock, scaled(10, 60, 600));
+    await holds(db, clock, scaled(4, 60, 600));
   });
 
   test('where each row is a step of its own', async () => {
     const clock = settableClock(new Date(Date.UTC(2020, 0, 1)));
     await using store = await openStepless(clock);
     const { db } = await store.program(Visit);
-    await holds(db, clock, scaled(2, 10, 60));
+    await holds(db, clock, scaled(1, 10, 60));
   });
 });

@@ -19,7 +19,7 @@ import { stepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 const ROUNDS = scaled(1, 20, 200);
-const STEPS = scaled(25, 60, 120);
+const STEPS = scaled(10, 60, 120);
 
 type Row = Record<string, unknown>;
 type Kind = 'old' | 'now' | 'settled' | 'twin';

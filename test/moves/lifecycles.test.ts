@@ -12,7 +12,7 @@ import { record } from '../proof/evidence.js';
 import { mayGoOn, scaled } from '../proof/scale.js';
 import { type LifePlace, leadLives } from './lifecycles/life.js';
 
-const PROGRAMS = scaled(5, 60, 2000);
+const PROGRAMS = scaled(3, 60, 2000);
 const FIRST = Number(process.env['ROWAN_SEED'] ?? 1);
 const RELEASES = 6;
 

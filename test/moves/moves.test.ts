@@ -20,7 +20,7 @@ import { Random } from '../query/model/random.js';
 import { type Condition, gathered, plain, readings } from './readings.js';
 
 const ROUNDS = scaled(1, 10, 400);
-const STEPS = scaled(25, 60, 120);
+const STEPS = scaled(12, 60, 120);
 
 type Row = Record<string, unknown>;
 type Any = Repository<KeyedClass>;

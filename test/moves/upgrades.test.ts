@@ -19,7 +19,7 @@ import { Random } from '../query/model/random.js';
 import { type Condition, plain, readings } from './readings.js';
 
 const ROUNDS = scaled(2, 6, 400);
-const STEPS = scaled(20, 50, 120);
+const STEPS = scaled(12, 50, 120);
 
 type Row = Record<string, unknown>;
 

@@ -124,7 +124,7 @@ describe('figures of all rows', () => {
         const query = sales.find({ shop: 's' }).where({ status: 'open' });
         expect(await query.aggregate(figures)).toEqual(naive(open));
       }),
-      { numRuns: scaled(10, 50, 2000) },
+      { numRuns: scaled(5, 50, 2000) },
     );
   });
 
@@ -201,7 +201,7 @@ describe('groupBy', () => {
         expect(counts.length).toBe(told.size);
         expect(counts.reduce((sum, { count }) => sum + count, 0)).toBe(given.length);
       }),
-      { numRuns: scaled(10, 50, 2000) },
+      { numRuns: scaled(5, 50, 2000) },
     );
   });
 

@@ -115,7 +115,7 @@ it('gives what a loop over the points gives, for any interval and range', async 
         } else expect(prices).toEqual([]);
       },
     ),
-    { numRuns: scaled(12, 60, 1000) },
+    { numRuns: scaled(5, 60, 1000) },
   );
 });
 

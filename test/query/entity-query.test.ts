@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CollectionQuery } from '../../src/query/index.js';
 import { EntityReader } from '../../src/repository/index.js';
+import { scaled } from '../proof/scale.js';
 import { Customer, Event, Order, order } from './entities.js';
 import {
   countedAccess,
@@ -315,7 +316,7 @@ describe('pages', () => {
         }
         expect(last.backCursor).toBeUndefined();
       }),
-      { numRuns: 40 },
+      { numRuns: scaled(12, 40, 400) },
     );
   });
 

@@ -23,7 +23,7 @@ import { onServer, openTestDatabase, type TestDatabase } from './test-database.j
 
 /** Entities of a table, and how many queries of them are tried. */
 const ROWS = 40;
-const RUNS = onServer ? 8 : scaled(6, 25, 250);
+const RUNS = onServer ? 8 : scaled(3, 25, 250);
 
 /** What is stored: the values of the key, and the place in `entities` as a text. */
 interface Stored extends Record<string, unknown> {

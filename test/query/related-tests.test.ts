@@ -175,7 +175,7 @@ describe('whereRelated', () => {
           .all();
         expect(ids(reversed)).toEqual([...expected].reverse());
       }),
-      { numRuns: scaled(8, 60, 1000) },
+      { numRuns: scaled(4, 60, 1000) },
     );
   });
 
@@ -200,7 +200,7 @@ describe('whereRelated', () => {
           ),
         );
       }),
-      { numRuns: scaled(6, 40, 1000) },
+      { numRuns: scaled(3, 40, 1000) },
     );
   });
 
@@ -335,7 +335,7 @@ describe('withCounts', () => {
         );
         expect(rows.every((row) => !('maker' in row) && !('makerNo' in row))).toBe(true);
       }),
-      { numRuns: scaled(6, 40, 1000) },
+      { numRuns: scaled(3, 40, 1000) },
     );
   });
 
@@ -377,7 +377,7 @@ describe('groupBy a property of a related entity', () => {
           .aggregate((on) => ({ n: on.count(), total: on.sum('price') }));
         expect(rows).toEqual(expected);
       }),
-      { numRuns: scaled(6, 40, 1000) },
+      { numRuns: scaled(3, 40, 1000) },
     );
   });
 

@@ -189,7 +189,7 @@ describe('with', () => {
           expect(product?.price ?? null).toBe(found?.price ?? null);
         }
       }),
-      { numRuns: scaled(8, 25, 1000) },
+      { numRuns: scaled(4, 25, 1000) },
     );
   });
 

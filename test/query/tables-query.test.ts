@@ -90,7 +90,7 @@ describe('queries over several tables named at run time', () => {
             await expect(query.all({ max: wanted.length - 1 })).rejects.toMatchObject({ code: 'ERR_QUERY' });
         },
       ),
-      { numRuns: scaled(8, 60, 2000) },
+      { numRuns: scaled(4, 60, 2000) },
     );
   });
 

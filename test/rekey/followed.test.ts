@@ -97,7 +97,7 @@ test.each([false, true])(
   'a change whose writer died before the cut-over is told if it was made; cleaned up: %s',
   async (isCleanedUp) => {
     const seen = new Set<string | undefined>();
-    for (let steps = 0; ; steps++) {
+    for (let steps = 0; ; steps += scaled(2, 1, 1)) {
       let ahead = 0;
       await using store = await openStepless(() => Date.now() + ahead);
       const { from, to } = declareLayouts(1, FED);

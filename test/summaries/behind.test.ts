@@ -59,8 +59,8 @@ async function drain(db: Database): Promise<void> {
   await db.summary(Deal, 'byShop').drain();
 }
 
-/** The short size takes every eleventh request, in one way of arriving. */
-const STRIDE = scaled(11, 2, 1);
+/** The short size takes every 17th request, in one way of arriving. */
+const STRIDE = scaled(17, 2, 1);
 
 type Write = (db: Database) => Promise<unknown>;
 /** Of the rows `old` and `other`, and of rows that are not there. */
@@ -163,7 +163,7 @@ const Word = defineEntity({
 });
 
 test('rows of a dead program count also where their keys have texts that nobody else has read', async () => {
-  for (let after = 0, hasDied = true; hasDied; after += scaled(2, 1, 1)) {
+  for (let after = 0, hasDied = true; hasDied; after += scaled(3, 1, 1)) {
     await withStore(async (store, goOn) => {
       const { db: other } = await store.program(Word);
       const { db, mortal } = await store.program(Word);
@@ -288,7 +288,7 @@ test.each(Object.keys(WRITES))('%s: others write, and take over, before any chan
       for (
         let n = scaled(Math.min(first, 2), 0, 0);
         await hold(name, n, rival, left);
-        n += scaled(first === 0 ? 1 : 5, 1, 1)
+        n += scaled(first === 0 ? 2 : 7, 1, 1)
       ) {
         record('figures-behind', { 'changes before which others took over': 1 });
         expect(n).toBeLessThan(80);

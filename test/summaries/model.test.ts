@@ -218,6 +218,6 @@ test('figures equal those of the rows', async () => {
         await db.close();
       }
     }),
-    { numRuns: scaled(5, 40, 2000) },
+    { numRuns: scaled(3, 40, 2000) },
   );
 });

@@ -101,7 +101,7 @@ test('a summary that comes to stored rows is built beside programs that write th
     declare static readonly summaries: { byShop: { by: ['shop']; figures: { sales: 'count' } } };
   }
   const bare = await store.program(Bare);
-  const rows = scaled(40, 60, 5000);
+  const rows = scaled(20, 60, 5000);
   await bare.db
     .repository(Bare)
     .putMany(Array.from({ length: rows }, (_, no) => ({ id: `${no}`, shop: `s${no % 3}` })));
@@ -127,7 +127,7 @@ test('a summary that comes to stored rows is built beside programs that write th
 
 test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', async () => {
   const { db } = await program();
-  const { died, off } = await endCountedBehindCalls(db, program, scaled(23, 5, 1), scaled(1, 1000, 1000));
+  const { died, off } = await endCountedBehindCalls(db, program, scaled(31, 5, 1), scaled(1, 1000, 1000));
   expect(died).toBeGreaterThan(scaled(4, 20, 150));
   expect(off).toBeGreaterThan(0);
 });

@@ -16,7 +16,7 @@ import { entities, Line, Note, Order, Parcel } from './entities.js';
 type Watchable = typeof Order | typeof Line | typeof Parcel;
 const WATCHED = [Order, Line, Parcel] as const;
 const WRITERS = 8;
-const HISTORIES = scaled(2, 12, 400);
+const HISTORIES = scaled(1, 12, 400);
 const LIVES = 3;
 const OPERATIONS = scaled(6, 12, 20);
 const END = 'the end';

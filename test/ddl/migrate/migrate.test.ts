@@ -67,7 +67,7 @@ describe('deploying on the embedded store', () => {
           rmSync(folder, { recursive: true });
         }
       }),
-      { numRuns: scaled(2, 20, 300) },
+      { numRuns: scaled(1, 20, 300) },
     );
   });
 });
