@@ -48,11 +48,14 @@ interface Waiting {
  * Runs jobs in one worker thread, which is started with the first job and does not keep the process alive by itself. If no worker can
  * be started, all jobs run inline, those that wait for it included. A worker that dies is replaced with the next job.
  */
-/** Flushes of up to this many cells run inline while there is no worker: starting one takes longer. */
+/** Flushes of up to this many cells, and merges of up to so many bytes, run inline while there is no worker: starting one takes longer. */
 const SMALL_FLUSH_CELLS = 8192;
+const SMALL_MERGE_BYTES = 65_536;
 
 function isSmall(job: Job): boolean {
-  return job.kind === 'flush' && job.memstore.refs.length <= SMALL_FLUSH_CELLS;
+  return job.kind === 'flush'
+    ? job.memstore.refs.length <= SMALL_FLUSH_CELLS
+    : job.inputBytes <= SMALL_MERGE_BYTES;
 }
 
 export class WorkerExecutor implements JobExecutor {

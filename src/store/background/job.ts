@@ -35,6 +35,8 @@ export interface CompactionJob extends JobBase {
   readonly kind: 'compaction';
   /** Oldest first. */
   readonly inputs: readonly JobInput[];
+  /** The sizes of the inputs together. */
+  readonly inputBytes: number;
   /** All files of the store are merged, so delete markers may be dropped (`isAllFiles` in HBase). */
   readonly allFiles: boolean;
   /** Rows outside of the range are skipped: they belong to another region since a split. */

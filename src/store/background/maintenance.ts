@@ -307,6 +307,7 @@ export class Maintenance {
       fileNo,
       family: store.descriptor,
       inputs: files.map((file): JobInput => ({ path: file.path, fileNo: file.fileNo, seq: file.seq })),
+      inputBytes: files.reduce((sum, { size }) => sum + size, 0),
       allFiles: major,
       startKey: region.startKey,
       endKey: region.endKey,

@@ -7,6 +7,8 @@ import { expect, test } from 'vitest';
 import { fromWire, RowanError, toWire } from '../../../src/errors.js';
 import { WorkerExecutor } from '../../../src/store/background/executors.js';
 import type { Job, JobExecutor, JobResult } from '../../../src/store/background/job.js';
+import { openEmbedded } from '../../../src/store/engine.js';
+import { Put, tableDescriptor } from '../../../src/table/index.js';
 import { withFolder } from '../engine/support.js';
 
 class Recorder implements JobExecutor {
@@ -70,6 +72,48 @@ test('a worker that is killed at work fails its jobs as ones to be tried again, 
       expect(causes).toEqual([]);
     },
   ));
+
+test('a worker is started by the first job that is not small, and has all jobs from then on', () =>
+  withWorker(
+    `import { parentPort } from 'node:worker_threads';
+     parentPort.postMessage({ ready: true });
+     parentPort.on('message', ({ id }) => parentPort.postMessage({ id, result: { written: undefined } }));`,
+    async (executor, inline) => {
+      const flush = (cells: number) => ({ kind: 'flush', memstore: { refs: { length: cells } } }) as Job;
+      const merge = (inputBytes: number) => ({ kind: 'compaction', inputBytes }) as Job;
+      for (const small of [flush(8192), merge(65_536)]) await executor.run(small);
+      expect(inline.jobs).toBe(2);
+      await executor.run(merge(65_537));
+      await executor.run(merge(1));
+      expect(inline.jobs).toBe(2);
+    },
+  ));
+
+test('a store merges small files without a worker, and others with one', () =>
+  withFolder(async (folder) => {
+    const workerPath = join(folder, 'worker.mjs');
+    writeFileSync(workerPath, 'throw new Error("started");');
+    const kinds: string[] = [];
+    const engine = await openEmbedded(join(folder, 'store'), {
+      workerPath,
+      automatic: false,
+      onEvent: ({ kind }) => kinds.push(kind),
+    });
+    await engine.admin.createTable(tableDescriptor('t', { f: {} }));
+    const merge = async (bytes: number): Promise<void> => {
+      for (const row of ['a', 'b']) {
+        await engine.table('t').put(new Put(row).addColumn('f', 'q', Buffer.alloc(bytes)));
+        await engine.admin.flush('t');
+      }
+      await engine.admin.majorCompact('t');
+    };
+    await merge(10);
+    expect(kinds).toContain('compactionEnd');
+    expect(kinds).not.toContain('inlineWork');
+    await merge(40_000);
+    expect(kinds).toContain('inlineWork');
+    await engine.close();
+  }));
 
 test('a worker has nothing of how its process was started', () =>
   withWorker(
