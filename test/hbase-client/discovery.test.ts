@@ -9,6 +9,7 @@ import { META_TABLE, Region, regionNameOf } from '../../src/hbase/region/region.
 import { GetClusterIdResponse, GetMetaRegionLocationsResponse } from '../../src/hbase/wire/messages-rpc.js';
 import { encodeMessage } from '../../src/hbase/wire/schema.js';
 import { Get } from '../../src/table/index.js';
+import { scaled } from '../proof/scale.js';
 import { FakePeer, type Request } from './fake-peer.js';
 import { FakeZooKeeper, znode } from './fake-zookeeper.js';
 
@@ -49,7 +50,7 @@ async function hung(): Promise<string> {
 describe('a cluster is found', () => {
   it('by the one master of three that does not hang, every time', async () => {
     const masters = [await hung(), await hung(), (await start()).address];
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < scaled(4, 12, 12); i++) {
       const one = await connectHBase({ masters, connectTimeout: 1000 });
       expect(one.clusterId).toBe('fake');
       await one.close();
