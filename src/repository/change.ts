@@ -382,6 +382,16 @@ export const DONE: ChangeOutcome = Object.freeze({ ok: true, result: Result.EMPT
 export interface ChangeExecutor {
   /** Applies one change. @throws the change's mismatch, or the engine's error; nothing was written then. */
   run(change: Change, options: OperationOptions | undefined): Promise<Result>;
+  /**
+   * Applies the mutations of a row, as `run` of a change without conditions and reads. Absent, or while there are observers: use `run`.
+   */
+  readonly write?:
+    | ((
+        row: Uint8Array,
+        mutations: readonly RowMutation[],
+        options: OperationOptions | undefined,
+      ) => Promise<void>)
+    | undefined;
   /** Applies each change by itself, with an outcome for each. Changes of one row are applied in their order. */
   runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]>;
   /** Applies puts that consist of entities' cells only, as `runAll` would. Absent: use `runAll`. */

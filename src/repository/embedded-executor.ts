@@ -246,6 +246,7 @@ export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
 /** The executor of the embedded engine: reading and writing of a change are one step. */
 export class EmbeddedExecutor implements ChangeExecutor {
+  readonly write: ChangeExecutor['write'];
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
   readonly insertPacked: ChangeExecutor['insertPacked'];
@@ -261,6 +262,8 @@ export class EmbeddedExecutor implements ChangeExecutor {
     /** The family of the shadows of rows; undefined: they have none. */
     private readonly shadows: string | undefined = undefined,
   ) {
+    if (maintainers.length === 0)
+      this.write = (row, mutations, options) => this.alone(row, mutations, options);
     const { effectsOfNewRow, effectsOfNewRows } = maintainers.length === 1 ? maintainers[0]! : NO_FAST_PATHS;
     // Elsewhere the puts may be kept longer than the call lasts.
     const packed = takesPackedPuts(table);
@@ -302,6 +305,17 @@ export class EmbeddedExecutor implements ChangeExecutor {
     if (change.reads === undefined && change.markerApart === undefined && this.maintainers.length === 0)
       return this.direct(change, options);
     return this.table.atomic((step) => this.apply(change, step), options);
+  }
+
+  /** A put's promise is the table's own, without one around it. */
+  private alone(
+    row: Uint8Array,
+    mutations: readonly RowMutation[],
+    options: OperationOptions | undefined,
+  ): Promise<void> {
+    const action = asAction(row, mutations);
+    if (action.kind === 'put') return this.table.put(action, options);
+    return applyAction(this.table, action, options).then(noResult);
   }
 
   private direct(change: Change, options: OperationOptions | undefined): Promise<Result> {
@@ -411,6 +425,8 @@ function readsOf({ row, reads, markerApart }: Change): Get | undefined {
   if (reads !== undefined || markerApart === undefined) return reads;
   return new Get(row).addColumn(markerApart.family, markerApart.qualifier);
 }
+
+function noResult(): void {}
 
 const NO_FAST_PATHS: Pick<StepMaintainer, 'effectsOfNewRow' | 'effectsOfNewRows'> = {};
 

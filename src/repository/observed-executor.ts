@@ -25,6 +25,7 @@ import { RowImage } from './row-image.js';
 
 /** Without observers every call goes to the inner executor unchanged. */
 export class ObservedExecutor implements ChangeExecutor {
+  readonly write: ChangeExecutor['write'];
   readonly putAll: ChangeExecutor['putAll'];
   readonly putPacked: ChangeExecutor['putPacked'];
   readonly insertPacked: ChangeExecutor['insertPacked'];
@@ -46,7 +47,8 @@ export class ObservedExecutor implements ChangeExecutor {
         operations.hasListeners
           ? this.puts(puts.toPuts(), (): Promise<ChangeOutcome[]> => inner.putPacked!(puts, options))
           : inner.putPacked!(puts, options));
-    // While there are observers, its caller uses `runAll` and `runAtomic`.
+    // While there are observers, callers use `run`, `runAll` and `runAtomic`.
+    this.write = inner.write;
     this.insertPacked = inner.insertPacked;
   }
 

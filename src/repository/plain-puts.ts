@@ -9,11 +9,13 @@ import {
   type BulkWriteOptions,
   optionsOf,
   type RepositoryBatchOptions,
+  timestampOf,
+  type WriteOptions,
 } from './options.js';
 import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';
 
-/** Fast paths for puts of many entities that consist of cells only: without a change set each, and without an object for each cell. */
+/** Fast paths for puts of entities that consist of cells only: without a change set each, and of many without an object for each cell. */
 
 type Entity = Record<string, unknown>;
 
@@ -22,6 +24,23 @@ export class PlainPuts {
     private readonly schema: EntitySchema,
     private readonly required: readonly ColumnSchema[],
   ) {}
+
+  /** Puts an entity. Undefined, and nothing is done: it needs a change set. @throws as `of`; the options' errors. */
+  one(
+    entity: unknown,
+    options: WriteOptions | undefined,
+    { access, executor }: RepositoryContext,
+  ): Promise<void> | undefined {
+    const { schema } = this;
+    if (executor.write === undefined || schema.key.dictionaries !== undefined) return undefined;
+    if (access.operations?.hasListeners) return undefined;
+    checkEntity(schema, entity, 'put');
+    checkRequired(schema, this.required, entity);
+    const row = schema.mapper.rowOf(entity);
+    const mutations = schema.mapper.toMutations(entity, row, timestampOf(options));
+    applyWriteOptions(mutations, options);
+    return executor.write(row, mutations, options);
+  }
 
   /** Writes the entities. False, and nothing is written: one of them needs a change set. @throws the first failure. */
   async write(

@@ -75,7 +75,15 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
    * the entity's.
    * @throws ConflictError when another write has changed the version since the entity was read.
    */
-  async put(entity: Input<C>, options?: WriteOptions): Promise<void> {
+  put(entity: Input<C>, options?: WriteOptions): Promise<void> {
+    try {
+      return this.compiler.plain?.one(entity, options, this.context) ?? this.putChange(entity, options);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  private async putChange(entity: Input<C>, options: WriteOptions | undefined): Promise<void> {
     const done = this.compiler.prepare(entity, 'put');
     const prepared = done instanceof Promise ? await done : done;
     await this.run(

@@ -382,3 +382,47 @@ describe('packed puts', () => {
     expect(mapper.packing('USE_DEFAULT')).toBeUndefined();
   });
 });
+
+describe('a put without a change set', () => {
+  test('stores and refuses what one with a change set does', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.oneof({ weight: 6, arbitrary: rowOf(4) }, fc.constantFrom('a', 'b', null)), {
+          minLength: 1,
+          maxLength: 8,
+        }),
+        fc.constantFrom<object | undefined>(
+          undefined,
+          { durability: 'SKIP_WAL' },
+          { durability: 'ASYNC_WAL', timestamp: NOW - 5 },
+          { ttl: 60_000, signal: AbortSignal.abort() },
+          { ttl: 60_000 },
+          { ttl: -1 },
+          { other: 1 },
+        ),
+        async (steps, options) => {
+          const alone = await openStore();
+          const other = await openStore();
+          let watched = 0;
+          other.db.on('query', () => watched++);
+          for (const one of steps) {
+            const [ours, theirs] = await Promise.all(
+              [alone, other].map(({ db }) => {
+                const notes = db.repository(Note);
+                return outcomeOf(
+                  one === 'a' || one === 'b' ? notes.delete({ id: one }) : notes.put(one as never, options),
+                );
+              }),
+            );
+            expect(ours).toEqual(theirs);
+          }
+          if (steps.some((one) => one !== null && typeof one !== 'string') && options === undefined)
+            expect(watched).toBeGreaterThan(0);
+          expect(await cellsOf(alone.engine)).toEqual(await cellsOf(other.engine));
+          expect(await afterCrash(alone)).toEqual(await afterCrash(other));
+        },
+      ),
+      { numRuns: scaled(40, 400, 4000) },
+    );
+  });
+});
