@@ -119,12 +119,13 @@ describe('an embedded store', () => {
 
   test('splits by itself at MAX_FILESIZE, and counts the requests of each region', async () => {
     const store = await memoryStore({ automatic: true, memstoreFlushSize: 20_000 });
+    const rows = scaled(1500, 3000, 3000);
     const table = await createTable(store.engine, { f: { blockSize: 1024 } }, { maxFileSize: 50_000 });
-    for (let i = 0; i < 3000; i++) await table.put(put(`r${String(i).padStart(5, '0')}`, 'v'.repeat(40)));
+    for (let i = 0; i < rows; i++) await table.put(put(`r${String(i).padStart(5, '0')}`, 'v'.repeat(40)));
     await store.engine.quiet();
     const regions = await store.engine.admin.getRegions('t');
     expect(regions.length).toBeGreaterThan(1);
-    expect((await contents(table)).length).toBe(3000);
+    expect((await contents(table)).length).toBe(rows);
     expect(regions.reduce((sum, region) => sum + region.writeRequests, 0)).toBeGreaterThan(0);
     await store.engine.close();
   });

@@ -7,7 +7,7 @@ import { Cell, CellType, Get, Put, tableDescriptor } from '../../../src/table/in
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 import { scaled } from '../../proof/scale.js';
 
-const LIVES = scaled(60, 300, 300);
+const LIVES = scaled(30, 300, 300);
 /** Bytes that a life writes: as many to the least size of a selection as 2 MB are to 16. */
 const VALUE = new Uint8Array(2048);
 const OPTIONS: EmbeddedOptions = {

@@ -143,7 +143,7 @@ test('a scan that is open reads its moment to the end, and its files stay until 
   withFolder(async (folder) => {
     await using writer = await openEmbedded(folder, OPTIONS);
     const table = await createTable(writer);
-    const rows = Array.from({ length: 600 }, (_, i) => `r${1000 + i}`);
+    const rows = Array.from({ length: scaled(200, 600, 600) }, (_, i) => `r${1000 + i}`);
     for (const row of rows) await table.put(put(row, 'old'));
     await writer.admin.flush('t');
     const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.sst'));

@@ -134,16 +134,16 @@ test.each([1, 7])(
     expect(lost.at(-1)).toContain(`${4000 - savedCells} of 4000 cells`);
     const again = await openEmbedded('/db', { fileSystem: disk, automatic: false });
     await again.verify();
-    const found = await contents(again.table('t'));
-    const expected = Array.from({ length: 2000 }, (_, i) => `${name(i)} f:q=v${i}`);
-    expect(found.filter((line) => !expected.includes(line))).toEqual([]);
-    expect(found.length).toBeGreaterThan(2000 - damages * 30);
+    const found = new Set(await contents(again.table('t')));
+    const expected = new Set(Array.from({ length: 2000 }, (_, i) => `${name(i)} f:q=v${i}`));
+    expect([...found].filter((line) => !expected.has(line))).toEqual([]);
+    expect(found.size).toBeGreaterThan(2000 - damages * 30);
     // What is missing lies in the spans that were told.
     const spans = lost
       .slice(0, -1)
       .map((text) => /from (?:row (\S+)|the first row) to (?:before row (\S+):|the last)/.exec(text)!);
     for (const line of expected) {
-      if (found.includes(line)) continue;
+      if (found.has(line)) continue;
       const row = line.slice(0, 5);
       expect(
         spans.some(([, from, to]) => (!from || row >= from) && (!to || row < to)),
