@@ -288,7 +288,7 @@ test.each(Object.keys(WRITES))('%s: others write, and take over, before any chan
       for (
         let n = scaled(Math.min(first, 2), 0, 0);
         await hold(name, n, rival, left);
-        n += scaled(first === 0 ? 2 : 7, 1, 1)
+        n += scaled(first === 0 ? 1 : 5, 1, 1)
       ) {
         record('figures-behind', { 'changes before which others took over': 1 });
         expect(n).toBeLessThan(80);
