@@ -112,9 +112,12 @@ function uniformSplit(regions: number): Uint8Array[] {
 
 /**
  * Checks split keys by HBase's rule: none empty, strictly increasing (R86).
- * @throws InvalidArgumentError naming the first key that violates it.
+ * @throws InvalidArgumentError naming the first key that violates it, or what is no array.
  */
 export function checkSplitKeys(keys: readonly Uint8Array[]): void {
+  if (!Array.isArray(keys)) {
+    throw new InvalidArgumentError(`Split keys are ${describe(keys)}. Give an array of Uint8Array.`);
+  }
   keys.forEach((key, index) => {
     if (!(key instanceof Uint8Array)) {
       throw new InvalidArgumentError(

@@ -72,6 +72,18 @@ it.each(['scan', 'scanSync'] as const)('table.%s', async (method) => {
   expect(await attack(run, method, [new Scan()])).toEqual([]);
 });
 
+it('createTable with wrong split keys, of a table that is not there', async () => {
+  const descriptor = tableDescriptor('absent', { d: {} });
+  const create = async (splits: unknown) => {
+    await engine.admin.createTable(descriptor, splits as Uint8Array[]);
+    await engine.admin.disableTable('absent');
+    await engine.admin.deleteTable('absent');
+  };
+  expect(await attack({ create }, 'create', [])).toEqual([]);
+  for (const wrong of [null, 5, true, {}])
+    await expect(create(wrong)).rejects.toMatchObject({ code: 'ERR_INVALID_ARGUMENT' });
+});
+
 it.each([
   ['createNamespace', ['ns']],
   ['deleteNamespace', ['none']],
