@@ -78,49 +78,50 @@ describe('a process that closes its engine', () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  const program = (body: string): string => `
+  /** What is under way, and its end. */
+  const BODIES = {
+    'while it connects': `const settings = resolveSettings({ ...options, tls: {} });
+       const connection = new Connection({ host: '127.0.0.1', port }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
+       await new Promise((resolve) => setTimeout(resolve, 50));
+       connection.close();`,
+    'while it resolves a name or authenticates': `for (const more of [
+         { resolveAddress: () => new Promise(ignore) },
+         { authenticator: { code: 0x51, negotiate: () => new Promise(ignore) } },
+       ]) {
+         const settings = resolveSettings({ ...options, ...more });
+         const connection = new Connection({ host: '127.0.0.1', port }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
+         await new Promise((resolve) => setTimeout(resolve, 50));
+         connection.close();
+       }`,
+    'while operations wait for a lookup or their next attempt': `const cluster = new Cluster(resolveSettings({ ...options, masters: ['127.0.0.1:1'] }));
+       new HBaseTable(cluster, 't').get(new Get('r')).catch(ignore);
+       await new Promise((resolve) => setTimeout(resolve, 100));
+       await cluster.close();`,
+  };
+
+  const PROGRAM = `
     const { Connection } = await import('./src/hbase/rpc/connection.ts');
     const { Observer } = await import('./src/hbase/observe/observer.ts');
     const { resolveSettings } = await import('./src/hbase/options.ts');
     const { Cluster } = await import('./src/hbase/client/cluster.ts');
     const { HBaseTable } = await import('./src/hbase/client/hbase-table.ts');
     const { Get } = await import('./src/table/index.ts');
+    const port = Number(process.argv[3]);
     const hour = 3_600_000;
-    const options = { masters: ['127.0.0.1:PORT'], connectTimeout: hour, operationTimeout: hour, rpcTimeout: hour, pause: hour };
+    const options = { masters: ['127.0.0.1:' + port], connectTimeout: hour, operationTimeout: hour, rpcTimeout: hour, pause: hour };
     const ignore = () => undefined;
-    ${body}
+    const bodies = {
+      ${Object.entries(BODIES)
+        .map(([name, body]) => `'${name}': async () => { ${body} }`)
+        .join(',\n')}
+    };
+    await bodies[process.argv[2]]();
     console.log('closed');`;
 
-  it.each([
-    [
-      'while it connects',
-      `const settings = resolveSettings({ ...options, tls: {} });
-       const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
-       await new Promise((resolve) => setTimeout(resolve, 50));
-       connection.close();`,
-    ],
-    [
-      'while it resolves a name or authenticates',
-      `for (const more of [
-         { resolveAddress: () => new Promise(ignore) },
-         { authenticator: { code: 0x51, negotiate: () => new Promise(ignore) } },
-       ]) {
-         const settings = resolveSettings({ ...options, ...more });
-         const connection = new Connection({ host: '127.0.0.1', port: PORT }, 'ClientService', settings, settings.authenticator, new Observer(settings), ignore);
-         await new Promise((resolve) => setTimeout(resolve, 50));
-         connection.close();
-       }`,
-    ],
-    [
-      'while operations wait for a lookup or their next attempt',
-      `const cluster = new Cluster(resolveSettings({ ...options, masters: ['127.0.0.1:1'] }));
-       new HBaseTable(cluster, 't').get(new Get('r')).catch(ignore);
-       await new Promise((resolve) => setTimeout(resolve, 100));
-       await cluster.close();`,
-    ],
-  ])('ends at once: %s', async (_, body) => {
-    const file = bundleOfText(program(body).replaceAll('PORT', String(port)));
-    const { stdout } = await run(process.execPath, [file], { timeout: END });
+  it.each(Object.keys(BODIES))('ends at once: %s', async (name) => {
+    const { stdout } = await run(process.execPath, [bundleOfText(PROGRAM), name, String(port)], {
+      timeout: END,
+    });
     expect(stdout).toBe('closed\n');
   });
 });
