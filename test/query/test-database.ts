@@ -49,9 +49,12 @@ export interface TestDatabase extends Database {
   dispose(): Promise<void>;
 }
 
-/** Opens a store of its own with these entities. */
-export async function openTestDatabase(entities: readonly EntityClass[]): Promise<TestDatabase> {
-  const store = openTestStore();
+/** Opens a store of its own with these entities. `clock` is that of an embedded store; servers have their own. */
+export async function openTestDatabase(
+  entities: readonly EntityClass[],
+  clock?: () => number,
+): Promise<TestDatabase> {
+  const store = openTestStore(clock);
   const database = await store.open(...entities);
   const dispose = async (): Promise<void> => {
     await database.close();
@@ -70,9 +73,9 @@ export interface TestStore {
   dispose(): Promise<void>;
 }
 
-export function openTestStore(): TestStore {
+export function openTestStore(clock?: () => number): TestStore {
   if (emulator !== undefined) return new BigtableTestStore(emulator);
-  return shared === undefined ? new EmbeddedTestStore() : new HBaseTestStore(shared.masters);
+  return shared === undefined ? new EmbeddedTestStore(clock) : new HBaseTestStore(shared.masters);
 }
 
 /** An instance of its own, which nobody asks for again. */
@@ -108,6 +111,8 @@ class BigtableTestStore implements TestStore {
 class EmbeddedTestStore implements TestStore {
   private path: string | undefined;
 
+  constructor(private readonly clock: (() => number) | undefined) {}
+
   async open(...entities: EntityClass[]): Promise<Database> {
     return this.openWith(entities, 'create');
   }
@@ -122,7 +127,14 @@ class EmbeddedTestStore implements TestStore {
 
   private async openWith(entities: readonly EntityClass[], tables: TableHandling): Promise<Database> {
     this.path ??= await mkdtemp(join(tmpdir(), 'rowan-store-'));
-    return open({ path: this.path, entities, tables, background: 'inline', durability: 'ASYNC_WAL' });
+    return open({
+      path: this.path,
+      entities,
+      tables,
+      background: 'inline',
+      durability: 'ASYNC_WAL',
+      ...(this.clock && { clock: this.clock }),
+    });
   }
 }
 
