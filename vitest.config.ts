@@ -31,6 +31,7 @@ export default defineConfig({
       '**/node_modules/**',
       // What tests of the docs write and run themselves.
       '**/.cache/**',
+      ...(SCALE === 'short' ? ['**/*.middle.test.ts'] : []),
       ...(SCALE === 'deep' ? [] : ['**/*.deep.test.ts']),
     ],
     globalSetup: ['test/proof/fresh-build.ts'],
@@ -46,6 +47,6 @@ export default defineConfig({
     // Only what hangs is to fail by it: a busy machine is no fault.
     testTimeout: SCALE === 'deep' ? 4 * HOUR : HOUR / 6,
     hookTimeout: SCALE === 'deep' ? HOUR : HOUR / 6,
-    reporters: reportersOf(SCALE === 'middle' ? 'middle' : 'unit'),
+    reporters: reportersOf(process.env['ROWAN_SUITE'] ?? (SCALE === 'middle' ? 'middle' : 'unit')),
   },
 });

@@ -30,6 +30,7 @@ import {
 } from '../../src/key/index.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import { scaled } from '../proof/scale.js';
+import { codePoint } from '../proof/texts.js';
 import { Person } from './entities.js';
 
 const { indexes } = compileSchema([Person]).entity(Person);
@@ -38,11 +39,11 @@ const byName = (name: string) => indexes.find((index) => index.name === name)!;
 
 /** Elements of every kind, and what stands in them. */
 const ELEMENTS: readonly (readonly [KeyElement, fc.Arbitrary<unknown>])[] = [
-  [part('t'), fc.string({ unit: 'binary', maxLength: 6 })],
-  [part('t', desc(text)), fc.string({ unit: 'binary', maxLength: 6 })],
-  [reverse('t'), fc.string({ unit: 'binary', maxLength: 6 })],
+  [part('t'), fc.string({ unit: codePoint, maxLength: 6 })],
+  [part('t', desc(text)), fc.string({ unit: codePoint, maxLength: 6 })],
+  [reverse('t'), fc.string({ unit: codePoint, maxLength: 6 })],
   [hash('t', { bytes: 2 }), fc.string({ maxLength: 6 })],
-  [hash('t', { bytes: 1, keep: true }), fc.string({ unit: 'binary', maxLength: 6 })],
+  [hash('t', { bytes: 1, keep: true }), fc.string({ unit: codePoint, maxLength: 6 })],
   [part('n', int32), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
   [part('n', desc(int32)), fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })],
   [part('d', date), fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(2 ** 40) })],

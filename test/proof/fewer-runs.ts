@@ -3,4 +3,4 @@
 import fc from 'fast-check';
 import { scaled } from './scale.js';
 
-fc.configureGlobal({ numRuns: scaled(40, 100, 1000) });
+fc.configureGlobal({ numRuns: scaled(25, 100, 1000) });

@@ -1,7 +1,7 @@
 /**
  * The size of the long suites. `npm test` is short, `.ci/run` sets `ROWAN_SCALE=middle` for some, and `npm run test:deep` runs
- * everything, including files named `*.deep.test.ts`. A suite checks the same at each scale; only the number of runs
- * differs.
+ * everything. Files named `*.middle.test.ts` are left out of the short size, `*.deep.test.ts` of the middle one too. A suite
+ * checks the same at each scale; only the number of runs differs.
  */
 
 type Scale = 'short' | 'middle' | 'deep';
