@@ -1,8 +1,9 @@
 /** Tables and namespaces that are made, altered and dropped at the same moment. */
 
 import { expect, test } from 'vitest';
+import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js';
 import { tableDescriptor } from '../../../src/table/index.js';
-import { memoryStore } from '../engine/support.js';
+import { createTable, memoryStore, put, readValue } from '../engine/support.js';
 
 test('of two who make a namespace at once one is told that it exists', async () => {
   const { engine } = await memoryStore();
@@ -39,4 +40,25 @@ test('a namespace is not deleted while a table of it is being made', async () =>
       await engine.close();
     }
   }
+});
+
+const CHANGES: Readonly<Record<string, (admin: EmbeddedEngine['admin']) => Promise<void>>> = {
+  createTable: (admin) => admin.createTable(tableDescriptor('n', { f: {} })),
+  createNamespace: (admin) => admin.createNamespace('n'),
+  modifyTable: (admin) => admin.modifyTable(tableDescriptor('other', { f: {}, g: {} })),
+  disableTable: (admin) => admin.disableTable('other'),
+  truncateTable: (admin) => admin.truncateTable('off'),
+};
+
+test.each(Object.entries(CHANGES))('a loss of power after %s loses no earlier write', async (_, change) => {
+  const { engine, fileSystem } = await memoryStore();
+  const table = await createTable(engine);
+  for (const name of ['other', 'off']) await engine.admin.createTable(tableDescriptor(name, { f: {} }));
+  await engine.admin.disableTable('off');
+  await table.put(put('r', 'v').setDurability('ASYNC_WAL'));
+  await change(engine.admin);
+  const crashed = fileSystem.crash({ keepUnsynced: 0, random: () => 0.5 });
+  const again = await openEmbedded('/db', { fileSystem: crashed, automatic: false });
+  expect(await readValue(again.table('t'), 'r')).toBe('v');
+  await Promise.all([engine.close(), again.close()]);
 });
