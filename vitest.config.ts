@@ -35,7 +35,7 @@ export default defineConfig({
       ...(SCALE === 'deep' ? [] : ['**/*.deep.test.ts']),
     ],
     globalSetup: ['test/proof/fresh-build.ts'],
-    setupFiles: ['test/proof/fewer-runs.ts', 'test/proof/equal-bytes.ts'],
+    setupFiles: ['test/proof/setup.ts'],
     pool: 'forks',
     // The invariants of the store are held at every step (src/store/invariant.ts).
     env: { ROWAN_INVARIANTS: '1', ...folderInMemory() },

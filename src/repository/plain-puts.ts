@@ -15,7 +15,7 @@ import {
 import { type RepositoryContext, valuesLost } from './row-access.js';
 import { checkEntity, checkRequired } from './row-marker.js';
 
-/** Fast paths for puts of entities that consist of cells only: without a change set each, and of many without an object for each cell. */
+/** Fast paths for puts of entities that consist of cells only. They make no change set, and for many entities no object for each cell. */
 
 type Entity = Record<string, unknown>;
 

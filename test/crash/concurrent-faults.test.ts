@@ -21,7 +21,7 @@ const SEEDS = scaled(1, 1, 4);
 /** What of the time they may take, where it is to be cut short. */
 const KINDS_PART = 0.4;
 /** Random runs with small logs and memstores; so many of them in any case. */
-const LEAST_SMALL_RUNS = scaled(5, 12, 12);
+const LEAST_SMALL_RUNS = 12;
 const SMALL_RUNS = scaled(LEAST_SMALL_RUNS, 200, 5000);
 
 interface Kind {

@@ -44,12 +44,9 @@ interface Waiting {
   readonly reject: (error: RowanError) => void;
 }
 
-/**
- * Runs jobs in one worker thread, which is started with the first job and does not keep the process alive by itself. If no worker can
- * be started, all jobs run inline, those that wait for it included. A worker that dies is replaced with the next job.
- */
-/** Flushes of up to this many cells, and merges of up to so many bytes, run inline while there is no worker: starting one takes longer. */
+/** The largest small flush, in cells. Small jobs run inline while there is no worker, because starting one takes longer. */
 const SMALL_FLUSH_CELLS = 8192;
+/** The largest small merge: bytes of its inputs together. */
 const SMALL_MERGE_BYTES = 65_536;
 
 function isSmall(job: Job): boolean {
@@ -58,6 +55,10 @@ function isSmall(job: Job): boolean {
     : job.inputBytes <= SMALL_MERGE_BYTES;
 }
 
+/**
+ * Runs jobs in one worker thread. The first job that is not small starts it, and it does not keep the process alive. If no worker can
+ * be started, all jobs run inline, those that wait for it included. A worker that dies is replaced with the next job.
+ */
 export class WorkerExecutor implements JobExecutor {
   private worker: Worker | undefined;
   /** The present worker has reported that it is ready. */

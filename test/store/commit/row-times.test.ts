@@ -182,14 +182,15 @@ test('writes without the log are remembered with the files they go to', async ()
 
 test('many rows deleted within one millisecond do not grow what is remembered without end', async () => {
   const { store, table } = await withTable();
-  const key = 'k'.repeat(15_000);
+  const [rows, length] = scaled([600, 15_000], [300, 30_000], [300, 30_000]);
+  const key = 'k'.repeat(length);
   for (let i = 0; i < 3; i++) {
-    const all = Array.from({ length: 600 }, (_, at) => new Delete(`${key}${i}-${at}`));
+    const all = Array.from({ length: rows }, (_, at) => new Delete(`${key}${i}-${at}`));
     await table.batch(all);
   }
-  await table.batch([put(`${key}0-1`, 'new'), put(`${key}2-599`, 'new')]);
+  await table.batch([put(`${key}0-1`, 'new'), put(`${key}2-${rows - 1}`, 'new')]);
   expect(await readValue(table, `${key}0-1`)).toBe('new');
-  expect(await readValue(table, `${key}2-599`)).toBe('new');
+  expect(await readValue(table, `${key}2-${rows - 1}`)).toBe('new');
   const { cells } = await table.get(new Get(`${key}0-1`));
   expect(cells[0]!.timestamp - store.now).toBeLessThanOrEqual(10);
   await store.engine.close();

@@ -5,6 +5,7 @@ import { type EmbeddedEngine, openEmbedded } from '../../../src/store/engine.js'
 import type { StoreEvent } from '../../../src/store/events.js';
 import { Put, tableDescriptor } from '../../../src/table/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
+import { scaled } from '../../proof/scale.js';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -77,7 +78,7 @@ test('a rate is kept, a pause does not lead to a burst, and a store can be used 
   expect(resumed).toBeGreaterThan(paused);
   expect(resumed).toBeLessThanOrEqual(paused + 4);
   expect(verification.progress).toMatchObject({ ofFiles: FILES });
-  await after(25);
+  await after(60);
   await expect(verification.done).resolves.toMatchObject({ files: FILES, cells: FILES * 1500 });
   vi.useRealTimers();
   await engine.close();
@@ -85,7 +86,7 @@ test('a rate is kept, a pause does not lead to a burst, and a store can be used 
 
 test('stop, and the close of the store, end it; files that were replaced are let go', async () => {
   const disk = new MemoryFileSystem();
-  const engine = await store(disk, undefined, 100);
+  const engine = await store(disk, undefined, scaled(100, 1500, 1500));
   const stopped = engine.startVerify({ bytesPerSecond: 1 });
   stopped.pause();
   stopped.stop();
@@ -101,7 +102,7 @@ test('stop, and the close of the store, end it; files that were replaced are let
 test('damage is an error, an event and a metric', async () => {
   const disk = new MemoryFileSystem();
   const events: StoreEvent[] = [];
-  const engine = await store(disk, (event) => events.push(event), 100);
+  const engine = await store(disk, (event) => events.push(event), scaled(100, 1500, 1500));
   const name = disk.readdir('/s').find((each) => each.endsWith('.sst'))!;
   const bytes = disk.contents(`/s/${name}`);
   bytes[bytes.length >> 1]! ^= 1;

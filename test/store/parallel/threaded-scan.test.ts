@@ -154,8 +154,11 @@ test('many parts and packets come in the order of the rows; of two scans each go
     now += 61_000;
     const expected = readHere(table, new Scan(), ALL);
     const halves = [
-      { start: Buffer.from('row0012'), stop: Buffer.from('row0018') },
-      { start: Buffer.from('row0000'), stop: Buffer.from('row001') },
+      {
+        start: Buffer.from(scaled('row0012', 'row003', 'row003')),
+        stop: Buffer.from(scaled('row0018', 'row0045', 'row0045')),
+      },
+      { start: Buffer.from('row0000'), stop: Buffer.from(scaled('row001', 'row002', 'row002')) },
     ];
     const [first, second] = [scanInThreads(table), scanInThreads(table)];
     expect(await first.next(new RawRow())).toBe(true);
@@ -283,7 +286,7 @@ test('threads that are faster than the consumer get equally many parts', async (
   );
   try {
     await withStore({ workerPath, automatic: false }, async (engine) => {
-      const table = await fill(engine, 't', 2400);
+      const table = await fill(engine, 't', 4000);
       const given = new Map<number, number>();
       const scanner = scanInThreads(table);
       for (const raw = new RawRow(); await scanner.next(raw); ) {
