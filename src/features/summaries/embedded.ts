@@ -2,8 +2,8 @@ import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js'
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../table/index.js';
-import { countedValue, differences, putAddition, readAddition } from './additions.js';
-import { addTheSame, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
+import { encodeClosed, differences, putContribution, readContribution } from './contributions.js';
+import { isSameContribution, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
 import {
   type Amounts,
   amountsOf,
@@ -13,20 +13,14 @@ import {
   groupRow,
   hasContributions,
   incrementOf,
-  type Life,
-  lifeRow,
+  type ExpiringContribution,
+  contributionRow,
   putEnd,
-  putLife,
-  readLife,
+  putExpiring,
+  readExpiring,
   type SummaryRecord,
 } from './rows.js';
 import { getTokens, incrementWithToken, isRefused, refusal } from './tokens.js';
-
-/** The contribution of a row at one moment, with its expiry. */
-interface Counted extends Contribution {
-  /** Milliseconds since 1970; 0: it does not expire. */
-  readonly end: number;
-}
 
 /** The counts that include a row, in this state of the summary. */
 export function countsWith(state: SummaryRecord, row: Uint8Array): number[] {
@@ -65,7 +59,7 @@ export class SummaryCount {
   }
 
   /** The contribution of a row. @throws KeyError. */
-  countedOf(image: RowImage): Counted | undefined {
+  expiringOf(image: RowImage): ExpiringContribution | undefined {
     const contribution = this.plan.contributionOf(image);
     return contribution && { ...contribution, end: this.plan.ends ? this.plan.endOf(image) : 0 };
   }
@@ -76,14 +70,14 @@ export class SummaryCount {
   replace(
     row: Uint8Array,
     was: Contribution | undefined,
-    is: Counted | undefined,
+    is: ExpiringContribution | undefined,
     step: Pick<ChangeStep, 'read'>,
   ): RowMutation[] {
     if (this.isShared) return this.replaceShared(row, is, step);
     const out: RowMutation[] = [];
-    const before = this.plan.ends ? this.lifeOf(row, step) : was;
-    if (this.plan.ends) this.renewLife(row, before as Life | undefined, is, out);
-    if (addTheSame(before, is)) return out;
+    const before = this.plan.ends ? this.storedOf(row, step) : was;
+    if (this.plan.ends) this.replaceStored(row, before as ExpiringContribution | undefined, is, out);
+    if (isSameContribution(before, is)) return out;
     if (before !== undefined && is !== undefined && equalBytes(before.group, is.group)) {
       this.add(is.group, differenceOf(before.amounts, is.amounts), step, out);
     } else {
@@ -103,8 +97,8 @@ export class SummaryCount {
     step: Pick<ChangeStep, 'read'>,
   ): RowMutation[] {
     const { generation, table } = this;
-    const own = lifeRow(generation, this.plan.summary.id, row);
-    const stored = readAddition(step.read(new Get(own), table));
+    const own = contributionRow(generation, this.plan.summary.id, row);
+    const stored = readContribution(step.read(new Get(own), table));
     const out: RowMutation[] = [];
     if (stored?.transfer !== undefined) {
       const { was, token, batch } = stored.transfer;
@@ -115,12 +109,12 @@ export class SummaryCount {
         if (step.read(getTokens(group, [token]), table).isEmpty)
           out.push(...incrementWithToken(group, amounts, token));
       }
-    } else if (addTheSame(stored?.is, is)) return out;
+    } else if (isSameContribution(stored?.is, is)) return out;
     for (const [group, amounts] of differences(generation, stored?.is, is)) {
       const increment = incrementOf(group, amounts);
       if (increment !== undefined) out.push(increment);
     }
-    if (is !== undefined) out.push(putAddition(own, countedValue(is)));
+    if (is !== undefined) out.push(putContribution(own, encodeClosed(is)));
     else if (stored !== undefined) out.push(new Delete(own));
     return out;
   }
@@ -137,26 +131,26 @@ export class SummaryCount {
     if (increment !== undefined) out.push(increment);
   }
 
-  private lifeOf(row: Uint8Array, step: Pick<ChangeStep, 'read'>): Life | undefined {
-    return readLife(step.read(new Get(lifeRow(this.generation, this.plan.summary.id, row)), this.table));
+  private storedOf(row: Uint8Array, step: Pick<ChangeStep, 'read'>): ExpiringContribution | undefined {
+    return readExpiring(step.read(new Get(contributionRow(this.generation, this.plan.summary.id, row)), this.table));
   }
 
-  private renewLife(
+  private replaceStored(
     row: Uint8Array,
-    before: Life | undefined,
-    is: Counted | undefined,
+    before: ExpiringContribution | undefined,
+    is: ExpiringContribution | undefined,
     out: RowMutation[],
   ): void {
     const { generation } = this;
     const { id } = this.plan.summary;
-    if (before?.end === is?.end && addTheSame(before, is)) return;
+    if (before?.end === is?.end && isSameContribution(before, is)) return;
     if (before !== undefined && before.end !== 0 && before.end !== is?.end)
       out.push(new Delete(endRow(generation, id, before.end, row)));
     if (is === undefined) {
-      if (before !== undefined) out.push(new Delete(lifeRow(generation, id, row)));
+      if (before !== undefined) out.push(new Delete(contributionRow(generation, id, row)));
       return;
     }
-    out.push(putLife(lifeRow(generation, id, row), is));
+    out.push(putExpiring(contributionRow(generation, id, row), is));
     if (is.end !== 0 && before?.end !== is.end) out.push(putEnd(endRow(generation, id, is.end, row)));
   }
 
@@ -172,16 +166,16 @@ export class SummaryCount {
         .setLimit(limit),
       this.table,
     );
-    let buried = 0;
+    let subtracted = 0;
     for (const { row } of ends) {
       const own = endedRow(row, id);
       const image = RowImage.of(own, step.read(new Get(own), plan.schema.table.descriptor.name));
       // Cells may outlive the time in the marker by the difference of two clocks.
       if (plan.contributionOf(image) !== undefined) continue;
-      buried++;
+      subtracted++;
       this.applyAll(this.replace(own, undefined, undefined, step), step);
     }
-    return buried > 0 && ends.length === limit;
+    return subtracted > 0 && ends.length === limit;
   }
 
   applyAll(mutations: readonly RowMutation[], step: AtomicStep): void {
@@ -192,7 +186,7 @@ export class SummaryCount {
   addRows(images: readonly RowImage[], step: AtomicStep): void {
     const groups = new Map<string, { readonly group: Uint8Array; amounts: Map<string, bigint> }>();
     for (const image of images) {
-      const counted = this.countedOf(image);
+      const counted = this.expiringOf(image);
       if (counted === undefined) continue;
       if (this.plan.ends || this.isShared) {
         this.applyAll(this.replace(image.row, undefined, counted, step), step);

@@ -322,7 +322,7 @@ export async function purgeCounts(target: SummaryTarget): Promise<void> {
   const { next, purged, active, building } = await changeRecord(target, () => ({}));
   for (let generation = purged; generation < next; generation++) {
     if (generation === active || generation === building) continue;
-    for (const kind of [RowKind.group, RowKind.life, RowKind.end]) {
+    for (const kind of [RowKind.group, RowKind.contribution, RowKind.end]) {
       const prefix = countPrefix(kind, generation, plan.summary.id);
       const scan = (): Scan =>
         new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!).setLimit(STEP_ROWS);

@@ -14,7 +14,7 @@ import type { RowMutation } from '../../table/index.js';
 import type { RowFollower } from '../feature.js';
 import { countsWith, SummaryCount } from './embedded.js';
 import type { SummaryTarget } from './jobs.js';
-import { addTheSame, type SummaryPlan } from './plan.js';
+import { isSameContribution, type SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
 import { readRecord } from './rows.js';
 
@@ -61,7 +61,7 @@ export class SummaryMaintainer implements RowMaintainer {
   ): readonly RowMutation[] {
     const was = plan.contributionOf(before);
     const is = plan.contributionOf(after);
-    if (!plan.ends && addTheSame(was, is)) return [];
+    if (!plan.ends && isSameContribution(was, is)) return [];
     const state = readRecord(step, plan.schema, plan.summary);
     if (state === undefined) return [];
     const counted = is && { ...is, end: plan.ends ? plan.endOf(after) : 0 };
@@ -76,7 +76,7 @@ export class SummaryMaintainer implements RowMaintainer {
     const { before, after } = change;
     // Call each: any of them may refuse the change.
     const same = this.plans.map((plan) =>
-      addTheSame(plan.contributionOf(before), plan.contributionOf(after)),
+      isSameContribution(plan.contributionOf(before), plan.contributionOf(after)),
     );
     return same.includes(false);
   }

@@ -319,7 +319,7 @@ export function differenceOf(was: Amounts | undefined, is: Amounts | undefined):
 }
 
 /** Whether two contributions are equal and of the same group. */
-export function addTheSame(a: Contribution | undefined, b: Contribution | undefined): boolean {
+export function isSameContribution(a: Contribution | undefined, b: Contribution | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return toLatin1(a.group) === toLatin1(b.group) && differenceOf(a.amounts, b.amounts).size === 0;
 }

@@ -16,26 +16,26 @@ import {
   type Table,
 } from '../../table/index.js';
 import {
-  type Addition,
-  countedValue,
+  type StoredContribution,
+  encodeClosed,
   type Difference,
   differences,
   encodeTransfer,
-  putAddition,
-  readAddition,
-  removeAddition,
-  replaceAddition,
-  scanAdditions,
+  putContribution,
+  readContribution,
+  deleteContribution,
+  replaceContribution,
+  scanContributions,
   sumsOf,
   type Transfer,
-} from './additions.js';
-import { addTheSame, type Contribution, type SummaryPlan } from './plan.js';
+} from './contributions.js';
+import { isSameContribution, type Contribution, type SummaryPlan } from './plan.js';
 import {
   type Amounts,
   amountsOf,
   groupRow,
   hasContributions,
-  lifeRow,
+  contributionRow,
   parseRecord,
   putRecord,
   type SummaryRecord,
@@ -62,7 +62,7 @@ interface RemoteCountSource {
 
 /** A row and its stored contribution. */
 interface Look {
-  readonly added: Addition | undefined;
+  readonly stored: StoredContribution | undefined;
   readonly is: Contribution | undefined;
 }
 
@@ -70,7 +70,7 @@ interface Look {
 interface BegunTransfer {
   readonly row: Uint8Array;
   /** The stored contribution that the change replaces. */
-  readonly found: Addition | undefined;
+  readonly found: StoredContribution | undefined;
   readonly was: Contribution | undefined;
   readonly is: Contribution | undefined;
 }
@@ -205,7 +205,7 @@ export class RemoteCount {
     const looks = await this.expectedAll(rows, generation);
     const begun = rows.flatMap(({ row }, i): BegunTransfer[] => {
       const found = looks[i];
-      return found === undefined ? [] : [{ row, found: found.added, was: found.added?.is, is: found.is }];
+      return found === undefined ? [] : [{ row, found: found.stored, was: found.stored?.is, is: found.is }];
     });
     const owner = newToken();
     const ends = await this.transferTogether(begun, generation, owner);
@@ -234,17 +234,17 @@ export class RemoteCount {
     first: Promise<Look> | undefined = undefined,
     ended: Uint8Array = EMPTY_BYTES,
   ): Promise<boolean> {
-    await this.closings.get(toLatin1(lifeRow(generation, this.plan.summary.id, row)));
+    await this.closings.get(toLatin1(contributionRow(generation, this.plan.summary.id, row)));
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       // At once after a transfer of its own, which nearly always leaves both in agreement.
       if (attempt > 1) await sleep(Math.random() * Math.min(LONGEST_WAIT, 2 ** attempt));
       const found = attempt === 0 && first !== undefined ? first : this.look(row, generation);
-      const { added, is } = await found;
-      if (added?.transfer === undefined && addTheSame(added?.is, is)) return true;
-      const begun = added?.transfer ?? { token: newToken(), batch: undefined, was: added?.is, is };
-      const isOthers = added?.transfer !== undefined && !equalBytes(added.transfer.owner, ended);
-      if (isOthers && added.since + settledAfter > this.source.now()) continue;
-      if (await this.transfer(row, generation, added, begun)) return true;
+      const { stored, is } = await found;
+      if (stored?.transfer === undefined && isSameContribution(stored?.is, is)) return true;
+      const begun = stored?.transfer ?? { token: newToken(), batch: undefined, was: stored?.is, is };
+      const isOthers = stored?.transfer !== undefined && !equalBytes(stored.transfer.owner, ended);
+      if (isOthers && stored.since + settledAfter > this.source.now()) continue;
+      if (await this.transfer(row, generation, stored, begun)) return true;
     }
     return false;
   }
@@ -259,29 +259,29 @@ export class RemoteCount {
     generation: number,
   ): Promise<readonly (Look | undefined)[]> {
     const unknown = rows.filter(({ before }) => before === undefined);
-    const stored = await this.additions(
-      unknown.map(({ row }) => lifeRow(generation, this.plan.summary.id, row)),
+    const read = await this.storedContributions(
+      unknown.map(({ row }) => contributionRow(generation, this.plan.summary.id, row)),
     );
     let next = 0;
     return rows.map(({ before, after }) => {
       const was = before && this.plan.contributionOf(before);
-      const guess = was && { value: countedValue(was), since: 0, is: was, transfer: undefined };
-      const added = before === undefined ? stored[next++] : guess;
+      const guess = was && { value: encodeClosed(was), since: 0, is: was, transfer: undefined };
+      const stored = before === undefined ? read[next++] : guess;
       const is = this.plan.contributionOf(after);
-      return added?.transfer !== undefined || addTheSame(added?.is, is) ? undefined : { added, is };
+      return stored?.transfer !== undefined || isSameContribution(stored?.is, is) ? undefined : { stored, is };
     });
   }
 
   /** @returns for each row whether a count in use differs from it, or is being updated. */
   async lacks(rows: readonly Uint8Array[]): Promise<readonly boolean[]> {
     const [is] = await Promise.all([this.contributions(rows), this.readInUse()]);
-    const added = await Promise.all(
+    const stored = await Promise.all(
       this.inUse.map((generation) =>
-        this.additions(rows.map((row) => lifeRow(generation, this.plan.summary.id, row))),
+        this.storedContributions(rows.map((row) => contributionRow(generation, this.plan.summary.id, row))),
       ),
     );
     return rows.map((_, i) =>
-      added.some((of) => of[i]?.transfer !== undefined || !addTheSame(of[i]?.is, is[i])),
+      stored.some((of) => of[i]?.transfer !== undefined || !isSameContribution(of[i]?.is, is[i])),
     );
   }
 
@@ -289,18 +289,18 @@ export class RemoteCount {
   async contributionScans(): Promise<{ scan: Scan; rowOf(row: Uint8Array): Uint8Array }[]> {
     await this.readInUse();
     return this.inUse.map((generation) =>
-      scanAdditions(lifeRow(generation, this.plan.summary.id, EMPTY_BYTES)),
+      scanContributions(contributionRow(generation, this.plan.summary.id, EMPTY_BYTES)),
     );
   }
 
   private async look(row: Uint8Array, generation: number): Promise<Look> {
-    const own = lifeRow(generation, this.plan.summary.id, row);
-    const [[added], [is]] = await Promise.all([this.additions([own]), this.contributions([row])]);
-    return { added, is };
+    const own = contributionRow(generation, this.plan.summary.id, row);
+    const [[stored], [is]] = await Promise.all([this.storedContributions([own]), this.contributions([row])]);
+    return { stored, is };
   }
 
-  private async additions(own: readonly Uint8Array[]): Promise<(Addition | undefined)[]> {
-    return (await getAll(this.table, own)).map(readAddition);
+  private async storedContributions(own: readonly Uint8Array[]): Promise<(StoredContribution | undefined)[]> {
+    return (await getAll(this.table, own)).map(readContribution);
   }
 
   private async contributions(rows: readonly Uint8Array[]): Promise<(Contribution | undefined)[]> {
@@ -320,13 +320,13 @@ export class RemoteCount {
   private async transfer(
     row: Uint8Array,
     generation: number,
-    found: Addition | undefined,
+    found: StoredContribution | undefined,
     { was, is, token, batch }: Omit<Transfer, 'owner'>,
   ): Promise<boolean> {
-    const own = lifeRow(generation, this.plan.summary.id, row);
+    const own = contributionRow(generation, this.plan.summary.id, row);
     const value = encodeTransfer({ was, is, token, batch, owner: newToken() });
     const ends = performance.now() + WINDOW;
-    if (!(await this.change(replaceAddition(found?.value, putAddition(own, value))))) return false;
+    if (!(await this.change(replaceContribution(found?.value, putContribution(own, value))))) return false;
     const all = differences(generation, was, is);
     const refusing =
       batch &&
@@ -347,7 +347,7 @@ export class RemoteCount {
       if (isClosed) this.expiry.add(groups, token);
       return isClosed;
     });
-    if (!addTheSame(is, now)) {
+    if (!isSameContribution(is, now)) {
       await closing;
       return false;
     }
@@ -374,7 +374,7 @@ export class RemoteCount {
       const token = newToken();
       return {
         row,
-        own: lifeRow(generation, this.plan.summary.id, row),
+        own: contributionRow(generation, this.plan.summary.id, row),
         found,
         value: encodeTransfer({ was, is, token, batch, owner }),
         token,
@@ -383,7 +383,7 @@ export class RemoteCount {
       };
     });
     const recorded = await this.outcomes(
-      all.map(({ own, found, value }) => replaceAddition(found?.value, putAddition(own, value))),
+      all.map(({ own, found, value }) => replaceContribution(found?.value, putContribution(own, value))),
       WINDOW,
     );
     const open = all.filter((_, i) => isMade(recorded[i]!));
@@ -411,7 +411,7 @@ export class RemoteCount {
       );
     for (const [i, { row, is }] of open.entries()) {
       if (!closed[i]) ended.set(row, 'open');
-      else if (addTheSame(is, now[i])) ended.set(row, 'closed');
+      else if (isSameContribution(is, now[i])) ended.set(row, 'closed');
     }
     return ended;
   }
@@ -454,7 +454,7 @@ export class RemoteCount {
     ];
     const [closed, removed] = await Promise.all([
       this.changeAll(
-        kept.map(({ own, value, is }) => replaceAddition(value, putAddition(own, countedValue(is!)))),
+        kept.map(({ own, value, is }) => replaceContribution(value, putContribution(own, encodeClosed(is!)))),
       ),
       this.removeAll(gone),
     ]);
@@ -466,13 +466,13 @@ export class RemoteCount {
   private async removeAll(gone: readonly OpenTransfer[]): Promise<OpenTransfer[]> {
     if (gone.length === 0) return [];
     await nextMillisecond();
-    const found = await this.additions(gone.map(({ own }) => own));
+    const found = await this.storedContributions(gone.map(({ own }) => own));
     const left = gone.flatMap((one, i) => {
-      const addition = found[i];
-      return addition !== undefined && equalBytes(addition.value, one.value) ? [{ one, addition }] : [];
+      const stored = found[i];
+      return stored !== undefined && equalBytes(stored.value, one.value) ? [{ one, stored }] : [];
     });
     const removed = await this.changeAll(
-      left.map(({ one, addition }) => replaceAddition(addition.value, removeAddition(one.own, addition))),
+      left.map(({ one, stored }) => replaceContribution(stored.value, deleteContribution(one.own, stored))),
     );
     return left.flatMap(({ one }, i) => (removed[i] ? [one] : []));
   }
@@ -488,11 +488,11 @@ export class RemoteCount {
   }
 
   private async close(own: Uint8Array, value: Uint8Array, is: Contribution | undefined): Promise<boolean> {
-    if (is !== undefined) return this.change(replaceAddition(value, putAddition(own, countedValue(is))));
+    if (is !== undefined) return this.change(replaceContribution(value, putContribution(own, encodeClosed(is))));
     await nextMillisecond();
-    const [found] = await this.additions([own]);
+    const [found] = await this.storedContributions([own]);
     if (found === undefined || !equalBytes(found.value, value)) return false;
-    return this.change(replaceAddition(value, removeAddition(own, found)));
+    return this.change(replaceContribution(value, deleteContribution(own, found)));
   }
 
   private async change(check: CheckAndMutate): Promise<boolean> {

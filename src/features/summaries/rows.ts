@@ -16,7 +16,7 @@ import {
 /** FROZEN. */
 export const SUMMARY_FAMILY = 's';
 const STATE = toBytes('s');
-const LIFE = toBytes('l');
+const EXPIRING = toBytes('l');
 const END = toBytes('e');
 
 /** The name of the table that holds a table's summaries. */
@@ -29,7 +29,7 @@ export function summaryTableDescriptor(table: string): TableDescriptor {
 }
 
 /** The first byte of rows. FROZEN. */
-export const RowKind = { state: 0, group: 1, life: 2, end: 3, writers: 4 } as const;
+export const RowKind = { state: 0, group: 1, contribution: 2, end: 3, writers: 4 } as const;
 type CountRowKind = 1 | 2 | 3;
 
 /** The stored state of a summary. */
@@ -163,15 +163,15 @@ export function additionTo(row: Uint8Array, amounts: Amounts): Increment {
 }
 
 /** The contribution of a row of the entity, and its expiry. */
-export interface Life {
+export interface ExpiringContribution {
   /** Milliseconds since 1970; 0: it does not expire. */
   readonly end: number;
   readonly group: Uint8Array;
   readonly amounts: Amounts;
 }
 
-export function lifeRow(generation: number, id: Uint8Array, row: Uint8Array): Uint8Array {
-  return concatBytes(countPrefix(RowKind.life, generation, id), row);
+export function contributionRow(generation: number, id: Uint8Array, row: Uint8Array): Uint8Array {
+  return concatBytes(countPrefix(RowKind.contribution, generation, id), row);
 }
 
 export function endRow(generation: number, id: Uint8Array, end: number, row: Uint8Array): Uint8Array {
@@ -190,11 +190,11 @@ export function endedRow(row: Uint8Array, id: Uint8Array): Uint8Array {
   return copyBytes(row, BEFORE_ID + id.length + 8);
 }
 
-export function putLife(row: Uint8Array, life: Life): Put {
-  return new Put(row).addColumn(SUMMARY_FAMILY, LIFE, encodeLife(life));
+export function putExpiring(row: Uint8Array, contribution: ExpiringContribution): Put {
+  return new Put(row).addColumn(SUMMARY_FAMILY, EXPIRING, encodeContribution(contribution));
 }
 
-export function encodeLife({ end, group, amounts }: Life): Uint8Array {
+export function encodeContribution({ end, group, amounts }: ExpiringContribution): Uint8Array {
   const head = Buffer.alloc(12);
   head.writeBigUInt64BE(BigInt(end), 0);
   head.writeUInt32BE(group.length, 8);
@@ -214,21 +214,23 @@ export function putEnd(row: Uint8Array): Put {
 }
 
 /** Undefined when none is stored. @throws CorruptionError. */
-export function readLife(result: Result): Life | undefined {
-  const value = result.getValue(SUMMARY_FAMILY, LIFE);
+export function readExpiring(result: Result): ExpiringContribution | undefined {
+  const value = result.getValue(SUMMARY_FAMILY, EXPIRING);
   if (value === undefined) return undefined;
-  const life = decodeLife(value);
-  if (life !== undefined) return life;
-  throw new CorruptionError(
+  const contribution = decodeContribution(value);
+  if (contribution !== undefined) return contribution;
+  throw invalidContribution(result);
+}
+
+export function invalidContribution({ row }: Result): CorruptionError {
+  return new CorruptionError(
     'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
-    {
-      details: { keyHex: Buffer.from(result.row).toString('hex') },
-    },
+    { details: { keyHex: Buffer.from(row).toString('hex') } },
   );
 }
 
 /** Undefined on malformed bytes. */
-export function decodeLife(value: Uint8Array): Life | undefined {
+export function decodeContribution(value: Uint8Array): ExpiringContribution | undefined {
   const bytes = Buffer.from(value);
   try {
     const end = Number(bytes.readBigUInt64BE(0));

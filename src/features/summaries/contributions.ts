@@ -13,16 +13,15 @@ import {
   toBytes,
   toLatin1,
 } from '../../bytes/index.js';
-import { CorruptionError } from '../../errors.js';
 import { newToken } from '../../repository/index.js';
 import { CheckAndMutate, Delete, Put, type Result, type RowMutation, Scan } from '../../table/index.js';
 import { type Contribution, differenceOf } from './plan.js';
-import { type Amounts, decodeLife, encodeLife, groupRow, SUMMARY_FAMILY } from './rows.js';
+import { type Amounts, decodeContribution, encodeContribution, groupRow, invalidContribution, SUMMARY_FAMILY } from './rows.js';
 
 /** FROZEN. */
-const ADDITION: Uint8Array = toBytes('a');
+const CONTRIBUTION: Uint8Array = toBytes('a');
 
-const COUNTED = 0;
+const CLOSED = 0;
 const IN_TRANSFER = 1;
 const IN_BATCH = 2;
 const TOKEN_LENGTH = newToken().length;
@@ -41,7 +40,7 @@ export interface Transfer {
 }
 
 /** The stored contribution of a row. */
-export interface Addition {
+export interface StoredContribution {
   readonly value: Uint8Array;
   /** When it was written, by the engine's clock. */
   readonly since: number;
@@ -81,8 +80,8 @@ export function sumsOf(all: readonly Difference[]): Difference[] {
   return [...sums.values()].map(({ group, amounts }) => [group, amounts]);
 }
 
-export function countedValue(is: Contribution): Uint8Array {
-  return concatBytes(Uint8Array.of(COUNTED), encoded(is));
+export function encodeClosed(is: Contribution): Uint8Array {
+  return concatBytes(Uint8Array.of(CLOSED), encoded(is));
 }
 
 export function encodeTransfer({ token, batch, owner, was, is }: Transfer): Uint8Array {
@@ -100,39 +99,39 @@ export function encodeTransfer({ token, batch, owner, was, is }: Transfer): Uint
 }
 
 /** Writes a row's contribution on condition that it is unchanged since it was read. Undefined: there was none. */
-export function replaceAddition(found: Uint8Array | undefined, mutation: RowMutation): CheckAndMutate {
+export function replaceContribution(found: Uint8Array | undefined, mutation: RowMutation): CheckAndMutate {
   return found === undefined
-    ? CheckAndMutate.ifNotExists(SUMMARY_FAMILY, ADDITION, mutation)
-    : CheckAndMutate.ifEquals(SUMMARY_FAMILY, ADDITION, found, mutation);
+    ? CheckAndMutate.ifNotExists(SUMMARY_FAMILY, CONTRIBUTION, mutation)
+    : CheckAndMutate.ifEquals(SUMMARY_FAMILY, CONTRIBUTION, found, mutation);
 }
 
-export function putAddition(row: Uint8Array, value: Uint8Array): Put {
-  return new Put(row).addColumn(SUMMARY_FAMILY, ADDITION, value);
+export function putContribution(row: Uint8Array, value: Uint8Array): Put {
+  return new Put(row).addColumn(SUMMARY_FAMILY, CONTRIBUTION, value);
 }
 
 /** Deletes a contribution up to the version that was read. */
-export function removeAddition(row: Uint8Array, { since }: Addition): Delete {
-  return new Delete(row).addColumns(SUMMARY_FAMILY, ADDITION, since);
+export function deleteContribution(row: Uint8Array, { since }: StoredContribution): Delete {
+  return new Delete(row).addColumns(SUMMARY_FAMILY, CONTRIBUTION, since);
 }
 
 /** Scans for the contributions of the rows below a prefix. `rowOf`: the contributing row. */
-export function scanAdditions(prefix: Uint8Array): { scan: Scan; rowOf(row: Uint8Array): Uint8Array } {
+export function scanContributions(prefix: Uint8Array): { scan: Scan; rowOf(row: Uint8Array): Uint8Array } {
   const scan = new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!);
-  return { scan: scan.addColumn(SUMMARY_FAMILY, ADDITION), rowOf: (row) => copyBytes(row, prefix.length) };
+  return { scan: scan.addColumn(SUMMARY_FAMILY, CONTRIBUTION), rowOf: (row) => copyBytes(row, prefix.length) };
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */
-export function readAddition(result: Result): Addition | undefined {
-  const cell = result.getLatest(SUMMARY_FAMILY, ADDITION);
+export function readContribution(result: Result): StoredContribution | undefined {
+  const cell = result.getLatest(SUMMARY_FAMILY, CONTRIBUTION);
   if (cell === undefined) return undefined;
   const { value, timestamp: since } = cell;
   const [state] = value;
-  if (state === COUNTED) return { value, since, is: decoded(result, value, 1), transfer: undefined };
+  if (state === CLOSED) return { value, since, is: decoded(result, value, 1), transfer: undefined };
   const tokens = state === IN_BATCH ? 3 : 2;
   const head = 1 + tokens * TOKEN_LENGTH + LENGTH;
-  if ((state !== IN_TRANSFER && state !== IN_BATCH) || value.length < head) throw unreadable(result);
+  if ((state !== IN_TRANSFER && state !== IN_BATCH) || value.length < head) throw invalidContribution(result);
   const end = head + Buffer.from(value).readUInt32BE(head - LENGTH);
-  if (end > value.length) throw unreadable(result);
+  if (end > value.length) throw invalidContribution(result);
   const tokenAt = (i: number): Uint8Array =>
     copyBytes(value, 1 + i * TOKEN_LENGTH, 1 + (i + 1) * TOKEN_LENGTH);
   const is = decoded(result, value, end);
@@ -147,7 +146,7 @@ export function readAddition(result: Result): Addition | undefined {
 }
 
 function encoded(contribution: Contribution | undefined): Uint8Array {
-  return contribution === undefined ? EMPTY_BYTES : encodeLife({ ...contribution, end: 0 });
+  return contribution === undefined ? EMPTY_BYTES : encodeContribution({ ...contribution, end: 0 });
 }
 
 function decoded(
@@ -157,14 +156,7 @@ function decoded(
   end = value.length,
 ): Contribution | undefined {
   if (start === end) return undefined;
-  const life = decodeLife(copyBytes(value, start, end));
-  if (life === undefined) throw unreadable(result);
-  return life;
-}
-
-function unreadable({ row }: Result): CorruptionError {
-  return new CorruptionError(
-    'The stored contribution of a row to a summary is invalid. Repair it: rowan summary repair.',
-    { details: { keyHex: Buffer.from(row).toString('hex') } },
-  );
+  const contribution = decodeContribution(copyBytes(value, start, end));
+  if (contribution === undefined) throw invalidContribution(result);
+  return contribution;
 }
