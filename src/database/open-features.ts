@@ -8,7 +8,6 @@ import type { PathAccess } from '../query/index.js';
 import {
   applyingWith,
   type ChangeExecutor,
-  type CommittingTable,
   FollowUps,
   fenceRows,
   type IntentDriver,
@@ -22,7 +21,7 @@ import {
 } from '../repository/index.js';
 import type { AdoptedSchema, Schema } from '../schema/index.js';
 import type { EntitySchema } from '../schema/types.js';
-import { Scan } from '../table/index.js';
+import { Scan, type StepTable } from '../table/index.js';
 import type { Metric } from '../table/telemetry.js';
 
 /** The parts of a database from which its features are created. */
@@ -85,7 +84,7 @@ export class OpenFeatures {
       },
       reading: isRemote
         ? readingFrom((name) => engine.table(name))
-        : (run) => (engine.table(OUTBOX_TABLE) as CommittingTable).atomic(run),
+        : (run) => (engine.table(OUTBOX_TABLE) as StepTable).atomic(run),
       applyChanges: applyingWith(executorOf),
       followers: (entity) => this.all.flatMap((feature) => feature.follower?.(entity) ?? []),
       keyChanges: (entity) => this.keyChanges(entity),

@@ -75,10 +75,10 @@ function ownPart({ keyPlan, read, filter, rowTest }: EntityPlan, entity: number)
 /** The indexes of the entities with adjacent rows; those of the first such group. */
 function neighbors(entities: readonly EntityPlan[]): number[] {
   for (const [index, plan] of entities.entries()) {
-    if (!isPlain(plan)) continue;
+    if (!restrictsOnlyKeys(plan)) continue;
     const found = [index];
     for (let other = index + 1; other < entities.length; other++) {
-      if (isPlain(entities[other]!) && isBeside(plan, entities[other]!)) found.push(other);
+      if (restrictsOnlyKeys(entities[other]!) && isBeside(plan, entities[other]!)) found.push(other);
     }
     if (found.length > 1) return found;
   }
@@ -86,7 +86,7 @@ function neighbors(entities: readonly EntityPlan[]): number[] {
 }
 
 /** Whether only keys are restricted, so that one filter and one set of columns serve several entities. */
-function isPlain({ keyPlan, pushed, local, spec }: EntityPlan): boolean {
+function restrictsOnlyKeys({ keyPlan, pushed, local, spec }: EntityPlan): boolean {
   return (
     keyPlan.beforeType !== undefined &&
     keyPlan.order !== 'none' &&

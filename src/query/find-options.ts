@@ -99,7 +99,7 @@ export function readOptionsOf({
 }
 
 /** Whether no option affects how tables are read. */
-export function isPlain({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
+export function affectNoReads({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
   return (
     signal === undefined &&
     timeout === undefined &&

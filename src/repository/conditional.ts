@@ -1,5 +1,5 @@
 import { equalBytes } from '../bytes/index.js';
-import { QueryError, type RowanError } from '../errors.js';
+import { QueryError, RowanError } from '../errors.js';
 import { describeCondition } from '../query/condition.js';
 import { liveFilter, resolverOf } from '../query/index.js';
 import { pushCondition } from '../query/pushdown.js';
@@ -9,12 +9,21 @@ import type { EntitySchema } from '../schema/types.js';
 import { describe, isRecord } from '../table/checks.js';
 import { type Filter, filters } from '../table/index.js';
 import { afterWrite, type Change, type Expectation } from './change.js';
+import { checkEntity } from './entity-input.js';
 import { type CheckOutcome, timestampOf, type WriteOptions } from './options.js';
 import { keyText, type RepositoryContext, rowOfKey } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
-import { checkEntity } from './row-marker.js';
-import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
+
+/**
+ * Thrown inside the executor when the predicate of a conditional write is false. The repository turns it into `{ ok:
+ * false }`.
+ */
+export class ConditionFailed extends RowanError {
+  constructor() {
+    super('ERR_CONFLICT', 'The condition of a check did not hold.');
+  }
+}
 
 /**
  * A put on condition that the entity exists and satisfies a condition.

@@ -14,10 +14,9 @@ import type { KeyedClass } from '../schema/entity-types.js';
 import { avroColumns } from '../schema/index.js';
 import type { EntityClass, EntitySchema } from '../schema/types.js';
 import { isList } from '../table/checks.js';
-import type { SyncTable, Table, TableTransaction } from '../table/index.js';
+import type { StepTable, SyncTable, Table, TableTransaction } from '../table/index.js';
 import {
   type ChangeExecutor,
-  type CommittingTable,
   type Deferred,
   EmbeddedExecutor,
   EntityReader,
@@ -181,7 +180,7 @@ export class Contexts {
         maintainers.length === 0
           ? this.executor(schema.table.descriptor.name)
           : new EmbeddedExecutor(
-              access.table as CommittingTable,
+              access.table as StepTable,
               maintainers,
               this.driver,
               schema.marker?.family,
@@ -281,7 +280,7 @@ export class Contexts {
       const { table } = this.tableAccess(name);
       executor =
         'atomic' in table
-          ? new EmbeddedExecutor(table as CommittingTable, [])
+          ? new EmbeddedExecutor(table as StepTable, [])
           : new RemoteExecutor(table, this.lockOf(name));
       this.executors.set(name, executor);
     }

@@ -1,10 +1,10 @@
-import { toLatin1 } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import { type ColumnSchema, type EntitySchema, SHADOW_QUALIFIER } from '../schema/types.js';
 import {
   type AtomicStep,
   CellType,
   type ColumnPuts,
+  columnName,
   Delete,
   Get,
   type OperationOptions,
@@ -13,7 +13,7 @@ import {
   Result,
   type RowMutation,
   type RowRead,
-  type SyncTable,
+  type StepTable,
   takesPackedPuts,
 } from '../table/index.js';
 import {
@@ -32,7 +32,7 @@ import {
 } from './change.js';
 import type { ChangeImage, EntityChange, OwnColumn, PutLater, StepMaintainer } from './maintainer.js';
 import { newToken } from './remote/row-work.js';
-import { isPlain, RowImage } from './row-image.js';
+import { areNewest, RowImage } from './row-image.js';
 
 /** The most rows that one change may affect: all of them are one turn of the event loop and one WAL record. */
 export const MAX_EFFECTS = 10_000;
@@ -116,7 +116,7 @@ export class StepDriver {
     let { mutations } = change;
     let after: RowImage;
     let result: Result;
-    if (isPlain(before, mutations, this.now())) {
+    if (areNewest(mutations, before, this.now())) {
       after = before.after(mutations);
       const own = ownColumns({ ...change, after }, maintainers, step);
       const joined = own.length === 0 ? mutations : joinColumns(row, mutations, own);
@@ -173,7 +173,7 @@ function joinColumns(
   mutations: readonly RowMutation[],
   own: readonly OwnColumn[],
 ): readonly RowMutation[] | undefined {
-  const names = new Set(own.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
+  const names = new Set(own.map(({ family, qualifier }) => columnName(family, qualifier)));
   let put: Put | undefined;
   for (const mutation of mutations) {
     if (mutation.kind === 'delete') {
@@ -181,7 +181,7 @@ function joinColumns(
       if (whole || mutation.cells.some(({ type }) => type === CellType.DeleteFamily)) return undefined;
     }
     const cells = 'cells' in mutation ? mutation.cells : mutation.columns;
-    if (cells.some(({ family, qualifier }) => names.has(`${family}:${toLatin1(qualifier)}`)))
+    if (cells.some(({ family, qualifier }) => names.has(columnName(family, qualifier))))
       return undefined;
     if (mutation.kind === 'put') put ??= mutation;
   }
@@ -241,9 +241,6 @@ function tooMany({ entity }: EntityChange): RowanError {
 /** Changes processed in one turn of the event loop. */
 const TURN = 1024;
 
-/** A table whose writes can be steps. */
-export type CommittingTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
-
 /** The executor of the embedded engine: reading and writing of a change are one step. */
 export class EmbeddedExecutor implements ChangeExecutor {
   readonly write: ChangeExecutor['write'];
@@ -252,7 +249,7 @@ export class EmbeddedExecutor implements ChangeExecutor {
   readonly insertPacked: ChangeExecutor['insertPacked'];
 
   constructor(
-    private readonly table: CommittingTable,
+    private readonly table: StepTable,
     private readonly maintainers: readonly StepMaintainer[],
     /** Without maintainers: changes have no effects. */
     private readonly driver = new StepDriver(

@@ -1,9 +1,9 @@
-import { equalBytes, toLatin1 } from '../bytes/index.js';
+import { equalBytes } from '../bytes/index.js';
 import { endOf, markerUntil } from '../schema/marker.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
-import { type Cell, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import { type Cell, columnName, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation, Remains, ResolvedChange } from './change.js';
 import { timestampOf } from './options.js';
 import type { RowImage } from './row-image.js';
@@ -147,13 +147,13 @@ export class Expiry {
     const touched = new Set<string>();
     for (const mutation of mutations) {
       const cells = 'cells' in mutation ? mutation.cells : mutation.columns;
-      for (const cell of cells) touched.add(`${cell.family}:${toLatin1(cell.qualifier)}`);
+      for (const cell of cells) touched.add(columnName(cell.family, cell.qualifier));
     }
     const first = mutations[0]!;
     const written = first.kind === 'put' ? first.timestamp : LATEST_TIMESTAMP;
     const puts = new Map<number, Put>();
     for (const { family, qualifier, value, timestamp } of before.all()) {
-      if (touched.has(`${family}:${toLatin1(qualifier)}`)) continue;
+      if (touched.has(columnName(family, qualifier))) continue;
       const at = !isMoved && this.isHistory(family, qualifier) ? timestamp : written;
       let put = puts.get(at);
       if (put === undefined) {

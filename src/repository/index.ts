@@ -11,7 +11,7 @@ export type { IndexFinder } from './by-index.js';
 export type { ChangeExecutor } from './change.js';
 export { type ChangeOperation, type Deferred, type Ending, runEnding } from './change.js';
 export { ConditionalWrite } from './conditional.js';
-export { type CommittingTable, EmbeddedExecutor, MAX_EFFECTS, StepDriver } from './embedded-executor.js';
+export { EmbeddedExecutor, MAX_EFFECTS, StepDriver } from './embedded-executor.js';
 export { EntryExpiry } from './expiry.js';
 export type { HistoryOptions } from './history.js';
 export type {
@@ -50,13 +50,13 @@ export { FollowUps } from './remote/follow-ups.js';
 export { IntentDriver, IntentExecutor } from './remote/intent-driver.js';
 export {
   ABANDONED_AFTER,
-  FENCED,
+  FENCE_TTL,
   fenceRows,
   isMark,
   newToken,
   type RowEntries,
   type RowIntent,
-  WINDOW,
+  WRITE_WINDOW,
   withoutMarks,
 } from './remote/row-work.js';
 export { applyingWith, readingFrom } from './remote/step-reading.js';

@@ -1,9 +1,9 @@
 import { ofItem, type RowanError } from '../errors.js';
-import { mapColumn, qualifierOf } from '../query/slice.js';
 import type { ColumnSchema, EntityPacking, EntitySchema } from '../schema/types.js';
-import { isInstance, isRecord } from '../table/checks.js';
-import { type OperationOptions, type Put, type Result, takesPackedPuts } from '../table/index.js';
+import { isRecord } from '../table/checks.js';
+import { type OperationOptions, type Put, takesPackedPuts } from '../table/index.js';
 import type { ChangeOutcome, Expectation } from './change.js';
+import { checkEntity, checkRequired } from './entity-input.js';
 import {
   applyWriteOptions,
   type BulkWriteOptions,
@@ -12,8 +12,7 @@ import {
   timestampOf,
   type WriteOptions,
 } from './options.js';
-import { type RepositoryContext, valuesLost } from './row-access.js';
-import { checkEntity, checkRequired } from './row-marker.js';
+import type { RepositoryContext } from './row-access.js';
 
 /** Fast paths for puts of entities that consist of cells only. They make no change set, and for many entities no object for each cell. */
 
@@ -25,7 +24,7 @@ export class PlainPuts {
     private readonly required: readonly ColumnSchema[],
   ) {}
 
-  /** Puts an entity. Undefined, and nothing is done: it needs a change set. @throws as `of`; the options' errors. */
+  /** Puts an entity. Undefined, and nothing is done: it needs a change set. @throws as `many`; the options' errors. */
   one(
     entity: unknown,
     options: WriteOptions | undefined,
@@ -43,7 +42,7 @@ export class PlainPuts {
   }
 
   /** Writes the entities. False, and nothing is written: one of them needs a change set. @throws the first failure. */
-  async write(
+  async many(
     entities: readonly unknown[],
     options: BulkWriteOptions<never> | undefined,
     { putsAlone, access, executor, observed }: RepositoryContext,
@@ -51,7 +50,7 @@ export class PlainPuts {
     const calls = options as OperationOptions | undefined;
     if (executor.putAll !== undefined) {
       const packing = executor.putPacked && this.packingOf(options);
-      const puts = await this.of(entities, options, packing);
+      const puts = await this.putsOf(entities, options, packing);
       if (puts === undefined) return false;
       if (packing === undefined || puts.length > 0) checkPut(await executor.putAll(puts, calls));
       else {
@@ -65,7 +64,7 @@ export class PlainPuts {
     const observer = access.operations?.hasListeners ? observed : undefined;
     if (observer === undefined && takesPackedPuts(table)) {
       const packing = this.packingOf(options);
-      const puts = await this.of(entities, options, packing);
+      const puts = await this.putsOf(entities, options, packing);
       if (puts === undefined) return false;
       if (packing === undefined || puts.length > 0) await table.putAll(puts, calls);
       else {
@@ -74,7 +73,7 @@ export class PlainPuts {
       }
       return true;
     }
-    const puts = await this.of(entities, options);
+    const puts = await this.putsOf(entities, options);
     if (puts === undefined) return false;
     if (observer === undefined) await table.putAll(puts, calls);
     else await observer.puts(puts, () => table.putAll(puts, calls));
@@ -109,7 +108,7 @@ export class PlainPuts {
    * `packing` they are there, and the list is empty.
    * @throws InvalidArgumentError on values that are no object, or lack a required column; errors of keys and codecs.
    */
-  private async of(
+  private async putsOf(
     entities: readonly unknown[],
     options: BulkWriteOptions<never> | undefined,
     packing?: EntityPacking,
@@ -126,9 +125,9 @@ export class PlainPuts {
     if (dictionaries === undefined) this.check(entities);
     const puts: Put[] = [];
     const isPut = eachItem(checked, (entity) => {
-      const said = optionsOf(options, entity as never);
-      const mutations = schema.mapper.toMutations(entity, schema.mapper.rowOf(entity), said?.timestamp);
-      applyWriteOptions(mutations, said);
+      const own = optionsOf(options, entity as never);
+      const mutations = schema.mapper.toMutations(entity, schema.mapper.rowOf(entity), own?.timestamp);
+      applyWriteOptions(mutations, own);
       const only = mutations[0]!;
       if (mutations.length !== 1 || only.kind !== 'put') return false;
       puts.push(only);
@@ -194,56 +193,4 @@ function eachItem<T>(items: readonly T[], work: (item: T) => boolean): boolean {
     throw ofItem(error, 'putMany', index);
   }
   return true;
-}
-
-/** A changed property; of a Map, the changed entries with their qualifiers. */
-interface ChangedProperty {
-  readonly property: string;
-  readonly column: ColumnSchema;
-  readonly entries: readonly (readonly [key: unknown, qualifier: Uint8Array])[] | undefined;
-}
-
-/** Decodes the result of an increment or append: the values of the named columns and Map entries. */
-export class NewValues {
-  private readonly changed: readonly ChangedProperty[];
-
-  /**
-   * Copies the arguments. Unknown columns are left to the compiler of the change. @throws QueryError on entries of a
-   * property that is no Map of columns; RowanError `ERR_CODEC` on a key of a wrong type.
-   */
-  constructor(
-    private readonly schema: EntitySchema,
-    given: object,
-    private readonly doing: string,
-  ) {
-    this.changed = Object.entries(isRecord(given) ? given : {}).flatMap(
-      ([property, change]: [string, unknown]) => {
-        const column = schema.columnsByProperty.get(property);
-        if (column === undefined) return [];
-        const entries = isInstance(change, Map)
-          ? [...change.keys()].map((key) => [key, qualifierOf(mapColumn(schema, property), key)] as const)
-          : undefined;
-        return [{ property, column, entries }];
-      },
-    );
-  }
-
-  /** @throws RowanError `ERR_CONNECTION` when the change was made and its values were lost. */
-  of(result: Result): Record<string, unknown> {
-    if (result.isEmpty && this.changed.length > 0) throw valuesLost(this.schema, this.doing);
-    const values: Record<string, unknown> = {};
-    for (const { property, column, entries } of this.changed) {
-      const value =
-        entries === undefined
-          ? valueAt(result, column, column.qualifier)
-          : new Map(entries.map(([key, qualifier]) => [key, valueAt(result, column, qualifier)]));
-      if (value !== undefined) values[property] = value;
-    }
-    return values;
-  }
-}
-
-function valueAt(result: Result, { family, codec }: ColumnSchema, qualifier: Uint8Array): unknown {
-  const stored = result.getValue(family, qualifier);
-  return stored && codec.decode(stored);
 }

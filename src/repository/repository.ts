@@ -19,7 +19,9 @@ import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
 import { BatchBuilder, type CompileItem, checkBatchOptions, compileItems, runBatch } from './batch.js';
 import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
+import { instanceOf } from './entity-input.js';
 import { type HistoryOptions, readHistory } from './history.js';
+import { NewValues } from './new-values.js';
 import {
   type Amounts,
   type BulkWriteOptions,
@@ -36,12 +38,10 @@ import {
   timestampOf,
   type WriteOptions,
 } from './options.js';
-import { NewValues } from './plain-puts.js';
 import { EntityReader } from './reader.js';
 import { loadRowOfKey, type RepositoryContext } from './row-access.js';
 import { changed, RowBuilder } from './row-builder.js';
 import { BulkChanges, cellChanges, isKeyConflict, upsertAll } from './row-changes.js';
-import { instanceOf } from './row-marker.js';
 import { type Prepared, WriteCompiler } from './write-compiler.js';
 
 /** Rows deleted in one batch of `deletePrefix`. */
@@ -100,7 +100,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     checkList('putMany', entities);
     const { compiler, context } = this;
     const given = options as BulkWriteOptions<never> | undefined;
-    if (compiler.plain !== undefined && (await compiler.plain.write(entities, given, context))) return;
+    if (compiler.plain !== undefined && (await compiler.plain.many(entities, given, context))) return;
     const changes: Change[] = [];
     try {
       for (const entity of entities) {

@@ -68,19 +68,6 @@ export function notFound(schema: EntitySchema, key: unknown): RowanError {
   });
 }
 
-/**
- * The error of a change that was applied but whose new values are unknown: they were lost with a server. Reading them
- * back would include later changes of others, so two callers could get the same value.
- */
-export function valuesLost(schema: EntitySchema, doing: string): RowanError {
-  return new RowanError(
-    'ERR_CONNECTION',
-    `The ${doing} of ${schema.name} was made, but the server that made it is gone, and the new values with it. ` +
-      'Do not repeat it; read the row for what it holds now.',
-    { details: { entity: schema.name, outcome: 'applied' } },
-  );
-}
-
 /** What is stored for a key part, for texts; a value that its codec does not accept as it is. */
 function shownPart({ codec }: KeyPart, value: unknown): unknown {
   try {

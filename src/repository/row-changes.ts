@@ -6,12 +6,12 @@ import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Delete, Get, type Put } from '../table/index.js';
 import type { BatchBuilder } from './batch.js';
 import { afterWrite, type Change, type Expectation } from './change.js';
+import { ConditionFailed } from './conditional.js';
 import { Expiry } from './expiry.js';
 import type { ItemOutcome } from './options.js';
 import type { RepositoryContext } from './row-access.js';
 import type { RowImage } from './row-image.js';
 import { RowMarker } from './row-marker.js';
-import { ConditionFailed } from './version-lock.js';
 import type { Condition, WriteCompiler } from './write-compiler.js';
 
 /** The writes of `deleteAll` and `updateAll`. */
@@ -118,13 +118,13 @@ export async function cellChanges(
       { details: { entity: schema.name } },
     );
   }
-  const presence = new RowMarker(schema);
+  const rowMarker = new RowMarker(schema);
   const changes: (Put | Delete)[][] = [];
   for (const [index, given] of entities.entries()) {
     try {
       const done = compiler.prepare(given, 'put');
       const { entity } = done instanceof Promise ? await done : done;
-      changes.push(schema.mapper.toMutations(presence.revived(entity), schema.mapper.rowOf(entity)));
+      changes.push(schema.mapper.toMutations(rowMarker.revived(entity), schema.mapper.rowOf(entity)));
     } catch (error) {
       throw ofItem(error, 'mutationsOf', index);
     }

@@ -1,9 +1,10 @@
 /** The newest cells of a row, before or after a change. */
 
-import { compareBytes, concatBytes, equalBytes, toLatin1 } from '../bytes/index.js';
+import { compareBytes, concatBytes, equalBytes } from '../bytes/index.js';
 import {
   Cell,
   CellType,
+  columnName,
   Delete,
   LATEST_TIMESTAMP,
   type MutationCell,
@@ -31,7 +32,7 @@ export class RowImage {
     if (isSingle(result.cells)) return new RowImage(row, undefined, result);
     const cells = new Map<string, Cell>();
     for (const cell of result.cells) {
-      const name = nameOf(cell.family, cell.qualifier);
+      const name = columnName(cell.family, cell.qualifier);
       if (!cells.has(name)) cells.set(name, cell);
     }
     return new RowImage(row, cells);
@@ -48,7 +49,7 @@ export class RowImage {
   cell(family: string, qualifier: Uint8Array): Cell | undefined {
     const { source } = this;
     if (this.made !== undefined || source === undefined || source.cells.length > FEW_CELLS)
-      return this.cells.get(nameOf(family, qualifier));
+      return this.cells.get(columnName(family, qualifier));
     return source.cells[placeOf(source.cells, family, qualifier)];
   }
 
@@ -82,7 +83,7 @@ export class RowImage {
   }
 
   private get cells(): Map<string, Cell> {
-    this.made ??= new Map(this.source!.cells.map((cell) => [nameOf(cell.family, cell.qualifier), cell]));
+    this.made ??= new Map(this.source!.cells.map((cell) => [columnName(cell.family, cell.qualifier), cell]));
     return this.made;
   }
 
@@ -145,14 +146,14 @@ export class RowImage {
       if (type === CellType.DeleteFamily || type === CellType.DeleteFamilyVersion) {
         for (const [name, cell] of this.cells) if (cell.family === family) this.cells.delete(name);
       } else {
-        this.cells.delete(nameOf(family, qualifier));
+        this.cells.delete(columnName(family, qualifier));
       }
     }
   }
 
   private set(family: string, qualifier: Uint8Array, timestamp: number, value: Uint8Array): void {
     const cell = new Cell(this.row, family, qualifier, timestamp, CellType.Put, value);
-    this.cells.set(nameOf(family, qualifier), cell);
+    this.cells.set(columnName(family, qualifier), cell);
   }
 }
 
@@ -171,7 +172,7 @@ function isPut(mutation: RowMutation): mutation is Put {
 }
 
 /** Whether the mutations are newer than all cells. Explicit timestamps may be older, so that cells stay visible. */
-export function isPlain(before: RowImage, mutations: readonly RowMutation[], now: number): boolean {
+export function areNewest(mutations: readonly RowMutation[], before: RowImage, now: number): boolean {
   for (const mutation of mutations) {
     if (!('cells' in mutation)) continue;
     if (mutation.timestamp !== LATEST_TIMESTAMP) return false;
@@ -242,8 +243,4 @@ function isSingle(cells: readonly Cell[]): boolean {
     if (before.family === cell.family && equalBytes(before.qualifier, cell.qualifier)) return false;
   }
   return true;
-}
-
-function nameOf(family: string, qualifier: Uint8Array): string {
-  return `${family}:${toLatin1(qualifier)}`;
 }

@@ -1,19 +1,9 @@
-import { ConflictError, RowanError } from '../errors.js';
+import { ConflictError } from '../errors.js';
 import type { ColumnSchema, EntitySchema } from '../schema/types.js';
 import { type Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
 import type { Expectation } from './change.js';
 import { keyText } from './row-access.js';
 import type { RowImage } from './row-image.js';
-
-/**
- * Thrown inside the executor when the predicate of a conditional write is false. The repository turns it into `{ ok:
- * false }`.
- */
-export class ConditionFailed extends RowanError {
-  constructor() {
-    super('ERR_CONFLICT', 'The condition of a check did not hold.');
-  }
-}
 
 /**
  * Optimistic locking: a version property that each write increments and must know. The `@Version` column of one entity.

@@ -1,11 +1,11 @@
-import { startsWithBytes, toLatin1 } from '../bytes/index.js';
+import { startsWithBytes } from '../bytes/index.js';
 import { ConflictError, UnsupportedError } from '../errors.js';
 import type { KeyDictionaries } from '../key/index.js';
 import { applyReadSet, type ReadSet, readAll } from '../query/projection.js';
 import { liveFilter } from '../query/pushdown.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
-import { CellType, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
+import { CellType, columnName, Delete, FOREVER, Get, type RowMutation } from '../table/index.js';
 import {
   AfterCommit,
   type Change,
@@ -15,6 +15,14 @@ import {
   type Expectation,
   type ResolvedChange,
 } from './change.js';
+import {
+  checkEntity,
+  checkRequired,
+  draftOf,
+  mutableCopy,
+  preparedPatch,
+  restoring,
+} from './entity-input.js';
 import { Expiry, type WriteTtl } from './expiry.js';
 import {
   applyWriteOptions,
@@ -28,16 +36,7 @@ import { PlainPuts } from './plain-puts.js';
 import { keyText, notFound, type RepositoryContext, rowOfKey } from './row-access.js';
 import { RowBuilder } from './row-builder.js';
 import type { RowImage } from './row-image.js';
-import {
-  type Counted,
-  checkEntity,
-  checkRequired,
-  draftOf,
-  mutableCopy,
-  preparedPatch,
-  RowMarker,
-  restoring,
-} from './row-marker.js';
+import { type Existence, RowMarker } from './row-marker.js';
 import { VersionLock } from './version-lock.js';
 
 // — The columns that a `replace` deletes.
@@ -64,24 +63,24 @@ function dropStored(
   const kept = new Set<string>();
   for (const mutation of mutations) {
     if (!('cells' in mutation)) continue;
-    for (const { family, qualifier } of mutation.cells) kept.add(`${family}:${toLatin1(qualifier)}`);
+    for (const { family, qualifier } of mutation.cells) kept.add(columnName(family, qualifier));
   }
   for (const { family, qualifier } of before.all()) {
-    if (droppable(family, qualifier) && !kept.has(`${family}:${toLatin1(qualifier)}`))
+    if (droppable(family, qualifier) && !kept.has(columnName(family, qualifier)))
       del.addColumns(family, qualifier);
   }
 }
 
 /** Joins the deletes of the mutations into one, and drops rewrites of deleted cells. */
 function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): ResolvedChange {
-  const deleted = new Set(del.cells.map(({ family, qualifier }) => `${family}:${toLatin1(qualifier)}`));
+  const deleted = new Set(del.cells.map(({ family, qualifier }) => columnName(family, qualifier)));
   for (const mutation of mutations) if (mutation.kind === 'delete') del.cells.push(...mutation.cells);
   const rest = mutations.filter((mutation) => mutation.kind !== 'delete');
   for (const mutation of rest) {
     if (mutation.kind !== 'put') continue;
     const left = mutation.cells.filter(
       ({ family, qualifier, type }) =>
-        type !== CellType.Put || !deleted.has(`${family}:${toLatin1(qualifier)}`),
+        type !== CellType.Put || !deleted.has(columnName(family, qualifier)),
     );
     mutation.cells.splice(0, mutation.cells.length, ...left);
   }
@@ -112,7 +111,7 @@ export class WriteCompiler {
   private readonly required: readonly ColumnSchema[];
   /** Properties that the repository sets, and restores when a write fails. */
   private readonly stamped: readonly string[];
-  private readonly presence: RowMarker;
+  private readonly rowMarker: RowMarker;
   private readonly afterCommit: AfterCommit;
 
   constructor(
@@ -133,10 +132,10 @@ export class WriteCompiler {
       ({ required, property }) => required && property !== schema.versionProperty,
     );
     this.stamped = lifecycle.stamped;
-    this.presence = new RowMarker(schema);
+    this.rowMarker = new RowMarker(schema);
     this.afterCommit = new AfterCommit(schema, this.lock, deferred);
     const { lock, expiry, required } = this;
-    const { deletedAt } = this.presence;
+    const { deletedAt } = this.rowMarker;
     const watched = lifecycle.beforeWrite !== undefined || lifecycle.afterWrite !== undefined;
     this.plain = watched || lock || expiry || deletedAt ? undefined : new PlainPuts(schema, required);
   }
@@ -199,7 +198,7 @@ export class WriteCompiler {
     return this.putOf(
       prepared,
       row,
-      this.mutationsOf(this.presence.revived(prepared.entity), row, options),
+      this.mutationsOf(this.rowMarker.revived(prepared.entity), row, options),
       options,
     );
   }
@@ -251,10 +250,10 @@ export class WriteCompiler {
   }
 
   private existing(entity: Entity): ConflictError {
-    const { schema, presence } = this;
+    const { schema, rowMarker } = this;
     return new ConflictError(
       `${schema.name} ${keyText(schema, entity)} exists already. Use put to overwrite it, or update to change it` +
-        `${presence.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
+        `${rowMarker.deletedAt === undefined ? '.' : '; if it was deleted, restore brings it back and purge makes room.'}`,
       { details: { entity: schema.name } },
     );
   }
@@ -300,8 +299,8 @@ export class WriteCompiler {
 
   /** Restores a soft-deleted entity. One that is not deleted stays unchanged. */
   restore(row: Uint8Array, key: Readonly<Entity>, options: WriteOptions | undefined): Change {
-    const patch = { [this.presence.deletedAt!.property]: null };
-    return this.update(row, key, patch, options, undefined, 'deleted too');
+    const patch = { [this.rowMarker.deletedAt!.property]: null };
+    return this.update(row, key, patch, options, undefined, 'withDeleted');
   }
 
   /**
@@ -314,9 +313,9 @@ export class WriteCompiler {
     patch: object,
     options: WriteOptions | undefined,
     condition?: Condition,
-    counted: Counted = 'living',
+    existence: Existence = 'live',
   ): Change {
-    const { schema, lock, presence } = this;
+    const { schema, lock, rowMarker } = this;
     const { afterUpdate } = schema.lifecycle;
     const given = { ...(patch as Entity) };
     const life = this.expiry?.ttlOf(given, options);
@@ -327,7 +326,7 @@ export class WriteCompiler {
     const mutations = builder.build(life?.own !== undefined || expected !== undefined);
     applyWriteOptions(mutations, options);
     const markerApart = this.markerApart(mutations, options);
-    const there = presence.expect(counted);
+    const there = rowMarker.expect(existence);
     const onApplied = this.afterCommit.hook(
       'update',
       afterUpdate && (() => afterUpdate(draftOf(schema, key, given))),
@@ -350,7 +349,7 @@ export class WriteCompiler {
       reads: this.readsOf(row, life),
       resolve: (before) => {
         const image = before!;
-        if (!presence.isIn(image, counted)) throw missing();
+        if (!rowMarker.isIn(image, existence)) throw missing();
         const seen = [...there];
         let changed: readonly RowMutation[] = mutations;
         if (lock !== undefined) {
@@ -374,8 +373,8 @@ export class WriteCompiler {
     options: WriteOptions | undefined,
     condition?: Condition,
   ): Change {
-    const { presence, schema } = this;
-    const { deletedAt } = presence;
+    const { rowMarker, schema } = this;
+    const { deletedAt } = rowMarker;
     if (deletedAt === undefined) return this.purge(row, key, options, condition);
     const patch = { [deletedAt.property]: new Date(this.now()) };
     const update = this.update(row, key, patch, options, condition);
@@ -387,9 +386,9 @@ export class WriteCompiler {
       reads: update.reads ?? this.readsOf(row, undefined),
       // A missing or soft-deleted entity stays unchanged, also one that has been purged since it was read.
       resolve: (before) => {
-        if (!presence.isIn(before!, 'living')) return { mutations: NOTHING, seen: NOTHING };
+        if (!rowMarker.isIn(before!, 'live')) return { mutations: NOTHING, seen: NOTHING };
         const resolved = update.resolve(before);
-        return { ...resolved, seen: [...presence.expect('living'), ...resolved.seen] };
+        return { ...resolved, seen: [...rowMarker.expect('live'), ...resolved.seen] };
       },
       onApplied: this.afterCommit.hook(
         'delete',
@@ -479,7 +478,7 @@ export class WriteCompiler {
   private readsOf(row: Uint8Array, life: WriteTtl | undefined): Get {
     const reads = life === undefined ? new Get(row) : this.expiry!.reads(row, life);
     this.lock?.addTo(reads);
-    this.presence.addTo(reads, life !== undefined);
+    this.rowMarker.addTo(reads, life !== undefined);
     return reads;
   }
 

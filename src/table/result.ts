@@ -1,7 +1,12 @@
-import { type BytesLike, compareBytes, copyBytes, copySlice, EMPTY_BYTES, toBytes } from '../bytes/index.js';
+import { type BytesLike, compareBytes, copyBytes, copySlice, EMPTY_BYTES, toBytes, toLatin1 } from '../bytes/index.js';
 import { Cell, CellType } from './checks.js';
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);
+
+/** The column as the key of a Map or Set. Its qualifier may hold any bytes. */
+export function columnName(family: string, qualifier: Uint8Array): string {
+  return `${family}:${toLatin1(qualifier)}`;
+}
 
 /**
  * The result of a get, a scan step, an increment or an append: cells of one row, in HBase's order (families in byte order, qualifiers in

@@ -223,6 +223,9 @@ export interface SyncTable extends Table {
   ): ThreadedScanner | undefined;
 }
 
+/** A table whose writes can be steps: that of the embedded engine, of a transaction on it, and of a store opened for reading only. */
+export type StepTable = SyncTable & Required<Pick<SyncTable, 'commit' | 'atomic'>>;
+
 /** The rows in [start, stop). An empty stop is the end of the table. */
 export interface ScannedRange {
   readonly start: Uint8Array;

@@ -10,14 +10,13 @@ import { InvalidArgumentError } from '../../src/errors.js';
 import { compileSchema } from '../../src/mapper/index.js';
 import {
   type ChangeImage,
-  type CommittingTable,
   EmbeddedExecutor,
   Repository,
   type RowEffect,
   type StepMaintainer,
 } from '../../src/repository/index.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
-import { Delete, Put, Scan, tableDescriptor } from '../../src/table/index.js';
+import { Delete, Put, Scan, type StepTable, tableDescriptor } from '../../src/table/index.js';
 import { openMemory } from '../../src/testing/index.js';
 import { scaled } from '../proof/scale.js';
 
@@ -74,7 +73,7 @@ beforeEach(async () => {
   await database.admin.createTable(tableDescriptor('states', { d: {} }));
   const table = database.engine.table('notes');
   maintainer = new ByState();
-  const executor = new EmbeddedExecutor(table as CommittingTable, [maintainer]);
+  const executor = new EmbeddedExecutor(table as StepTable, [maintainer]);
   const access = { table, sync: undefined };
   notes = new Repository<typeof Note>(compileSchema([Note]).entity(Note), {
     access,

@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Column, Entity, part, RowKey, Summary } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
-import { FENCED } from '../../src/repository/index.js';
+import { FENCE_TTL } from '../../src/repository/index.js';
 import { Delete, Get, Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
@@ -48,7 +48,7 @@ test('figures follow every write, and what was added stands beside them once', a
   await byShop.drain();
   await db.summary(Sale, 'large').drain();
   // What groups have taken they know for some hours.
-  ahead = FENCED + 1000;
+  ahead = FENCE_TTL + 1000;
   const stored = [];
   for await (const result of db.engine.table('counted_sales_sum').scan(new Scan())) stored.push(result);
   // Two states, the groups a, b and all, and the sale that counts twice: nothing of what was under way is left.

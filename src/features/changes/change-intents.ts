@@ -69,13 +69,13 @@ export class ChangeIntents implements RowIntent {
   constructor(private readonly source: ChangeIntentSource) {}
 
   /** Returns the mutations without those that touch marks, and keeps the row that they produce. */
-  plan(work: RowWork, said: readonly RowMutation[]): readonly RowMutation[] {
+  plan(work: RowWork, requested: readonly RowMutation[]): readonly RowMutation[] {
     const { schema } = this.source;
-    refuseTimes(schema, said);
+    refuseTimes(schema, requested);
     const families = schema.table.descriptor.families
       .map(({ name }) => name)
       .filter((name) => name !== this.source.marks);
-    const mutations = said.map((mutation) =>
+    const mutations = requested.map((mutation) =>
       mutation.kind === 'delete' && mutation.cells.length === 0 ? ofFamilies(mutation, families) : mutation,
     );
     const before = work.image.toResult();

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError } from '../../errors.js';
-import { FENCED } from '../../repository/index.js';
+import { FENCE_TTL } from '../../repository/index.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
@@ -149,7 +149,7 @@ export class LogReader implements CommitSource {
       if (number < next && isYoung) upTo = number;
       next = number - 1;
       isYoung = !this.isForgotten(time);
-      if (time + FENCED < engine.now()) break;
+      if (time + FENCE_TTL < engine.now()) break;
       if (state !== UNDECIDED) continue;
       const end = isYoung ? 'open' : await this.end({ bucket, number });
       if (end === 'open') upTo = next;

@@ -44,7 +44,7 @@ class ComputedColumns implements RowMaintainer {
     const { schema, now } = this;
     const { after } = change;
     refuseUnfollowed(schema, 'computed columns (@Computed)', change.mutations, now);
-    if (!this.marker.isIn(after, 'deleted too')) return this.left(after);
+    if (!this.marker.isIn(after, 'withDeleted')) return this.left(after);
     const entity = schema.mapper.fromResult(after.toResult()) as Record<string, unknown> | null;
     if (entity === null) return NOTHING;
     // A function sees the columns that programs set.

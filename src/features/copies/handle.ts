@@ -2,7 +2,6 @@ import { equalBytes } from '../../bytes/index.js';
 import { QueryError, RowanError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import {
-  type CommittingTable,
   deleteNote,
   MAX_EFFECTS,
   OUTBOX_TABLE,
@@ -12,7 +11,7 @@ import {
 } from '../../repository/index.js';
 import type { AdoptedSchema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
-import { Get, Scan } from '../../table/index.js';
+import { Get, Scan, type StepTable } from '../../table/index.js';
 import type { Feature, FeatureContext } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
@@ -316,7 +315,7 @@ export class CopiesFeature implements Feature, Outbox {
   }
 
   /** A table as its entities are declared, with atomic steps. */
-  private table(name: string): CommittingTable {
-    return this.context.engine.table(name) as CommittingTable;
+  private table(name: string): StepTable {
+    return this.context.engine.table(name) as StepTable;
   }
 }

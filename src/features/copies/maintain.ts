@@ -49,8 +49,8 @@ export class CopyHolder implements RowMaintainer {
   amend(change: ChangeImage, step: ChangeStep): readonly OwnColumn[] {
     refuseUnfollowed(this.schema, 'copies (@Denormalized)', change.mutations, this.context.now);
     const { before, after } = change;
-    const wasThere = this.marker.isIn(before, 'deleted too');
-    if (!this.marker.isIn(after, 'deleted too')) return wasThere ? this.left(after) : NOTHING;
+    const wasThere = this.marker.isIn(before, 'withDeleted');
+    if (!this.marker.isIn(after, 'withDeleted')) return wasThere ? this.left(after) : NOTHING;
     let out: readonly OwnColumn[] = NOTHING;
     for (const plan of this.plans) {
       const read = this.readerOf(plan, change, step);
@@ -80,8 +80,8 @@ export class CopyHolder implements RowMaintainer {
 
   /** The source may change between the read of its values and the write of the row. */
   hasEffects({ before, after }: ChangeImage): boolean {
-    if (!this.marker.isIn(after, 'deleted too')) return false;
-    const was = this.marker.isIn(before, 'deleted too') ? before : undefined;
+    if (!this.marker.isIn(after, 'withDeleted')) return false;
+    const was = this.marker.isIn(before, 'withDeleted') ? before : undefined;
     return this.plans.some((plan) => plan.takesCopies(was, after));
   }
 
@@ -95,7 +95,7 @@ export class CopyHolder implements RowMaintainer {
     const { reading, applyChanges } = this.context;
     const changes = await reading((step) => {
       const image = RowImage.of(row, step.read(new Get(row), this.schema.table.descriptor.name));
-      if (!this.marker.isIn(image, 'deleted too')) return [];
+      if (!this.marker.isIn(image, 'withDeleted')) return [];
       return this.plans.flatMap((plan) => this.correctionOf(plan, image, step) ?? []);
     });
     return changes.length === 0 ? 0 : applyChanges(changes);

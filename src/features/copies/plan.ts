@@ -104,7 +104,7 @@ export abstract class CopyPlan {
 
   /** The values that are copied from a source. */
   valuesOf(source: RowImage | undefined): CopiedValues {
-    if (source === undefined || !this.link.named.isIn(source, 'living'))
+    if (source === undefined || !this.link.named.isIn(source, 'live'))
       return this.fields.map(() => undefined);
     return this.fields.map(({ from }) => source.value(from.family, from.qualifier));
   }
@@ -170,7 +170,7 @@ class ColumnCopies extends CopyPlan {
     const source = target && read(target);
     const columns = this.differences(row, this.valuesOf(source));
     if (columns.length === 0) return { fault: undefined, columns };
-    if (source === undefined || !this.link.named.isIn(source, 'living')) return { fault: 'extra', columns };
+    if (source === undefined || !this.link.named.isIn(source, 'live')) return { fault: 'extra', columns };
     return { fault: this.placesIn(row).length > 0 ? 'stale' : 'missing', columns };
   }
 
@@ -215,7 +215,7 @@ class ColumnCopies extends CopyPlan {
     columnsOf: (before: RowImage) => readonly OwnColumn[],
   ): EntityChange {
     const resolve: EntityChange['resolve'] = (before) =>
-      !this.link.own.isIn(before, 'deleted too') || !holds(before)
+      !this.link.own.isIn(before, 'withDeleted') || !holds(before)
         ? []
         : columnMutations(row, columnsOf(before), this.lifeOf(before));
     return { ...this.changeOf(row, resolve), finalColumns: this.settled };
@@ -254,7 +254,7 @@ class EntryCopies extends CopyPlan {
 
   correction(row: RowImage, { columns }: Differences): EntityChange {
     return this.changeOf(row.row, (before) => {
-      if (!this.link.own.isIn(before, 'deleted too') || differ(row, before, this.shared)) return [];
+      if (!this.link.own.isIn(before, 'withDeleted') || differ(row, before, this.shared)) return [];
       const left = columns.filter(({ family, qualifier }) => before.value(family, qualifier) !== undefined);
       return columnMutations(row.row, remaining(left, before), this.lifeOf(before));
     });
@@ -264,7 +264,7 @@ class EntryCopies extends CopyPlan {
     const { family } = this.map;
     return rows.map((row) =>
       this.changeOf(row, (before) => {
-        if (!this.link.own.isIn(before, 'deleted too')) return [];
+        if (!this.link.own.isIn(before, 'withDeleted')) return [];
         const qualifier = this.link.entryNaming(before, target);
         if (qualifier === undefined || isEqual(before.value(family, qualifier), value)) return [];
         return columnMutations(row, [{ family, qualifier, value }], this.lifeOf(before));

@@ -4,7 +4,6 @@ import {
   equalBytes,
   startsWithBytes,
   toHex,
-  toLatin1,
   toStringBinary,
 } from '../../bytes/index.js';
 import { counter } from '../../codec/index.js';
@@ -15,6 +14,7 @@ import { describe } from '../../table/checks.js';
 import {
   Cell,
   CellType,
+  columnName,
   Delete,
   Put,
   type Query,
@@ -125,7 +125,7 @@ export class EntityMoves {
         continue;
       }
       const { move } = found;
-      const id = `${move.column.family}:${toLatin1(found.qualifier)}`;
+      const id = columnName(move.column.family, found.qualifier);
       const known = moved.get(id) ?? { move, byTime: new Map<number, Cell>() };
       moved.set(id, known);
       const own = from === undefined ? cell : this.moveCell(from, cell);

@@ -17,7 +17,7 @@ import {
   RowMutations,
   type RowRead,
   Scan,
-  type SyncTable,
+  type StepTable,
   type Table,
   type TableChange,
 } from '../../table/index.js';
@@ -151,7 +151,6 @@ export async function moveColumns(
   return sweepRows(engine, schema, sweep, run);
 }
 
-type StepTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
 /** Moves old cells of rows. @returns how many rows had any. */
 type Mover = (rows: readonly Result[]) => Promise<number>;
 

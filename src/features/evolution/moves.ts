@@ -22,6 +22,7 @@ import type {
   RowRead,
   RowScan,
   Scan,
+  StepTable,
   SyncResultScanner,
   SyncTable,
   Table,
@@ -193,7 +194,7 @@ class MovedTable<T extends Table = Table> implements Table {
 /** The moves of a table, by name. Undefined: none. */
 type MovesOf = (table: string) => TableMoves | undefined;
 
-type Steps = Required<Pick<SyncTable, 'atomic' | 'commit'>>;
+type Steps = Pick<StepTable, 'atomic' | 'commit'>;
 
 /** A view of a table on an engine that answers synchronously. Migrations are part of the same step. */
 class MovedSyncTable extends MovedTable<SyncTable> implements SyncTable {

@@ -3,7 +3,6 @@
  * stand, answers are made of both, and writes go to the new place and take the old cells away.
  */
 
-import { toLatin1 } from '../../bytes/index.js';
 import { counter } from '../../codec/index.js';
 import { UnsupportedError } from '../../errors.js';
 import type { ColumnSchema, EntitySchema } from '../../schema/types.js';
@@ -12,6 +11,7 @@ import {
   type Cell,
   CellType,
   type CheckAndMutate,
+  columnName,
   Delete,
   type Filter,
   type Get,
@@ -229,7 +229,7 @@ export function moveMutations(entity: EntityMoves, row: Result): RowMutation[] {
     const found = entity.movedFrom(cell.family, cell.qualifier);
     if (found === undefined || found.move.adds) continue;
     const { family } = found.move.column;
-    const id = `${family}:${toLatin1(found.qualifier)}`;
+    const id = columnName(family, found.qualifier);
     const times =
       taken.get(id) ?? new Set(row.getColumnCells(family, found.qualifier).map(({ timestamp }) => timestamp));
     taken.set(id, times);

@@ -7,8 +7,8 @@
 import { equalBytes, startsWithBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { applyReadSet, type ReadSet, readColumns } from '../../query/projection.js';
-import { type CommittingTable, EntryExpiry, waitingIn } from '../../repository/index.js';
-import { type AtomicStep, type Engine, Get, Scan } from '../../table/index.js';
+import { EntryExpiry, waitingIn } from '../../repository/index.js';
+import { type AtomicStep, type Engine, Get, Scan, type StepTable } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { EntityIndexes } from './entity-indexes.js';
 import { dataRowOf, notePrefix, noteRow } from './entry.js';
@@ -119,7 +119,7 @@ export class EventualEntries {
     if (known?.notes.indexes === indexes) return known;
     known?.end();
     const notes = new EventualIndexQueue(indexes, () => this.engine.now());
-    const own = new EntityNotes(notes, table as CommittingTable, this.onFailure);
+    const own = new EntityNotes(notes, table as StepTable, this.onFailure);
     if (!this.ended) own.listen(this.engine);
     this.byEntity.set(schema.name, own);
     return own;
@@ -167,7 +167,7 @@ export class EntityNotes {
 
   constructor(
     readonly notes: EventualIndexQueue,
-    private readonly table: CommittingTable,
+    private readonly table: StepTable,
     private readonly onFailure: (error: RowanError) => void,
   ) {}
 

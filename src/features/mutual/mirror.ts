@@ -31,13 +31,13 @@ const ROUNDS = 16;
 /** The rows of a mutual entity. Used by writes, checks and repairs. */
 export class MirrorPlan {
   private readonly own: OwnCells;
-  private readonly presence: RowMarker;
+  private readonly rowMarker: RowMarker;
   /** Columns that hold copies: each row takes its own. */
   private readonly copied: readonly ColumnSchema[];
 
   constructor(readonly schema: EntitySchema) {
     this.own = new OwnCells(schema);
-    this.presence = new RowMarker(schema);
+    this.rowMarker = new RowMarker(schema);
     this.copied = schema.copies.flatMap(({ fields, map }) =>
       map === undefined ? fields.map(({ column }) => column) : [],
     );
@@ -58,7 +58,7 @@ export class MirrorPlan {
   }
 
   has(row: RowImage): boolean {
-    return this.presence.isIn(row, 'deleted too');
+    return this.rowMarker.isIn(row, 'withDeleted');
   }
 
   /** Whether a change of these columns changes the mirror. */

@@ -9,7 +9,7 @@ import type { Engine } from '../../table/index.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import type { Mirror } from './jobs/mirror.js';
 import { mappingProblems } from './jobs/row-mapping.js';
-import { RekeyKeeper } from './keeper.js';
+import { RekeyRecordAccess } from './record-access.js';
 import {
   type CleanupOptions,
   type CutOverOptions,
@@ -37,7 +37,7 @@ export interface RekeyPlan {
  */
 export class Rekey {
   private running: AbortController | undefined;
-  private readonly keeper: RekeyKeeper;
+  private readonly access: RekeyRecordAccess;
 
   constructor(
     private readonly engine: Engine,
@@ -49,7 +49,7 @@ export class Rekey {
     /** The position of change feeds. Undefined: changes are not recorded. */
     private readonly feedPosition: () => Promise<string | undefined>,
   ) {
-    this.keeper = new RekeyKeeper(engine, from, to);
+    this.access = new RekeyRecordAccess(engine, from, to);
   }
 
   /** Checks whether the change is possible, and reports its progress. Changes nothing. */
@@ -64,7 +64,7 @@ export class Rekey {
 
   /** The stored progress. Undefined when the change was never begun. */
   async status(): Promise<RekeyRecord | undefined> {
-    const record = (await this.keeper.read())?.value;
+    const record = (await this.access.read())?.value;
     // Another process may have cut over, or aborted, a change that this one has run.
     if (record !== undefined && isEnded(record)) this.strategy.cutOverRecorded();
     return record;
@@ -78,30 +78,30 @@ export class Rekey {
    * `ERR_BUSY` when it is running already.
    */
   run(options: JobRunOptions = {}): Promise<RekeyRecord> {
-    return this.alone(options, async (run) => {
+    return this.exclusively(options, async (run) => {
       let record = await this.begun();
-      if (record.paused) record = await this.keeper.set({ paused: false });
-      return this.heeding(record, isStopped, async () => {
-        const { strategy, keeper } = this;
+      if (record.paused) record = await this.access.set({ paused: false });
+      return this.abortingWhen(record, isStopped, async () => {
+        const { strategy, access } = this;
         if (record.state === 'planned') {
           // Before it is recorded: processes that read that it has begun rely on it.
           await strategy.begin(this.runOf(record), run);
-          record = await keeper.advance(record, { state: strategy.first });
+          record = await access.advance(record, { state: strategy.firstState });
         }
-        if (record.state === 'dual-write') record = await keeper.advance(record, { state: 'backfill' });
+        if (record.state === 'dual-write') record = await access.advance(record, { state: 'backfill' });
         if (record.state === 'backfill') {
           await strategy.copy(this.runOf(record), run);
-          record = await keeper.advance(record, { state: 'verify' });
+          record = await access.advance(record, { state: 'verify' });
         }
-        if (record.state !== 'verify' && !(record.state === 'ready' && strategy.runsAgain)) return record;
+        if (record.state !== 'verify' && !(record.state === 'ready' && strategy.canVerifyAgain)) return record;
         const differences = await strategy.verify(this.runOf(record), run);
-        if (differences === undefined) return keeper.advance(record, { state: 'ready' });
+        if (differences === undefined) return access.advance(record, { state: 'ready' });
         if (isWrong(differences)) {
-          await keeper.set({ differences });
+          await access.set({ differences });
           throw this.differs(differences);
         }
         await strategy.settled();
-        return keeper.advance(record, { state: 'ready', differences, ...(await this.feeds('feedsFrom')) });
+        return access.advance(record, { state: 'ready', differences, ...(await this.feeds('feedsFrom')) });
       });
     });
   }
@@ -109,7 +109,7 @@ export class Rekey {
   /** Stops a `run`, in whichever process it is. Writes still go to both layouts. The next `run` resumes. */
   async pause(): Promise<RekeyRecord> {
     this.running?.abort();
-    return this.keeper.set({ paused: true });
+    return this.access.set({ paused: true });
   }
 
   /**
@@ -125,20 +125,20 @@ export class Rekey {
     const { restMs } = options;
     if (restMs !== undefined && !(restMs > 0))
       throw new InvalidArgumentError(`restMs is a positive number of milliseconds, not ${restMs}.`);
-    return this.alone(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
-      const { keeper, strategy } = this;
-      let record = await keeper.required();
+    return this.exclusively(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
+      const { access, strategy } = this;
+      let record = await access.required();
       if (record.state === 'cut-over') return record;
       if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
       // If several processes try at once, the last one counts.
       const claim = this.engine.capabilities.sync ? undefined : randomUUID();
-      if (claim !== undefined) record = await keeper.advance(record, { cutting: claim });
+      if (claim !== undefined) record = await access.advance(record, { cutting: claim });
       if (record.state !== 'ready') return record;
-      return this.heeding(record, isAborted, async () => {
+      return this.abortingWhen(record, isAborted, async () => {
         const cut = await strategy.cutOver(
           this.runOf(record),
           { ...options, ...(signal && { signal }) },
-          (differences, rested) => this.noteCut(record, differences, rested),
+          (differences, rested) => this.recordCutOver(record, differences, rested),
         );
         strategy.cutOverRecorded();
         return cut;
@@ -146,18 +146,18 @@ export class Rekey {
     });
   }
 
-  private async noteCut(
+  private async recordCutOver(
     record: RekeyRecord,
     differences: RekeyDifferences | undefined,
     rested: number | undefined,
   ): Promise<RekeyRecord> {
     if (differences !== undefined && isWrong(differences)) {
-      await this.keeper.set({ differences });
+      await this.access.set({ differences });
       throw this.differs(differences);
     }
     // On HBase and Bigtable the old table refuses writes by now, and the new one still refuses them.
-    const feeds = this.strategy.leadsBack ? {} : await this.feeds('feedsFrom', 'feedsUntil');
-    return this.keeper.advance(record, {
+    const feeds = this.strategy.canAbortAfterCutOver ? {} : await this.feeds('feedsFrom', 'feedsUntil');
+    return this.access.advance(record, {
       state: 'cut-over',
       ...feeds,
       ...(differences && { differences }),
@@ -171,9 +171,9 @@ export class Rekey {
    * that the new one lacks: then nothing is removed.
    */
   cleanup({ compare = true, ...options }: CleanupOptions = {}): Promise<RekeyRecord> {
-    return this.alone(options, async (run) => {
-      const { keeper } = this;
-      let record = await keeper.required();
+    return this.exclusively(options, async (run) => {
+      const { access } = this;
+      let record = await access.required();
       if (record.state === 'done') return record;
       if (record.state !== 'cut-over' && record.state !== 'cleanup')
         throw this.notNow('cleaned up', record.state, 'Cut over first.');
@@ -182,10 +182,10 @@ export class Rekey {
         if (lost !== undefined && isWrong(lost)) throw this.wouldLose(lost);
         // Both entities have every change up to here: writes go to both until the record says otherwise.
         const feeds = record.feedsUntil === undefined ? await this.feeds('feedsUntil') : {};
-        record = await keeper.advance(record, { state: 'cleanup', ...feeds });
+        record = await access.advance(record, { state: 'cleanup', ...feeds });
       }
       await this.strategy.removeOld(this.runOf(record), run);
-      return keeper.advance(record, { state: 'done' });
+      return access.advance(record, { state: 'done' });
     });
   }
 
@@ -193,13 +193,13 @@ export class Rekey {
   async abort(options: JobRunOptions = {}): Promise<RekeyRecord> {
     this.running?.abort();
     await this.idle;
-    return this.alone(options, async (run) => {
-      const { keeper } = this;
-      let record = await keeper.required();
+    return this.exclusively(options, async (run) => {
+      const { access } = this;
+      let record = await access.required();
       if (record.state === 'aborted') return record;
       if (record.state === 'cleanup' || record.state === 'done')
         throw this.notNow('aborted', record.state, 'Declare and run a key change in the opposite direction.');
-      if (record.state === 'cut-over' && !this.strategy.leadsBack)
+      if (record.state === 'cut-over' && !this.strategy.canAbortAfterCutOver)
         throw this.notNow(
           'aborted',
           record.state,
@@ -207,17 +207,17 @@ export class Rekey {
         );
       if (record.state !== 'aborting') {
         const feeds = record.feedsFrom === undefined ? {} : await this.feeds('feedsUntil');
-        record = await keeper.advance(record, { state: 'aborting', ...feeds });
+        record = await access.advance(record, { state: 'aborting', ...feeds });
       }
       await this.strategy.removeNew(this.runOf(record), run);
-      return keeper.advance(record, { state: 'aborted' });
+      return access.advance(record, { state: 'aborted' });
     });
   }
 
   /** Settles when no work is running. */
   private idle: Promise<unknown> = Promise.resolve();
 
-  private async alone<T>(options: JobRunOptions, work: (run: JobRunOptions) => Promise<T>): Promise<T> {
+  private async exclusively<T>(options: JobRunOptions, work: (run: JobRunOptions) => Promise<T>): Promise<T> {
     if (this.running !== undefined) {
       throw new RowanError(
         'ERR_BUSY',
@@ -241,15 +241,15 @@ export class Rekey {
   }
 
   /** Runs work that is aborted (`ERR_ABORTED`) once another process has changed the record so that it must stop. */
-  private async heeding<T>(
+  private async abortingWhen<T>(
     { run }: RekeyRecord,
     ends: (record: RekeyRecord) => boolean,
     work: () => Promise<T>,
   ): Promise<T> {
     // Only one process can have such a store open.
     if (this.engine.capabilities.sync) return work();
-    const { running, keeper } = this;
-    const end = keeper.poll(
+    const { running, access } = this;
+    const end = access.poll(
       (record) => record.run !== run || ends(record),
       () => running?.abort(),
     );
@@ -267,14 +267,14 @@ export class Rekey {
   }
 
   private runOf(record: RekeyRecord): RekeyRun {
-    const { engine, from, to, mirror, keeper } = this;
+    const { engine, from, to, mirror, access } = this;
     return {
       target: { engine, from, to, mirror, run: record.run },
       record,
-      now: () => keeper.required(),
-      checkCutting: () => keeper.checkCutting(record),
-      set: (change) => keeper.set(change),
-      time: () => keeper.time(),
+      now: () => access.required(),
+      checkCutting: () => access.checkCutting(record),
+      set: (change) => access.set(change),
+      time: () => access.time(),
     };
   }
 
@@ -284,9 +284,9 @@ export class Rekey {
 
   /** Begins the change unless it has begun. */
   private async begun(): Promise<RekeyRecord> {
-    const { keeper } = this;
+    const { access } = this;
     for (;;) {
-      const known = await keeper.read();
+      const known = await access.read();
       if (known !== undefined && isRunning(known.value)) return known.value;
       if (known !== undefined && known.value.state !== 'aborted')
         throw this.notNow(
@@ -301,12 +301,12 @@ export class Rekey {
           problems,
         );
       await this.strategy.prepare();
-      const { rowsOf } = await import('./jobs/remote-copy.js');
+      const { rowsOf } = await import('./jobs/layout-rows.js');
       const there = await rowsOf(this.engine, this.to);
       // The rows may be those of a process that has begun it since.
-      if (there !== 'nothing' && (await keeper.isAsRead(known))) throw this.occupied(there);
+      if (there !== 'nothing' && (await access.isAsRead(known))) throw this.occupied(there);
       if (there !== 'nothing') continue;
-      const begun = await keeper.begin(known, {
+      const begun = await access.begin(known, {
         from: this.from.name,
         to: this.to.name,
         fromKey: this.from.key.signature,

@@ -4,7 +4,7 @@ import { SchemaError, UnsupportedError } from '../../errors.js';
 import type { JobRunOptions } from '../../job/index.js';
 import type { Schema } from '../../schema/index.js';
 import type { EntityClass, EntitySchema } from '../../schema/types.js';
-import type { Engine } from '../../table/index.js';
+import type { Engine, StepTable } from '../../table/index.js';
 import type { Feature, FeatureContext, KeyChange, RowFollower } from '../feature.js';
 import type { EntityIndexes } from '../indexes/entity-indexes.js';
 import type { IndexesFeature } from '../indexes/handle.js';
@@ -12,14 +12,14 @@ import type { IndexReport } from '../indexes/jobs/target.js';
 import { Rekey } from './handle.js';
 import type { RekeyDifferences } from './jobs/compare.js';
 import { Mirror } from './jobs/mirror.js';
-import type { StepTable } from './jobs/passes.js';
-import { mappingProblems, RowEffects } from './jobs/row-mapping.js';
+import { RowEffects } from './jobs/row-effects.js';
+import { mappingProblems } from './jobs/row-mapping.js';
 import { RekeyByCopies } from './remote.js';
 import {
   type CutOverOptions,
   type ExplainedKeyChange,
   isMirrored,
-  type NoteCut,
+  type RecordCutOver,
   type RekeyRecord,
   type RekeyRun,
   type RekeyState,
@@ -38,9 +38,9 @@ interface RekeyedIndex {
  * equal.
  */
 class RekeyInSteps implements RekeyStrategy {
-  readonly first = 'dual-write';
-  readonly leadsBack = true;
-  readonly runsAgain = false;
+  readonly firstState = 'dual-write';
+  readonly canAbortAfterCutOver = true;
+  readonly canVerifyAgain = false;
 
   constructor(
     private readonly engine: Engine,
@@ -59,7 +59,7 @@ class RekeyInSteps implements RekeyStrategy {
 
   /** Removes deletes that are no longer needed and would hide copies. */
   async prepare(): Promise<void> {
-    const { dropDeletes } = await import('./jobs/remote-copy.js');
+    const { dropDeletes } = await import('./jobs/layout-rows.js');
     await dropDeletes(this.engine, this.to);
   }
 
@@ -95,8 +95,8 @@ class RekeyInSteps implements RekeyStrategy {
     return wrong;
   }
 
-  cutOver(_run: RekeyRun, _options: CutOverOptions, note: NoteCut): Promise<RekeyRecord> {
-    return note(undefined);
+  cutOver(_run: RekeyRun, _options: CutOverOptions, recordCutOver: RecordCutOver): Promise<RekeyRecord> {
+    return recordCutOver(undefined);
   }
 
   /** Bulk loads and tools bypass the mirror. */
@@ -116,13 +116,13 @@ class RekeyInSteps implements RekeyStrategy {
   async removeOld({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
     this.refuseWrites();
-    const { removeLayout } = await import('./jobs/remote-copy.js');
+    const { removeLayout } = await import('./jobs/layout-rows.js');
     await removeLayout(target, target.from, options);
   }
 
   async removeNew({ target }: RekeyRun, options: JobRunOptions): Promise<void> {
     this.mirror.end();
-    const { dropKeptDeletes, removeLayout } = await import('./jobs/remote-copy.js');
+    const { dropKeptDeletes, removeLayout } = await import('./jobs/layout-rows.js');
     await removeLayout(target, target.to, options);
     await dropKeptDeletes(this.engine, target.to);
   }
@@ -297,11 +297,11 @@ export class RekeyFeature implements Feature {
    * Refuses early writes to the new layout, which copies of the old one would overwrite: the servers would accept
    * them.
    */
-  private guard({ name, table }: EntitySchema, from: string, { own }: Mirror): void {
+  private guard({ name, table }: EntitySchema, from: string, { ownChanges }: Mirror): void {
     if (this.guarding.has(name)) return;
     const end = this.engine.observe(table.descriptor.name, {
       before: ({ change }) => {
-        if (own.has(change)) return undefined;
+        if (ownChanges.has(change)) return undefined;
         throw new UnsupportedError(
           `The rows of ${from} are being copied to ${name}, which is not in use yet: a write now could not be told from a copy. Write ${from} until cutOver().`,
           { details: { entity: name } },

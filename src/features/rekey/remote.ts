@@ -11,11 +11,11 @@ import { RowMapping } from './jobs/row-mapping.js';
 import {
   type CutOverOptions,
   isWrong,
-  type NoteCut,
+  type RecordCutOver,
   type RekeyRecord,
   type RekeyRun,
   type RekeyStrategy,
-  SUCCESSION,
+  STATE_ORDER,
 } from './strategy.js';
 import { FencedTables, KeptDeletesTables, type RekeyTables } from './tables.js';
 
@@ -33,7 +33,7 @@ const TRIES = 3;
  * for it: HBase's `TruncateTableProcedure` recreates the table and opens its regions, and refuses requests meanwhile.
  */
 const EMPTIED_MS = 120_000;
-const LOOK_MS = 50;
+const POLL_MS = 50;
 
 /** Rows compared in one batch while writes are refused. */
 const COMPARED_TOGETHER = 500;
@@ -57,9 +57,9 @@ interface Cut extends Required<Pick<CutOverOptions, 'compare' | 'restMs'>> {
  * cut-over differs by engine (tables.ts).
  */
 export class RekeyByCopies implements RekeyStrategy {
-  readonly first = 'backfill';
-  readonly leadsBack = false;
-  readonly runsAgain = true;
+  readonly firstState = 'backfill';
+  readonly canAbortAfterCutOver = false;
+  readonly canVerifyAgain = true;
 
   private readonly tables: RekeyTables;
 
@@ -135,15 +135,15 @@ export class RekeyByCopies implements RekeyStrategy {
     await new CatchUp(run).pass(options);
   }
 
-  async cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord> {
+  async cutOver(run: RekeyRun, options: CutOverOptions, recordCutOver: RecordCutOver): Promise<RekeyRecord> {
     const { compare = true, restMs = REST_MS, signal } = options;
     const cut = await this.beginCut(run, { compare, restMs, signal });
     await cut.catchUp.pass(cut.job);
     const found = compare === true ? await cut.comparison.all(cut.job) : undefined;
-    if (found !== undefined && isWrong({ ...found, entries: 0 })) return note({ ...found, entries: 0 });
+    if (found !== undefined && isWrong({ ...found, entries: 0 })) return recordCutOver({ ...found, entries: 0 });
     for (let tries = 1; tries <= TRIES; tries++) {
       if (!(await this.approach(cut))) break;
-      const record = await this.rest(cut, found, note);
+      const record = await this.rest(cut, found, recordCutOver);
       if (record !== undefined) return record;
     }
     throw this.tooMuch(restMs);
@@ -178,7 +178,7 @@ export class RekeyByCopies implements RekeyStrategy {
   private async rest(
     cut: Cut,
     found: RowDifferences | undefined,
-    note: NoteCut,
+    recordCutOver: RecordCutOver,
   ): Promise<RekeyRecord | undefined> {
     const { run, restMs, signal } = cut;
     const limit = new AbortController();
@@ -192,7 +192,7 @@ export class RekeyByCopies implements RekeyStrategy {
       const differences = await this.copyLast(cut, found, { signal: ends });
       await this.checkReadOnly();
       throwIfAborted(ends);
-      return await note(differences, Math.round(performance.now() - began));
+      return await recordCutOver(differences, Math.round(performance.now() - began));
     } catch (error) {
       await this.giveUp(run);
       if (limit.signal.aborted && !signal?.aborted && isAbort(error)) return undefined;
@@ -244,7 +244,7 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Makes the old table accept writes again, unless another process's cut-over made it refuse them. */
   private async giveUp({ record, now }: RekeyRun): Promise<void> {
     const { state, cutting = record.cutting } = await now();
-    if (SUCCESSION.indexOf(state) >= SUCCESSION.indexOf('cut-over') || cutting !== record.cutting) return;
+    if (STATE_ORDER.indexOf(state) >= STATE_ORDER.indexOf('cut-over') || cutting !== record.cutting) return;
     await this.tables.setReadOnly(false);
     if ((await now()).state === 'cut-over') await this.tables.setReadOnly(true);
   }
@@ -277,7 +277,7 @@ export class RekeyByCopies implements RekeyStrategy {
   private async empty({ name: entity, table }: EntitySchema): Promise<void> {
     const { admin } = this.engine;
     const { name } = table.descriptor;
-    for (let overtaken: number | undefined; ; await delay(LOOK_MS)) {
+    for (let overtaken: number | undefined; ; await delay(POLL_MS)) {
       if (!(await this.comesBack(name)))
         throw new ConflictError(
           `Table "${name}" of ${entity} no longer exists, so there is nothing to remove.`,
@@ -302,7 +302,7 @@ export class RekeyByCopies implements RekeyStrategy {
   /** Whether a table exists, or will soon: a truncation drops and recreates it. */
   private async comesBack(name: string): Promise<boolean> {
     const { admin } = this.engine;
-    for (const began = performance.now(); ; await delay(LOOK_MS)) {
+    for (const began = performance.now(); ; await delay(POLL_MS)) {
       if (await admin.tableExists(name)) return true;
       if (performance.now() - began > EMPTIED_MS) return false;
     }

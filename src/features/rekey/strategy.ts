@@ -70,7 +70,7 @@ export interface RekeyRecord {
 }
 
 /** The states of a change that is not aborted, in their order. */
-export const SUCCESSION: readonly RekeyState[] = [
+export const STATE_ORDER: readonly RekeyState[] = [
   'planned',
   'dual-write',
   'backfill',
@@ -132,12 +132,12 @@ export interface CleanupOptions extends JobRunOptions {
  * Records the cut-over, and for how long writes were refused until then, ms. @throws ConflictError when the layouts
  * differ, or another process has continued the change.
  */
-export type NoteCut = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
+export type RecordCutOver = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
 
 /** The steps of a key change on one kind of engine. `Rekey` keeps the record. */
 export interface RekeyStrategy {
   /** The state after `planned`. */
-  readonly first: RekeyState;
+  readonly firstState: RekeyState;
   /** Returns the reasons why the change is impossible on this engine, each a sentence. */
   problems(): string[];
   /** Called before it is known whether the new layout is empty. */
@@ -150,8 +150,8 @@ export interface RekeyStrategy {
    * yet.
    */
   verify(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
-  /** Cuts over, and records it by `note`, which throws if the layouts differ. @throws what `note` throws. */
-  cutOver(run: RekeyRun, options: CutOverOptions, note: NoteCut): Promise<RekeyRecord>;
+  /** Cuts over, and calls `recordCutOver`, which throws if the layouts differ. @throws what it throws. */
+  cutOver(run: RekeyRun, options: CutOverOptions, recordCutOver: RecordCutOver): Promise<RekeyRecord>;
   /** The rows that only the old layout has, before it is removed. Undefined where there can be none. */
   lostAtCleanup(run: RekeyRun, options: JobRunOptions): Promise<RekeyDifferences | undefined>;
   /** Called when the cut-over has been recorded. */
@@ -159,9 +159,9 @@ export interface RekeyStrategy {
   /** Resolves when all readers see what was copied. */
   settled(): Promise<void>;
   /** Whether `verify` may be repeated when the change is `ready`. */
-  readonly runsAgain: boolean;
+  readonly canVerifyAgain: boolean;
   /** Whether the change may be aborted after the cut-over. */
-  readonly leadsBack: boolean;
+  readonly canAbortAfterCutOver: boolean;
   removeOld(run: RekeyRun, options: JobRunOptions): Promise<void>;
   removeNew(run: RekeyRun, options: JobRunOptions): Promise<void>;
 }

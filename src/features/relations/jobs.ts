@@ -53,7 +53,7 @@ export async function checkReferences(
       work: (row, step, count) => {
         for (const plan of plans) {
           const isMissing = plan.missing(row, schema, step) !== undefined;
-          count(isMissing && plan.link.own.isIn(row, 'living') ? 'dangling' : 'valid');
+          count(isMissing && plan.link.own.isIn(row, 'live') ? 'dangling' : 'valid');
           if (!isMissing || !repair) continue;
           if (plan.isAhead(row, engine.now())) count('ahead');
           if (driver === undefined) continue;

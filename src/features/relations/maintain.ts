@@ -62,7 +62,7 @@ export class ReferencePlan {
     const get = new Get(target);
     named.addTo(get, false);
     const found = RowImage.of(target, step.read(get, this.other.table.descriptor.name));
-    return named.isIn(found, 'living') ? undefined : key;
+    return named.isIn(found, 'live') ? undefined : key;
   }
 
   /** Whether cells that the rule removes have a timestamp in the future: its delete does not reach them. */
@@ -86,7 +86,7 @@ export class ReferencePlan {
   orphaned(row: RowImage, own: EntitySchema, step: ChangeStep, now: () => number): EntityChange | undefined {
     const { onDelete } = this.rule;
     if ((onDelete !== 'cascade' && onDelete !== 'setNull') || this.isAhead(row, now())) return undefined;
-    const key = this.link.own.isIn(row, 'deleted too') ? this.missing(row, own, step) : undefined;
+    const key = this.link.own.isIn(row, 'withDeleted') ? this.missing(row, own, step) : undefined;
     const target = key && this.link.rowOfKey(key);
     return target && ruledChange(this, row.row, target, now);
   }
@@ -107,8 +107,8 @@ export class ReferenceHolder implements RowMaintainer {
 
   /** The rules by which the change names another row than before. */
   private newlyNamed({ before, after }: ChangeImage): readonly ReferencePlan[] {
-    if (!this.marker.isIn(after, 'living')) return NOTHING;
-    const isNew = !this.marker.isIn(before, 'living');
+    if (!this.marker.isIn(after, 'live')) return NOTHING;
+    const isNew = !this.marker.isIn(before, 'live');
     return this.plans.filter(({ link }) => isNew || differ(before, after, link.columns));
   }
 
@@ -193,7 +193,7 @@ export class ReferenceTarget implements RowMaintainer {
   private allows(change: ChangeImage, step: ChangeStep): boolean {
     refuseUnfollowed(this.schema, 'rules of references (onDelete)', change.mutations, this.context.now);
     const { before, after, row } = change;
-    if (!this.marker.isIn(before, 'living') || this.marker.isIn(after, 'living')) return false;
+    if (!this.marker.isIn(before, 'live') || this.marker.isIn(after, 'live')) return false;
     for (const plan of this.plans) {
       this.requireBuilt(plan);
       if (plan.rule.onDelete === 'restrict') this.restrict(plan, row, step);
@@ -250,7 +250,7 @@ export class ReferenceTarget implements RowMaintainer {
     const get = new Get(row);
     this.marker.addTo(get, false);
     const image = RowImage.of(row, step.read(get, this.schema.table.descriptor.name));
-    return this.marker.isIn(image, 'living');
+    return this.marker.isIn(image, 'live');
   }
 
   private restrict({ entity, link, name, rule }: ReferencePlan, row: Uint8Array, step: ChangeStep): void {
@@ -260,7 +260,7 @@ export class ReferenceTarget implements RowMaintainer {
       for (const own of rows) {
         if (entity === this.schema && equalBytes(own, row)) continue;
         const image = RowImage.of(own, step.read(new Get(own), entity.table.descriptor.name));
-        if (!link.own.isIn(image, 'living') || !link.names(image, row)) continue;
+        if (!link.own.isIn(image, 'live') || !link.names(image, row)) continue;
         const key = this.schema.key.decode(row);
         throw new RowanError(
           'ERR_REFERENCE',
@@ -296,7 +296,7 @@ function ruledChange(
     operation: cascade ? 'delete' : 'mutate',
     row,
     resolve: (before) => {
-      if (!link.own.isIn(before, 'deleted too') || !link.names(before, target)) return NOTHING;
+      if (!link.own.isIn(before, 'withDeleted') || !link.names(before, target)) return NOTHING;
       return cascade ? [new Delete(row)] : unnamed(entity, link, before, now);
     },
   };

@@ -5,13 +5,12 @@ import { toolJobName } from '../../job/table-pass.js';
 import type { JobRunOptions, SplitContext, SplitWork } from '../../job/types.js';
 import {
   type ChangeStep,
-  type CommittingTable,
   RowImage,
   readingFrom,
   withoutMarks,
 } from '../../repository/index.js';
 import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
-import { type AtomicStep, Delete, type Engine, type Result, Scan } from '../../table/index.js';
+import { type AtomicStep, Delete, type Engine, type Result, Scan, type StepTable } from '../../table/index.js';
 import { cursorAt, SummaryCount } from './embedded.js';
 import type { GroupIdentity, SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';
@@ -112,8 +111,8 @@ export interface GroupsReport {
 /** Rows, groups or deletes of one step: writers wait for it. */
 const STEP_ROWS = 512;
 
-function tableOf({ engine, plan }: SummaryTarget): CommittingTable {
-  return engine.table(plan.schema.table.descriptor.name) as CommittingTable;
+function tableOf({ engine, plan }: SummaryTarget): StepTable {
+  return engine.table(plan.schema.table.descriptor.name) as StepTable;
 }
 
 /** Updates the state of a summary in one step. `change` is called again if another program has updated it meanwhile. */

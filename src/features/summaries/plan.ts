@@ -142,7 +142,7 @@ export class SummaryPlan {
   readonly where: CompiledWhere | undefined;
   /** The columns that decide on what a row contributes. */
   private readonly columns: readonly ColumnSchema[];
-  private readonly presence: RowMarker;
+  private readonly rowMarker: RowMarker;
   private readonly reader: RowReader;
   private readonly groupBy: readonly (readonly [part: string, path: readonly string[]])[];
   private readonly measures: readonly Measure[];
@@ -155,13 +155,13 @@ export class SummaryPlan {
     const { by, measured, where, name } = summary;
     this.tableName = summaryTableName(schema.table.descriptor.name);
     this.where = where && compileKeptWhere(schema, where, `summary "${name}"`);
-    this.presence = new RowMarker(schema);
+    this.rowMarker = new RowMarker(schema);
     const properties = new Set([...by, ...measured.map(({ property }) => property)]);
     this.reader = schema.mapper.readerOf(properties);
     this.columns = [
       ...[...properties].flatMap((property) => schema.columnsByProperty.get(property) ?? []),
       ...(this.where?.columns ?? []),
-      ...(this.presence.deletedAt === undefined ? [] : [this.presence.deletedAt]),
+      ...(this.rowMarker.deletedAt === undefined ? [] : [this.rowMarker.deletedAt]),
     ];
     const pathOf = (property: string) => schema.columnsByProperty.get(property)?.path ?? [property];
     this.groupBy = by.map((property) => [property, pathOf(property)] as const);
@@ -179,7 +179,7 @@ export class SummaryPlan {
 
   /** Undefined where the row does not count. @throws KeyError on a value that no group can have. */
   contributionOf(image: RowImage): Contribution | undefined {
-    if (image.isEmpty || !this.presence.isIn(image, 'living')) return undefined;
+    if (image.isEmpty || !this.rowMarker.isIn(image, 'live')) return undefined;
     const row = image.toResult();
     if (this.where !== undefined && !this.where.test(row)) return undefined;
     const entity = this.reader.read(row);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { EMPTY_BYTES, equalBytes, toLatin1 } from '../../bytes/index.js';
 import { ConflictError, RowanError } from '../../errors.js';
 import type { WrittenRow } from '../../repository/maintainer.js';
-import { newToken, WINDOW } from '../../repository/remote/row-work.js';
+import { newToken, WRITE_WINDOW } from '../../repository/remote/row-work.js';
 import { RowImage } from '../../repository/row-image.js';
 import { nextMillisecond } from '../../repository/row-lock.js';
 import {
@@ -96,7 +96,7 @@ interface OpenTransfer extends Omit<BegunTransfer, 'was'> {
  *
  * The writer reads the row again during step 2 and repeats until row and contribution agree. So it sees a change made
  * before step 1, and whoever changes the row later finds the transfer and waits for its end. At rest both agree, and
- * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WINDOW};
+ * any number of writers may be at work. The writer that begins a transfer makes each step within {@link WRITE_WINDOW};
  * after a longer time another one takes the transfer over, with the same token.
  *
  * The transfers of rows that were written together share a second token. Each group is incremented once, by the sum of
@@ -325,7 +325,7 @@ export class RemoteCount {
   ): Promise<boolean> {
     const own = contributionRow(generation, this.plan.summary.id, row);
     const value = encodeTransfer({ was, is, token, batch, owner: newToken() });
-    const ends = performance.now() + WINDOW;
+    const ends = performance.now() + WRITE_WINDOW;
     if (!(await this.change(replaceContribution(found?.value, putContribution(own, value))))) return false;
     const all = differences(generation, was, is);
     const refusing =
@@ -339,7 +339,7 @@ export class RemoteCount {
     const timeout = ends - performance.now();
     // Too late: another writer may take over the transfer before the groups are changed. The next round, or another
     // writer, does.
-    if (timeout < WINDOW / 2) return false;
+    if (timeout < WRITE_WINDOW / 2) return false;
     // Later writers of the row find the transfer, and update the count after it.
     const [[now]] = await Promise.all([this.contributions([row]), this.batch(steps, timeout)]);
     const groups = taken.map(([group]) => group);
@@ -369,7 +369,7 @@ export class RemoteCount {
     const ended = new Map<Uint8Array, 'closed' | 'open'>();
     if (begun.length === 0) return ended;
     const batch = newToken();
-    const ends = performance.now() + WINDOW;
+    const ends = performance.now() + WRITE_WINDOW;
     const all = begun.map(({ row, found, was, is }): OpenTransfer => {
       const token = newToken();
       return {
@@ -384,12 +384,12 @@ export class RemoteCount {
     });
     const recorded = await this.outcomes(
       all.map(({ own, found, value }) => replaceContribution(found?.value, putContribution(own, value))),
-      WINDOW,
+      WRITE_WINDOW,
     );
     const open = all.filter((_, i) => isMade(recorded[i]!));
     const timeout = ends - performance.now();
     // As for one row.
-    if (open.length === 0 || timeout < WINDOW / 2) return ended;
+    if (open.length === 0 || timeout < WRITE_WINDOW / 2) return ended;
     const sums = sumsOf(open.flatMap(({ differences }) => differences));
     // A transfer whose answer is lost may be recorded, and the sum lacks it: no group may take the sum.
     const isSum = recorded.every(({ ok }) => ok);
@@ -440,7 +440,7 @@ export class RemoteCount {
   private async refusing(groups: readonly Uint8Array[], batch: Uint8Array): Promise<ReadonlySet<string>> {
     await this.batch(
       groups.map((group) => refuseToken(group, batch)),
-      WINDOW,
+      WRITE_WINDOW,
     );
     const found = await this.table.getAll(groups.map((group) => getTokens(group, [batch])));
     return new Set(groups.flatMap((group, i) => (isRefused(found[i]!) ? [toLatin1(group)] : [])));
@@ -496,12 +496,12 @@ export class RemoteCount {
   }
 
   private async change(check: CheckAndMutate): Promise<boolean> {
-    const { success } = await this.table.checkAndMutate(check, { timeout: WINDOW });
+    const { success } = await this.table.checkAndMutate(check, { timeout: WRITE_WINDOW });
     return success;
   }
 
   /** @returns for each whether it is known to be made. Those that are not are looked at again, each by itself. */
-  private async changeAll(checks: readonly CheckAndMutate[], timeout = WINDOW): Promise<boolean[]> {
+  private async changeAll(checks: readonly CheckAndMutate[], timeout = WRITE_WINDOW): Promise<boolean[]> {
     const answers = await this.outcomes(checks, timeout);
     return answers.map(isMade);
   }

@@ -5,7 +5,7 @@
 
 import { concatBytes, toLatin1 } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
-import { BackgroundBatches, FENCED } from '../../repository/index.js';
+import { BackgroundBatches, FENCE_TTL } from '../../repository/index.js';
 import { nextMillisecond } from '../../repository/row-lock.js';
 import {
   type BatchAction,
@@ -37,7 +37,7 @@ export const AMOUNTS: Filter = filters.columnRange(null, false, TOKENS, false);
 /** The increment that adds amounts to a group, and a token that expires when no request with it can still arrive. */
 export function incrementWithToken(row: Uint8Array, amounts: Amounts, token: Uint8Array): RowMutation[] {
   const increment = incrementOf(row, amounts);
-  const taken = new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), TAKEN).setTtl(FENCED);
+  const taken = new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), TAKEN).setTtl(FENCE_TTL);
   return increment === undefined ? [taken] : [increment, taken];
 }
 
@@ -45,7 +45,7 @@ export function incrementWithToken(row: Uint8Array, amounts: Amounts, token: Uin
 export function refusal(row: Uint8Array, token: Uint8Array): Put {
   const value = Buffer.alloc(8);
   value.writeBigInt64BE(REFUSED);
-  return new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), new Uint8Array(value)).setTtl(FENCED);
+  return new Put(row).addColumn(SUMMARY_FAMILY, tokenColumn(token), new Uint8Array(value)).setTtl(FENCE_TTL);
 }
 
 /** The same increment, on condition that the group does not have the token yet. */
@@ -76,7 +76,7 @@ export function getTokens(row: Uint8Array, tokens: readonly Uint8Array[]): Get {
 
 /** Gives tokens of a group, as they were read, a TTL, longer than any request with them can still arrive. */
 function endTokens({ row, cells }: Result): RowMutations {
-  const [del, put] = [new Delete(row), new Put(row).setTtl(FENCED, { optional: true })];
+  const [del, put] = [new Delete(row), new Put(row).setTtl(FENCE_TTL, { optional: true })];
   for (const { qualifier, timestamp } of cells) {
     // The new cell must hide that one, also when it has expired.
     del.addColumns(SUMMARY_FAMILY, qualifier, timestamp);
@@ -152,7 +152,7 @@ export class TokenExpiry {
 
   /** Deletes expired tokens on engines without cell TTLs. Requests that could still need them have failed long ago. */
   private async removeExpired(groups: readonly Uint8Array[]): Promise<void> {
-    const before = this.source.now() - FENCED;
+    const before = this.source.now() - FENCE_TTL;
     const found = await this.table.getAll(groups.map((group) => getEnded(group, before)));
     const deletes = found
       .filter(({ cells }) => cells.length > 0)

@@ -30,7 +30,7 @@ import type { ChangeImage } from '../maintainer.js';
 import type { WholeCall } from '../options.js';
 import { RowImage } from '../row-image.js';
 import { BackgroundBatches, GATHERED } from './background-batches.js';
-import { ABANDONED_AFTER, type DataRows, newToken, type RowsAhead, WINDOW } from './row-work.js';
+import { ABANDONED_AFTER, type DataRows, newToken, type RowsAhead, WRITE_WINDOW } from './row-work.js';
 import { type Covered, WriterRecords } from './writer-records.js';
 
 /** Rows that are looked at, or worked on, together. */
@@ -197,7 +197,7 @@ export class AheadWriter implements RowsAhead {
     call: WholeCall,
   ): Promise<readonly BatchOutcome[]> {
     try {
-      const timeout = Math.min(call.timeout ?? WINDOW, WINDOW);
+      const timeout = Math.min(call.timeout ?? WRITE_WINDOW, WRITE_WINDOW);
       const { signal, attributes } = call;
       // Sent again, a put could arrive late without anybody knowing, and no record would lead to its row.
       return await table.batch(actions, { signal, attributes, timeout, once: true });

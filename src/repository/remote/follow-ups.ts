@@ -77,24 +77,24 @@ export class FollowUps implements RowIntent {
   }
 
   /** @returns the mutations with the amended columns. @throws RowanError when a maintainer refuses the change. */
-  async plan(work: RowWork, said: readonly RowMutation[]): Promise<readonly RowMutation[]> {
+  async plan(work: RowWork, requested: readonly RowMutation[]): Promise<readonly RowMutation[]> {
     const { source } = this;
     const change = work.change!;
-    refuseTimes(source.schema, said);
+    refuseTimes(source.schema, requested);
     const maintainers =
       change.isAmended === true
         ? source.maintainers.filter(({ amend }) => amend === undefined)
         : source.maintainers;
     const { row, image: before } = work;
     const { operation } = change;
-    const first: ChangeImage = { operation, row, before, after: before.after(said), mutations: said };
+    const first: ChangeImage = { operation, row, before, after: before.after(requested), mutations: requested };
     const amended = await allEnded(
       maintainers.map((one) =>
         one.amend === undefined ? [] : source.reading((step) => one.amend!(first, step)),
       ),
     );
     const own = amended.flat();
-    const mutations = own.length === 0 ? said : withColumns(row, said, own);
+    const mutations = own.length === 0 ? requested : withColumns(row, requested, own);
     const image: ChangeImage = { ...first, after: before.after(mutations), mutations };
     // All are asked, because any of them may refuse the change.
     const effects = await allEnded(

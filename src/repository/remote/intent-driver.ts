@@ -36,7 +36,7 @@ import {
 import { refuseUnfollowed } from '../maintainer.js';
 import { WholeCall } from '../options.js';
 import type { RemoteExecutor } from '../remote-executor.js';
-import { differ, isPlain, RowImage, withoutIdleDeletes } from '../row-image.js';
+import { differ, areNewest, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond, type RowLock } from '../row-lock.js';
 import {
   allEnded,
@@ -45,7 +45,7 @@ import {
   type RowIntent,
   type RowsAhead,
   RowWork,
-  WINDOW,
+  WRITE_WINDOW,
 } from './row-work.js';
 
 /** Attempts of a change whose row is written, or whose unique values are claimed, by others at the same time. */
@@ -156,7 +156,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
     await seen;
     const ready = planned.filter(({ isDone, isPutOff }) => !isDone && !isPutOff);
     // Too late: others may take the marks for abandoned before the row is written.
-    const isLate = ready.length === 0 || performance.now() - began > WINDOW / 2;
+    const isLate = ready.length === 0 || performance.now() - began > WRITE_WINDOW / 2;
     const written = isLate ? [] : await this.write(ready, call);
     // Started under the row lock but not awaited under it, because effects may change the same rows.
     if (written.length > 0) this.beginFollowUp(written);
@@ -223,15 +223,15 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
       this.planRepair(work);
       return;
     }
-    const { mutations: said, seen, outlived, remains } = resolvedFor(change, work.image);
-    if (said.length === 0) {
+    const { mutations: requested, seen, outlived, remains } = resolvedFor(change, work.image);
+    if (requested.length === 0) {
       work.outcome = NOTHING_DONE;
       return;
     }
-    refuseUnfollowed(this.schema, this.entries?.name ?? FOLLOWED, said, this.now);
+    refuseUnfollowed(this.schema, this.entries?.name ?? FOLLOWED, requested, this.now);
     if (remains !== undefined) await this.remove(work, remains, options);
     const { image } = work;
-    let mutations = said;
+    let mutations = requested;
     for (const intent of this.intents) mutations = await intent.plan(work, mutations);
     mutations = withoutIdleDeletes(image, mutations);
     // A filter was not read together with the row, so it is checked by a write: of the shadow.
@@ -245,7 +245,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
         ? mutations
         : [...mutations, deleteOutlived(work.row, outlived)];
     work.mutations = written;
-    work.isOpenEnded = !isPlain(image, mutations, this.now());
+    work.isOpenEnded = !areNewest(mutations, image, this.now());
     const altersEntries = this.entries?.plan(work, after) ?? false;
     work.renews =
       altersEntries ||
@@ -291,7 +291,7 @@ export class IntentDriver<Entries extends RowEntries | undefined = RowEntries | 
   }
 
   private async write(works: readonly RowWork[], call: WholeCall): Promise<RowWork[]> {
-    const timeout = Math.min(call.timeout ?? WINDOW, WINDOW);
+    const timeout = Math.min(call.timeout ?? WRITE_WINDOW, WRITE_WINDOW);
     for (const work of works) work.isSent = true;
     const answers = await this.rows.table.batch(
       works.map((work) => {
@@ -343,15 +343,15 @@ const TOGETHER = 512;
 /** Applies the change sets of an entity with indexes, maintainers or recorded changes, on HBase. */
 export class IntentExecutor implements ChangeExecutor {
   constructor(
-    private readonly rows: IntentDriver,
-    private readonly gate: RowLock,
+    private readonly driver: IntentDriver,
+    private readonly rowLock: RowLock,
     /** Applies changes that touch no entries. */
     private readonly plain: RemoteExecutor,
   ) {}
 
   async run(change: Change, options: OperationOptions | undefined): Promise<Result> {
-    const call = WholeCall.of(options, this.rows.rows.table);
-    const { entries, intents } = this.rows;
+    const call = WholeCall.of(options, this.driver.rows.table);
+    const { entries, intents } = this.driver;
     if (intents.length === 0 && entries!.isUntouchedBy(change)) return this.plain.run(change, call);
     const [outcome] = await this.apply([change], call);
     if (!outcome!.ok) throw outcome!.error;
@@ -360,7 +360,7 @@ export class IntentExecutor implements ChangeExecutor {
 
   async runAll(changes: readonly Change[], options: OperationOptions | undefined): Promise<ChangeOutcome[]> {
     const outcomes: ChangeOutcome[] = [];
-    const call = WholeCall.of(options, this.rows.rows.table);
+    const call = WholeCall.of(options, this.driver.rows.table);
     for (const chunk of chunksOf(changes)) outcomes.push(...(await this.apply(chunk, call)));
     return outcomes;
   }
@@ -370,7 +370,7 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async apply(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const { ahead } = this.rows;
+    const { ahead } = this.driver;
     if (ahead === undefined) return this.applyByDriver(changes, call);
     const ended = await this.writeAhead(ahead, changes, call);
     const left = changes.filter((change) => !ended.has(change));
@@ -390,10 +390,10 @@ export class IntentExecutor implements ChangeExecutor {
     if (first.length === 0) return ended;
     await ahead.room();
     const uses = first.map(({ row }) => ({ row, use: 'puts' as const }));
-    const { outcomes, following } = await this.gate.runAll(uses, () =>
-      ahead.write(first, this.rows.rows.table, call),
+    const { outcomes, following } = await this.rowLock.runAll(uses, () =>
+      ahead.write(first, this.driver.rows.table, call),
     );
-    this.gate.releaseAfter(following, () => undefined);
+    this.rowLock.releaseAfter(following, () => undefined);
     for (const [i, change] of first.entries()) {
       const outcome = outcomes[i];
       if (outcome !== undefined) ended.set(change, outcome);
@@ -402,16 +402,16 @@ export class IntentExecutor implements ChangeExecutor {
   }
 
   private async applyByDriver(changes: readonly Change[], call: WholeCall): Promise<ChangeOutcome[]> {
-    const release = await this.gate.hold(changes.map(({ row }) => ({ row, use: 'alone' as const })));
+    const release = await this.rowLock.hold(changes.map(({ row }) => ({ row, use: 'alone' as const })));
     let works: RowWork[] = [];
     try {
-      works = await this.rows.apply(changes, call);
+      works = await this.driver.apply(changes, call);
     } finally {
       // The next writer of a row waits until its entries are settled.
-      this.gate.releaseAfter(allEnded(works.map(({ closing }) => closing)), release);
+      this.rowLock.releaseAfter(allEnded(works.map(({ closing }) => closing)), release);
     }
     // Without the lock: effects may change the same rows. At the timeout they go on in the background.
-    if (this.rows.intents.length > 0) await call.inTime(this.rows.finish(works));
+    if (this.driver.intents.length > 0) await call.inTime(this.driver.finish(works));
     return works.map(({ outcome }) => outcome!);
   }
 }

@@ -44,15 +44,15 @@ export const MARK_QUALIFIER: Uint8Array = toBytes('c');
  * Milliseconds for which late requests are fenced off by cells that nothing else keeps: the shadow of a missing row, and the tokens of
  * amounts that a group has taken. A request that is later still is not fenced off (docs/hbase-calls.md).
  */
-export const FENCED = 4 * 60 * 60 * 1000;
+export const FENCE_TTL = 4 * 60 * 60 * 1000;
 
 /**
  * Age in milliseconds from which an intent or an unverified entry has no live writer: a change writes its row within
- * {@link WINDOW} of its first mark, or starts over. The rest allows for clock differences.
+ * {@link WRITE_WINDOW} of its first mark, or starts over. The rest allows for clock differences.
  */
 export const ABANDONED_AFTER = 30_000;
 /** Milliseconds from the first mark to the deadline of the row's write. */
-export const WINDOW = 10_000;
+export const WRITE_WINDOW = 10_000;
 
 /** A unique token, by which a writer recognizes its own writes. */
 export function newToken(): Uint8Array {
@@ -163,7 +163,7 @@ export class DataRows {
 
   /**
    * Gives a row a new shadow if it is unchanged since it was loaded. A write planned before then fails its condition,
-   * however late it arrives. The shadow of a missing row is its only cell, for {@link FENCED}.
+   * however late it arrives. The shadow of a missing row is its only cell, for {@link FENCE_TTL}.
    * @returns whether the row was unchanged. @throws RowanError as the table does.
    */
   async fence(row: Uint8Array, loaded: LoadedRow, now: number): Promise<boolean> {
@@ -176,7 +176,7 @@ export class DataRows {
 
   /** The time to live of a shadow that is written alone, ms; undefined: none. */
   shadowLife(stored: Result, now: number): number | undefined {
-    if (stored.isEmpty) return FENCED;
+    if (stored.isEmpty) return FENCE_TTL;
     return this.life.remainingOfMarker((family, qualifier) => stored.getLatest(family, qualifier), now);
   }
 }

@@ -10,7 +10,7 @@ import { concatBytes, equalBytes, toBytes, toHex } from '../../bytes/index.js';
 import { isWriteRefused, RowanError } from '../../errors.js';
 import { TOKEN_LENGTH } from '../../schema/types.js';
 import { type Cell, Delete, Get, Put, type Table } from '../../table/index.js';
-import { ABANDONED_AFTER, FENCED, newToken } from './row-work.js';
+import { ABANDONED_AFTER, FENCE_TTL, newToken } from './row-work.js';
 
 /** Milliseconds after which a record is written again before further rows are. Its age tells others whether the program lives. */
 const RENEWED_AFTER = 10_000;
@@ -217,7 +217,7 @@ export class WriterRecords {
       const age = this.ageOf(record);
       if (age >= ABANDONED_AFTER) this.looked.set(toHex(record.token), age);
       // A late request that arrives after this is not followed (docs/hbase-calls.md).
-      if (age < FENCED || this.isOwn(record)) continue;
+      if (age < FENCE_TTL || this.isOwn(record)) continue;
       const { qualifier, timestamp } = record.cell;
       await table.delete(new Delete(row).addColumns(family, qualifier, timestamp));
     }
@@ -250,7 +250,7 @@ export class WriterRecords {
     const age = this.ageOf(record);
     const looked = this.looked.get(toHex(record.token)) ?? 0;
     const isRenewed = age < looked;
-    return Math.min(Math.max(ABANDONED_AFTER, isRenewed ? 0 : 2 * looked), FENCED) - age;
+    return Math.min(Math.max(ABANDONED_AFTER, isRenewed ? 0 : 2 * looked), FENCE_TTL) - age;
   }
 
   /** The time since when rows may lack something, by the clocks of all servers. Infinite: none lacks anything. */

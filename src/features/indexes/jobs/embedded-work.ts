@@ -10,7 +10,7 @@ import {
   RawRow,
   type Result,
   type RowRead,
-  type SyncTable,
+  type StepTable,
   type TableChange,
 } from '../../../table/index.js';
 import { NewEntries } from '../entity-indexes.js';
@@ -26,9 +26,6 @@ import { deleteOf, putOf } from '../plan.js';
 import { type DifferingRows, hasCell } from './digest.js';
 import { type IndexTarget, isOwn, isSampled, isVerified, strayName } from './target.js';
 
-/** A table whose steps may change rows of several tables. */
-export type AtomicTable = SyncTable & Required<Pick<SyncTable, 'commit'>>;
-
 /** Computes entries from cells; `unique` as in `NewEntries.of`. Undefined where entries need more than cells, or expire with their rows. */
 export function entriesOfCells({ indexes }: IndexTarget, unique = false): NewEntries | undefined {
   return new EntryExpiry(indexes.schema).ends ? undefined : NewEntries.of(indexes, unique);
@@ -41,7 +38,7 @@ abstract class IndexWork extends OverlappedWork {
 
   constructor(
     protected readonly target: IndexTarget,
-    protected readonly table: AtomicTable,
+    protected readonly table: StepTable,
     protected readonly context: SplitContext,
   ) {
     super();
@@ -118,7 +115,7 @@ export class BuildWork extends IndexWork {
 
   constructor(
     target: IndexTarget,
-    table: AtomicTable,
+    table: StepTable,
     context: SplitContext,
     private readonly touched: ReadonlySet<string>,
   ) {
@@ -157,7 +154,7 @@ export class BuildWork extends IndexWork {
 
 /** Reads rows and entries as they are in this turn of the event loop, without a step that writers wait for. */
 class EntryCheck {
-  private readonly entries: AtomicTable;
+  private readonly entries: StepTable;
   private readonly row = new RawRow();
   private readonly stored = new RawRow();
   private readonly reader: EntryReader;
@@ -168,17 +165,17 @@ class EntryCheck {
 
   private constructor(
     private readonly target: IndexTarget,
-    private readonly table: AtomicTable,
+    private readonly table: StepTable,
     private readonly computed: NewEntries,
   ) {
     const { engine, indexes } = target;
-    this.entries = engine.table(indexes.tableName) as AtomicTable;
+    this.entries = engine.table(indexes.tableName) as StepTable;
     this.reader = new EntryReader(indexes.all[0]!.index);
     this.columns = readColumns(indexes.schema, [], indexes.columns, undefined);
   }
 
   /** Undefined where entries need more than cells, or expire with their rows. */
-  static of(target: IndexTarget, table: AtomicTable): EntryCheck | undefined {
+  static of(target: IndexTarget, table: StepTable): EntryCheck | undefined {
     const computed = entriesOfCells(target);
     return computed && table.getRaw && new EntryCheck(target, table, computed);
   }
@@ -241,7 +238,7 @@ abstract class ComparingWork extends IndexWork {
 
   constructor(
     target: IndexTarget,
-    table: AtomicTable,
+    table: StepTable,
     context: SplitContext,
     protected readonly sample: number,
     protected readonly repair: boolean,

@@ -11,14 +11,14 @@ import type {
   SplitWork,
 } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import { type CommittingTable, IntentDriver } from '../../../repository/index.js';
-import { type Engine, Scan, type Table } from '../../../table/index.js';
+import { IntentDriver } from '../../../repository/index.js';
+import { type Engine, Scan, type StepTable, type Table } from '../../../table/index.js';
 import { notePrefix } from '../entry.js';
 import { deleteOf } from '../plan.js';
 import { RemoteEntries } from '../remote.js';
 import { retireIndex } from '../states.js';
 import { addingEntries, addingRows, type DifferingRows, DigestWork, EntryDigest } from './digest.js';
-import { type AtomicTable, BuildWork, EntryWork, entriesOfCells, RowWork } from './embedded-work.js';
+import { BuildWork, EntryWork, entriesOfCells, RowWork } from './embedded-work.js';
 import { RemoteBuildWork, RemoteDrainWork, RemoteEntryWork, RemoteRowWork } from './remote-work.js';
 import { CHECKPOINT_ROWS, SortedBuildWork } from './sorted-build.js';
 import { type IndexReport, type IndexTarget, SharedValues, type VerifyOptions } from './target.js';
@@ -29,8 +29,8 @@ function tableOf({ engine, indexes }: IndexTarget): Table {
   return engine.table(indexes.schema.table.descriptor.name);
 }
 
-function atomic(table: Table): (AtomicTable & CommittingTable) | undefined {
-  return 'atomic' in table ? (table as AtomicTable & CommittingTable) : undefined;
+function atomic(table: Table): StepTable | undefined {
+  return 'atomic' in table ? (table as StepTable) : undefined;
 }
 
 type Opening = (context: SplitContext) => SplitWork;

@@ -1,8 +1,7 @@
 import { orderOfRows, toLatin1 } from '../../../bytes/index.js';
 import type { RawRowWork, SplitContext, SplitWork } from '../../../job/types.js';
 import { applyReadSet, readColumns } from '../../../query/projection.js';
-import type { CommittingTable } from '../../../repository/index.js';
-import { type AtomicStep, Get, RawRow, type Result } from '../../../table/index.js';
+import { type AtomicStep, Get, RawRow, type Result, type StepTable } from '../../../table/index.js';
 import type { NewEntries } from '../entity-indexes.js';
 import { dataRowOf, ENTRY_QUALIFIER, INDEX_FAMILY, type IndexEntry } from '../entry.js';
 import { putOf } from '../plan.js';
@@ -42,7 +41,7 @@ export class SortedBuildWork implements SplitWork {
   private constructor(
     private readonly target: IndexTarget,
     private readonly entries: NewEntries,
-    private readonly table: CommittingTable,
+    private readonly table: StepTable,
     private readonly context: SplitContext,
     private readonly touched: ReadonlySet<string>,
   ) {}
@@ -50,7 +49,7 @@ export class SortedBuildWork implements SplitWork {
   /** Undefined where entries need more than cells, or expire with their rows. */
   static of(
     target: IndexTarget,
-    table: CommittingTable,
+    table: StepTable,
     touched: ReadonlySet<string>,
   ): ((context: SplitContext) => SortedBuildWork) | undefined {
     const entries = entriesOfCells(target);

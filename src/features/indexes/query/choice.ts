@@ -10,7 +10,7 @@ import {
   keyPartAsCondition,
   type Test,
 } from '../../../query/condition.js';
-import { type FindOptions, isPlain } from '../../../query/find-options.js';
+import { type FindOptions, affectNoReads } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
@@ -275,7 +275,7 @@ export function lookUp(
   const { sync } = access;
   const entries = access.indexing?.entries.sync;
   if (limit > MOST || limit === 0 || sync?.getRaw === undefined || entries === undefined) return undefined;
-  if (spec.reversed || !isPlain(options)) return undefined;
+  if (spec.reversed || !affectNoReads(options)) return undefined;
   if (plan.rowTest !== undefined || keyPlan.check !== undefined || keyPlan.residual !== undefined) {
     return undefined;
   }

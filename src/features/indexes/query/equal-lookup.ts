@@ -1,6 +1,6 @@
 import type { KeyConditions } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
-import { type FindOptions, isPlain } from '../../../query/find-options.js';
+import { type FindOptions, affectNoReads } from '../../../query/find-options.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';
@@ -115,7 +115,7 @@ export class IndexLookUps {
   ): object | null | Promise<object | null> | undefined {
     if (spec.reversed || spec.timeRange !== undefined || spec.where.length > 0 || spec.slices.length > 0)
       return undefined;
-    if (!isPlain(options)) return undefined;
+    if (!affectNoReads(options)) return undefined;
     const { unique, parts, layout } = this.index.index;
     let given = 0;
     for (const _ in key) given++;

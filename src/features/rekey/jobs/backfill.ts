@@ -11,20 +11,20 @@ import {
   Get,
   type Result,
   type RowRead,
+  type StepTable,
 } from '../../../table/index.js';
 import {
   everyCell,
   inShortSteps,
-  nothing,
   PassWork,
   pass,
+  placeOf,
   type RekeyTarget,
   rowsAlone,
   runPasses,
-  type StepTable,
   tableOf,
 } from './passes.js';
-import type { RowEffects } from './row-mapping.js';
+import type { RowEffects } from './row-effects.js';
 
 /** Seldom, since a checkpoint flushes the table of the new layout. */
 const FLUSHED_SELDOM = { checkpointRows: 1_000_000, checkpointMs: 20_000 };
@@ -123,9 +123,9 @@ class CopyWork extends PassWork {
 
   protected async batch(rows: readonly Result[]): Promise<void> {
     const { mirror } = this.target;
-    const own = rows.filter(({ row }) => mirror.forth.matches(row));
+    const own = rows.filter(({ row }) => mirror.forward.matches(row));
     const unkeyed = await this.table.atomic((step) =>
-      mirror.quietly(() => {
+      mirror.withoutMirroring(() => {
         const { copies, without } = this.copiesOf(own, step.read);
         for (const copy of copies) this.write(copy, step);
         return without;
@@ -140,15 +140,12 @@ class CopyWork extends PassWork {
    * yet.
    */
   private copiesOf(rows: readonly Result[], read: RowRead): { copies: RowCopy[]; without: number } {
-    const { forth } = this.target.mirror;
+    const { forward } = this.target.mirror;
     const copies: RowCopy[] = [];
     let without = 0;
     for (const { row, cells } of rows) {
-      const now = this.isPlain(row, cells) ? undefined : read(new Get(row).readAllVersions());
-      const to = forth.rowOf(
-        row,
-        now === undefined ? nothing : ({ family, qualifier }) => now.getValue(family, qualifier),
-      );
+      const now = this.isAsScanned(row, cells) ? undefined : read(new Get(row).readAllVersions());
+      const to = forward.rowOf(row, now && (({ family, qualifier }) => now.getValue(family, qualifier)));
       if (to !== undefined) copies.push({ to, row, cells, now });
       else if (!now!.isEmpty) without++;
     }
@@ -156,9 +153,9 @@ class CopyWork extends PassWork {
     return { copies, without };
   }
 
-  /** Whether all scanned cells are puts that count. */
-  private isPlain(row: Uint8Array, cells: readonly Cell[]): boolean {
-    if (this.target.mirror.forth.needed.length > 0) return false;
+  /** Whether the row is what was scanned: puts, none of which was changed since. */
+  private isAsScanned(row: Uint8Array, cells: readonly Cell[]): boolean {
+    if (this.target.mirror.forward.needed.length > 0) return false;
     if (this.touched.size > 0 && this.touched.has(toLatin1(row))) return false;
     for (const { type } of cells) if (type !== CellType.Put) return false;
     return true;
@@ -179,9 +176,9 @@ class CopyWork extends PassWork {
   }
 
   private put({ to, row, cells, now }: RowCopy, durability: Durability, step: AtomicStep): void {
-    const { forth } = this.target.mirror;
+    const { forward } = this.target.mirror;
     const lasting = now === undefined ? cells : this.lastingCells(cells, now, to, step.read);
-    const change = copyOf(to, forth.cellsOf(row, to, lasting), durability);
+    const change = copyOf(to, forward.cellsOf(row, to, lasting), durability);
     if (change === undefined) return;
     this.unflushed ||= durability === 'SKIP_WAL';
     step.apply({ table: this.into, change, settled: true, unrecorded: true });
@@ -211,8 +208,4 @@ interface RowCopy {
   readonly cells: readonly Cell[];
   /** The row as it is now. Undefined: unchanged since the scan. */
   readonly now: Result | undefined;
-}
-
-function placeOf({ family, qualifier, timestamp }: Cell): string {
-  return `${family}:${toLatin1(qualifier)}@${timestamp}`;
 }

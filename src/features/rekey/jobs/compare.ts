@@ -2,16 +2,14 @@
 
 import { compareBytes, equalBytes } from '../../../bytes/index.js';
 import type { JobRunOptions, SplitContext } from '../../../job/types.js';
-import { type Cell, Get, type Result, type RowRead, Scan } from '../../../table/index.js';
+import { type Cell, Get, type Result, type RowRead, Scan, type StepTable } from '../../../table/index.js';
 import {
   inShortSteps,
-  nothing,
   PassWork,
   pass,
   type RekeyTarget,
   rowsAlone,
   runPasses,
-  type StepTable,
   tableOf,
 } from './passes.js';
 import { RowMapping } from './row-mapping.js';
@@ -42,10 +40,10 @@ export const everyVersion = (): Scan => new Scan().readAllVersions().setCacheBlo
 /** Compares every row of both layouts, each pair in one step. */
 export async function compareLayouts(target: RekeyTarget, run: JobRunOptions = {}): Promise<RowDifferences> {
   const { from, to } = target;
-  const { forth } = target.mirror;
+  const { forward } = target.mirror;
   const back = new RowMapping(to, from);
   const phases = [
-    pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forth, context)),
+    pass(from, everyVersion, (context) => new CompareWork(tableOf(target, from), forward, context)),
     pass(
       to,
       // The cells of a row are not needed where its key alone gives the other row.
@@ -75,7 +73,7 @@ export async function lostRows(target: RekeyTarget, run: JobRunOptions = {}): Pr
     from,
     everyVersion,
     // A part that the new layout stores as a column is equal in all rows of its key, and has other timestamps there.
-    (context) => new CompareWork(tableOf(target, from), mirror.forth, context, isThere, false),
+    (context) => new CompareWork(tableOf(target, from), mirror.forward, context, isThere, false),
   );
   const { counters } = await runPasses(target, 'lost', 'lost', [looking], {
     ...inShortSteps(run),
@@ -154,7 +152,7 @@ class ExtraWork extends PassWork {
     // Reading a row's newest cells is a fast path; a mere existence check is none.
     const exists = (of: Uint8Array, table?: string): boolean => !read(new Get(of), table).isEmpty;
     if (mapping.needed.length === 0) {
-      const other = mapping.rowOf(row, nothing)!;
+      const other = mapping.rowOf(row)!;
       // Both rows may have been deleted since the scan.
       return !exists(other, mapping.target.table.descriptor.name) && exists(row);
     }

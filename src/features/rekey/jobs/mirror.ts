@@ -15,7 +15,8 @@ import {
   type WriteObserver,
 } from '../../../table/index.js';
 import type { RowFollower } from '../../feature.js';
-import { type RowEffects, RowMapping, type ValueOf } from './row-mapping.js';
+import type { RowEffects } from './row-effects.js';
+import { RowMapping } from './row-mapping.js';
 
 /**
  * Mirrors writes between two layouts of an entity: each write of a row in one is applied to its row in the other in
@@ -23,17 +24,17 @@ import { type RowEffects, RowMapping, type ValueOf } from './row-mapping.js';
  */
 export class Mirror {
   /** Writes made by the mirror: they are not mirrored back. */
-  readonly own = new WeakSet<TableChange['change']>();
+  readonly ownChanges = new WeakSet<TableChange['change']>();
   /** The other row before a write in progress; only where columns determine it. */
   private readonly before = new WeakMap<TableChange['change'], Uint8Array | undefined>();
   /** The rows being written, as they were before. */
   private readonly images = new WeakMap<TableChange['change'], RowImage>();
   /** Sets that collect the rows of the source written since a watch began. */
   private readonly watchers = new Set<Set<string>>();
-  private quiet = false;
+  private isSuspended = false;
   private endings: (() => void)[] = [];
-  readonly forth: RowMapping;
-  private readonly back: RowMapping;
+  readonly forward: RowMapping;
+  private readonly backward: RowMapping;
 
   constructor(
     private readonly engine: Engine,
@@ -44,8 +45,8 @@ export class Mirror {
     /** Maintains the data that features store about an entity's rows. */
     readonly followersOf: (schema: EntitySchema) => readonly RowFollower[],
   ) {
-    this.forth = new RowMapping(from, to);
-    this.back = new RowMapping(to, from);
+    this.forward = new RowMapping(from, to);
+    this.backward = new RowMapping(to, from);
   }
 
   /** Starts mirroring every write of either layout through this engine. */
@@ -53,7 +54,7 @@ export class Mirror {
     if (this.endings.length > 0) return;
     const observe = (mapping: RowMapping): (() => void) =>
       this.engine.observe(mapping.source.table.descriptor.name, this.observer(mapping));
-    this.endings = [observe(this.forth), observe(this.back)];
+    this.endings = [observe(this.forward), observe(this.backward)];
   }
 
   end(): void {
@@ -68,36 +69,36 @@ export class Mirror {
   }
 
   /** Runs part of a step without mirroring its writes: for copying and removing. */
-  quietly<T>(work: () => T): T {
-    this.quiet = true;
+  withoutMirroring<T>(work: () => T): T {
+    this.isSuspended = true;
     try {
       return work();
     } finally {
-      this.quiet = false;
+      this.isSuspended = false;
     }
   }
 
   private mark(change: TableChange): TableChange {
-    this.own.add(change.change);
+    this.ownChanges.add(change.change);
     return change;
   }
 
   private observer(mapping: RowMapping): WriteObserver {
-    const follows = (write: ObservedWrite): boolean =>
-      !this.own.has(write.change) && mapping.matches(write.change.row);
-    const keepsUp = ({ change }: ObservedWrite): boolean =>
-      this.own.has(change) && mapping.matches(change.row);
+    const isToMirror = (write: ObservedWrite): boolean =>
+      !this.ownChanges.has(write.change) && mapping.matches(write.change.row);
+    const isOwn = ({ change }: ObservedWrite): boolean =>
+      this.ownChanges.has(change) && mapping.matches(change.row);
     return {
-      ignores: () => this.quiet,
+      ignores: () => this.isSuspended,
       before: (write) => {
-        if (keepsUp(write)) this.noteImage(mapping.source, write);
-        if (mapping.needed.length === 0 || !follows(write)) return undefined;
+        if (isOwn(write)) this.noteImage(mapping.source, write);
+        if (mapping.needed.length === 0 || !isToMirror(write)) return undefined;
         this.before.set(write.change, rowNow(mapping, write));
         return undefined;
       },
       after: (write) => {
-        if (keepsUp(write)) return this.followEffects(mapping.source, write);
-        return follows(write) ? this.follow(mapping, write) : undefined;
+        if (isOwn(write)) return this.followEffects(mapping.source, write);
+        return isToMirror(write) ? this.follow(mapping, write) : undefined;
       },
     };
   }
@@ -117,7 +118,7 @@ export class Mirror {
     const table = mapping.target.table.descriptor.name;
     const now = rowNow(mapping, write);
     const was = mapping.needed.length === 0 ? now : this.before.get(write.change);
-    this.touch(mapping === this.forth ? row : (now ?? was));
+    this.touch(mapping === this.forward ? row : (now ?? was));
     const copied = (target: Uint8Array, cells: readonly Cell[]): Additions => {
       const change = copyOf(target, mapping.cellsOf(row, target, cells));
       return change && [this.mark({ table, change, settled: true })];
@@ -148,14 +149,12 @@ function read(write: ObservedWrite, row: Uint8Array): Result {
 /** The target's row for the source's, at this point of the step. */
 function rowNow(mapping: RowMapping, write: ObservedWrite): Uint8Array | undefined {
   const { row } = write.change;
-  if (mapping.needed.length === 0) return mapping.rowOf(row, nothing);
+  if (mapping.needed.length === 0) return mapping.rowOf(row);
   const get = new Get(row);
   for (const { family, qualifier } of mapping.needed) get.addColumn(family, qualifier);
   const found = write.read(get) as Result;
   return mapping.rowOf(row, ({ family, qualifier }) => found.getValue(family, qualifier));
 }
-
-const nothing: ValueOf = () => undefined;
 
 function keyChanged({ needed, source, target }: RowMapping): UnsupportedError {
   const names = needed.map(({ property }) => property).join(', ');

@@ -5,12 +5,8 @@ import { runJob } from '../../../job/runner.js';
 import { toolJobName } from '../../../job/table-pass.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
 import type { EntitySchema } from '../../../schema/types.js';
-import { type Engine, filters, Scan, type SyncTable } from '../../../table/index.js';
+import { type Cell, columnName, type Engine, filters, Scan, type StepTable } from '../../../table/index.js';
 import type { Mirror } from './mirror.js';
-import type { ValueOf } from './row-mapping.js';
-
-/** A table of an engine whose steps may change several rows. */
-export type StepTable = SyncTable & Required<Pick<SyncTable, 'atomic'>>;
 
 /** The two layouts that a job is about. */
 export interface RekeyTarget {
@@ -75,5 +71,7 @@ export const rowsAlone = (): Scan =>
 /** A scan of every stored cell, with deletes and the cells they hide. */
 export const everyCell = (): Scan => new Scan().setRaw(true).readAllVersions().setCacheBlocks(false);
 
-/** For rows whose keys determine everything. */
-export const nothing: ValueOf = () => undefined;
+/** The cell's column and time, by which a cell of one layout finds that of the other. */
+export function placeOf({ family, qualifier, timestamp }: Cell): string {
+  return `${columnName(family, qualifier)}@${timestamp}`;
+}

@@ -1,7 +1,7 @@
 import type { JobRunOptions } from '../../../job/types.js';
 import { Get, type Result, type Table } from '../../../table/index.js';
 import { areSame, differencesOf, everyVersion, type RowDifferences } from './compare.js';
-import { nothing, pass, type RekeyTarget, rowsAlone, runPasses } from './passes.js';
+import { pass, type RekeyTarget, rowsAlone, runPasses } from './passes.js';
 import { rawRow, writeCopies } from './remote-copy.js';
 import { RowMapping } from './row-mapping.js';
 
@@ -21,31 +21,31 @@ type OldRow = Pick<Result, 'row' | 'cells'>;
  * copied.
  */
 export class RemoteComparison {
-  private readonly back: RowMapping;
+  private readonly backward: RowMapping;
   private readonly olds: Table;
   private readonly news: Table;
 
   constructor(private readonly target: RekeyTarget) {
     const { engine, from, to } = target;
-    this.back = new RowMapping(to, from);
+    this.backward = new RowMapping(to, from);
     this.olds = engine.table(from.table.descriptor.name);
     this.news = engine.table(to.table.descriptor.name);
   }
 
   /** Compares every row in both directions. @returns the differences that remain after copying again. */
   async all(run: JobRunOptions): Promise<RowDifferences> {
-    const { target, back } = this;
+    const { target, backward } = this;
     const phases = [
       pass(target.from, everyVersion, (context) => ({
         rows: async (rows) => {
-          const own = rows.filter(({ row }) => target.mirror.forth.matches(row));
+          const own = rows.filter(({ row }) => target.mirror.forward.matches(row));
           context.count('rows', own.length);
           for (const what of await this.off(own)) context.count(what);
         },
       })),
       pass(target.to, rowsAlone, (context) => ({
         rows: async (rows) => {
-          const own = rows.map(({ row }) => row).filter((row) => back.matches(row));
+          const own = rows.map(({ row }) => row).filter((row) => backward.matches(row));
           for (const what of await this.strays(own)) context.count(what);
         },
       })),
@@ -91,12 +91,12 @@ export class RemoteComparison {
   private async differences(
     rows: readonly OldRow[],
   ): Promise<readonly { readonly row: Uint8Array; readonly what: Difference }[]> {
-    const { forth } = this.target.mirror;
-    const there = rows.map(({ row }) => forth.rowOf(row, nothing)!);
+    const { forward } = this.target.mirror;
+    const there = rows.map(({ row }) => forward.rowOf(row)!);
     const copies = await this.news.getAll(there.map((row) => new Get(row).readAllVersions()));
     return rows.flatMap(({ row, cells }, i) => {
       const copy = copies[i]!.cells;
-      if (areSame(forth.cellsOf(row, there[i]!, cells), copy)) return [];
+      if (areSame(forward.cellsOf(row, there[i]!, cells), copy)) return [];
       const what = copy.length === 0 ? 'missing' : cells.length === 0 ? 'extra' : 'different';
       return [{ row, what } as const];
     });
@@ -104,7 +104,7 @@ export class RemoteComparison {
 
   /** Rows of the new layout that the old one lacks, although its deletes were copied. */
   private async strays(rows: readonly Uint8Array[]): Promise<readonly Difference[]> {
-    const theirs = rows.map((row) => this.back.rowOf(row, nothing)!);
+    const theirs = rows.map((row) => this.backward.rowOf(row)!);
     const found = await this.olds.getAll(theirs.map((row) => new Get(row).setCheckExistenceOnly(true)));
     return this.recheck(theirs.filter((_, i) => found[i]!.row.length === 0));
   }

@@ -1,37 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { equalBytes, toHex, toLatin1 } from '../../../bytes/index.js';
+import { equalBytes, toHex } from '../../../bytes/index.js';
 import { RowanError, throwIfAborted } from '../../../errors.js';
 import { copyOf } from '../../../job/row-cells.js';
-import type { JobOutcome, JobRunOptions, SplitContext } from '../../../job/types.js';
-import type { EntitySchema } from '../../../schema/types.js';
+import type { JobOutcome, JobRunOptions } from '../../../job/types.js';
 import {
-  type AtomicStep,
   type BatchOutcome,
   type Cell,
   CheckAndMutate,
   Delete,
-  type Engine,
   Get,
   LATEST_TIMESTAMP,
   Put,
   Result,
   RowMutations,
-  Scan,
+  type Scan,
   type TableChange,
 } from '../../../table/index.js';
 import { FENCE_FAMILY, FENCE_QUALIFIER } from '../../../table/write-fence.js';
-import {
-  everyCell,
-  inShortSteps,
-  nothing,
-  PassWork,
-  pass,
-  type RekeyTarget,
-  runPasses,
-  type StepTable,
-  tableOf,
-} from './passes.js';
-import type { RowEffects } from './row-mapping.js';
+import { everyCell, pass, placeOf, type RekeyTarget, runPasses } from './passes.js';
 
 // — Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
 // a span of time. Later writes are copied by the next pass, until the old table refuses writes.
@@ -67,7 +53,7 @@ export async function copyCells(
       const left: Result[] = [];
       const copied: Result[] = [];
       for (const row of rows)
-        if (target.mirror.forth.matches(row.row)) (isCopied(row) ? left : copied).push(row);
+        if (target.mirror.forward.matches(row.row)) (isCopied(row) ? left : copied).push(row);
       await writeCopies(target, copied, context.signal);
       await whenCopied?.(copied, left);
       context.count('copied', copied.length);
@@ -91,7 +77,7 @@ export async function writeCopies(
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const { engine, to, mirror } = target;
-  const { forth, own } = mirror;
+  const { forward, ownChanges } = mirror;
   if (!engine.capabilities.deleteMarkers) {
     await copyRows(
       target,
@@ -105,17 +91,17 @@ export async function writeCopies(
   const others: Exclude<TableChange['change'], Put>[] = [];
   for (const { row, cells } of rows) {
     if (cells.length === 0) continue;
-    const there = forth.rowOf(row, nothing)!;
-    const change = copyOf(there, forth.cellsOf(row, there, cells));
+    const there = forward.rowOf(row)!;
+    const change = copyOf(there, forward.cellsOf(row, there, cells));
     if (change === undefined) continue;
-    own.add(change);
+    ownChanges.add(change);
     if (change instanceof Put) puts.push(change);
     else others.push(change);
   }
   if (puts.length > 0) await into.putAll(puts);
   if (others.length > 0) for (const outcome of await into.batch(others)) if (!outcome.ok) throw outcome.error;
   const stored = rows.filter(({ cells }) => cells.length > 0);
-  const copies = stored.map(({ row }) => forth.rowOf(row, nothing)!);
+  const copies = stored.map(({ row }) => forward.rowOf(row)!);
   for (const follower of mirror.followersOf(to)) await follower.settle(copies, signal);
 }
 
@@ -130,91 +116,6 @@ export async function rawRow(target: RekeyTarget, row: Uint8Array): Promise<Resu
   } finally {
     await scanner.close();
   }
-}
-
-// — Operations on all rows of a layout.
-
-/** Removes every row of a layout with its index entries and from its summaries, without mirroring that. */
-export function removeLayout(
-  target: RekeyTarget,
-  schema: EntitySchema,
-  run: JobRunOptions = {},
-): Promise<JobOutcome> {
-  const removing = pass(
-    schema,
-    () => new Scan().setCacheBlocks(false),
-    (context) => new RemoveWork(target, schema, context),
-  );
-  return runPasses(target, `remove-${schema.name}`, schema.key.signature, [removing], inShortSteps(run));
-}
-
-class RemoveWork extends PassWork {
-  private readonly table: StepTable;
-  private readonly effects: RowEffects | undefined;
-
-  constructor(
-    private readonly target: RekeyTarget,
-    private readonly schema: EntitySchema,
-    private readonly context: SplitContext,
-  ) {
-    super();
-    this.table = tableOf(target, schema);
-    this.effects = target.mirror.effectsOf(schema);
-  }
-
-  protected async batch(rows: readonly Result[]): Promise<void> {
-    const own = rows.filter(({ row }) => this.schema.key.matches(row));
-    await this.table.atomic((step) =>
-      this.target.mirror.quietly(() => {
-        for (const { row } of own) this.remove(row, step);
-      }),
-    );
-    this.context.count('removed', own.length);
-  }
-
-  /** Without waiting: the checkpoint follows it in the WAL, and is durable later. */
-  private remove(row: Uint8Array, step: AtomicStep): void {
-    const { effects, table } = this;
-    const before = effects?.imageOf(row, step.read);
-    const change = new Delete(row).setDurability('ASYNC_WAL');
-    step.apply({ table: table.name, change, unrecorded: true });
-    if (before === undefined) return;
-    for (const change of effects!.removed(row, before, 'ASYNC_WAL', step.read)) step.apply(change);
-  }
-}
-
-/** Whether a layout has rows. */
-export async function rowsOf(engine: Engine, schema: EntitySchema): Promise<'rows' | 'deletes' | 'nothing'> {
-  const table = engine.table(schema.table.descriptor.name);
-  const holds = async (scan: Scan): Promise<boolean> => {
-    for await (const { row } of table.scan(scan)) if (schema.key.matches(row)) return true;
-    return false;
-  };
-  if (await holds(new Scan().setCacheBlocks(false))) return 'rows';
-  return (await holds(everyCell())) ? 'deletes' : 'nothing';
-}
-
-/** Removes the deletes of a layout without rows: they would hide copies with earlier timestamps. */
-export async function dropDeletes(engine: Engine, schema: EntitySchema): Promise<void> {
-  const { name } = schema.table.descriptor;
-  if ((await rowsOf(engine, schema)) === 'nothing') return;
-  await engine.admin.flush(name);
-  await engine.admin.majorCompact(name);
-}
-
-/**
- * Empties the table of a removed layout that keeps deleted cells, which would hide copies of a later run. Rows of anything else leave
- * it as it is.
- */
-export async function dropKeptDeletes(engine: Engine, { key, table }: EntitySchema): Promise<void> {
-  const { admin } = engine;
-  const { name } = table.descriptor;
-  const { families } = await admin.getDescriptor(name);
-  if (families.every(({ keepDeletedCells }) => keepDeletedCells === 'FALSE')) return;
-  if (table.entities.length + table.retired.length > 1) return;
-  for await (const { row } of engine.table(name).scan(everyCell())) if (!key.matches(row)) return;
-  await admin.disableTable(name);
-  await admin.truncateTable(name, true);
 }
 
 // — Copies of whole rows, on engines whose deletes leave no markers: a copy is made equal to its row, whatever has happened to it.
@@ -248,10 +149,10 @@ async function copyRows(
 /** @returns the rows whose copies others have changed meanwhile. */
 async function copyOnce(target: RekeyTarget, rows: readonly Uint8Array[]): Promise<readonly Uint8Array[]> {
   const { engine, from, to, mirror } = target;
-  const { forth, own } = mirror;
+  const { forward, ownChanges } = mirror;
   const news = engine.table(to.table.descriptor.name);
   const olds = engine.table(from.table.descriptor.name);
-  const there = rows.map((row) => forth.rowOf(row, nothing)!);
+  const there = rows.map((row) => forward.rowOf(row)!);
   const stamps = await news.getAll(there.map((row) => new Get(row).addColumn(FENCE_FAMILY, FENCE_QUALIFIER)));
   const copies = await news.getAll(there.map((row) => new Get(row).readAllVersions()));
   const now = await olds.getAll(rows.map((row) => new Get(row).readAllVersions()));
@@ -260,9 +161,9 @@ async function copyOnce(target: RekeyTarget, rows: readonly Uint8Array[]): Promi
     const stamp = stamps[i]!.getValue(FENCE_FAMILY, FENCE_QUALIFIER);
     if (stamp === undefined ? !copies[i]!.isEmpty : stamp[0] !== COPIED || stamp.length !== STAMP_BYTES)
       continue;
-    const wanted = forth.cellsOf(row, there[i]!, now[i]!.cells);
+    const wanted = forward.cellsOf(row, there[i]!, now[i]!.cells);
     const action = changeOf(there[i]!, copies[i]!.cells, wanted);
-    own.add(action);
+    ownChanges.add(action);
     const check =
       stamp === undefined
         ? CheckAndMutate.ifNotExists(FENCE_FAMILY, FENCE_QUALIFIER, action)
@@ -300,10 +201,6 @@ function changeOf(row: Uint8Array, copy: readonly Cell[], wanted: readonly Cell[
   for (const { family, qualifier, timestamp } of surplus.values())
     del.addColumn(family, qualifier, timestamp);
   return change.add(del);
-}
-
-function placeOf({ family, qualifier, timestamp }: Cell): string {
-  return `${family} ${timestamp} ${toLatin1(qualifier)}`;
 }
 
 function overtaken({ to }: RekeyTarget, row: Uint8Array): RowanError {

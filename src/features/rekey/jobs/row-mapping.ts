@@ -1,21 +1,8 @@
 import { equalBytes } from '../../../bytes/index.js';
 import type { KeyPart } from '../../../key/types.js';
-import { applyReadSet, type ReadSet, readColumns } from '../../../query/projection.js';
-import { isMark, RowImage } from '../../../repository/index.js';
+import { isMark } from '../../../repository/index.js';
 import { type ColumnSchema, type EntitySchema, LIST_QUALIFIER } from '../../../schema/types.js';
-import {
-  Cell,
-  CellType,
-  CellWithTtl,
-  type Durability,
-  Get,
-  Result,
-  type RowRead,
-  type TableChange,
-} from '../../../table/index.js';
-import type { RowFollower } from '../../feature.js';
-import { IndexMaintainer } from '../../indexes/embedded.js';
-import type { EntityIndexes } from '../../indexes/entity-indexes.js';
+import { Cell, CellType, CellWithTtl } from '../../../table/index.js';
 
 /** Translates rows and cells of an entity between two key layouts. */
 
@@ -35,7 +22,7 @@ export class RowMapping {
   /** Whether rows may have lists of their entries. */
   private readonly hasLists: boolean;
   /** Whether only the row key differs. */
-  private readonly straight: boolean;
+  private readonly onlyRowsDiffer: boolean;
 
   constructor(
     readonly source: EntitySchema,
@@ -54,7 +41,7 @@ export class RowMapping {
     );
     this.hasMarks = source.summaries.length > 0 || source.changeMarks !== undefined;
     this.hasLists = source.marker !== undefined && source.indexes.some(({ eventual }) => eventual);
-    this.straight =
+    this.onlyRowsDiffer =
       !this.hasMarks &&
       !this.hasLists &&
       this.dropped.length === 0 &&
@@ -66,11 +53,14 @@ export class RowMapping {
     return this.source.key.matches(row);
   }
 
-  /** The target's row key. Undefined while the source's row lacks a column of the target's key. */
-  rowOf(row: Uint8Array, stored: ValueOf): Uint8Array | undefined {
+  /**
+   * The target's row key. Undefined while the source's row lacks a column of the target's key, or `stored` is left out and the key needs
+   * columns.
+   */
+  rowOf(row: Uint8Array, stored?: ValueOf): Uint8Array | undefined {
     const values = this.source.key.decode(row);
     for (const column of this.needed) {
-      const value = stored(column);
+      const value = stored?.(column);
       if (value === undefined) return undefined;
       values[column.property] = column.codec.decode(value);
     }
@@ -82,8 +72,8 @@ export class RowMapping {
    * cell for each key part that the target stores as a column, at the timestamp of each marker.
    */
   cellsOf(row: Uint8Array, target: Uint8Array, cells: readonly Cell[], withParts = true): readonly Cell[] {
-    const { dropped, added, straight } = this;
-    if (straight) return cells;
+    const { dropped, added, onlyRowsDiffer } = this;
+    if (onlyRowsDiffer) return cells;
     const from = this.source.marker;
     const to = this.target.marker;
     const out: Cell[] = [];
@@ -267,67 +257,4 @@ function isSameColumn(a: ColumnSchema, b: ColumnSchema): boolean {
     a.codec.name === b.codec.name &&
     a.qualifierCodec?.name === b.qualifierCodec?.name
   );
-}
-
-/**
- * Computes the changes of index entries and summaries that belong into the step of a row that is written below its
- * repository, as copies from another layout are.
- */
-export class RowEffects {
-  private readonly maintainer: IndexMaintainer | undefined;
-  private readonly columns: ReadSet | undefined;
-  private readonly table: string;
-
-  constructor(
-    schema: EntitySchema,
-    indexes: EntityIndexes | undefined,
-    private readonly followers: readonly RowFollower[],
-    now: () => number,
-  ) {
-    this.maintainer = indexes && new IndexMaintainer(indexes, now);
-    // Features may depend on any column.
-    this.columns =
-      followers.length > 0 || indexes === undefined
-        ? undefined
-        : readColumns(schema, [], indexes.columns, undefined);
-    this.table = schema.table.descriptor.name;
-  }
-
-  /** The columns of the row that the effects depend on, at this point of the step. */
-  imageOf(row: Uint8Array, read: RowRead): RowImage {
-    const get = new Get(row);
-    if (this.columns !== undefined) applyReadSet(get, this.columns);
-    return RowImage.of(row, read(get, this.table));
-  }
-
-  /**
-   * The effects of a change of a row, assuming that the stored data about it was correct. @throws ConflictError on a
-   * unique value that another row has.
-   */
-  changed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
-    return this.follow(row, before, this.imageOf(row, read), durability, read);
-  }
-
-  /** The effects of the row's removal. */
-  removed(row: Uint8Array, before: RowImage, durability: Durability, read: RowRead): TableChange[] {
-    return this.follow(row, before, RowImage.of(row, Result.EMPTY), durability, read);
-  }
-
-  private follow(
-    row: Uint8Array,
-    before: RowImage,
-    after: RowImage,
-    durability: Durability,
-    read: RowRead,
-  ): TableChange[] {
-    const step = { read };
-    const effects = [...(this.maintainer?.effectsBelow(row, before, after, durability, step) ?? [])];
-    for (const follower of this.followers) {
-      for (const effect of follower.effects(row, before, after, step)) {
-        effect.mutation.setDurability(durability);
-        effects.push(effect);
-      }
-    }
-    return effects.map(({ table, mutation }) => ({ table, change: mutation }));
-  }
 }

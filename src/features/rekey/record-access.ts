@@ -3,16 +3,16 @@ import { ControlTable, controlTableDescriptor, ensureTable, type Kept, rekeyRow 
 import { ConflictError } from '../../errors.js';
 import type { EntitySchema } from '../../schema/types.js';
 import type { Engine } from '../../table/index.js';
-import { type RekeyRecord, type RekeyState, SUCCESSION } from './strategy.js';
+import { type RekeyRecord, type RekeyState, STATE_ORDER } from './strategy.js';
 
 /** Milliseconds between two checks whether another process has ended the change. */
-const LOOK_MS = 500;
+const POLL_MS = 500;
 
 /**
  * Reads and updates the record of a key change. On engines shared by several processes, each of them may resume the
  * same change.
  */
-export class RekeyKeeper {
+export class RekeyRecordAccess {
   private readonly row: Uint8Array;
 
   constructor(
@@ -96,7 +96,7 @@ export class RekeyKeeper {
       looking = false;
       if (known !== undefined && mustStop(known.value)) stop();
     };
-    const timer = setInterval(() => void look(), LOOK_MS);
+    const timer = setInterval(() => void look(), POLL_MS);
     timer.unref();
     return () => clearInterval(timer);
   }
@@ -141,6 +141,6 @@ function isSame(known: RekeyRecord, before: RekeyRecord, { state }: Partial<Reke
 }
 
 function isFurther(known: RekeyRecord, before: RekeyRecord): boolean {
-  const at = SUCCESSION.indexOf(before.state);
-  return known.run === before.run && at >= 0 && SUCCESSION.indexOf(known.state) > at;
+  const at = STATE_ORDER.indexOf(before.state);
+  return known.run === before.run && at >= 0 && STATE_ORDER.indexOf(known.state) > at;
 }
