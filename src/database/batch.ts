@@ -56,9 +56,8 @@ export class DatabaseBatch {
   of<C extends ScatteredClass>(target: C): ScatteredBatch<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C>;
   of<C extends KeyedClass>(target: C): BatchBuilder<C> {
-    return this.source.contexts
-      .repository(target)
-      .batchBuilder(this.options, (item) => this.collect(target, item));
+    const repository = this.source.contexts.repository(target);
+    return repository['batchBuilder'](this.options, (item) => this.collect(target, item));
   }
 }
 

@@ -445,8 +445,8 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     return entries as HistoryEntry<HistoryOf<NonNullable<EntityOf<C>[P & keyof EntityOf<C>]>>>[];
   }
 
-  /** For `Database.batch`. */
-  batchBuilder(
+  /** Used by `Database.batch`, too. */
+  private batchBuilder(
     options: WriteOptions,
     collect: (item: CompileItem, inserted?: unknown) => void,
   ): BatchBuilder<C> {
