@@ -1,16 +1,15 @@
+import { EMPTY_BYTES } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import { Cell, CellType } from '../table/checks.js';
 import { type CellChunk, toMilliseconds } from './wire.js';
-
-const EMPTY = new Uint8Array(0);
 
 /**
  * Assembles the rows of a response from its chunks: large values are split, and a row is complete when it is committed.
  */
 export class ChunkReader {
-  private row: Uint8Array = EMPTY;
+  private row: Uint8Array = EMPTY_BYTES;
   private family = '';
-  private qualifier: Uint8Array = EMPTY;
+  private qualifier: Uint8Array = EMPTY_BYTES;
   private timestamp = 0;
   private pieces: Uint8Array[] = [];
   private cells: Cell[] = [];
@@ -25,7 +24,7 @@ export class ChunkReader {
         continue;
       }
       if (this.pieces.length === 0) this.begin(chunk);
-      const value = chunk.value ?? EMPTY;
+      const value = chunk.value ?? EMPTY_BYTES;
       if ((chunk.valueSize ?? 0) > 0) {
         this.pieces.push(value);
         continue;
@@ -50,12 +49,12 @@ export class ChunkReader {
       );
     }
     if (familyName != null) this.family = familyName.value ?? '';
-    if (qualifier != null) this.qualifier = qualifier.value ?? EMPTY;
+    if (qualifier != null) this.qualifier = qualifier.value ?? EMPTY_BYTES;
     this.timestamp = toMilliseconds(chunk.timestampMicros);
   }
 
   private forget(): void {
-    this.row = EMPTY;
+    this.row = EMPTY_BYTES;
     this.pieces = [];
     this.cells = [];
   }

@@ -1,4 +1,4 @@
-import { prefixEnd } from '../bytes/index.js';
+import { EMPTY_BYTES, prefixEnd } from '../bytes/index.js';
 import type { Comparator, CompareOperator, Filter } from '../table/filter/filters.js';
 import { chain, column, interleave, type RowFilter } from './wire.js';
 
@@ -8,8 +8,6 @@ import { chain, column, interleave, type RowFilter } from './wire.js';
  */
 
 type ValueRange = NonNullable<RowFilter['valueRangeFilter']>;
-
-const EMPTY = new Uint8Array(0);
 const NOTHING: RowFilter = { blockAllFilter: true };
 const EVERYTHING: RowFilter = { passAllFilter: true };
 
@@ -96,7 +94,7 @@ export function valuesThat(operator: CompareOperator, comparator: Comparator): R
 
 function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | undefined {
   // No value sorts before the empty one.
-  const below: ValueRange[] = value.length === 0 ? [] : [{ startValueClosed: EMPTY, endValueOpen: value }];
+  const below: ValueRange[] = value.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: value }];
   switch (operator) {
     case 'EQUAL':
       return [{ startValueClosed: value, endValueClosed: value }];
@@ -105,7 +103,7 @@ function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | 
     case 'LESS':
       return below;
     case 'LESS_OR_EQUAL':
-      return [{ startValueClosed: EMPTY, endValueClosed: value }];
+      return [{ startValueClosed: EMPTY_BYTES, endValueClosed: value }];
     case 'GREATER':
       return [{ startValueOpen: value }];
     case 'GREATER_OR_EQUAL':
@@ -117,7 +115,7 @@ function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | 
 
 function prefixRangesOf(operator: CompareOperator, prefix: Uint8Array): ValueRange[] | undefined {
   const end = prefixEnd(prefix);
-  const below: ValueRange[] = prefix.length === 0 ? [] : [{ startValueClosed: EMPTY, endValueOpen: prefix }];
+  const below: ValueRange[] = prefix.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: prefix }];
   if (operator === 'EQUAL') return [{ startValueClosed: prefix, ...(end && { endValueOpen: end }) }];
   if (operator === 'NOT_EQUAL') return [...below, ...(end ? [{ startValueClosed: end }] : [])];
   return undefined;

@@ -1,4 +1,4 @@
-import { compareBytes, toHex } from '../bytes/index.js';
+import { compareBytes, EMPTY_BYTES, toHex } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import {
   checkRow,
@@ -145,7 +145,7 @@ export class ReadRow implements RowReader {
         });
       } else if (qualifier.length > 0) {
         out.push({
-          columnRangeFilter: { familyName: family, startQualifierClosed: EMPTY, endQualifierOpen: qualifier },
+          columnRangeFilter: { familyName: family, startQualifierClosed: EMPTY_BYTES, endQualifierOpen: qualifier },
         });
       }
       last = qualifier;
@@ -154,8 +154,6 @@ export class ReadRow implements RowReader {
     return out;
   }
 }
-
-const EMPTY = new Uint8Array(0);
 const PASS: RowFilter = { passAllFilter: true };
 const BLOCK: RowFilter = { blockAllFilter: true };
 

@@ -1,4 +1,4 @@
-import { prefixEnd } from '../bytes/index.js';
+import { EMPTY_BYTES, prefixEnd } from '../bytes/index.js';
 import { LATEST_TIMESTAMP } from '../table/checks.js';
 import type { TimeRange } from '../table/get-and-scan.js';
 
@@ -141,10 +141,8 @@ export function column(familyName: string, qualifier: Uint8Array): RowFilter {
 
 /** All columns of a family. */
 export function wholeFamily(familyName: string): RowFilter {
-  return { columnRangeFilter: { familyName, startQualifierClosed: EMPTY } };
+  return { columnRangeFilter: { familyName, startQualifierClosed: EMPTY_BYTES } };
 }
-
-const EMPTY = new Uint8Array(0);
 
 /** The rows with this prefix. */
 export function prefixRange(prefix: Uint8Array): RowRange {

@@ -6,7 +6,7 @@ export {
   type TableAccess,
 } from './access.js';
 export type { DownsampleOptions, PointFigures } from './aggregate/downsample.js';
-export { decimalText, quotient } from './aggregate/exact-sum.js';
+export { quotient } from './aggregate/exact-sum.js';
 export { CollectionQuery } from './collection-query.js';
 export { EntityQuery } from './entity-query.js';
 export {

@@ -1,7 +1,7 @@
 /** Order by a column. */
 
 import { QueryError } from '../errors.js';
-import type { EntitySchema } from '../schema/types.js';
+import { type EntitySchema, valueAt } from '../schema/types.js';
 import { describe } from '../table/checks.js';
 import { valueComparator } from './evaluate.js';
 import type { QuerySpec } from './query-spec.js';
@@ -33,15 +33,6 @@ export function compareItems(
     }
     return sign * compare(left, right);
   };
-}
-
-function valueAt(item: object, path: readonly string[]): unknown {
-  let value: unknown = item;
-  for (const step of path) {
-    if (value === undefined || value === null) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[step];
-  }
-  return value ?? undefined;
 }
 
 function comparatorOf(schema: EntitySchema, property: string): (a: unknown, b: unknown) => number {

@@ -1,4 +1,4 @@
-import { equalBytes } from '../bytes/index.js';
+import { EMPTY_BYTES, equalBytes } from '../bytes/index.js';
 import { RowanError } from '../errors.js';
 import type { EntityLifecycle, EntitySchema, Marker } from '../schema/types.js';
 import {
@@ -223,9 +223,9 @@ function filterOf(expectation: Expectation): Filter {
   switch (expectation.kind) {
     case 'absent':
       // No value sorts before the empty one.
-      return filters.singleColumnValue(family, qualifier, 'LESS', EMPTY, { filterIfMissing: false });
+      return filters.singleColumnValue(family, qualifier, 'LESS', EMPTY_BYTES, { filterIfMissing: false });
     case 'present':
-      return filters.singleColumnValue(family, qualifier, 'GREATER_OR_EQUAL', EMPTY, {
+      return filters.singleColumnValue(family, qualifier, 'GREATER_OR_EQUAL', EMPTY_BYTES, {
         filterIfMissing: true,
       });
     case 'equal':
@@ -234,8 +234,6 @@ function filterOf(expectation: Expectation): Filter {
       });
   }
 }
-
-const EMPTY = new Uint8Array(0);
 
 /** A get that finds a cell exactly if all expectations on an existing row are satisfied. */
 export function getIf(row: Uint8Array, expectations: readonly Expectation[]): Get {

@@ -440,3 +440,13 @@ export interface RowReader<E extends object = object> {
   read(result: Result): E | null;
   readRaw(raw: RawRow): E | null;
 }
+
+/** The value at a path of properties. Undefined where it, or an object on the way, is absent. */
+export function valueAt(entity: object, path: readonly string[]): unknown {
+  let value: unknown = entity;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[name];
+  }
+  return value ?? undefined;
+}

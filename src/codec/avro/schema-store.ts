@@ -1,4 +1,4 @@
-import { fromHex, toHex } from '../../bytes/index.js';
+import { EMPTY_BYTES, fromHex, toHex } from '../../bytes/index.js';
 import { SchemaError } from '../../errors.js';
 import {
   CheckAndMutate,
@@ -177,8 +177,6 @@ export class MemorySchemaStore implements SchemaStore {
 
 const FAMILY = 's';
 const JSON_COLUMN = Buffer.from('json', 'latin1');
-const EMPTY = new Uint8Array(0);
-
 /** The descriptor of the table that holds schemas. Create the table once. */
 export function schemaTableDescriptor(name = 'rowan_schemas'): TableDescriptor {
   return tableDescriptor(name, { [FAMILY]: {} });
@@ -207,7 +205,7 @@ export class TableSchemaStore implements SchemaStore {
   /** Stores the schema before a subject refers to it, so that readers never find a reference without a schema. */
   async add(subject: string, fingerprint: string, schema: string): Promise<void> {
     await this.putOnce(schemaRow(fingerprint), JSON_COLUMN, text.encode(schema));
-    await this.putOnce(subjectRow(subject), fromHex(fingerprint), EMPTY);
+    await this.putOnce(subjectRow(subject), fromHex(fingerprint), EMPTY_BYTES);
   }
 
   private async putOnce(row: Uint8Array, column: Uint8Array, value: Uint8Array): Promise<void> {

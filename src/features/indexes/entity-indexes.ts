@@ -7,6 +7,7 @@ import {
   type IndexSchema,
   ROW_PART,
   type RowReader,
+  valueAt,
 } from '../../schema/types.js';
 import {
   type ColumnPuts,
@@ -117,7 +118,7 @@ export class EntityIndex {
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
       const value = valueAt(entity, this.paths[i]!);
-      if (value === undefined || value === null) return NO_ROWS;
+      if (value === undefined) return NO_ROWS;
       if (part === several) items = this.itemsOf(value);
       else values[part] = value;
     }
@@ -148,15 +149,6 @@ export class EntityIndex {
       );
     }
   }
-}
-
-function valueAt(entity: object, path: readonly string[]): unknown {
-  let value: unknown = entity;
-  for (const name of path) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    value = (value as Readonly<Record<string, unknown>>)[name];
-  }
-  return value;
 }
 
 /** A row as its newest cells. */

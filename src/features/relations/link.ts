@@ -5,7 +5,14 @@ import type { ChangeStep, MaintainerContext } from '../../repository/maintainer.
 import { differ, type RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
 import { linkParts } from '../../schema/links.js';
-import type { ColumnSchema, EntitySchema, IndexSchema, LinkSchema, RowReader } from '../../schema/types.js';
+import {
+  type ColumnSchema,
+  type EntitySchema,
+  type IndexSchema,
+  type LinkSchema,
+  type RowReader,
+  valueAt,
+} from '../../schema/types.js';
 import { type Result, Scan } from '../../table/index.js';
 import { ENTRY_QUALIFIER, EntryReader, INDEX_FAMILY, indexTableName } from '../indexes/entry.js';
 
@@ -81,7 +88,7 @@ export class Link {
     const key: Record<string, unknown> = {};
     for (const [part, path] of this.parts) {
       const value = valueAt(entity, path);
-      if (value === undefined || value === null) return undefined;
+      if (value === undefined) return undefined;
       key[part] = value;
     }
     return key;
@@ -111,7 +118,7 @@ export class Link {
     let names = true;
     for (const [part, path] of this.parts) {
       key[part] = valueAt(entity, path);
-      if (key[part] === undefined || key[part] === null) names = false;
+      if (key[part] === undefined) names = false;
     }
     const part = this.mapPart;
     const entries = (key[part] ?? new Map()) as ReadonlyMap<unknown, unknown>;
@@ -232,12 +239,6 @@ export class Link {
       throw error;
     }
   }
-}
-
-function valueAt(entity: object, path: readonly string[]): unknown {
-  let value: unknown = entity;
-  for (const name of path) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
-  return value;
 }
 
 /** Rows fenced in one batch. */

@@ -1,6 +1,7 @@
 import { toLatin1 } from '../../bytes/index.js';
+import { decimalText } from '../../codec/index.js';
 import { KeyError } from '../../errors.js';
-import { decimalText, quotient } from '../../query/index.js';
+import { quotient } from '../../query/index.js';
 import { writtenColumn } from '../../repository/maintainer.js';
 import type { RowImage } from '../../repository/row-image.js';
 import { RowMarker } from '../../repository/row-marker.js';
@@ -14,6 +15,7 @@ import {
   type RowReader,
   type SumKind,
   type SummarySchema,
+  valueAt,
 } from '../../schema/types.js';
 import type { RowMutation } from '../../table/index.js';
 import type { CompiledWhere } from '../indexes/entity-indexes.js';
@@ -298,13 +300,6 @@ function beyondOf({ negative, positive, nan }: Totals): number | undefined {
   if (nan > 0n || (negative > 0n && positive > 0n)) return Number.NaN;
   if (negative > 0n) return Number.NEGATIVE_INFINITY;
   return positive > 0n ? Number.POSITIVE_INFINITY : undefined;
-}
-
-/** Undefined where it is absent. */
-function valueAt(entity: object, path: readonly string[]): unknown {
-  let value: unknown = entity;
-  for (const name of path) value = (value as Readonly<Record<string, unknown>> | null | undefined)?.[name];
-  return value ?? undefined;
 }
 
 /** The difference between two contributions. Empty: none. */

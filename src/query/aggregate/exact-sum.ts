@@ -1,3 +1,4 @@
+import { decimalText } from '../../codec/index.js';
 import { QueryError } from '../../errors.js';
 import { typeName } from '../evaluate.js';
 
@@ -25,15 +26,6 @@ const QUOTIENT_DIGITS = 40;
 export function quotient(unscaled: bigint, scale: number, count: number): number {
   const digits = (unscaled * 10n ** BigInt(QUOTIENT_DIGITS)) / BigInt(count);
   return Number(`${digits}e-${QUOTIENT_DIGITS + scale}`);
-}
-
-/** unscaled / 10^scale as text, with `scale` digits after the point. */
-export function decimalText(unscaled: bigint, scale: number): string {
-  const sign = unscaled < 0n ? '-' : '';
-  const digits = (unscaled < 0n ? -unscaled : unscaled).toString();
-  if (scale === 0) return sign + digits;
-  const padded = digits.padStart(scale + 1, '0');
-  return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`;
 }
 
 /** An exact sum of bigints. */

@@ -4,7 +4,7 @@ import { toLatin1 } from '../../bytes/index.js';
 import { QueryError, throwIfAborted } from '../../errors.js';
 import { storedValue } from '../../key/codecs/index.js';
 import type { KeyPart } from '../../key/types.js';
-import type { EntityClass, EntitySchema, RelationSchema } from '../../schema/types.js';
+import { type EntityClass, type EntitySchema, type RelationSchema, valueAt } from '../../schema/types.js';
 import { TimeRange } from '../../table/index.js';
 import { type FindOptions, type JoinStrategy, type ReadOptionsOf, readOptionsOf } from '../find-options.js';
 
@@ -236,8 +236,8 @@ export async function severalAtOnce<T>(
 function keyHeld({ via }: RelationSchema, item: Item): Item | undefined {
   const key: Item = {};
   for (const [part, property] of via) {
-    const value = valueAt(item, property);
-    if (value === undefined || value === null) return undefined;
+    const value = valueAt(item, property.split('.'));
+    if (value === undefined) return undefined;
     key[part] = value;
   }
   return key;
@@ -298,15 +298,6 @@ function remove(item: object, name: string): void {
   if (typeof inner === 'object' && inner !== null) remove(inner, rest.join('.'));
   const left = typeof inner === 'object' && inner !== null ? Object.values(inner) : [];
   if (left.every((value) => value === undefined)) Reflect.deleteProperty(item, head);
-}
-
-function valueAt(item: Item, property: string): unknown {
-  let value: unknown = item;
-  for (const step of property.split('.')) {
-    if (value === undefined || value === null) return undefined;
-    value = (value as Item)[step];
-  }
-  return value;
 }
 
 function partsOf({ schema }: RelatedReader, { index }: RelationSchema): readonly KeyPart[] {

@@ -10,7 +10,7 @@
  * The nonce of a page is its number, and 1 for the last page or 0, so that pages can be neither exchanged nor cut off.
  */
 
-import { crc32 } from '../../bytes/index.js';
+import { crc32, EMPTY_BYTES } from '../../bytes/index.js';
 import { CorruptionError, RowanError, UnsupportedError } from '../../errors.js';
 import {
   type DirectoryLock,
@@ -51,8 +51,6 @@ const PAGE_BYTES = 4096;
 const SEALED_PAGE = PAGE_BYTES + TAG_BYTES;
 /** The kind of file, for its key. */
 const KIND = 'ROWANENC';
-const EMPTY = new Uint8Array(0);
-
 function logicalSize(physical: number): number {
   const body = Math.max(0, physical - FIRST_PAGE);
   return Math.max(0, body - TAG_BYTES * Math.ceil(body / SEALED_PAGE));
@@ -188,7 +186,7 @@ class SealedReader extends SealedFile {
     const isLast = page === this.lastPage ? 1 : 0;
     const text =
       end > 0
-        ? this.cipher.open(page, isLast, EMPTY, sealed.subarray(0, end), sealed.subarray(end))
+        ? this.cipher.open(page, isLast, EMPTY_BYTES, sealed.subarray(0, end), sealed.subarray(end))
         : undefined;
     if (text !== undefined) return text;
     throw damaged(this.path, FIRST_PAGE + page * SEALED_PAGE, `page ${page} is not as it was encrypted`);
@@ -244,7 +242,7 @@ class SealedWriter extends SealedFile {
 
   private sealPage(isLast: 0 | 1, into: Uint8Array[]): void {
     const text = this.page.subarray(0, this.filled);
-    into.push(...this.cipher.seal(this.pages, isLast, EMPTY, text));
+    into.push(...this.cipher.seal(this.pages, isLast, EMPTY_BYTES, text));
     this.pages++;
     this.filled = 0;
   }

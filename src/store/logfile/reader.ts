@@ -1,4 +1,4 @@
-import { crc32 } from '../../bytes/index.js';
+import { crc32, EMPTY_BYTES } from '../../bytes/index.js';
 import { CorruptionError, RowanError } from '../../errors.js';
 import { encrypted, LogCipher, type StoreKeys } from '../encryption/keys.js';
 import type { FileSystem } from '../fs/index.js';
@@ -61,8 +61,6 @@ interface Break {
   /** Where the unreadable chunk begins; for a cut record, the end of the file. */
   readonly offset: number;
 }
-
-const EMPTY = new Uint8Array(0);
 const ZEROS = Buffer.alloc(4096);
 
 /**
@@ -72,7 +70,7 @@ const ZEROS = Buffer.alloc(4096);
  */
 export class ChunkReader {
   /** The record: `length` bytes of `payload` from `offset`, valid until the next `next`. */
-  payload: Uint8Array = EMPTY;
+  payload: Uint8Array = EMPTY_BYTES;
   offset = 0;
   length = 0;
   /** The offset in the file at which the record begins. */
@@ -93,7 +91,7 @@ export class ChunkReader {
   private readonly path: string;
   private readonly seed: number;
   private position = 0;
-  private scratch: Uint8Array = EMPTY;
+  private scratch: Uint8Array = EMPTY_BYTES;
   private scratchLength = 0;
   private inRecord = false;
   private version = 0;

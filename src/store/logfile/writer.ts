@@ -18,7 +18,7 @@
  * FROZEN: a change of these figures makes a new format version.
  */
 
-import { crc32 } from '../../bytes/index.js';
+import { crc32, EMPTY_BYTES } from '../../bytes/index.js';
 import { RowanError } from '../../errors.js';
 import { HEAD_BYTES, LogCipher, type NewCipher, RECORD_OVERHEAD } from '../encryption/keys.js';
 import { type FileHandle, type FileSystem, parentPath } from '../fs/index.js';
@@ -138,8 +138,6 @@ export function readUint48(bytes: Uint8Array, at: number): number {
   return readUint32(bytes, at) + (bytes[at + 4]! | (bytes[at + 5]! << 8)) * 0x100000000;
 }
 
-const EMPTY = new Uint8Array(0);
-
 /**
  * Frames records into chunks and appends them to one file.
  *
@@ -178,7 +176,7 @@ export class ChunkWriter {
     header[8] = version;
     header[9] = version >>> 8;
     if (sealed) header.set(sealed.head, FILE_HEADER_PAYLOAD);
-    this.putChunk(CHUNK_FILE_HEADER, EMPTY, header, 0, 0, header.length);
+    this.putChunk(CHUNK_FILE_HEADER, EMPTY_BYTES, header, 0, 0, header.length);
     this.recordsEndStaged = this.stagedLength;
   }
 
@@ -229,7 +227,7 @@ export class ChunkWriter {
     // A record is encrypted for its place.
     this.padBlock();
     const sealed = cipher.seal(this.end, prefix, payload.subarray(offset, offset + length));
-    this.putRecord(EMPTY, sealed, 0, sealed.length);
+    this.putRecord(EMPTY_BYTES, sealed, 0, sealed.length);
   }
 
   private putRecord(prefix: Uint8Array, payload: Uint8Array, offset: number, length: number): void {
@@ -262,7 +260,7 @@ export class ChunkWriter {
     this.checkUsable();
     this.reserve(0);
     this.padBlock();
-    this.putChunk(type, EMPTY, EMPTY, 0, 0, 0);
+    this.putChunk(type, EMPTY_BYTES, EMPTY_BYTES, 0, 0, 0);
   }
 
   /**

@@ -1,3 +1,4 @@
+import { EMPTY_BYTES } from '../../bytes/index.js';
 import { ClosedError, type RowanError } from '../../errors.js';
 import { type FileSystem, joinPath, manifestFileName } from '../fs/index.js';
 import { type ChunkWriter, createLog, discardLog, MANIFEST_KIND } from '../logfile/index.js';
@@ -12,7 +13,6 @@ interface ManifestOptions {
   readonly rollSize?: number;
 }
 
-const EMPTY = new Uint8Array(0);
 const STAGING_SIZE = 65536;
 const ROLL_SIZE = 4 * 1024 * 1024;
 
@@ -270,7 +270,7 @@ export class Manifest {
     // Log segments are created with their names synced.
     if (edits.some((edit) => edit.type === 'fileAdd')) this.files.syncDirectory(this.directory);
     const record = encodeEdits(edits);
-    writer.append(EMPTY, record, 0, record.length);
+    writer.append(EMPTY_BYTES, record, 0, record.length);
     writer.flush();
     this.pending = next;
     return ++this.edits;

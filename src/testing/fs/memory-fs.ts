@@ -1,3 +1,4 @@
+import { EMPTY_BYTES } from '../../bytes/index.js';
 import { InvalidArgumentError, RowanError } from '../../errors.js';
 import { type DirectoryLock, type FileHandle, type FileSystem, ioError } from '../../store/fs/index.js';
 
@@ -13,8 +14,6 @@ export interface CrashOptions {
   readonly unit?: number;
 }
 
-const EMPTY = new Uint8Array(0);
-
 /** Bytes that were written over, of the safe ones. */
 interface Overwritten {
   readonly at: number;
@@ -24,7 +23,7 @@ interface Overwritten {
 /** A file: what programs read of it, and what is safe. */
 class MemoryFile {
   /** With room to grow; the content is the first `length` bytes. */
-  data: Uint8Array = EMPTY;
+  data: Uint8Array = EMPTY_BYTES;
   length = 0;
   /** The safe content is the first `syncedLength` bytes of `data`, or `syncedCopy` when a truncation cut into them. */
   private syncedLength = 0;
