@@ -176,14 +176,17 @@ function conditionFailed(schema: EntitySchema, key: unknown): ConflictError {
   );
 }
 
-/** Compiles the items in order. @throws the first error; the objects given by the caller are unchanged then. */
-export async function compileItems(pending: readonly CompileItem[]): Promise<BatchItem[]> {
+/**
+ * Compiles the items in order. `doing`: the call, for errors. @throws the first error; the objects given by the caller are unchanged
+ * then.
+ */
+export async function compileItems(pending: readonly CompileItem[], doing = 'batch'): Promise<BatchItem[]> {
   const items: BatchItem[] = [];
   try {
     for (const compile of pending) items.push(await compile());
   } catch (error) {
     for (const item of items) if (!('get' in item)) item.onFailed?.();
-    throw ofItem(error, 'batch', items.length);
+    throw ofItem(error, doing, items.length);
   }
   return items;
 }

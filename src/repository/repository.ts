@@ -14,12 +14,12 @@ import type {
   Patch,
 } from '../schema/entity-types.js';
 import type { EntitySchema } from '../schema/types.js';
-import { describe, isCallable, isList } from '../table/checks.js';
+import { describe, isCallable, isList, isRecord } from '../table/checks.js';
 import type { Delete, OperationOptions, Put, Result } from '../table/index.js';
 import { BatchBuilder, type CompileItem, checkBatchOptions, compileItems, runBatch } from './batch.js';
 import { afterWrite, type Change } from './change.js';
 import { ConditionalWrite, checkFilter } from './conditional.js';
-import { instanceOf } from './entity-input.js';
+import { instanceOf, mutableCopy } from './entity-input.js';
 import { type HistoryOptions, readHistory } from './history.js';
 import { NewValues } from './new-values.js';
 import {
@@ -150,6 +150,33 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       options,
     );
     return instanceOf(this.schema, prepared.entity) as EntityOf<C>;
+  }
+
+  /**
+   * Stores many new entities in one call, each row separately, or all or none with `atomic`. Returns them as `insert` does, in their
+   * order.
+   *
+   * @example
+   * ```ts
+   * const [ada, grace] = await users.insertMany([{ name: 'Ada' }, { name: 'Grace' }]);
+   * ```
+   * @throws the first failure, a ConflictError where one with its key exists. The other entities are written, unless one is invalid.
+   */
+  async insertMany(
+    entities: readonly InsertInput<C>[],
+    options: RepositoryBatchOptions = {},
+  ): Promise<EntityOf<C>[]> {
+    checkList('insertMany', entities);
+    // Defaults and times are set on the objects.
+    const own = entities.map((entity) =>
+      isRecord(entity) && !Object.isExtensible(entity) ? mutableCopy(entity) : entity,
+    ) as (InsertInput<C> & Record<string, unknown>)[];
+    const insert = (batch: BatchBuilder<C>): BatchBuilder<C> => {
+      for (const entity of own) batch.insert(entity);
+      return batch;
+    };
+    throwFirst('insertMany', await this.outcomesOf('insertMany', insert, options));
+    return own.map((entity) => instanceOf(this.schema, entity) as EntityOf<C>);
   }
 
   /**
@@ -328,14 +355,11 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
   /** Deletes many entities in one call, each row independently. @throws the first failure if any failed. */
   async deleteMany(keys: readonly KeyOf<C>[], options: WriteOptions = {}): Promise<void> {
     checkList('deleteMany', keys);
-    const outcomes = await this.batch((batch) => {
+    const remove = (batch: BatchBuilder<C>): BatchBuilder<C> => {
       for (const key of keys) batch.delete(key);
       return batch;
-    }, options);
-    for (const [index, outcome] of outcomes.entries()) {
-      const error = outcome.ok ? outcome.hookError : outcome.error;
-      if (error !== undefined) throw ofItem(error, 'deleteMany', index);
-    }
+    };
+    throwFirst('deleteMany', await this.outcomesOf('deleteMany', remove, options));
   }
 
   /**
@@ -461,13 +485,22 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
     fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
     options: RepositoryBatchOptions = {},
   ): Promise<ItemOutcome[]> {
-    const items: CompileItem[] = [];
     if (!isCallable(fill)) {
       throw new InvalidArgumentError(
         `batch takes a function, (batch) => batch.put(…), not ${describe(fill)}.`,
       );
     }
+    return this.outcomesOf('batch', fill, options);
+  }
+
+  /** `doing`: the call, for errors of invalid items. */
+  private async outcomesOf(
+    doing: string,
+    fill: (batch: BatchBuilder<C>) => BatchBuilder<C>,
+    options: RepositoryBatchOptions,
+  ): Promise<ItemOutcome[]> {
     checkBatchOptions(options);
+    const items: CompileItem[] = [];
     const inserts: unknown[] = [];
     fill(
       this.batchBuilder(options, (item, inserted) => {
@@ -480,7 +513,7 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
       if (outcomes !== undefined)
         return outcomes.map((outcome) => (outcome.ok ? { ok: true, value: undefined } : outcome));
     }
-    return runBatch(this.context, this.schema, await compileItems(items), options);
+    return runBatch(this.context, this.schema, await compileItems(items, doing), options);
   }
 
   /** Compiles a change. If that fails, restores what hooks have set on the entity. */
@@ -507,4 +540,12 @@ export class Repository<C extends KeyedClass> extends EntityReader<C> {
 function checkList(doing: string, given: unknown): void {
   if (isList(given)) return;
   throw new InvalidArgumentError(`${doing} takes a list, not ${describe(given)}.`);
+}
+
+/** @throws the first failure, with the position of its item. */
+function throwFirst(doing: string, outcomes: readonly ItemOutcome[]): void {
+  for (const [index, outcome] of outcomes.entries()) {
+    const error = outcome.ok ? outcome.hookError : outcome.error;
+    if (error !== undefined) throw ofItem(error, doing, index);
+  }
 }

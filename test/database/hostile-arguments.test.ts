@@ -435,6 +435,7 @@ describe('collections, checks and aggregates', () => {
   it.each([
     ['upsert', [{ ...key }, { name: 'x' }]],
     ['deleteMany', [[key]]],
+    ['insertMany', [[{ ...key }]]],
     ['deletePrefix', [{ tenant: 't' }]],
     ['toPlain', [{ ...key }]],
     ['fromPlain', [{ ...key }]],

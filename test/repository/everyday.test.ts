@@ -181,6 +181,44 @@ describe('getOrThrow, insert, firstOrCreate, touch', () => {
   });
 });
 
+describe('insertMany', () => {
+  it('stores new entities, and gives them with their defaults and times', async () => {
+    const orders = db.repository(Order);
+    const given = [1, 2].map((no) => Object.freeze({ customer: 'i', no, total: 10 * no }));
+    const stored = await orders.insertMany(given);
+    expect(stored.map((order) => [order.label(), order.status, order.version])).toEqual([
+      ['i/1', 'open', 1],
+      ['i/2', 'open', 1],
+    ]);
+    expect(await orders.find({ customer: 'i' }).all()).toEqual(stored);
+    const own = Object.assign(new Order(), { customer: 'i', no: 3 });
+    expect((await orders.insertMany([own]))[0]).toBe(own);
+    expect(await orders.insertMany([])).toEqual([]);
+    await expect(orders.insertMany({} as never)).rejects.toThrow(/insertMany takes a list/);
+  });
+
+  it('writes the others when one exists, and none when one is invalid, or with atomic', async () => {
+    const orders = db.repository(Order);
+    const given = (...numbers: number[]) => numbers.map((no) => ({ customer: 'j', no }));
+    const numbers = async (): Promise<number[]> =>
+      (await orders.find({ customer: 'j' }).all()).map(({ no }) => no);
+    await orders.insertMany(given(2));
+    const exists = {
+      code: 'ERR_CONFLICT',
+      message: expect.stringMatching(/^insertMany, item 1: .* exists already/),
+      details: { item: 1 },
+    };
+    await expect(orders.insertMany(given(1, 2, 3))).rejects.toMatchObject(exists);
+    expect(await numbers()).toEqual([1, 2, 3]);
+    await expect(orders.insertMany(given(4, -1))).rejects.toThrow(/^insertMany, item 1: /);
+    const atomic = orders.insertMany(given(5, 1), { atomic: true });
+    await expect(atomic).rejects.toMatchObject({
+      code: db.engine.capabilities.atomicBatch ? 'ERR_CONFLICT' : 'ERR_UNSUPPORTED',
+    });
+    expect(await numbers()).toEqual([1, 2, 3]);
+  });
+});
+
 describe('upsertMany', () => {
   it('inserts what is new and patches what is stored, and tells which', async () => {
     const orders = db.repository(Order);
