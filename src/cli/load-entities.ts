@@ -1,6 +1,6 @@
 /** Loads the entities of a user's module. */
 
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { InvalidArgumentError, RowanError } from '../errors.js';
@@ -47,6 +47,12 @@ export async function importModule(modulePath: string): Promise<Readonly<Record<
   const file = resolve(modulePath);
   if (!existsSync(file)) {
     throw new InvalidArgumentError(`The file ${file} does not exist. Use the path of the compiled module.`);
+  }
+  if (statSync(file).isDirectory()) {
+    throw new InvalidArgumentError(
+      `${modulePath} is a folder, and entities are in a module, such as dist/entities.js. Some commands take the module first, and some ` +
+        'the place: --help shows which.',
+    );
   }
   try {
     return (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
