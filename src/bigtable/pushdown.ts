@@ -94,7 +94,8 @@ export function valuesThat(operator: CompareOperator, comparator: Comparator): R
 
 function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | undefined {
   // No value sorts before the empty one.
-  const below: ValueRange[] = value.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: value }];
+  const below: ValueRange[] =
+    value.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: value }];
   switch (operator) {
     case 'EQUAL':
       return [{ startValueClosed: value, endValueClosed: value }];
@@ -115,7 +116,8 @@ function rangesOf(operator: CompareOperator, value: Uint8Array): ValueRange[] | 
 
 function prefixRangesOf(operator: CompareOperator, prefix: Uint8Array): ValueRange[] | undefined {
   const end = prefixEnd(prefix);
-  const below: ValueRange[] = prefix.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: prefix }];
+  const below: ValueRange[] =
+    prefix.length === 0 ? [] : [{ startValueClosed: EMPTY_BYTES, endValueOpen: prefix }];
   if (operator === 'EQUAL') return [{ startValueClosed: prefix, ...(end && { endValueOpen: end }) }];
   if (operator === 'NOT_EQUAL') return [...below, ...(end ? [{ startValueClosed: end }] : [])];
   return undefined;

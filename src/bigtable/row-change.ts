@@ -145,7 +145,11 @@ export class ReadRow implements RowReader {
         });
       } else if (qualifier.length > 0) {
         out.push({
-          columnRangeFilter: { familyName: family, startQualifierClosed: EMPTY_BYTES, endQualifierOpen: qualifier },
+          columnRangeFilter: {
+            familyName: family,
+            startQualifierClosed: EMPTY_BYTES,
+            endQualifierOpen: qualifier,
+          },
         });
       }
       last = qualifier;

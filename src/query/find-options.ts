@@ -99,7 +99,13 @@ export function readOptionsOf({
 }
 
 /** Whether no option affects how tables are read. */
-export function affectNoReads({ signal, timeout, attributes, consistency, cacheBlocks }: FindOptions): boolean {
+export function affectNoReads({
+  signal,
+  timeout,
+  attributes,
+  consistency,
+  cacheBlocks,
+}: FindOptions): boolean {
   return (
     signal === undefined &&
     timeout === undefined &&

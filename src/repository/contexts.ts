@@ -179,12 +179,7 @@ export class Contexts {
       executor:
         maintainers.length === 0
           ? this.executor(schema.table.descriptor.name)
-          : new EmbeddedExecutor(
-              access.table as StepTable,
-              maintainers,
-              this.driver,
-              schema.marker?.family,
-            ),
+          : new EmbeddedExecutor(access.table as StepTable, maintainers, this.driver, schema.marker?.family),
       putsAlone: maintainers.length === 0,
       ...shared,
     };

@@ -181,8 +181,7 @@ function joinColumns(
       if (whole || mutation.cells.some(({ type }) => type === CellType.DeleteFamily)) return undefined;
     }
     const cells = 'cells' in mutation ? mutation.cells : mutation.columns;
-    if (cells.some(({ family, qualifier }) => names.has(columnName(family, qualifier))))
-      return undefined;
+    if (cells.some(({ family, qualifier }) => names.has(columnName(family, qualifier)))) return undefined;
     if (mutation.kind === 'put') put ??= mutation;
   }
   if (put === undefined || own.some(({ value }) => value === undefined)) return undefined;

@@ -3,7 +3,15 @@ import { endOf, markerUntil } from '../schema/marker.js';
 import { OwnCells } from '../schema/own-cells.js';
 import type { ColumnSchema, EntitySchema, Marker } from '../schema/types.js';
 import { checkPositiveInteger } from '../table/checks.js';
-import { type Cell, columnName, FOREVER, Get, LATEST_TIMESTAMP, Put, type RowMutation } from '../table/index.js';
+import {
+  type Cell,
+  columnName,
+  FOREVER,
+  Get,
+  LATEST_TIMESTAMP,
+  Put,
+  type RowMutation,
+} from '../table/index.js';
 import type { Expectation, Remains, ResolvedChange } from './change.js';
 import { timestampOf } from './options.js';
 import type { RowImage } from './row-image.js';

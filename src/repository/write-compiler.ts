@@ -79,8 +79,7 @@ function joinDeletes({ mutations, ...resolved }: ResolvedChange, del: Delete): R
   for (const mutation of rest) {
     if (mutation.kind !== 'put') continue;
     const left = mutation.cells.filter(
-      ({ family, qualifier, type }) =>
-        type !== CellType.Put || !deleted.has(columnName(family, qualifier)),
+      ({ family, qualifier, type }) => type !== CellType.Put || !deleted.has(columnName(family, qualifier)),
     );
     mutation.cells.splice(0, mutation.cells.length, ...left);
   }

@@ -1,4 +1,12 @@
-import { type BytesLike, compareBytes, copyBytes, copySlice, EMPTY_BYTES, toBytes, toLatin1 } from '../bytes/index.js';
+import {
+  type BytesLike,
+  compareBytes,
+  copyBytes,
+  copySlice,
+  EMPTY_BYTES,
+  toBytes,
+  toLatin1,
+} from '../bytes/index.js';
 import { Cell, CellType } from './checks.js';
 
 const NO_CELLS: readonly Cell[] = Object.freeze([]);

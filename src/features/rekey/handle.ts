@@ -93,7 +93,8 @@ export class Rekey {
           await strategy.copy(this.runOf(record), run);
           record = await access.advance(record, { state: 'verify' });
         }
-        if (record.state !== 'verify' && !(record.state === 'ready' && strategy.canVerifyAgain)) return record;
+        if (record.state !== 'verify' && !(record.state === 'ready' && strategy.canVerifyAgain))
+          return record;
         const differences = await strategy.verify(this.runOf(record), run);
         if (differences === undefined) return access.advance(record, { state: 'ready' });
         if (isWrong(differences)) {
@@ -125,25 +126,29 @@ export class Rekey {
     const { restMs } = options;
     if (restMs !== undefined && !(restMs > 0))
       throw new InvalidArgumentError(`restMs is a positive number of milliseconds, not ${restMs}.`);
-    return this.exclusively(options.signal === undefined ? {} : { signal: options.signal }, async ({ signal }) => {
-      const { access, strategy } = this;
-      let record = await access.required();
-      if (record.state === 'cut-over') return record;
-      if (record.state !== 'ready') throw this.notNow('cut over', record.state, 'Run it until it is ready.');
-      // If several processes try at once, the last one counts.
-      const claim = this.engine.capabilities.sync ? undefined : randomUUID();
-      if (claim !== undefined) record = await access.advance(record, { cutting: claim });
-      if (record.state !== 'ready') return record;
-      return this.abortingWhen(record, isAborted, async () => {
-        const cut = await strategy.cutOver(
-          this.runOf(record),
-          { ...options, ...(signal && { signal }) },
-          (differences, rested) => this.recordCutOver(record, differences, rested),
-        );
-        strategy.cutOverRecorded();
-        return cut;
-      });
-    });
+    return this.exclusively(
+      options.signal === undefined ? {} : { signal: options.signal },
+      async ({ signal }) => {
+        const { access, strategy } = this;
+        let record = await access.required();
+        if (record.state === 'cut-over') return record;
+        if (record.state !== 'ready')
+          throw this.notNow('cut over', record.state, 'Run it until it is ready.');
+        // If several processes try at once, the last one counts.
+        const claim = this.engine.capabilities.sync ? undefined : randomUUID();
+        if (claim !== undefined) record = await access.advance(record, { cutting: claim });
+        if (record.state !== 'ready') return record;
+        return this.abortingWhen(record, isAborted, async () => {
+          const cut = await strategy.cutOver(
+            this.runOf(record),
+            { ...options, ...(signal && { signal }) },
+            (differences, rested) => this.recordCutOver(record, differences, rested),
+          );
+          strategy.cutOverRecorded();
+          return cut;
+        });
+      },
+    );
   }
 
   private async recordCutOver(

@@ -140,7 +140,8 @@ export class RekeyByCopies implements RekeyStrategy {
     const cut = await this.beginCut(run, { compare, restMs, signal });
     await cut.catchUp.pass(cut.job);
     const found = compare === true ? await cut.comparison.all(cut.job) : undefined;
-    if (found !== undefined && isWrong({ ...found, entries: 0 })) return recordCutOver({ ...found, entries: 0 });
+    if (found !== undefined && isWrong({ ...found, entries: 0 }))
+      return recordCutOver({ ...found, entries: 0 });
     for (let tries = 1; tries <= TRIES; tries++) {
       if (!(await this.approach(cut))) break;
       const record = await this.rest(cut, found, recordCutOver);

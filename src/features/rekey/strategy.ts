@@ -132,7 +132,10 @@ export interface CleanupOptions extends JobRunOptions {
  * Records the cut-over, and for how long writes were refused until then, ms. @throws ConflictError when the layouts
  * differ, or another process has continued the change.
  */
-export type RecordCutOver = (differences: RekeyDifferences | undefined, rested?: number) => Promise<RekeyRecord>;
+export type RecordCutOver = (
+  differences: RekeyDifferences | undefined,
+  rested?: number,
+) => Promise<RekeyRecord>;
 
 /** The steps of a key change on one kind of engine. `Rekey` keeps the record. */
 export interface RekeyStrategy {

@@ -16,7 +16,14 @@ import {
 import { newToken } from '../../repository/index.js';
 import { CheckAndMutate, Delete, Put, type Result, type RowMutation, Scan } from '../../table/index.js';
 import { type Contribution, differenceOf } from './plan.js';
-import { type Amounts, decodeContribution, encodeContribution, groupRow, invalidContribution, SUMMARY_FAMILY } from './rows.js';
+import {
+  type Amounts,
+  decodeContribution,
+  encodeContribution,
+  groupRow,
+  invalidContribution,
+  SUMMARY_FAMILY,
+} from './rows.js';
 
 /** FROZEN. */
 const CONTRIBUTION: Uint8Array = toBytes('a');
@@ -117,7 +124,10 @@ export function deleteContribution(row: Uint8Array, { since }: StoredContributio
 /** Scans for the contributions of the rows below a prefix. `rowOf`: the contributing row. */
 export function scanContributions(prefix: Uint8Array): { scan: Scan; rowOf(row: Uint8Array): Uint8Array } {
   const scan = new Scan().withStartRow(prefix).withStopRow(prefixEnd(prefix)!);
-  return { scan: scan.addColumn(SUMMARY_FAMILY, CONTRIBUTION), rowOf: (row) => copyBytes(row, prefix.length) };
+  return {
+    scan: scan.addColumn(SUMMARY_FAMILY, CONTRIBUTION),
+    rowOf: (row) => copyBytes(row, prefix.length),
+  };
 }
 
 /** Undefined: none is stored. @throws CorruptionError. */

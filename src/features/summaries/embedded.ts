@@ -2,19 +2,19 @@ import { compareBytes, equalBytes, toHex, toLatin1 } from '../../bytes/index.js'
 import type { ChangeStep } from '../../repository/maintainer.js';
 import { RowImage } from '../../repository/row-image.js';
 import { type AtomicStep, Delete, Get, type RowMutation, Scan } from '../../table/index.js';
-import { encodeClosed, differences, putContribution, readContribution } from './contributions.js';
-import { isSameContribution, type Contribution, differenceOf, type SummaryPlan } from './plan.js';
+import { differences, encodeClosed, putContribution, readContribution } from './contributions.js';
+import { type Contribution, differenceOf, isSameContribution, type SummaryPlan } from './plan.js';
 import {
   type Amounts,
   amountsOf,
+  contributionRow,
+  type ExpiringContribution,
   endedRow,
   endRow,
   endsUpTo,
   groupRow,
   hasContributions,
   incrementOf,
-  type ExpiringContribution,
-  contributionRow,
   putEnd,
   putExpiring,
   readExpiring,
@@ -132,7 +132,9 @@ export class SummaryCount {
   }
 
   private storedOf(row: Uint8Array, step: Pick<ChangeStep, 'read'>): ExpiringContribution | undefined {
-    return readExpiring(step.read(new Get(contributionRow(this.generation, this.plan.summary.id, row)), this.table));
+    return readExpiring(
+      step.read(new Get(contributionRow(this.generation, this.plan.summary.id, row)), this.table),
+    );
   }
 
   private replaceStored(

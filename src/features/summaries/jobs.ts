@@ -3,14 +3,16 @@ import { compareBytes, prefixEnd, toHex, toLatin1 } from '../../bytes/index.js';
 import { runJob } from '../../job/runner.js';
 import { toolJobName } from '../../job/table-pass.js';
 import type { JobRunOptions, SplitContext, SplitWork } from '../../job/types.js';
-import {
-  type ChangeStep,
-  RowImage,
-  readingFrom,
-  withoutMarks,
-} from '../../repository/index.js';
+import { type ChangeStep, RowImage, readingFrom, withoutMarks } from '../../repository/index.js';
 import { ABANDONED_AFTER } from '../../repository/remote/row-work.js';
-import { type AtomicStep, Delete, type Engine, type Result, Scan, type StepTable } from '../../table/index.js';
+import {
+  type AtomicStep,
+  Delete,
+  type Engine,
+  type Result,
+  Scan,
+  type StepTable,
+} from '../../table/index.js';
 import { cursorAt, SummaryCount } from './embedded.js';
 import type { GroupIdentity, SummaryPlan } from './plan.js';
 import type { RemoteCount } from './remote.js';

@@ -16,26 +16,26 @@ import {
   type Table,
 } from '../../table/index.js';
 import {
-  type StoredContribution,
-  encodeClosed,
   type Difference,
+  deleteContribution,
   differences,
+  encodeClosed,
   encodeTransfer,
   putContribution,
   readContribution,
-  deleteContribution,
   replaceContribution,
+  type StoredContribution,
   scanContributions,
   sumsOf,
   type Transfer,
 } from './contributions.js';
-import { isSameContribution, type Contribution, type SummaryPlan } from './plan.js';
+import { type Contribution, isSameContribution, type SummaryPlan } from './plan.js';
 import {
   type Amounts,
   amountsOf,
+  contributionRow,
   groupRow,
   hasContributions,
-  contributionRow,
   parseRecord,
   putRecord,
   type SummaryRecord,
@@ -268,7 +268,9 @@ export class RemoteCount {
       const guess = was && { value: encodeClosed(was), since: 0, is: was, transfer: undefined };
       const stored = before === undefined ? read[next++] : guess;
       const is = this.plan.contributionOf(after);
-      return stored?.transfer !== undefined || isSameContribution(stored?.is, is) ? undefined : { stored, is };
+      return stored?.transfer !== undefined || isSameContribution(stored?.is, is)
+        ? undefined
+        : { stored, is };
     });
   }
 
@@ -488,7 +490,8 @@ export class RemoteCount {
   }
 
   private async close(own: Uint8Array, value: Uint8Array, is: Contribution | undefined): Promise<boolean> {
-    if (is !== undefined) return this.change(replaceContribution(value, putContribution(own, encodeClosed(is))));
+    if (is !== undefined)
+      return this.change(replaceContribution(value, putContribution(own, encodeClosed(is))));
     await nextMillisecond();
     const [found] = await this.storedContributions([own]);
     if (found === undefined || !equalBytes(found.value, value)) return false;

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../codec/index.js';
-import type { ItemOutcome } from '../../repository/options.js';
 import { mutableCopy } from '../../repository/entity-input.js';
+import type { ItemOutcome } from '../../repository/options.js';
 import { isRecord } from '../../table/checks.js';
 import type { Engine, Put, Result, RowMutation, RowMutations } from '../../table/index.js';
 import { type BulkFolder, BulkTarget, rowOfItem } from '../bulk/bulk-load.js';

@@ -87,7 +87,13 @@ export class FollowUps implements RowIntent {
         : source.maintainers;
     const { row, image: before } = work;
     const { operation } = change;
-    const first: ChangeImage = { operation, row, before, after: before.after(requested), mutations: requested };
+    const first: ChangeImage = {
+      operation,
+      row,
+      before,
+      after: before.after(requested),
+      mutations: requested,
+    };
     const amended = await allEnded(
       maintainers.map((one) =>
         one.amend === undefined ? [] : source.reading((step) => one.amend!(first, step)),

@@ -36,7 +36,7 @@ import {
 import { refuseUnfollowed } from '../maintainer.js';
 import { WholeCall } from '../options.js';
 import type { RemoteExecutor } from '../remote-executor.js';
-import { differ, areNewest, RowImage, withoutIdleDeletes } from '../row-image.js';
+import { areNewest, differ, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond, type RowLock } from '../row-lock.js';
 import {
   allEnded,

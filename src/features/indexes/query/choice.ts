@@ -10,7 +10,7 @@ import {
   keyPartAsCondition,
   type Test,
 } from '../../../query/condition.js';
-import { type FindOptions, affectNoReads } from '../../../query/find-options.js';
+import { affectNoReads, type FindOptions } from '../../../query/find-options.js';
 import { withAlike } from '../../../query/key-conditions.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';

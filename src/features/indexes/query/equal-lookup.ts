@@ -1,6 +1,6 @@
 import type { KeyConditions } from '../../../key/types.js';
 import type { TableAccess } from '../../../query/access.js';
-import { type FindOptions, affectNoReads } from '../../../query/find-options.js';
+import { affectNoReads, type FindOptions } from '../../../query/find-options.js';
 import { RowLoader } from '../../../query/loader.js';
 import { applyReadSet } from '../../../query/projection.js';
 import type { QuerySpec } from '../../../query/query-spec.js';

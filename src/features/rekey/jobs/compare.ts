@@ -3,15 +3,7 @@
 import { compareBytes, equalBytes } from '../../../bytes/index.js';
 import type { JobRunOptions, SplitContext } from '../../../job/types.js';
 import { type Cell, Get, type Result, type RowRead, Scan, type StepTable } from '../../../table/index.js';
-import {
-  inShortSteps,
-  PassWork,
-  pass,
-  type RekeyTarget,
-  rowsAlone,
-  runPasses,
-  tableOf,
-} from './passes.js';
+import { inShortSteps, PassWork, pass, type RekeyTarget, rowsAlone, runPasses, tableOf } from './passes.js';
 import { RowMapping } from './row-mapping.js';
 
 /** The differences between the layouts, in rows. */

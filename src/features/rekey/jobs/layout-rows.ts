@@ -2,7 +2,14 @@
 
 import type { JobOutcome, JobRunOptions, SplitContext } from '../../../job/types.js';
 import type { EntitySchema } from '../../../schema/types.js';
-import { type AtomicStep, Delete, type Engine, type Result, Scan, type StepTable } from '../../../table/index.js';
+import {
+  type AtomicStep,
+  Delete,
+  type Engine,
+  type Result,
+  Scan,
+  type StepTable,
+} from '../../../table/index.js';
 import { everyCell, inShortSteps, PassWork, pass, type RekeyTarget, runPasses, tableOf } from './passes.js';
 import type { RowEffects } from './row-effects.js';
 
