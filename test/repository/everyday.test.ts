@@ -131,11 +131,11 @@ describe('getOrThrow, insert, firstOrCreate, touch', () => {
 
   it('gives back what was inserted, with defaults, times and versions, as an instance', async () => {
     const orders = db.repository(Order);
-    const order = await orders.insert({ customer: 'i', no: 1, total: 3 });
-    expect(order.label()).toBe('i/1');
+    const order = await orders.insert({ customer: 'new', no: 1, total: 3 });
+    expect(order.label()).toBe('new/1');
     expect(order).toMatchObject({ status: 'open', total: 3, version: 1 });
-    expect(order).toEqual(await orders.get({ customer: 'i', no: 1 }));
-    const own = Object.assign(new Order(), { customer: 'i', no: 2 });
+    expect(order).toEqual(await orders.get({ customer: 'new', no: 1 }));
+    const own = Object.assign(new Order(), { customer: 'new', no: 2 });
     expect(await orders.insert(own)).toBe(own);
     const user = new User();
     user.email = 'new@x';
@@ -184,14 +184,14 @@ describe('getOrThrow, insert, firstOrCreate, touch', () => {
 describe('insertMany', () => {
   it('stores new entities, and gives them with their defaults and times', async () => {
     const orders = db.repository(Order);
-    const given = [1, 2].map((no) => Object.freeze({ customer: 'i', no, total: 10 * no }));
+    const given = [1, 2].map((no) => Object.freeze({ customer: 'new', no, total: 10 * no }));
     const stored = await orders.insertMany(given);
     expect(stored.map((order) => [order.label(), order.status, order.version])).toEqual([
-      ['i/1', 'open', 1],
-      ['i/2', 'open', 1],
+      ['new/1', 'open', 1],
+      ['new/2', 'open', 1],
     ]);
-    expect(await orders.find({ customer: 'i' }).all()).toEqual(stored);
-    const own = Object.assign(new Order(), { customer: 'i', no: 3 });
+    expect(await orders.find({ customer: 'new' }).all()).toEqual(stored);
+    const own = Object.assign(new Order(), { customer: 'new', no: 3 });
     expect((await orders.insertMany([own]))[0]).toBe(own);
     expect(await orders.insertMany([])).toEqual([]);
     await expect(orders.insertMany({} as never)).rejects.toThrow(/insertMany takes a list/);
