@@ -136,7 +136,7 @@ export class EntityReader<C extends KeyedClass> {
   ): Promise<ShapedBy<C, O>>;
   async getOrThrow(key: KeyOf<C>, given?: ReadOptions): Promise<EntityOf<C>> {
     const entity = await this.get(key, given);
-    if (entity === null) throw notFound(this.schema, key);
+    if (entity === null) throw notFound(this.schema, key, 'get');
     return entity;
   }
 

@@ -61,11 +61,21 @@ export function loadRowOfKey(
     : dictionaries.known([key]).then(([known]) => rowOfKey(schema, known!, doing));
 }
 
-/** The error of a key without a row. */
-export function notFound(schema: EntitySchema, key: unknown): RowanError {
-  return new RowanError('ERR_NOT_FOUND', `There is no ${schema.name} with the key ${keyText(schema, key)}.`, {
-    details: { entity: schema.name, key },
-  });
+const WHERE_MISSING = {
+  get: 'Use get where it may be missing: it answers null.',
+  update: 'Use insert to store it, or upsert where it may be missing.',
+  restore: 'Use insert to store it.',
+} as const;
+
+/** The error of a key without an entity that `doing` can read or change. */
+export function notFound(schema: EntitySchema, key: unknown, doing: keyof typeof WHERE_MISSING): RowanError {
+  const mayBeDeleted = schema.deletedProperty !== undefined && doing !== 'restore';
+  return new RowanError(
+    'ERR_NOT_FOUND',
+    `There is no ${schema.name} with the key ${keyText(schema, key)}. ${WHERE_MISSING[doing]}` +
+      `${mayBeDeleted ? ' One that is soft-deleted is brought back by restore.' : ''}`,
+    { details: { entity: schema.name, key } },
+  );
 }
 
 /** What is stored for a key part, for texts; a value that its codec does not accept as it is. */

@@ -1,7 +1,7 @@
 /** Translates errors to the exceptions that HBase's clients expect: they decide by the Java class name. */
 
 import { type ErrorCode, RowanError } from '../errors.js';
-import { AnswerTooLargeError, ProtocolError } from '../hbase/rpc/errors.js';
+import { AnswerTooLargeError, ProtocolError, SYNC_FAILED } from '../hbase/rpc/errors.js';
 
 const HBASE = 'org.apache.hadoop.hbase.';
 
@@ -121,7 +121,7 @@ const MEANINGS: Readonly<Partial<Record<ErrorCode, Meaning>>> = {
  * store's message.
  */
 function wordsOf({ code, message, details }: RowanError): string {
-  const { table, family, namespace, counterBytes } = details as Readonly<Record<string, unknown>>;
+  const { table, family, namespace, counterBytes, outcome } = details as Readonly<Record<string, unknown>>;
   switch (code) {
     case 'ERR_TABLE_NOT_FOUND':
     case 'ERR_TABLE_EXISTS':
@@ -135,7 +135,8 @@ function wordsOf({ code, message, details }: RowanError): string {
     case 'ERR_NO_SUCH_FAMILY':
       return `Column family ${String(family)} does not exist in region of table ${String(table)}: ${message}`;
     case 'ERR_READONLY':
-      return typeof table === 'string' ? 'region is read only' : message;
+      if (outcome === 'unknown') return `${SYNC_FAILED}: ${message}`;
+      return typeof table === 'string' ? 'region is read only' : `server is read only: ${message}`;
     case 'ERR_INVALID_ARGUMENT':
       return counterBytes === undefined
         ? message

@@ -74,8 +74,8 @@ async function messageOf(error: unknown, args: readonly RubyValue[], shell: Shel
     case 'ERR_NO_SUCH_FAMILY':
       return familyMessage(error, named, args, shell);
     case 'ERR_READONLY':
-      // For a read-only table; a read-only store has its own message.
-      if (tableOf(error) === undefined && remoteMessage(error) === undefined) return error.message;
+      // For a read-only table; a store or server that takes no writes has its own message.
+      if (tableOf(error) === undefined) return remoteMessage(error) ?? error.message;
       return 'org.apache.hadoop.hbase.DoNotRetryIOException: region is read only';
     default:
       return remoteMessage(error) ?? ownMessage(error);

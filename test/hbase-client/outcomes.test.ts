@@ -145,6 +145,26 @@ describe('a change', () => {
     expect(failures).toBe(changes.length);
   });
 
+  it('that is refused when it is repeated may be there from before: its outcome is unknown', async () => {
+    await open();
+    await table.get(new Get('warm'));
+    let isLost = false;
+    peer.handler = ({ method, connection, id }) => {
+      if (method !== 'Mutate') return false;
+      if (isLost) connection.fail(id, 'org.apache.hadoop.hbase.DoNotRetryIOException', 'region is read only');
+      else connection.socket.destroy();
+      isLost = true;
+      return true;
+    };
+    const put = new Put('r').addColumn('f', 'q', 'v');
+    const isUnknown = { code: 'ERR_READONLY', retryable: false, details: { outcome: 'unknown' } };
+    await expect(table.put(put)).rejects.toMatchObject(isUnknown);
+    // Refused at once, it was not made.
+    const refused: unknown = await table.put(put).catch((reason: unknown) => reason);
+    expect(refused).toMatchObject({ code: 'ERR_READONLY' });
+    expect(refused).not.toHaveProperty('details.outcome');
+  });
+
   it('that was not begun is repeated', async () => {
     await open();
     await table.get(new Get('warm'));

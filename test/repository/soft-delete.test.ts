@@ -122,7 +122,10 @@ describe('an entity that was deleted and left', () => {
   test('takes no change but by restore, purge and a put', async () => {
     await threeNotes('o3');
     const key = { owner: 'o3', id: 'b' };
-    await expect(notes.update(key, { text: 'x' })).rejects.toMatchObject({ code: 'ERR_NOT_FOUND' });
+    await expect(notes.update(key, { text: 'x' })).rejects.toMatchObject({
+      code: 'ERR_NOT_FOUND',
+      message: expect.stringMatching(/soft-deleted is brought back by restore/) as string,
+    });
     await expect(notes.insert({ ...key, text: 'x' })).rejects.toThrow(/restore brings it back/);
     await expect(notes.upsert({ ...key, text: 'x' }, { text: 'y' })).rejects.toThrow(
       /restore brings it back/,
@@ -146,7 +149,7 @@ describe('an entity that was deleted and left', () => {
     await notes.delete(key);
     await notes.purge(key);
     expect(await notes.get(key, { withDeleted: true })).toBeNull();
-    await expect(notes.restore(key)).rejects.toMatchObject({ code: 'ERR_NOT_FOUND' });
+    await expect(notes.restore(key)).rejects.toThrow(/There is no Note .*\. Use insert to store it\.$/);
     await notes.insert({ ...key, text: 'new' });
     expect(await notes.get(key)).toMatchObject({ text: 'new' });
   });

@@ -9,7 +9,7 @@ import type { CheckAndMutate, CheckAndMutateResult, RowMutations } from '../../t
 import { bytesOf, type TableStatistics } from '../observe/table-figures.js';
 import type { Region } from '../region/region.js';
 import type { Call } from '../rpc/call.js';
-import { UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
+import { RemoteError, UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import type { RequestAttributes } from '../rpc/request-attributes.js';
 import {
   sizeOfMutation,
@@ -146,10 +146,14 @@ export abstract class Action<T> {
     else this.resolve?.(this.value);
   }
 
-  /** Ends the action. The error of a change that may have been applied and cannot be repeated says that its outcome is unknown. */
+  /**
+   * Ends the action. The error of a change that may have been applied says that its outcome is unknown, unless the caller can repeat the
+   * change.
+   */
   fail(error: RowanError): void {
     if (this.settled) return;
-    this.error = this.unanswered !== undefined && !this.repeatable ? this.unknownOutcome(error) : error;
+    const isOpen = this.unanswered !== undefined && (!this.repeatable || this.isRefused(error));
+    this.error = isOpen ? this.unknownOutcome(error) : error;
     this.settle();
     this.statistics?.failed(this.region, this.elapsed);
     if (this.owner !== undefined) this.owner.actionDone(this);
@@ -189,6 +193,11 @@ export abstract class Action<T> {
   private settle(): void {
     this.settled = true;
     if (this.signal !== undefined && this.onAbort !== undefined) offAbort(this.signal, this.onAbort);
+  }
+
+  /** Whether a server refuses the change now, whatever became of an earlier request with it. */
+  private isRefused(error: RowanError): boolean {
+    return this.changedBytes > 0 && error instanceof RemoteError && !error.retryable;
   }
 
   private unknownOutcome(error: RowanError): RowanError {

@@ -16,7 +16,7 @@ import type { Registry } from '../region/registry.js';
 import { asRowanError, UnaryCall } from '../rpc/call.js';
 import { Connection } from '../rpc/connection.js';
 import type { ServerAddress } from '../rpc/connection-settings.js';
-import { ConnectionError, RemoteError, UnknownOutcomeError } from '../rpc/errors.js';
+import { ConnectionError, RemoteError, UnknownOutcomeError, withoutRetryAdvice } from '../rpc/errors.js';
 import { BeginRequest, EndRequest, EndResponse } from '../wire/messages-transaction.js';
 import { Empty } from '../wire/schema.js';
 import { Dispatcher } from './dispatcher.js';
@@ -234,12 +234,14 @@ async function end(connection: Connection, commits: boolean, deadline: number): 
   } catch (thrown) {
     const error = asRowanError(thrown);
     if (error instanceof RemoteError) {
-      if (error.code !== 'ERR_SERIALIZATION') throw error;
-      throw new SerializationError(error.remoteMessage, { cause: error });
+      if (error.code === 'ERR_SERIALIZATION')
+        throw new SerializationError(error.remoteMessage, { cause: error });
+      if (!error.mayBeApplied) throw error;
     }
     if (!commits || !request.sent) throw error;
     throw new UnknownOutcomeError(
-      'The commit of a transaction was sent, and whether it took effect is not known: its answer was lost. Read what it wrote to find out.',
+      `The commit of a transaction was sent, and whether it took effect is not known: ${withoutRetryAdvice(error)} ` +
+        'Read what it wrote to find out.',
       { cause: error },
     );
   }

@@ -213,11 +213,19 @@ export function knownExceptions(): string[] {
   return [...table.keys()];
 }
 
+/**
+ * The beginning of the message for a change that a server has logged when it cannot sync its log. HBase 2.4 throws it with a class that it
+ * throws for locks, too. `rowan serve` sends it as a `DoNotRetryIOException`, with which HBase's clients end every change, since they would
+ * also repeat conditional ones.
+ */
+export const SYNC_FAILED = 'Failed to get sync result';
+
 /** Error codes of a `DoNotRetryIOException`, by its message. */
 const BY_TEXT: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Field is not a long/, 'ERR_INVALID_ARGUMENT'],
   [/^Cell\[.* exceeds limit of /, 'ERR_INVALID_ARGUMENT'],
   [/(?:region|server) is read only/i, 'ERR_READONLY'],
+  [new RegExp(`^${SYNC_FAILED}`), 'ERR_READONLY'],
 ];
 
 /** Exceptions of faults in the server that the same request would meet again. HBase's own client retries them. */
@@ -229,11 +237,6 @@ const SERVER_FAULT =
 const GENERIC: Meaning = { retry: 'relocate', code: 'ERR_REMOTE' };
 const NEVER: Meaning = { retry: 'never', code: 'ERR_REMOTE' };
 
-/**
- * A sync of the log that fails throws whatever exception the file system threw. The edit may be in the log, from which a recovery applies
- * it (`HRegion.doAppend`, `AbstractFSWAL.blockOnSync`). HBase 2.4 has a class of its own for a sync that takes too long, which it throws for locks, too.
- */
-const SYNC_TIMED_OUT = /^Failed to get sync result/;
 /** Of unknown exceptions, that of a change which was not begun (`HRegion.getRowLockInternal`). */
 const NOT_BEGUN = /^Timed out waiting for lock for row/;
 
@@ -249,6 +252,7 @@ const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
   ERR_NAMESPACE_NOT_FOUND: 'Create the namespace first.',
   ERR_BUSY: 'The server is overloaded; send less at once or try again later.',
   ERR_SECURITY: 'Check the user and its permissions on the cluster.',
+  ERR_READONLY: 'Write when the table and its server take writes.',
 };
 
 interface RemoteException {
@@ -278,7 +282,9 @@ export function remoteError(sent: RemoteException, server: string, what: string)
       server,
       movedTo: meaning.retry === 'moved' ? movedTo(exception, text) : undefined,
       serverOverloaded: exception.serverOverloaded ?? false,
-      mayBeApplied: SYNC_TIMED_OUT.test(text) || (meaning === GENERIC && !NOT_BEGUN.test(text)),
+      // A failed sync of the log throws whatever exception the file system threw. The edit may be in the log, from which a recovery
+      // applies it (`HRegion.doAppend`, `AbstractFSWAL.blockOnSync`).
+      mayBeApplied: text.startsWith(SYNC_FAILED) || (meaning === GENERIC && !NOT_BEGUN.test(text)),
     },
     `${what} failed on ${server}: ${simple}: ${text || 'no message'}${/[.!?…]$/.test(text) ? '' : '.'} ${next}`,
   );

@@ -104,12 +104,12 @@ export class Journal {
   }
 }
 
-/** The error for changes after a disk failure that leaves it unknown what is on the disk. */
+/** The error for changes that begin after a disk failure which leaves it unknown what is on the disk. They are not made. */
 function readOnlyError(cause: RowanError): RowanError {
   return new RowanError(
     'ERR_READONLY',
     `The store accepts no more writes: ${cause.message} Acknowledged writes are safe.`,
-    { cause, details: cause.details },
+    { cause, details: { file: cause.details['file'] } },
   );
 }
 

@@ -330,13 +330,16 @@ export class ChunkWriter {
     if (target > this.synced) this.synced = target;
   }
 
-  /** Poisons the writer: it refuses everything from now on. Returns the error that every call gets. */
+  /**
+   * Poisons the writer: it refuses everything from now on. Returns the error that every call gets; of the calls that wait for the disk,
+   * the outcome is unknown.
+   */
   fail(cause: unknown): RowanError {
     this.poison ??= new RowanError(
       'ERR_READONLY',
-      `Writing to "${this.file.path}" failed, and it is unknown what is on the disk, so nothing more is ` +
-        'written. Reads still work. Look at the cause, repair the disk, and open the store again: it recovers by itself.',
-      { cause, details: { file: this.file.path } },
+      `Writing to "${this.file.path}" failed, and it is unknown what is on the disk: what was being written may be there after the ` +
+        'next opening. Nothing more is written. Reads still work. Look at the cause, repair the disk, and open the store again: it recovers by itself.',
+      { cause, details: { file: this.file.path, outcome: 'unknown' } },
     );
     return this.poison;
   }
