@@ -177,6 +177,59 @@ export class UnsupportedError extends RowanError {
   }
 }
 
+// — Errors of files.
+
+/** Errors that may pass, when disk space, descriptors or memory are freed: the same call may succeed later. */
+const TRANSIENT = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'EAGAIN', 'EINTR', 'ENOMEM']);
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: 'The disk is full: free some space and try again.',
+  EDQUOT: 'The disk quota is used up: free some space or raise the quota, and try again.',
+  EMFILE: 'The process has too many open files: raise its limit (ulimit -n), and try again.',
+  ENFILE: 'The system has too many open files: raise its limit, and try again.',
+  EACCES: 'Check who owns the folder and its files, and what its user may do.',
+  EPERM: 'Check who owns the folder and its files, and what its user may do.',
+  EROFS: 'The disk is mounted read-only: mount it for writing, or write elsewhere.',
+  ENOENT: 'There is no such file or folder: check the path.',
+  EEXIST: 'The name exists already: remove that file, if it is not needed.',
+  ESTALE:
+    'The folder was renamed or replaced while the store was open: close the store, and open it where it is now.',
+  EIO: 'The disk reported an error: look at the system log, and restore from a copy if the disk fails.',
+};
+
+/** An `ERR_IO` that says which call failed on which file and why; programs read `details.call` and `details.errno`. */
+export function ioError(call: string, path: string, errno: string, cause?: unknown): RowanError {
+  const remedy = REMEDIES[errno] ?? 'The operating system refused the call: see the cause.';
+  return new RowanError('ERR_IO', `Could not ${call} "${path}" (${errno}). ${remedy}`, {
+    cause,
+    retryable: TRANSIENT.has(errno),
+    details: { file: path, call, errno },
+  });
+}
+
+/** The system's code of an error that Node threw, or of an `ERR_IO`; "UNKNOWN" when it has none. */
+export function errnoOf(error: unknown): string {
+  if (error instanceof RowanError) return String(error.details['errno'] ?? 'UNKNOWN');
+  const code = (error as { code?: unknown } | null)?.code;
+  return typeof code === 'string' ? code : 'UNKNOWN';
+}
+
+/** An error of Node's calls as one of Rowan, `ERR_IO`; any other as it is. `file` is where it was, unless the error says so. */
+export function fileError(error: unknown, file: string): unknown {
+  const { syscall, path } = error as NodeJS.ErrnoException;
+  if (error instanceof RowanError || syscall === undefined) return error;
+  return ioError(syscall, path ?? file, errnoOf(error), error);
+}
+
+/** Runs calls for a file or folder, whose errors are `ERR_IO` with its path. */
+export async function atFile<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw fileError(error, path);
+  }
+}
+
 /** Whether a write was refused because nothing may be written there, or not by this user. */
 export function isWriteRefused(error: unknown): error is RowanError {
   return error instanceof RowanError && (error.code === 'ERR_SECURITY' || error.code === 'ERR_READONLY');

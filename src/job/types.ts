@@ -159,7 +159,7 @@ export interface JobDefinition {
   /** Identifies the work: an unfinished job is resumed only if its signature is the same. */
   readonly signature: string;
   readonly phases: readonly JobPhase[];
-  /** Whether the work writes nothing. Who may not write to `rowan_jobs` then runs it without a record of its progress. */
+  /** Whether the work writes nothing to tables, and may be done anew. Who may not write to `rowan_jobs` then runs it without a record of its progress. */
   readonly readsOnly?: boolean;
   /** Called after the last phase; `workOf` as in {@link SplitContext}. Several workers may call it at the same time. */
   finish?(run: number, workOf: SplitContext['workOf']): Promise<void>;

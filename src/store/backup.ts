@@ -8,12 +8,12 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError } from '../errors.js';
+import { CorruptionError, InvalidArgumentError, RowanError, UnsupportedError, fileError } from '../errors.js';
 import { checkOptions, describe } from '../table/checks.js';
 import { type CheckpointMoment, checkpoint } from './checkpoint.js';
 import type { EncryptionOptions } from './encryption/keys.js';
 import { diskOf } from './encryption/sealed-files.js';
-import { COPY_BYTES, copyFile, fileError, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
+import { COPY_BYTES, copyFile, NEW_DISK, sizeOf, syncFolder, writeWhole } from './fs/copies.js';
 import { type DirectoryLock, NodeFileSystem, parseStoreFileName } from './fs/index.js';
 import type { StoreCore } from './store-core.js';
 
@@ -415,7 +415,7 @@ async function create(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const names = await readdir(folder);
   if (names.includes(MARK)) return;
-  const stranger = names.find((name) => ![LISTS, FILES, `${MARK}.partial`].includes(name));
+  const stranger = names.find((name) => ![LISTS, FILES, `${MARK}.partial`, NEW_DISK].includes(name));
   if (stranger !== undefined) {
     throw new InvalidArgumentError(
       `"${folder}" holds no backups of stores, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,

@@ -1,5 +1,5 @@
-import { ClosedError, RowanError } from '../errors.js';
-import { errnoOf, type FileHandle, type FileSystem } from './fs/file-system.js';
+import { ClosedError, RowanError, errnoOf } from '../errors.js';
+import type { FileHandle, FileSystem } from './fs/file-system.js';
 import { RowCache } from './row-cache.js';
 
 /**

@@ -1,8 +1,8 @@
 /** Backups of whole tables in a folder: full ones, and incremental ones since the previous backup. */
 
-import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { InvalidArgumentError } from '../errors.js';
+import { atFile, InvalidArgumentError } from '../errors.js';
 import { TABLES_OF_COMMITS } from '../features/tables.js';
 import { JobStore, jobTableDescriptor } from '../job/job-store.js';
 import { toolJobName } from '../job/table-pass.js';
@@ -10,6 +10,7 @@ import type { JobRunOptions } from '../job/types.js';
 import { canonicalTableName, type Engine, Scan } from '../table/index.js';
 import { exportTable } from './export.js';
 import { importTable } from './import.js';
+import { strangerIn } from './manifest.js';
 
 /** The file that lists the backups of a folder. */
 const BACKUP_FILE = 'backup.json';
@@ -70,7 +71,6 @@ export async function backupTables(
   options: BackupOptions = {},
 ): Promise<BackupOutcome> {
   const source = options.readFrom ?? engine;
-  await mkdir(folder, { recursive: true });
   const before = (await readBackups(folder)) ?? (await requireOwn(folder));
   const unfinished = before.at(-1)?.complete === false ? before.at(-1) : undefined;
   const done = unfinished === undefined ? before : before.slice(0, -1);
@@ -94,7 +94,7 @@ export async function backupTables(
 
 /** Refuses a folder with other files, such as a store or an export. @returns no backups. */
 async function requireOwn(folder: string): Promise<readonly BackupEntry[]> {
-  const stranger = (await readdir(folder)).find((name) => !name.startsWith(BACKUP_FILE));
+  const stranger = await strangerIn(folder, (name) => name.startsWith(BACKUP_FILE));
   if (stranger === undefined) return [];
   throw new InvalidArgumentError(
     `${folder} has no backup of tables, and is not empty ("${stranger}" in it). Give an empty or a new folder.`,
@@ -292,6 +292,8 @@ function isEntry(entry: BackupEntry): boolean {
 async function writeBackups(folder: string, backups: readonly BackupEntry[]): Promise<void> {
   const manifest: BackupManifest = { format: 'rowan-backup', version: 1, backups };
   const path = join(folder, BACKUP_FILE);
-  await writeFile(`${path}.partial`, `${JSON.stringify(manifest, undefined, 2)}\n`, { flush: true });
-  await rename(`${path}.partial`, path);
+  await atFile(path, async () => {
+    await writeFile(`${path}.partial`, `${JSON.stringify(manifest, undefined, 2)}\n`, { flush: true });
+    await rename(`${path}.partial`, path);
+  });
 }

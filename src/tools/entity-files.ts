@@ -16,6 +16,7 @@ import type { JobOutcome, JobRunOptions, SplitContext } from '../job/types.js';
 import type { EntitySchema } from '../schema/types.js';
 import type { Engine, Result } from '../table/index.js';
 import { type EntityFormat, entityFormat } from './entity-formats.js';
+import { ownFolder } from './manifest.js';
 
 export interface EntityExportOptions {
   /** The job's name, by which it can be resumed; default: the tool and the entity. */
@@ -44,7 +45,7 @@ export interface EntityImportOptions extends EntityExportOptions {
  * Writes each entity of a query into `part-<split>.<format>` of the folder: as a line of JSON (as by `toPlain`), a CSV
  * record, an Avro value, or a Parquet row. Each is written exactly once, even after interruptions. Counter: `entities`.
  * @throws InvalidArgumentError, SchemaError for an unknown format, or one that cannot represent the names of the
- * properties.
+ * properties; InvalidArgumentError when the folder has files that are not of such an export; RowanError `ERR_IO`.
  */
 export async function exportEntities(
   engine: Engine,
@@ -53,7 +54,9 @@ export async function exportEntities(
   folder: string,
   options: EntityExportOptions = {},
 ): Promise<JobOutcome> {
-  const format = entityFormat(options.format ?? 'ndjson', entity, options.separator);
+  const { format: name = 'ndjson' } = options;
+  const format = entityFormat(name, entity, options.separator);
+  await ownFolder(folder, 'entities export', (file) => /^part-\d+\./.test(file) && file.endsWith(`.${name}`));
   return new JobBuilder(engine, options.name ?? toolJobName('export-entities', entity.name))
     .from(query)
     .map<number, unknown>((found, emit, context) => {

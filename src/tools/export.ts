@@ -1,12 +1,12 @@
 /** Exports a table into a folder of files, with every version and delete marker and their timestamps (HBase Export). */
 
-import { type FileHandle, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError } from '../errors.js';
-import { openPart } from '../job/files/file-position.js';
-import { partName, sequenceFiles } from '../job/pipeline/file-sink.js';
+import { atFile, InvalidArgumentError } from '../errors.js';
+import { PartFile, partName } from '../job/files/part-file.js';
+import { sequenceFiles } from '../job/pipeline/file-sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, SplitContext, SplitWork } from '../job/types.js';
 import type { Engine, Result } from '../table/index.js';
@@ -15,6 +15,8 @@ import {
   EXPORT_FOLDER,
   type ExportedFile,
   type ExportManifest,
+  isFileOf,
+  ownFolder,
   removeManifest,
   writeManifest,
 } from './manifest.js';
@@ -30,7 +32,7 @@ type FileState = ExportedFile & { readonly [name: string]: JsonValue };
 /**
  * Exports a table, one file for each split. When a job is resumed, its files are truncated to their checkpoints.
  * Counters: `rows`, `cells`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; errors of the file system.
+ * @throws InvalidArgumentError when the folder has files that are not of such an export; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_IO`.
  */
 export async function exportTable(
   engine: Engine,
@@ -42,12 +44,16 @@ export async function exportTable(
     throw new InvalidArgumentError('export needs a folder to write to.');
   }
   await checkSelection(engine, table, options);
-  await mkdir(folder, { recursive: true });
-  if (options.format === 'hbase') return exportSequenceFiles(engine, table, folder, options);
+  const isSequences = options.format === 'hbase';
+  const isOwn = (name: string): boolean =>
+    isSequences ? name === WHOLE || SEQUENCE_FILE.test(name) : isFileOf(EXPORT_FOLDER, name);
+  await ownFolder(folder, 'export', isOwn);
+  if (isSequences) return exportSequenceFiles(engine, table, folder, options);
   return runPass(engine, options, {
     tool: 'export',
     table,
     does: `to ${resolve(folder)}`,
+    readsOnly: true,
     // While files of an earlier export are overwritten, the folder must not count as an export.
     prepare: () => removeManifest(folder, EXPORT_FOLDER),
     scan: () => scanOf(options, true),
@@ -69,6 +75,7 @@ export async function exportTable(
 
 /** The file that marks a folder as complete in Hadoop. */
 const WHOLE = '_SUCCESS';
+const SEQUENCE_FILE = /^part-\d+\.seq$/;
 
 async function exportSequenceFiles(
   engine: Engine,
@@ -80,6 +87,7 @@ async function exportSequenceFiles(
     tool: 'export',
     table,
     does: `sequence files to ${resolve(folder)}`,
+    readsOnly: true,
     prepare: () => rm(join(folder, WHOLE), { force: true }),
     scan: () => scanOf(options, true),
     async open(context) {
@@ -98,9 +106,9 @@ async function exportSequenceFiles(
       // Files left by an earlier export would be read as part of this one.
       const written = new Set([...(await workOf(0)).keys()].map((split) => partName(split, 'seq')));
       for (const name of await readdir(folder)) {
-        if (/^part-\d+\.seq$/.test(name) && !written.has(name)) await rm(join(folder, name));
+        if (SEQUENCE_FILE.test(name) && !written.has(name)) await rm(join(folder, name));
       }
-      await writeFile(join(folder, WHOLE), '');
+      await atFile(folder, () => writeFile(join(folder, WHOLE), ''));
     },
   });
 }
@@ -113,7 +121,7 @@ class FileExport implements SplitWork {
   private writing: Promise<void> = Promise.resolve();
 
   private constructor(
-    private readonly file: FileHandle,
+    private readonly file: PartFile,
     private readonly context: SplitContext,
     private state: FileState,
   ) {}
@@ -121,11 +129,10 @@ class FileExport implements SplitWork {
   static async open(folder: string, context: SplitContext): Promise<FileExport> {
     const resumed = context.resumed as FileState | undefined;
     const name = partName(context.split, 'cells');
-    const file = await openPart(join(folder, name), resumed?.bytes);
-    const state = resumed ?? { name, bytes: 0, rows: 0, cells: 0 };
-    const made = new FileExport(file, context, state);
+    const file = await PartFile.open(join(folder, name), resumed?.bytes);
+    const made = new FileExport(file, context, resumed ?? { name, bytes: 0, rows: 0, cells: 0 });
     try {
-      if (resumed === undefined) await made.append(HEAD);
+      if (resumed === undefined) await file.append(HEAD);
     } catch (error) {
       await file.close();
       throw error;
@@ -151,20 +158,20 @@ class FileExport implements SplitWork {
     const { frame, spare } = this;
     this.frame = spare;
     this.spare = frame;
-    this.writing = frame.take().then((bytes) => this.append(bytes));
+    this.writing = frame.take().then((bytes) => this.file.append(bytes));
     // The error is reported to whoever awaits the write next.
     this.writing.catch(() => undefined);
   }
 
   async finish(): Promise<void> {
     await this.flush();
-    await this.append(endOfFile(this.state.rows));
+    await this.file.append(endOfFile(this.state.rows));
   }
 
   async commit(): Promise<JsonValue> {
     await this.flush();
-    await this.file.datasync();
-    return this.state;
+    await this.file.sync();
+    return { ...this.state, bytes: this.file.bytes };
   }
 
   async close(): Promise<void> {
@@ -175,15 +182,5 @@ class FileExport implements SplitWork {
   private async flush(): Promise<void> {
     if (this.frame.length > 0) await this.writeFrame();
     await this.writing;
-  }
-
-  private async append(bytes: Uint8Array): Promise<void> {
-    let at = this.state.bytes;
-    for (let from = 0; from < bytes.length; ) {
-      const { bytesWritten } = await this.file.write(bytes, from, bytes.length - from, at);
-      from += bytesWritten;
-      at += bytesWritten;
-    }
-    this.state = { ...this.state, bytes: at };
   }
 }

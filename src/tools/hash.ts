@@ -1,18 +1,25 @@
 import { hash } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { compareBytes, fromHex, keyAfter, toHex } from '../bytes/index.js';
 import type { JsonValue } from '../codec/index.js';
 import { CorruptionError, InvalidArgumentError } from '../errors.js';
 import { fileSize } from '../job/files/file-position.js';
-import { ndjsonFiles, partName } from '../job/pipeline/file-sink.js';
+import { partName } from '../job/files/part-file.js';
+import { ndjsonFiles } from '../job/pipeline/file-sink.js';
 import type { SinkWriter } from '../job/pipeline/sink.js';
 import { checkSelection, runPass, scanOf, type ToolOptions } from '../job/table-pass.js';
 import type { JobOutcome, RowRange, SplitContext, SplitWork } from '../job/types.js';
 import { describe } from '../table/checks.js';
 import { canonicalTableName, type Engine, type Result } from '../table/index.js';
 import { FrameBuilder } from './cell-frames.js';
-import { type FolderKind, type FolderManifest, removeManifest, writeManifest } from './manifest.js';
+import {
+  type FolderKind,
+  type FolderManifest,
+  isFileOf,
+  ownFolder,
+  removeManifest,
+  writeManifest,
+} from './manifest.js';
 
 /** How many hex digits of the SHA-256 are kept. */
 const HEX_DIGITS = 32;
@@ -102,7 +109,7 @@ const DEFAULT_CHUNK_BYTES = 64 << 10;
 /**
  * Writes the hash of each chunk of a table, so that another table can be compared without reading this one again.
  * Counters: `rows`, `chunks`.
- * @throws RowanError `ERR_TABLE_NOT_FOUND`; errors of the file system.
+ * @throws InvalidArgumentError when the folder has files that are not of hashes; RowanError `ERR_TABLE_NOT_FOUND`, `ERR_IO`.
  */
 export async function hashTable(
   engine: Engine,
@@ -119,12 +126,13 @@ export async function hashTable(
     );
   }
   await checkSelection(engine, table, options);
-  await mkdir(folder, { recursive: true });
+  await ownFolder(folder, 'hash', (name) => isFileOf(HASHES_FOLDER, name));
   const sink = ndjsonFiles(folder);
   return runPass(engine, options, {
     tool: 'hash',
     table,
     does: `to ${resolve(folder)} by ${chunkBytes}`,
+    readsOnly: true,
     prepare: () => removeManifest(folder, HASHES_FOLDER),
     scan: () => scanOf(options, false),
     async open(context) {

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JsonValue } from '../codec/index.js';
-import { InvalidArgumentError } from '../errors.js';
+import { atFile, InvalidArgumentError } from '../errors.js';
 
 // — The manifest: the file that describes a folder of a tool's files. It is written last, so a folder without it is
 // incomplete.
@@ -26,21 +26,52 @@ export interface FolderKind {
   readonly tool: string;
 }
 
-/** Writes a manifest atomically. Several workers may do so at the same time. */
-export async function writeManifest(
+/** The folder that a new ext4 file system has. */
+const NEW_DISK = 'lost+found';
+
+/** Creates a folder if it is missing. @returns the name of a file in it that is not the tool's own; undefined if there is none. */
+export function strangerIn(folder: string, isOwn: (name: string) => boolean): Promise<string | undefined> {
+  return atFile(folder, async () => {
+    await mkdir(folder, { recursive: true });
+    return (await readdir(folder)).find((name) => name !== NEW_DISK && !isOwn(name));
+  });
+}
+
+/**
+ * Creates a folder for a tool's output if it is missing.
+ * @throws InvalidArgumentError when it has a file that is not the tool's, by its name.
+ */
+export async function ownFolder(
   folder: string,
-  kind: FolderKind,
-  manifest: FolderManifest,
+  tool: string,
+  isOwn: (name: string) => boolean,
 ): Promise<void> {
+  const stranger = await strangerIn(folder, isOwn);
+  if (stranger === undefined) return;
+  throw new InvalidArgumentError(
+    `${folder} has "${stranger}", which is no file of \`rowan ${tool}\` in this format. Give an empty or a new folder, or one with ` +
+      'such files only: they are overwritten.',
+  );
+}
+
+/** Whether a folder of the kind has files of this name, also while it is written. */
+export function isFileOf({ file, names }: FolderKind, name: string): boolean {
+  return name === file || name.startsWith(`${file}.`) || names.test(name);
+}
+
+/** Writes a manifest atomically. Several workers may do so at the same time. */
+export function writeManifest(folder: string, kind: FolderKind, manifest: FolderManifest): Promise<void> {
   const path = join(folder, kind.file);
-  const partial = `${path}.${randomUUID()}.partial`;
-  await writeFile(partial, JSON.stringify(manifest, undefined, 2), { flush: true });
-  await rename(partial, path);
+  return atFile(path, async () => {
+    const partial = `${path}.${randomUUID()}.partial`;
+    await writeFile(partial, JSON.stringify(manifest, undefined, 2), { flush: true });
+    await rename(partial, path);
+  });
 }
 
 /** Called before files that the manifest names are overwritten. */
-export async function removeManifest(folder: string, kind: FolderKind): Promise<void> {
-  await rm(join(folder, kind.file), { force: true });
+export function removeManifest(folder: string, kind: FolderKind): Promise<void> {
+  return atFile(folder, () => rm(join(folder, kind.file), { force: true }));
 }
 
 /**

@@ -1,7 +1,8 @@
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { basename, dirname } from 'node:path';
-import { errnoOf, type FileHandle } from '../../src/store/fs/index.js';
+import { errnoOf } from '../../src/errors.js';
+import type { FileHandle } from '../../src/store/fs/index.js';
 import type { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
 import type { FaultFileSystem, FileCall } from '../store/fs/fault-fs.js';
 

@@ -1,16 +1,19 @@
 /** What a user who may only read can do over a connection: reads, checks and jobs, of which nothing is recorded. */
 
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Column, Entity, index, rowKey, summary } from '../../decorators/index.js';
 import { text } from '../../src/codec/index.js';
 import { type ConnectOptions, connect, type Database } from '../../src/database.js';
 import { RowanError } from '../../src/errors.js';
 import { secretAuthenticator } from '../../src/hbase/security/delegation-token.js';
-import { entitySink } from '../../src/job/index.js';
+import { csvFiles, entitySink, ndjsonFiles, several, type Tagged } from '../../src/job/index.js';
 import { WriterRecords } from '../../src/repository/remote/writer-records.js';
 import type { ServedUsers } from '../../src/server/security/users.js';
 import { Scan, type Table } from '../../src/table/index.js';
-import { countRows } from '../../src/tools/index.js';
+import { countRows, exportEntities, exportTable, hashTable, importTable } from '../../src/tools/index.js';
 import { Served } from './served.js';
 
 @Entity({ table: { name: 'things', families: { d: {} } } })
@@ -94,6 +97,44 @@ test('a job without a sink runs, again and again, and one that writes is refused
       .run(),
   ).rejects.toMatchObject(refused);
   expect(await jobs()).toBe(0);
+});
+
+test('tables are exported and hashed, and entities exported, into files', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rowan-readers-'));
+  try {
+    const query = reader.repository(Thing).find({}, { fullScan: true });
+    for (let turn = 0; turn < 2; turn++) {
+      const { engine } = reader;
+      expect((await exportTable(engine, 'things', join(folder, 'cells'))).counters['rows']).toBe(2);
+      const hbase = { format: 'hbase' } as const;
+      expect((await exportTable(engine, 'things', join(folder, 'hbase'), hbase)).counters['rows']).toBe(2);
+      expect((await hashTable(engine, 'things', join(folder, 'hashes'))).counters['rows']).toBe(2);
+      const files = { lines: ndjsonFiles(join(folder, 'lines')), csv: csvFiles(folder, { columns: ['id'] }) };
+      await reader
+        .job('files')
+        .from(query)
+        .map<number, Tagged<typeof files>>((item, emit) => emit(0, { to: 'lines', item }))
+        .to(several(files))
+        .run();
+      expect(readFileSync(join(folder, 'lines', 'part-00000.ndjson'), 'utf8').match(/"id":"."/g)).toHaveLength(2);
+      const schema = reader.schema.entity(Thing);
+      const entities = await exportEntities(engine, query as never, schema, join(folder, 'entities'));
+      expect(entities.counters).toEqual({ entities: 2 });
+    }
+    await importTable(served.store, join(folder, 'cells'), { table: 'copied', create: true });
+    expect((await countRows(served.store, 'copied')).counters).toEqual({ rows: 2 });
+    const mixed = { lines: ndjsonFiles(folder), things: entitySink(reader.repository(Thing)) };
+    await expect(
+      reader
+        .job('mixed')
+        .from(query)
+        .map<number, Tagged<typeof mixed>>((item, emit) => emit(0, { to: 'lines', item }))
+        .to(several(mixed))
+        .run(),
+    ).rejects.toMatchObject(refused);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test('a check of a summary says that it counts into tables, and what it needs', async () => {

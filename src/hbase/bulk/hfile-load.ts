@@ -5,7 +5,7 @@ import { chmod, type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { compareBytes, toStringBinary } from '../../bytes/index.js';
-import { InvalidArgumentError, RowanError, throwIfAborted } from '../../errors.js';
+import { atFile, InvalidArgumentError, RowanError, throwIfAborted } from '../../errors.js';
 import { HFileReader, HFileWriter, prepareHFileCodec, type WrittenHFile } from '../../hadoop/hfile/index.js';
 import { describe } from '../../table/checks.js';
 import {
@@ -194,14 +194,15 @@ class OpenFile {
     compression: BulkCompression,
   ): Promise<OpenFile> {
     const handle = await open(local, 'wx');
-    const writer = new HFileWriter({ append: (bytes) => handle.writeFile(bytes) }, { family, compression });
+    const append = (bytes: Uint8Array): Promise<void> => atFile(local, () => handle.writeFile(bytes));
+    const writer = new HFileWriter({ append }, { family, compression });
     return new OpenFile(handle, writer, local, path, family);
   }
 
   async finish(): Promise<StagedFile> {
     const { cells, bytes, firstRow, lastRow }: WrittenHFile = await this.writer.finish();
     await this.handle.chmod(OPEN_FILE);
-    await this.handle.datasync();
+    await atFile(this.local, () => this.handle.datasync());
     await this.handle.close();
     const { local, path, family } = this;
     return { local, path, family, firstRow, lastRow, bytes, cells };

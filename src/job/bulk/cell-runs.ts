@@ -2,6 +2,7 @@ import { type FileHandle, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compareSlices } from '../../bytes/index.js';
 import type { JsonValue } from '../../codec/index.js';
+import { atFile } from '../../errors.js';
 import { compareInRow, HFileReader, HFileWriter, mergedCells } from '../../hadoop/hfile/index.js';
 import { Cell, type CellStream, type CellType, CellWithTtl, listOf, type Result } from '../../table/index.js';
 
@@ -162,7 +163,7 @@ export class CellRuns {
     resumed: RunState | undefined,
     runBytes = RUN_BYTES,
   ): Promise<CellRuns> {
-    await mkdir(folder, { recursive: true });
+    await atFile(folder, () => mkdir(folder, { recursive: true }));
     const prefix = `run-${String(split).padStart(5, '0')}-`;
     const files = resumed?.files ?? [];
     for (const name of await readdir(folder)) {
@@ -218,8 +219,8 @@ class RunFile {
   ) {}
 
   static async create(path: string, family: string): Promise<RunFile> {
-    const handle = await open(path, 'w');
-    const output = { append: (bytes: Uint8Array) => handle.writeFile(bytes) };
+    const handle = await atFile(path, () => open(path, 'w'));
+    const output = { append: (bytes: Uint8Array) => atFile(path, () => handle.writeFile(bytes)) };
     return new RunFile(path, handle, new HFileWriter(output, { family, bloom: false }));
   }
 
@@ -238,7 +239,7 @@ class RunFile {
 
   async finish(): Promise<void> {
     await this.writer.finish();
-    await this.handle.datasync();
+    await atFile(this.path, () => this.handle.datasync());
   }
 
   close(): Promise<void> {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CorruptionError, InvalidArgumentError } from '../../errors.js';
+import { InvalidArgumentError } from '../../errors.js';
 import type { Result, ResultScanner } from '../../table/index.js';
 import type { RowRange } from '../types.js';
 
@@ -111,39 +111,6 @@ async function filesOf(path: string, extension: string): Promise<string[]> {
     (name) => name.startsWith('part-') && name.endsWith(`.${extension}`),
   );
   return names.sort().map((name) => join(path, name));
-}
-
-/**
- * Opens the output file of a job's split, which is resumed at the split's checkpoint. Without `resumed` it starts
- * empty; with `resumed`, the size at the checkpoint, it is truncated to that size.
- * @throws CorruptionError when the file is missing or shorter than that, since the output would have a gap.
- */
-export async function openPart(path: string, resumed: number | undefined): Promise<FileHandle> {
-  if (resumed === undefined) return open(path, 'w+');
-  let file: FileHandle;
-  try {
-    file = await open(path, 'r+');
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-    throw changed(path, 'it is not there', resumed, cause);
-  }
-  try {
-    const { size } = await file.stat();
-    if (size < resumed) throw changed(path, `it has ${size}`, resumed);
-    await file.truncate(resumed);
-    return file;
-  } catch (error) {
-    await file.close();
-    throw error;
-  }
-}
-
-function changed(path: string, found: string, resumed: number, cause?: unknown): CorruptionError {
-  return new CorruptionError(
-    `${path} had ${resumed} bytes at the job's last checkpoint, but now ${found}: it was removed or truncated. Restore it, or start ` +
-      'the job anew ({ restart: true }, --restart).',
-    { cause, details: { file: path, offset: resumed } },
-  );
 }
 
 /** Reads a file as the rows of a table. */

@@ -4,7 +4,6 @@
  */
 
 import { createHash } from 'node:crypto';
-import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AvroSchema, JsonValue } from '../../codec/index.js';
 import { InvalidArgumentError } from '../../errors.js';
@@ -12,8 +11,8 @@ import { SYNC_BYTES as SEQUENCE_MARK_BYTES, SequenceWriter } from '../../hadoop/
 import { plainValue, toTagged } from '../../mapper/tagged.js';
 import type { Result } from '../../table/index.js';
 import { ContainerWriter, SYNC_BYTES } from '../files/avro-files.js';
-import { openPart } from '../files/file-position.js';
 import { checkSeparator, csvLine } from '../files/line-files.js';
+import { PartFile, partName } from '../files/part-file.js';
 import type { SplitContext } from '../types.js';
 import type { Sink, SinkWriter } from './sink.js';
 
@@ -121,13 +120,12 @@ function fileSink<T>(
 ): Sink<T> {
   return {
     signature,
+    readsOnly: true,
     async open(context) {
       const { split, resumed } = context;
       const format = formatOf(context);
-      await mkdir(folder, { recursive: true });
-      const written = resumed as number | undefined;
-      const file = await openPart(join(folder, partName(split, extension)), written);
-      const writer = new FileWriter(file, format, written ?? 0);
+      const file = await PartFile.open(join(folder, partName(split, extension)), resumed as number | undefined);
+      const writer = new FileWriter(file, format);
       try {
         await writer.begin();
       } catch (error) {
@@ -139,40 +137,26 @@ function fileSink<T>(
   };
 }
 
-/** The name of a split's file. */
-export function partName(split: number, extension: string): string {
-  return `part-${String(split).padStart(5, '0')}.${extension}`;
-}
-
 class FileWriter implements SinkWriter<unknown> {
   constructor(
-    private readonly file: FileHandle,
+    private readonly file: PartFile,
     private readonly format: FileFormat,
-    private offset: number,
   ) {}
 
   async begin(): Promise<void> {
-    if (this.offset === 0) await this.append(this.format.header());
+    if (this.file.bytes === 0) await this.file.append(this.format.header());
   }
 
   async write(items: readonly unknown[]): Promise<void> {
-    await this.append(await this.format.items(items));
+    await this.file.append(await this.format.items(items));
   }
 
   async commit(): Promise<JsonValue> {
-    await this.file.datasync();
-    return this.offset;
+    await this.file.sync();
+    return this.file.bytes;
   }
 
   close(): Promise<void> {
     return this.file.close();
-  }
-
-  private async append(bytes: Buffer): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await this.file.write(bytes, at, bytes.length - at, this.offset);
-      at += bytesWritten;
-      this.offset += bytesWritten;
-    }
   }
 }

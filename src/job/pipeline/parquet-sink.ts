@@ -1,10 +1,8 @@
 /** A sink that writes Parquet files. A file is complete at each checkpoint, and is continued after it. */
 
-import { type FileHandle, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RowGroup, SchemaElement } from 'hyparquet';
 import type { JsonValue } from '../../codec/index.js';
-import { openPart } from '../files/file-position.js';
 import {
   loadWriter,
   openParquet,
@@ -13,7 +11,7 @@ import {
   parquetColumns,
   parquetValue,
 } from '../files/parquet.js';
-import { partName } from './file-sink.js';
+import { PartFile, partName } from '../files/part-file.js';
 import type { Sink, SinkWriter } from './sink.js';
 
 /** A row group is written after this many rows, if no checkpoint comes before. */
@@ -30,13 +28,11 @@ export function parquetFiles(folder: string, columns: Readonly<Record<string, Pa
   const known = parquetColumns(columns);
   return {
     signature: `parquet ${folder} ${JSON.stringify(columns)}`,
+    readsOnly: true,
     async open({ split, resumed }) {
-      await mkdir(folder, { recursive: true });
-      const path = join(folder, partName(split, 'parquet'));
-      const written = resumed as number | undefined;
-      const file = await openPart(path, written);
+      const file = await PartFile.open(join(folder, partName(split, 'parquet')), resumed as number | undefined);
       try {
-        return await ParquetWriter.begin(file, path, known, written ?? 0);
+        return await ParquetWriter.begin(file, known);
       } catch (error) {
         await file.close();
         throw error;
@@ -52,34 +48,28 @@ class ParquetWriter implements SinkWriter<object> {
   private open = true;
 
   private constructor(
-    private readonly file: FileHandle,
+    private readonly file: PartFile,
     private readonly columns: readonly ParquetColumn[],
     private readonly writer: typeof import('hyparquet-writer'),
     private readonly schema: SchemaElement[],
     private readonly groups: RowGroup[],
-    private offset: number,
   ) {
     this.forget();
   }
 
-  static async begin(
-    file: FileHandle,
-    path: string,
-    columns: readonly ParquetColumn[],
-    offset: number,
-  ): Promise<ParquetWriter> {
+  static async begin(file: PartFile, columns: readonly ParquetColumn[]): Promise<ParquetWriter> {
     const writer = await loadWriter();
     const columnData = columns.map(({ name, type }) => ({ name, type, data: [], nullable: true }));
     const schema = writer.schemaFromColumnData({ columnData });
-    if (offset > 0) {
-      const { metadata, handle } = await openParquet(path);
+    if (file.bytes > 0) {
+      const { metadata, handle } = await openParquet(file.path);
       await handle.close();
-      const begun = new ParquetWriter(file, columns, writer, schema, metadata.row_groups, offset);
+      const begun = new ParquetWriter(file, columns, writer, schema, metadata.row_groups);
       begun.open = false;
       return begun;
     }
-    const begun = new ParquetWriter(file, columns, writer, schema, [], 0);
-    await begun.append(Buffer.from('PAR1'));
+    const begun = new ParquetWriter(file, columns, writer, schema, []);
+    await file.append(Buffer.from('PAR1'));
     return begun;
   }
 
@@ -94,8 +84,8 @@ class ParquetWriter implements SinkWriter<object> {
   async commit(): Promise<JsonValue> {
     if (this.rows > 0) await this.endGroup();
     if (this.open) await this.end();
-    await this.file.datasync();
-    return this.offset;
+    await this.file.sync();
+    return this.file.bytes;
   }
 
   close(): Promise<void> {
@@ -115,7 +105,7 @@ class ParquetWriter implements SinkWriter<object> {
     this.groups.push(...writer.row_groups);
     this.forget();
     this.open = true;
-    await this.append(bytes.getBytes().subarray(MARK_BYTES));
+    await this.file.append(bytes.getBytes().subarray(MARK_BYTES));
   }
 
   /** Writes a footer of all groups. A later continuation follows it, and ends with another footer. */
@@ -124,7 +114,7 @@ class ParquetWriter implements SinkWriter<object> {
     writer.row_groups = this.groups;
     writer.num_rows = this.groups.reduce((sum, { num_rows }) => sum + num_rows, 0n);
     await writer.finish();
-    await this.append(bytes.getBytes().subarray(MARK_BYTES));
+    await this.file.append(bytes.getBytes().subarray(MARK_BYTES));
     this.open = false;
   }
 
@@ -134,7 +124,7 @@ class ParquetWriter implements SinkWriter<object> {
     readonly writer: InstanceType<typeof import('hyparquet-writer')['ParquetWriter']>;
   } {
     const bytes = new this.writer.ByteWriter();
-    bytes.offset = this.offset - MARK_BYTES;
+    bytes.offset = this.file.bytes - MARK_BYTES;
     return {
       bytes,
       writer: new this.writer.ParquetWriter({ writer: bytes, schema: this.schema, createdBy: 'rowan-orm' }),
@@ -144,13 +134,5 @@ class ParquetWriter implements SinkWriter<object> {
   private forget(): void {
     this.values = this.columns.map(() => []);
     this.rows = 0;
-  }
-
-  private async append(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      const { bytesWritten } = await this.file.write(bytes, at, bytes.length - at, this.offset);
-      at += bytesWritten;
-      this.offset += bytesWritten;
-    }
   }
 }

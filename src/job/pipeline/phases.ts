@@ -100,7 +100,7 @@ export function definitionOf(
     name,
     signature,
     phases,
-    readsOnly: sink === undefined && reduce === undefined,
+    readsOnly: reduce === undefined && (sink === undefined || sink.readsOnly === true),
     async finish(run) {
       await sink?.dispose?.(name, run);
       if (reduce === undefined) return;

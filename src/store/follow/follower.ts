@@ -1,20 +1,13 @@
 import { compareBytes } from '../../bytes/index.js';
 import { prepareCodecs } from '../../compression/index.js';
-import { CorruptionError, RowanError } from '../../errors.js';
+import { CorruptionError, RowanError, errnoOf } from '../../errors.js';
 import { threadFile } from '../../threads.js';
 import { BlockCache, FileHandleCache } from '../cache.js';
 import { RowClock } from '../commit/row-clock.js';
 import { isKeyMissing, type LogCipher } from '../encryption/keys.js';
 import { loadKeys, withEncryption } from '../encryption/sealed-files.js';
 import { closedStore, Lifecycle, SerialQueue, StoreEnvironment } from '../environment.js';
-import {
-  errnoOf,
-  type FileSystem,
-  joinPath,
-  manifestFileName,
-  NodeFileSystem,
-  walFileName,
-} from '../fs/index.js';
+import { type FileSystem, joinPath, manifestFileName, NodeFileSystem, walFileName } from '../fs/index.js';
 import { FileLedger } from '../ledger/file-ledger.js';
 import { Replay } from '../log-replay.js';
 import { blockOf, ChunkReader, WAL_KIND } from '../logfile/index.js';

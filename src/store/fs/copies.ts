@@ -3,11 +3,12 @@
 import { createReadStream } from 'node:fs';
 import { type FileHandle, open, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { RowanError } from '../../errors.js';
-import { errnoOf, ioError } from './file-system.js';
 
 /** Bytes that are read at a time. */
 export const COPY_BYTES = 1 << 20;
+
+/** The folder that a new ext4 file system has. */
+export const NEW_DISK = 'lost+found';
 
 /** Copies a file, over any of that name, and syncs the copy; `onChunk` receives its bytes. @returns their number. */
 export async function copyFile(from: string, to: string, onChunk: (chunk: Buffer) => void): Promise<number> {
@@ -61,13 +62,6 @@ export async function writeWhole(path: string, text: string): Promise<void> {
   }
   await rename(partial, path);
   await syncFolder(dirname(path));
-}
-
-/** An error of Node's calls as one of Rowan, `ERR_IO`; any other as it is. */
-export function fileError(error: unknown, folder: string): unknown {
-  const { syscall, path } = error as NodeJS.ErrnoException;
-  if (error instanceof RowanError || syscall === undefined) return error;
-  return ioError(syscall, path ?? folder, errnoOf(error), error);
 }
 
 /** Makes the names in a folder survive a loss of power. */

@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { hostname } from 'node:os';
-import { RowanError, UnsupportedError } from '../../errors.js';
-import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js';
+import { RowanError, UnsupportedError, errnoOf, ioError } from '../../errors.js';
+import { type DirectoryLock, joinPath } from './file-system.js';
 
 export const LOCK_FILE = 'LOCK';
 

@@ -1,9 +1,9 @@
 import * as fs from 'node:fs';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
-import { InvalidArgumentError, RowanError } from '../../errors.js';
+import { InvalidArgumentError, RowanError, errnoOf, ioError } from '../../errors.js';
 import { lockDirectory } from './directory-lock.js';
-import { type DirectoryLock, errnoOf, type FileHandle, type FileSystem, ioError } from './file-system.js';
+import type { DirectoryLock, FileHandle, FileSystem } from './file-system.js';
 import { connectToWriter, listenForReaders } from './reader-socket.js';
 
 /** Errors of hard links on file systems where a copy succeeds. */

@@ -11,8 +11,9 @@
 import { closeSync, constants, openSync, statSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
+import { errnoOf, ioError } from '../../errors.js';
 import { SOCKET_FILE } from './directory-lock.js';
-import { type DirectoryLock, errnoOf, ioError, joinPath } from './file-system.js';
+import { type DirectoryLock, joinPath } from './file-system.js';
 
 const READERS_FILE = 'READERS.sock';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from '../../errors.js';
 import { csvLine } from '../../job/files/line-files.js';
-import { partName } from '../../job/pipeline/file-sink.js';
+import { partName } from '../../job/files/part-file.js';
 import type { SplitContext } from '../../job/types.js';
 import type { EntitySchema } from '../../schema/types.js';
 import { entityFormat, propertiesOf } from '../../tools/entity-formats.js';

@@ -1,6 +1,6 @@
 import { EMPTY_BYTES } from '../../bytes/index.js';
-import { InvalidArgumentError, RowanError } from '../../errors.js';
-import { type DirectoryLock, type FileHandle, type FileSystem, ioError } from '../../store/fs/index.js';
+import { InvalidArgumentError, ioError, RowanError } from '../../errors.js';
+import type { DirectoryLock, FileHandle, FileSystem } from '../../store/fs/index.js';
 
 /** The parts of the disk in memory, and what a loss of power leaves of it. */
 

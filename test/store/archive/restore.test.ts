@@ -336,6 +336,8 @@ test('a store goes on with its archive without the option, and refuses that of a
   await ended.close();
   await expect(openStore()).rejects.toThrow('is of another store');
   await expect(openStore({ logArchive: backups })).rejects.toThrow('is not empty');
+  mkdirSync(join(root, 'disk', 'lost+found'), { recursive: true });
+  await (await openStore({ logArchive: join(root, 'disk') })).close();
 });
 
 test('a store that had tables before its archive keeps them; times are of the clock, also where a row is ahead of it', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { ioError } from '../../../src/errors.js';
 import { FileHandleCache } from '../../../src/store/cache.js';
-import { ioError } from '../../../src/store/fs/index.js';
 import { MemoryFileSystem } from '../../../src/testing/fs/memory-fs.js';
 
 function files(count: number): MemoryFileSystem {

@@ -209,6 +209,8 @@ test('refuses folders that are something else, two backups at once, and stores w
   await expect(engine.backup(join(root, 'store'))).rejects.toThrow(
     /holds no backups of stores, and is not empty/,
   );
+  mkdirSync(join(root, 'disk', 'lost+found'), { recursive: true });
+  await engine.backup(join(root, 'disk'));
   await expect(storeBackups(root)).rejects.toThrow(/has no file ROWAN-BACKUPS/);
   writeFileSync(join(root, 'file'), '');
   await expect(engine.backup(join(root, 'file', 'in'))).rejects.toMatchObject({ code: 'ERR_IO' });

@@ -1,9 +1,5 @@
-import {
-  type DirectoryLock,
-  type FileHandle,
-  type FileSystem,
-  ioError,
-} from '../../../src/store/fs/index.js';
+import { ioError } from '../../../src/errors.js';
+import type { DirectoryLock, FileHandle, FileSystem } from '../../../src/store/fs/index.js';
 
 export type FileCall =
   | 'open'
