@@ -227,6 +227,22 @@ describe('check, repair and backfill', () => {
     expect(await db.repository(Line).by('byCity').find({ city: 'Bern' }).count()).toBe(3);
   });
 
+  test('leave out what is left of a row in the second after its end, which lives no longer by them', async () => {
+    await db.repository(Visit).put({ id: 'a', at: 1, who: 'w' });
+    clock.advance(30_000);
+    await db.repository(Location).update({ id: 'a' }, { city: 'Biel' });
+    clock.advance(30_500);
+    await db.repository(Location).update({ id: 'a' }, { city: 'Thun' });
+    const isLeft = async () => !(await db.engine.table('lines').get(getOf(Visit, { id: 'a', at: 1 }))).isEmpty;
+    expect(await isLeft()).toBe(true);
+    const copies = db.denormalized(Visit);
+    const none = { valid: 0, stale: 0, missing: 0, extra: 0 };
+    expect(await copies.check()).toMatchObject(none);
+    expect(await copies.repair()).toMatchObject({ ...none, repaired: 0 });
+    clock.advance(1_000);
+    expect(await isLeft()).toBe(false);
+  });
+
   test('a declaration that comes to stored rows is backfilled, its index built', async () => {
     const table = { name: 'later', families: { d: {} } };
     @Entity({ table, name: 'Later' })

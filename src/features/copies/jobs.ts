@@ -50,6 +50,7 @@ export async function checkCopies(
       ...(remote && { remote }),
       work: (row, step, count) => {
         for (const plan of plans) {
+          if (plan.hasEnded(row)) continue;
           const { fault, change } = plan.repair(row, step);
           count(fault ?? 'valid');
           if (fault !== undefined && repair && driver !== undefined)

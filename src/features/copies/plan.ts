@@ -122,6 +122,11 @@ export abstract class CopyPlan {
     return this.expiry?.remaining(row);
   }
 
+  /** Whether the row is what is left, for a second, of an entity whose time to live is over. */
+  hasEnded(row: RowImage): boolean {
+    return this.expiry !== undefined && !this.link.own.isIn(row, 'deleted too');
+  }
+
   /** The change that corrects the copies of a row, and how they differed. */
   repair(
     row: RowImage,
