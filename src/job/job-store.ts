@@ -215,6 +215,13 @@ export class JobStore {
     }
   }
 
+  /** Deletes all states of the job. Nobody may run a job of its name again. */
+  async delete(): Promise<void> {
+    const [from, to] = [0, 1].map((end) => Buffer.concat([Buffer.from(this.job), Buffer.of(end)]));
+    const rows = await this.rows.list(from!, to!);
+    await this.rows.delete(rows.map(({ row }) => row));
+  }
+
   private async read<T>(
     row: Uint8Array,
     column: Uint8Array,

@@ -14,6 +14,7 @@ import type { KeyedClass } from '../../src/schema/entity-types.js';
 import type { EmbeddedEngine } from '../../src/store/engine.js';
 import { Scan } from '../../src/table/index.js';
 import { MemoryFileSystem } from '../../src/testing/fs/memory-fs.js';
+import { openMemory } from '../../src/testing/open-memory.js';
 import { scaled } from '../proof/scale.js';
 import { Random } from '../query/model/random.js';
 import { checkFigures, SUMMARIES_WITH_INDEX } from './figures.js';
@@ -365,4 +366,30 @@ test('old rows are removed though parts that the new layout stores have the time
   expect(await rekey.cleanup()).toMatchObject({ state: 'done' });
   expect(await db.repository(to).get({ a: '1' } as never)).toMatchObject({ a: '1', x: 'y' });
   await db.close();
+});
+
+test('the states of its jobs are kept for the last two attempts', async () => {
+  const Short = defineEntity({
+    name: 'Short',
+    table: defineTable({ name: 'shorts', families: { d: {} } }),
+    key: [part('a')],
+    columns: (c) => ({ x: c.column('d:x', text).optional() }),
+  });
+  const Salted = defineEntity({
+    name: 'Salted',
+    table: defineTable({ name: 'salted', families: { d: {} } }),
+    key: [salt(4), part('a')],
+    columns: (c) => ({ x: c.column('d:x', text).optional() }),
+  });
+  await using db = await openMemory({ entities: [Short, Salted] });
+  await db.repository(Short).put({ a: 'k', x: 'x' });
+  const rekey = db.rekey(Short, Salted);
+  for (let attempt = 1; attempt <= 4; attempt++) {
+    await rekey.run();
+    const attempts = new Set<number>();
+    for await (const { row } of db.engine.table('rowan_jobs').scan(new Scan()))
+      attempts.add(Number(/^rekey-[a-z-]+-Short-Salted-(\d+)\0/.exec(Buffer.from(row).toString('latin1'))![1]));
+    expect([...attempts].sort()).toEqual(attempt === 1 ? [1] : [attempt - 1, attempt]);
+    await rekey.abort();
+  }
 });

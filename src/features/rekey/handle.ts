@@ -320,7 +320,11 @@ export class Rekey {
         paused: false,
         run: (known?.value.run ?? 0) + 1,
       });
-      if (begun !== undefined) return begun;
+      if (begun === undefined) continue;
+      // A process that works at the attempt before may not have heard of its end.
+      const { forgetJobs } = await import('./jobs/passes.js');
+      await forgetJobs({ engine: this.engine, from: this.from, to: this.to, run: begun.run - 2 });
+      return begun;
     }
   }
 

@@ -24,7 +24,8 @@ export function removeLayout(
     () => new Scan().setCacheBlocks(false),
     (context) => new RemoveWork(target, schema, context),
   );
-  return runPasses(target, `remove-${schema.name}`, schema.key.signature, [removing], inShortSteps(run));
+  const work = schema === target.from ? 'remove-old' : 'remove-new';
+  return runPasses(target, work, schema.key.signature, [removing], inShortSteps(run));
 }
 
 class RemoveWork extends PassWork {

@@ -1,6 +1,7 @@
 /** The common parts of the jobs of a key change. */
 
 import { OverlappedWork } from '../../../job/entity-rows.js';
+import { JobStore, jobTableDescriptor } from '../../../job/job-store.js';
 import { runJob } from '../../../job/runner.js';
 import { toolJobName } from '../../../job/table-pass.js';
 import type { JobOutcome, JobPhase, JobRunOptions, SplitContext, SplitWork } from '../../../job/types.js';
@@ -38,16 +39,31 @@ export function inShortSteps(run: JobRunOptions): JobRunOptions {
   return { batchRows: 25, batchBytes: 128 << 10, parallel: 1, ...run };
 }
 
+/** What a job of a key change does. */
+export type RekeyWork = 'copy' | 'catch-up' | 'verify' | 'lost' | 'remove-old' | 'remove-new';
+
+const WORKS: readonly RekeyWork[] = ['copy', 'catch-up', 'verify', 'lost', 'remove-old', 'remove-new'];
+
+function jobName({ from, to, run }: Omit<RekeyTarget, 'mirror'>, work: RekeyWork): string {
+  return toolJobName(`rekey-${work}`, from.name, to.name, String(run));
+}
+
 /** Runs passes as a job. Resumes an unfinished one. */
 export function runPasses(
-  { engine, from, to, run }: RekeyTarget,
-  what: string,
+  target: RekeyTarget,
+  work: RekeyWork,
   signature: string,
   phases: readonly JobPhase[],
   options: JobRunOptions,
 ): Promise<JobOutcome> {
-  const name = toolJobName(`rekey-${what}`, from.name, to.name, String(run));
-  return runJob(engine, { name, signature, phases }, options);
+  return runJob(target.engine, { name: jobName(target, work), signature, phases }, options);
+}
+
+/** Deletes the states of an attempt's jobs, which no process may work at any more. */
+export async function forgetJobs(target: Omit<RekeyTarget, 'mirror'>): Promise<void> {
+  const { engine } = target;
+  if (target.run < 1 || !(await engine.admin.tableExists(jobTableDescriptor().name))) return;
+  for (const work of WORKS) await JobStore.on(engine, jobName(target, work)).delete();
 }
 
 /**

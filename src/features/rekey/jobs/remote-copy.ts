@@ -17,7 +17,7 @@ import {
   type TableChange,
 } from '../../../table/index.js';
 import { FENCE_FAMILY, FENCE_QUALIFIER } from '../../../table/write-fence.js';
-import { everyCell, pass, placeOf, type RekeyTarget, runPasses } from './passes.js';
+import { everyCell, pass, placeOf, type RekeyTarget, type RekeyWork, runPasses } from './passes.js';
 
 // — Copies cells between layouts on engines whose atomic step is one row. A pass copies the cells, deletes included, of
 // a span of time. Later writes are copied by the next pass, until the old table refuses writes.
@@ -31,12 +31,12 @@ export interface CopyOptions {
 }
 
 /**
- * Copies every cell of the old layout with a timestamp from `since` on. Resumes an unfinished pass of the same name.
+ * Copies every cell of the old layout with a timestamp from `since` on. Resumes an unfinished pass of the same work.
  * Counter: `copied`.
  */
 export async function copyCells(
   target: RekeyTarget,
-  name: string,
+  work: RekeyWork,
   since: number,
   run: JobRunOptions = {},
   { isCopied = () => false, whenCopied }: CopyOptions = {},
@@ -60,7 +60,7 @@ export async function copyCells(
     },
   }));
   const signature = `${from.key.signature} > ${to.key.signature} ${since}`;
-  return runPasses(target, name, signature, [copying], run);
+  return runPasses(target, work, signature, [copying], run);
 }
 
 /** The families by which scans find changed rows. Empty: all of them, as a scan finds them without being told. */
