@@ -1,6 +1,5 @@
 /** An open database: its methods, each of which another part implements. */
 
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type EnsuredTables, ensureTables, registerSchemas } from '../ddl/index.js';
 import { InvalidArgumentError, UnsupportedError } from '../errors.js';
 import type { ChangeFeed, WatchOptions } from '../features/changes/change-feed.js';
@@ -57,6 +56,21 @@ import { previewWrite, type WriteOf, type WritePreview } from './write-preview.j
 
 /** The time, ms, for which `close` waits for the background work of acknowledged writes. */
 const CLOSING_WAIT = 1000;
+/** The time, ms, for which `close` then waits for the end of features, whose calls a server may leave without an answer. */
+const ENDING_WAIT = 5000;
+
+/** Resolves with the work, or after so many milliseconds. */
+async function atMost(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const over = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  try {
+    await Promise.race([work, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /** An open database: entities on an engine. */
 export class Database<E extends Engine = Engine> implements AsyncDisposable {
@@ -489,14 +503,20 @@ export class Database<E extends Engine = Engine> implements AsyncDisposable {
     );
   }
 
-  /** Closes the database and its engine. Calls in progress fail with `ERR_CLOSED`. */
+  /**
+   * Closes the database and its engine. Calls in progress fail with `ERR_CLOSED`. Waits up to 6 seconds for what follows acknowledged
+   * writes; another program, or the next opening, does the rest.
+   */
   async close(): Promise<void> {
     for (const end of this.wiring.endings.splice(0)) end();
     // Background work of acknowledged writes may be cut off here; readers then finish it. A short wait saves them
     // that.
-    await Promise.race([this.wiring.contexts.rest(), sleep(CLOSING_WAIT, undefined, { ref: false })]);
-    await this.wiring.features.end();
-    await this.engine.close();
+    try {
+      await atMost(CLOSING_WAIT, this.wiring.contexts.rest());
+      await atMost(ENDING_WAIT, this.wiring.features.end());
+    } finally {
+      await this.engine.close();
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
