@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Database, open } from '../../database.js';
 import { compileSchema } from '../../mapper/index.js';
 import { type CliContext, packageVersion, signalled } from '../context.js';
-import { databaseAt, isServer, openEngine, requireStoreAt } from '../databases.js';
+import { databaseAt, isServer, openEngine } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { loadSchema } from '../load-entities.js';
 
@@ -61,7 +61,6 @@ async function openToRead(place: string, module: string | undefined): Promise<Da
     if (module !== undefined) return databaseAt(place, { entities }, false);
     return readied(new Database(compileSchema([]), await openEngine(place), 'ignore'));
   }
-  await requireStoreAt(place);
   if (module !== undefined)
     return open({
       path: place,

@@ -6,7 +6,7 @@ import type { HBaseEngine } from '../../hbase/index.js';
 import type { ReadOnlyStore } from '../../store/follow/read-only-store.js';
 import type { Admin, RegionInfo } from '../../table/index.js';
 import { type CliContext, signalled } from '../context.js';
-import { isServer, openEngine, requireStoreAt } from '../databases.js';
+import { isServer, openEngine } from '../databases.js';
 import { encryptionFromEnvironment } from '../encryption.js';
 import { ratesBetween } from './hbase.js';
 
@@ -111,7 +111,6 @@ function numberOf(option: string, text: string, fits: (value: number) => boolean
 
 async function opened(place: string): Promise<ReadOnlyStore | HBaseEngine> {
   if (!isServer(place)) {
-    await requireStoreAt(place);
     const { openReadOnly } = await import('../../store/follow/read-only-store.js');
     return openReadOnly(place, encryptionFromEnvironment());
   }
