@@ -91,7 +91,7 @@ export function intentsInTransaction(source: SharedSource): ContextSource['inten
     if (source.intents(schema).length === 0) return [];
     throw new UnsupportedError(
       `${schema.name} has copies, summaries, computed columns, relation rules or recorded changes, or its keys are being changed: over a connection these are ` +
-        'kept up behind each write, not in a transaction. Use it outside of the transaction, or open the store in this process.',
+        'updated after each write, not in a transaction. Use it outside of the transaction, or open the store in this process.',
       { details: { entity: schema.name } },
     );
   };

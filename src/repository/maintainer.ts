@@ -128,7 +128,7 @@ export interface RowMaintainer extends StepMaintainer {
    * after the calls of the writers have returned. The change may spare reads, but others may have changed the row since.
    * @returns for each row whether it is complete.
    */
-  settleBehind?(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]>;
+  settleLater?(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]>;
   /** Writes rows in one call, ahead of its effects. It is used where no other feature follows the rows. */
   readonly ahead?: RowsAhead | undefined;
   /**

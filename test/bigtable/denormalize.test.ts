@@ -1,12 +1,12 @@
 /** Copies, referential rules, summaries and feeds on Bigtable: programs that end behind any call, and programs that write at once. */
 
 import { describe, expect, it } from 'vitest';
-import { endCopyingBehindCalls, entities, writeAtOnce } from '../denormalize/faults.js';
-import { endDeletesBehindCalls, nameWhileDeleted, ruled } from '../denormalize/rules.js';
+import { endCopyingAfterCalls, entities, writeAtOnce } from '../denormalize/faults.js';
+import { endDeletesAfterCalls, nameWhileDeleted, ruled } from '../denormalize/rules.js';
 import { scaled } from '../proof/scale.js';
 import type { Program } from '../proof/stepless.js';
-import { counted, endCountedBehindCalls, writeCountedAtOnce } from '../summaries/faults.js';
-import { endToldBehindCalls, told, writeToldAtOnce } from '../watch/told.js';
+import { counted, endCountedAfterCalls, writeCountedAtOnce } from '../summaries/faults.js';
+import { endToldAfterCalls, told, writeToldAtOnce } from '../watch/told.js';
 import { programsOf } from './programs.js';
 
 const three = async (program: () => Promise<Program>) =>
@@ -16,7 +16,7 @@ describe('copies', () => {
   const { database, program } = programsOf(entities);
 
   it('are mended by the outbox, wherever a program has ended', async () => {
-    const { died, off } = await endCopyingBehindCalls(database(), program, scaled(25, 5, 1));
+    const { died, off } = await endCopyingAfterCalls(database(), program, scaled(25, 5, 1));
     expect(died).toBeGreaterThan(scaled(8, 40, 150));
     expect(off).toBeGreaterThan(0);
   });
@@ -31,7 +31,7 @@ describe('references', () => {
   const { database, program } = programsOf(ruled);
 
   it('are held by deletes that programs may not survive', async () => {
-    const { died, off } = await endDeletesBehindCalls(database(), program, scaled(21, 4, 1));
+    const { died, off } = await endDeletesAfterCalls(database(), program, scaled(21, 4, 1));
     expect(died).toBeGreaterThan(scaled(4, 20, 100));
     expect(off).toBeGreaterThan(0);
   });
@@ -45,7 +45,7 @@ describe('summaries', () => {
   const { database, program } = programsOf(counted);
 
   it('are mended by the outbox or a repair, wherever a program has ended', async () => {
-    const { died, off } = await endCountedBehindCalls(database(), program, scaled(31, 31, 1));
+    const { died, off } = await endCountedAfterCalls(database(), program, scaled(31, 31, 1));
     expect(died).toBeGreaterThan(scaled(4, 4, 150));
     expect(off).toBeGreaterThan(0);
   });
@@ -60,7 +60,7 @@ describe('feeds by the change log', () => {
   const { database, program } = programsOf(told);
 
   it('tell what has happened, wherever a program has ended', async () => {
-    expect(await endToldBehindCalls(database(), program, scaled(9, 3, 1))).toBeGreaterThan(5);
+    expect(await endToldAfterCalls(database(), program, scaled(9, 3, 1))).toBeGreaterThan(5);
   });
 
   it('of rows that three programs write make the rows that are there', async () => {

@@ -217,7 +217,7 @@ async function runProgram(seed: number): Promise<number> {
     for (const id of PEOPLE.slice(1)) await namePerson(db, model, id, `${id}!`);
     for (let step = 0; step < STEPS; step++) {
       await takeStep(random, db, Link, model, has, engine === 'steps', log);
-      // What a call leaves behind its answer is done, and there is nothing to repair.
+      // What a call leaves after its answer is done, and there is nothing to repair.
       const repaired = await db.mutual(Link as never).repair({ settledAfter: 0 });
       expect(repaired).toMatchObject({ stale: 0, missing: 0, repaired: 0 });
       await check(random, db, Link, model, has);

@@ -84,7 +84,7 @@ async function runProgram(seed: number): Promise<boolean> {
     }
     await built(random.pick([inside, outside]), main);
     const rows = model.all().map(rowText).sort();
-    // What follows behind the answers of a connection has ended when it is closed.
+    // What follows after the answers of a connection has ended when it is closed.
     await outside.close();
     outside = undefined;
     await built(inside, main);

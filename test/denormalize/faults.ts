@@ -3,7 +3,7 @@
 import { expect } from 'vitest';
 import type { Database } from '../../src/database.js';
 import { Delete, Put } from '../../src/table/index.js';
-import { endBehindCalls, type Program } from '../proof/stepless.js';
+import { endAfterCalls, type Program } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import { Line, Location, Region, Tour, Visit } from './entities.js';
 
@@ -79,13 +79,13 @@ async function expectTrueCopies(db: Database, when: string): Promise<void> {
 }
 
 /**
- * Ends programs behind the calls of their writes: check tells exactly what is off, the outbox finds all of it, and repair then
+ * Ends programs after the calls of their writes: check tells exactly what is off, the outbox finds all of it, and repair then
  * nothing.
  */
-export async function endCopyingBehindCalls(db: Database, program: () => Promise<Program>, stride: number) {
+export async function endCopyingAfterCalls(db: Database, program: () => Promise<Program>, stride: number) {
   const copies = [db.denormalized(Line), db.denormalized(Tour)];
   const writes = { writes: WRITES, prepare: () => prepare(db), stride };
-  return endBehindCalls(writes, program, async (when) => {
+  return endAfterCalls(writes, program, async (when) => {
     const found = await countFaults(db);
     const reports = await Promise.all(copies.map((one) => one.check()));
     const told = reports.map(({ stale, missing, extra }) => stale + missing + extra);

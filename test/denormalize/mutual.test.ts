@@ -14,7 +14,7 @@ import { scaled } from '../proof/scale.js';
 import { bothEngines, openStepless } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 import {
-  endLinkingBehindCalls,
+  endLinkingAfterCalls,
   entities,
   Friendship,
   Person,
@@ -162,7 +162,7 @@ test('a program may end behind any call: check tells it, the outbox ends it, and
   await using store = await openStepless();
   const program = () => store.program(...entities);
   const { db } = await program();
-  const { died, off } = await endLinkingBehindCalls(db, program, scaled(29, 3, 1));
+  const { died, off } = await endLinkingAfterCalls(db, program, scaled(29, 3, 1));
   expect(died).toBeGreaterThan(scaled(1, 20, 60));
   expect(off).toBeGreaterThan(0);
 });

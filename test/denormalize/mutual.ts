@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 import { Column, Columns, copy, Entity, index, Reference, rowKey, summary } from '../../decorators/index.js';
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
-import { endBehindCalls, type Program } from '../proof/stepless.js';
+import { endAfterCalls, type Program } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 @Entity({ table: { name: 'people', families: { d: {} } } })
@@ -61,8 +61,8 @@ const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
   'delete there': (db) => db.repository(Friendship).delete(there),
 };
 
-/** Ends programs behind the calls of their writes: check tells what is off, and the outbox corrects it. */
-export async function endLinkingBehindCalls(db: Database, program: () => Promise<Program>, stride: number) {
+/** Ends programs after the calls of their writes: check tells what is off, and the outbox corrects it. */
+export async function endLinkingAfterCalls(db: Database, program: () => Promise<Program>, stride: number) {
   const links = db.repository(Friendship);
   const prepareLinks = async (): Promise<void> => {
     await prepare(db);
@@ -70,7 +70,7 @@ export async function endLinkingBehindCalls(db: Database, program: () => Promise
     await links.put({ ...there, since: 1 });
   };
   const writes = { writes: WRITES, prepare: prepareLinks, stride, spacing: 7 };
-  return endBehindCalls(writes, program, async (when) => {
+  return endAfterCalls(writes, program, async (when) => {
     const { faults } = await states(db);
     const { stale, missing } = await db.mutual(Friendship).check();
     expect(stale + missing > 0, when).toBe(faults > 0);

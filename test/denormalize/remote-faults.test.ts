@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
-import { endCopyingBehindCalls, entities, writeAtOnce } from './faults.js';
+import { endCopyingAfterCalls, entities, writeAtOnce } from './faults.js';
 
 let store: SteplessStore;
 beforeEach(async () => {
@@ -18,7 +18,7 @@ const program = () => store.program(...entities);
 
 test('a program may end behind any call: check tells exactly what is off, the outbox finds all of it, and repair then nothing', async () => {
   const { db } = await program();
-  const { died, off } = await endCopyingBehindCalls(db, program, scaled(97, 3, 1));
+  const { died, off } = await endCopyingAfterCalls(db, program, scaled(97, 3, 1));
   expect(died).toBeGreaterThan(scaled(4, 60, 150));
   // Some of them have left something: else nothing would be proved.
   expect(off).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Delete } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
-import { Call, Contract, endDeletesBehindCalls, Member, nameWhileDeleted, ruled } from './rules.js';
+import { Call, Contract, endDeletesAfterCalls, Member, nameWhileDeleted, ruled } from './rules.js';
 
 let store: SteplessStore;
 beforeEach(async () => {
@@ -70,7 +70,7 @@ test('repair does what the rules say, and leaves what they do not say anything o
 
 test('a program may end behind any call of a delete: what is off is told, and the outbox or a repair ends it', async () => {
   const { db } = await program();
-  const { died, off } = await endDeletesBehindCalls(db, program, scaled(31, 4, 1));
+  const { died, off } = await endDeletesAfterCalls(db, program, scaled(31, 4, 1));
   expect(died).toBeGreaterThan(scaled(4, 20, 100));
   expect(off).toBeGreaterThan(0);
 });

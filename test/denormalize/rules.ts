@@ -5,7 +5,7 @@ import { Column, Entity, part, Reference, RowKey, Version } from '../../decorato
 import { int32, text } from '../../src/codec/index.js';
 import type { Database } from '../../src/database.js';
 import { uint32 } from '../../src/key/index.js';
-import { endBehindCalls, type Program } from '../proof/stepless.js';
+import { endAfterCalls, type Program } from '../proof/stepless.js';
 
 const families = { d: {} };
 
@@ -77,11 +77,11 @@ async function countOrphans(db: Database): Promise<number> {
   return named.filter((id) => id != null && !ids.has(id)).length;
 }
 
-/** Ends programs behind the calls of their deletes: check tells what is off, the outbox finds all of it, and repair then nothing. */
-export async function endDeletesBehindCalls(db: Database, program: () => Promise<Program>, stride: number) {
+/** Ends programs after the calls of their deletes: check tells what is off, the outbox finds all of it, and repair then nothing. */
+export async function endDeletesAfterCalls(db: Database, program: () => Promise<Program>, stride: number) {
   const rules = [db.references(Member), db.references(Call)];
   const writes = { writes: WRITES, prepare: () => prepare(db), stride };
-  return endBehindCalls(writes, program, async (when) => {
+  return endAfterCalls(writes, program, async (when) => {
     const found = await countOrphans(db);
     let counted = 0;
     for (const one of rules) counted += (await one.check()).dangling;

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { scaled } from '../proof/scale.js';
 import {
-  endToldBehindCalls,
+  endToldAfterCalls,
   expectRefused,
   expectReplayed,
   Replay,
@@ -18,7 +18,7 @@ const { database, program } = programsOf(told);
 const timeout = 900_000;
 
 test('a program may end behind any call: what is told is what has happened', { timeout }, async () => {
-  expect(await endToldBehindCalls(database(), program, scaled(9, 3, 1))).toBeGreaterThan(5);
+  expect(await endToldAfterCalls(database(), program, scaled(9, 3, 1))).toBeGreaterThan(5);
 });
 
 test('writers of the same rows in three programs, and readers beside them: what was told makes the rows that are there', {

@@ -46,7 +46,7 @@ async function expectScan(repo: Repository<typeof Late>, when: string): Promise<
 }
 
 describe('an eventual index', () => {
-  test('is brought up to date behind the writes, without anybody asking for it', async () => {
+  test('is brought up to date after the writes, without anybody asking for it', async () => {
     await using db = await openMemory({ entities: [Late] });
     const repo = db.repository(Late);
     await repo.putMany(

@@ -167,7 +167,7 @@ export async function drained(db: Database): Promise<void> {
   await db.summary(Member, 'perTeam').drain();
 }
 
-/** Resolves when all requests behind the answers of a program are sent: the figures are read after them. */
+/** Resolves when all requests after the answers of a program are sent: the figures are read after them. */
 export async function followed(db: Database): Promise<void> {
   await db.summary(Member, 'perTeam').get({ team: 'red' });
 }

@@ -57,7 +57,7 @@ const HELD: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>
   'Failed writes, hooks and checks leave nothing behind': {
     'repository/writes.test.ts': [
       'nothing when it fails',
-      'one that throws behind the write says that the write stands',
+      'one that throws after the write says that the write stands',
       'run around every way of writing',
     ],
     'crossing/found.test.ts': ['a check of a text that has no id is not met, and gives it none'],

@@ -69,15 +69,15 @@ interface EndedWrites {
   prepare(): Promise<unknown>;
   /** Every `stride`-th call of a write is the last one of its program. */
   readonly stride: number;
-  /** By how many calls the first end of each write is behind that of the write before. Default 3. */
+  /** By how many calls the first end of each write is after that of the write before. Default 3. */
   readonly spacing?: number;
 }
 
 /**
- * Ends programs behind calls of their writes, and calls `check` behind each write, which returns how much is off.
- * @returns how many programs ended, and how much was off behind them
+ * Ends programs after calls of their writes, and calls `check` after each write, which returns how much is off.
+ * @returns how many programs ended, and how much was off after them
  */
-export async function endBehindCalls(
+export async function endAfterCalls(
   { writes, prepare, stride, spacing = 3 }: EndedWrites,
   program: () => Promise<Program>,
   check: (when: string) => Promise<number>,
@@ -91,7 +91,7 @@ export async function endBehindCalls(
       mortal.dieAfter(after);
       await write(db).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
       await mortal.arrived();
-      off += await check(`${name}, ended behind ${after}`);
+      off += await check(`${name}, ended after ${after}`);
       if (!mortal.isDead) break;
       died++;
     }

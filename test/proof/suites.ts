@@ -169,15 +169,15 @@ export const SUITES: readonly Suite[] = [
     what: 'Cuts the power under 16 writers of copied sources, of rows with copies, references and summaries, and of cascading deletes. No reference dangles, summaries equal their rows, copies differ only where the outbox says so, and a second repair changes nothing.',
   },
   {
-    id: 'entries-behind',
+    id: 'entries-follow-ups',
     promises: 'docs/indexes-eventual.md',
-    file: 'test/indexes/behind.test.ts',
+    file: 'test/indexes/follow-ups.test.ts',
     what: 'Ends programs at each request of a write whose entries are written after the call has returned, and delays or repeats each request. Three programs write the same rows at once, and die. A writer record leads to every row that lacks an entry, and drained entries are exact.',
   },
   {
-    id: 'figures-behind',
+    id: 'figures-follow-ups',
     promises: 'docs/summaries.md',
-    file: 'test/summaries/behind.test.ts',
+    file: 'test/summaries/follow-ups.test.ts',
     what: 'Ends programs at each request of a write that is counted after the call has returned, and delays or repeats each request. Three programs write the same rows at once, and die. Each row counts once, and a new count of all rows agrees.',
   },
   {

@@ -54,7 +54,7 @@ function watched(engine: Engine, calls: string[], held: Promise<void>): Engine {
 test.each([
   ['put', (rows: ReturnType<typeof rowsOf>) => rows.put({ id: '1', a: 'x', b: 'y' })],
   ['putMany', (rows: ReturnType<typeof rowsOf>) => rows.putMany([{ id: '1', a: 'x', b: 'y' }])],
-])('%s waits for a delete of its row, until the millisecond behind its answer', async (_, write) => {
+])('%s waits for a delete of its row, until the millisecond after its answer', async (_, write) => {
   const calls: string[] = [];
   let release!: () => void;
   const held = new Promise<void>((resolve) => {

@@ -43,7 +43,7 @@ let turns = 0;
 let isOpen = false;
 /** The times that steps were given, by table and call. */
 let given: { readonly call: string; readonly timeout: number | undefined; readonly turn: number }[] = [];
-/** While it is set: calls behind the write of a row wait for it. */
+/** While it is set: calls after the write of a row wait for it. */
 let held: Promise<void> | undefined;
 
 /** The engine by a clock of its own: each call of a table takes 100 ms, and none is made in no time. */

@@ -408,7 +408,7 @@ describe('hooks, defaults and required columns', () => {
     await expect(tickets.delete({ id: 'keep' })).rejects.toThrow('kept');
   });
 
-  test('one that throws behind the write says that the write stands', async () => {
+  test('one that throws after the write says that the write stands', async () => {
     await expect(tickets.put({ id: 'l', title: 'late', state: 's' })).rejects.toMatchObject({
       code: 'ERR_HOOK',
     });

@@ -113,7 +113,7 @@ it.each(Array.from({ length: PROGRAMS }, (_, i) => FIRST + i))('program %i', asy
       await build(seed % 2 === 0 ? inside : outside);
     }
   }
-  // What follows behind the answers of a connection has ended when it is closed.
+  // What follows after the answers of a connection has ended when it is closed.
   await verify(inside);
   await using outside = await connected();
   await verify(outside);

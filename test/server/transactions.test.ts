@@ -120,7 +120,7 @@ describe('transactions of entities over connections', () => {
       }),
     );
     await look(first);
-    // Writes beside transactions verify their entries behind the answer.
+    // Writes beside transactions verify their entries after the answer.
     for (const db of others) await db.close();
     for (const index of ['byOwner', 'byBalance'] as const)
       expect(await first.index(Account, index).verify()).toMatchObject({
@@ -203,7 +203,7 @@ describe('transactions of entities over connections', () => {
     await db.close();
   });
 
-  it('entities whose changes reach other rows behind the write are refused in words', async () => {
+  it('entities whose changes reach other rows after the write are refused in words', async () => {
     await using served = await Served.start();
     const db = await database(served);
     await db.repository(Followed).put({ id: 'a', value: 1 });

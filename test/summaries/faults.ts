@@ -93,7 +93,7 @@ async function prepare(db: Database): Promise<void> {
   const sales = db.repository(Sale);
   for (const no of [1, 2, 3, 4, 5, 6, 7]) await sales.purge({ no });
   await sales.putMany([sale(1, 'a'), sale(2, 'a', 8), sale(3, 'b'), sale(4, 'b'), sale(5, null)]);
-  // Behind their answers too: what another program's write finds must not depend on how fast this one counts.
+  // After their answers too: what another program's write finds must not depend on how fast this one counts.
   for (const summary of ['byShop', 'large'] as const)
     await db.summary(Sale, summary).drain({ settledAfter: 0 });
 }
@@ -116,10 +116,10 @@ const WRITES: Readonly<Record<string, (db: Database) => Promise<unknown>>> = {
 };
 
 /**
- * Has programs end behind their calls, every `stride`-th of each kind of write, `most` times at most: check tells exactly what is
+ * Has programs end after their calls, every `stride`-th of each kind of write, `most` times at most: check tells exactly what is
  * off, the outbox or a repair puts it right, and a second repair finds nothing.
  */
-export async function endCountedBehindCalls(
+export async function endCountedAfterCalls(
   db: Database,
   program: () => Promise<Program>,
   stride: number,
@@ -133,7 +133,7 @@ export async function endCountedBehindCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
-      // What follows behind the answers comes to its end, or the program to its own.
+      // What follows after the answers comes to its end, or the program to its own.
       await own.close();
       await mortal.arrived();
       const when = `${name}, ended behind ${after}`;

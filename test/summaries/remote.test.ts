@@ -12,7 +12,7 @@ import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
 import {
   counted,
-  endCountedBehindCalls,
+  endCountedAfterCalls,
   expectTrueFigures,
   Sale,
   sale,
@@ -127,7 +127,7 @@ test('a summary that comes to stored rows is built beside programs that write th
 
 test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', async () => {
   const { db } = await program();
-  const { died, off } = await endCountedBehindCalls(db, program, scaled(31, 5, 1), scaled(1, 1000, 1000));
+  const { died, off } = await endCountedAfterCalls(db, program, scaled(31, 5, 1), scaled(1, 1000, 1000));
   expect(died).toBeGreaterThan(scaled(4, 20, 150));
   expect(off).toBeGreaterThan(0);
 });

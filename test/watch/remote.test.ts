@@ -11,7 +11,7 @@ import { Scan } from '../../src/table/index.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless } from '../proof/stepless.js';
 import { withBatch } from '../proof/with-batch.js';
-import { endToldBehindCalls, Piece, told, Ware, writeToldAtOnce } from './told.js';
+import { endToldAfterCalls, Piece, told, Ware, writeToldAtOnce } from './told.js';
 
 async function take<C extends KeyedClass>(feed: ChangeFeed<C>, count: number): Promise<ChangeCommit<C>[]> {
   const found: ChangeCommit<C>[] = [];
@@ -89,7 +89,7 @@ test('every way of writing is told, each with the row before and after', async (
 test('a program may end behind any call: what is told is what has happened', async () => {
   await using store = await openStepless();
   const { db } = await store.program(...told);
-  const died = await endToldBehindCalls(db, () => store.program(...told), scaled(29, 1, 1));
+  const died = await endToldAfterCalls(db, () => store.program(...told), scaled(29, 1, 1));
   expect(died).toBeGreaterThan(scaled(2, 60, 60));
 });
 

@@ -151,10 +151,10 @@ export async function prepareTold(db: Database): Promise<void> {
 }
 
 /**
- * Has programs end behind their calls, every `stride`-th of each kind of write: what is told is what has happened, and whoever writes
+ * Has programs end after their calls, every `stride`-th of each kind of write: what is told is what has happened, and whoever writes
  * the rows next, or reads first, finds out what that was.
  */
-export async function endToldBehindCalls(
+export async function endToldAfterCalls(
   db: Database,
   program: () => Promise<Program>,
   stride: number,

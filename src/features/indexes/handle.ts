@@ -22,7 +22,7 @@ import { describe } from '../../table/checks.js';
 import type { Engine } from '../../table/index.js';
 import type { Metric } from '../../table/telemetry.js';
 import type { Feature, FeatureContext } from '../feature.js';
-import { EntriesBehind, mayFollow } from './behind.js';
+import { EntriesFollowing, mayFollow } from './following.js';
 import { IndexMaintainer } from './embedded.js';
 import { EntityIndexes } from './entity-indexes.js';
 import { indexTableName } from './entry.js';
@@ -117,7 +117,7 @@ export class IndexHandle {
     const notes = this.indexing.notesOf(this.access);
     if (notes !== undefined) return notes.drain(all.findIndex(({ index }) => index === this.index));
     await this.indexing.rest();
-    const found = (await this.indexing.behindOf(schema)?.recover()) ?? 0;
+    const found = (await this.indexing.aheadOf(schema)?.recover()) ?? 0;
     const { drainIndex } = await import('./jobs/index-jobs.js');
     const { counters } = await drainIndex(this.target());
     return found + (counters['entries'] ?? 0);
@@ -180,7 +180,7 @@ export class IndexHandle {
     return {
       engine: this.engine,
       indexes: new EntityIndexes(indexes.schema, () => where, [this.index]),
-      behind: this.indexing.behindOf(indexes.schema),
+      ahead: this.indexing.aheadOf(indexes.schema),
     };
   }
 }
@@ -214,7 +214,7 @@ export class IndexesFeature implements Feature {
 
   private readonly eventual: EventualEntries;
   /** HBase: the entries that are written after the calls have returned, of each entity. */
-  private readonly behind = new Map<EntitySchema, AheadWriter>();
+  private readonly ahead = new Map<EntitySchema, AheadWriter>();
   private readonly figures = new EntryFigures();
 
   private readonly engine: Engine;
@@ -260,7 +260,7 @@ export class IndexesFeature implements Feature {
 
   /** Resolves when the entries of answered writes are verified. */
   async rest(): Promise<void> {
-    await Promise.all([...this.behind.values()].map((behind) => behind.rest()));
+    await Promise.all([...this.ahead.values()].map((ahead) => ahead.rest()));
     await this.context.rest();
   }
 
@@ -268,20 +268,20 @@ export class IndexesFeature implements Feature {
   async resume(): Promise<void> {
     if (!this.context.isRemote) return;
     for (const { target } of this.context.declared().entities)
-      this.behindOf(this.context.schemaOf(target))?.kick();
+      this.aheadOf(this.context.schemaOf(target))?.kick();
   }
 
   async end(): Promise<void> {
     await this.eventual.end();
-    await Promise.all([...this.behind.values()].map((behind) => behind.end()));
+    await Promise.all([...this.ahead.values()].map((ahead) => ahead.end()));
   }
 
   /** HBase: the entries of an entity that are written after the calls have returned. Undefined: they are written before and after each row. */
-  behindOf(schema: EntitySchema): AheadWriter | undefined {
+  aheadOf(schema: EntitySchema): AheadWriter | undefined {
     const indexes = this.context.isRemote ? this.paths(schema)?.indexes : undefined;
     if (indexes === undefined || !mayFollow(indexes)) return undefined;
-    let behind = this.behind.get(schema);
-    if (behind === undefined) {
+    let ahead = this.ahead.get(schema);
+    if (ahead === undefined) {
       const { engine } = this;
       const { now, onFailure } = this.context;
       const table = engine.table(indexes.tableName);
@@ -289,11 +289,11 @@ export class IndexesFeature implements Feature {
         new RemoteEntries(indexes, table, driver, now, undefined, this.figures);
       const rows = engine.table(schema.table.descriptor.name);
       const { entries } = new IntentDriver(rows, schema, now, [], entriesOf);
-      const following = new EntriesBehind(entries, table, now, () => this.isListed(indexes));
-      behind = new AheadWriter({ schema, rows: entries.rows, following, now, onFailure });
-      this.behind.set(schema, behind);
+      const following = new EntriesFollowing(entries, table, now, () => this.isListed(indexes));
+      ahead = new AheadWriter({ schema, rows: entries.rows, following, now, onFailure });
+      this.ahead.set(schema, ahead);
     }
-    return behind;
+    return ahead;
   }
 
   setState(index: IndexSchema, standing: IndexStanding): void {
@@ -358,7 +358,7 @@ export class IndexesFeature implements Feature {
     if (indexes === undefined) return undefined;
     const table = (driver.transaction ?? this.engine).table(indexes.tableName);
     const entries = new RemoteEntries(indexes, table, driver, this.context.now, undefined, this.figures);
-    if (driver.transaction === undefined) entries.ahead = this.behindOf(schema);
+    if (driver.transaction === undefined) entries.ahead = this.aheadOf(schema);
     return entries;
   }
 
@@ -366,7 +366,7 @@ export class IndexesFeature implements Feature {
     const { isRemote, declared, schemaOf } = this.context;
     const hasIndexes = declared().entities.some(({ indexes }) => indexes.length > 0);
     if (!hasIndexes) return [];
-    if (isRemote) return [...this.figures.metrics, ...AheadWriter.metrics(this.behind.values(), PENDING)];
+    if (isRemote) return [...this.figures.metrics, ...AheadWriter.metrics(this.ahead.values(), PENDING)];
     for (const { target } of declared().entities) this.paths(schemaOf(target));
     return this.eventual.backlog(limit);
   }

@@ -15,7 +15,7 @@ import type { Feature, FeatureContext, RowFollower } from '../feature.js';
 import type { IndexesFeature, IndexHandle } from '../indexes/handle.js';
 import { hasRows } from '../indexes/states.js';
 import type { DrainOptions, Outbox } from '../outbox.js';
-import { FiguresBehind } from './behind.js';
+import { FiguresFollowing } from './following.js';
 import type { SummaryGroup, SummaryName, SummaryResult, SummaryTargetOf } from './compile.js';
 import type { GroupsReport, SummaryTarget } from './jobs.js';
 import { SummaryFollower, SummaryMaintainer } from './maintain.js';
@@ -259,7 +259,7 @@ export class SummariesFeature implements Feature {
   /** HBase: the counts of each summary. */
   private readonly counts = new Map<SummaryPlan, RemoteCount>();
   /** HBase: writes the rows of each entity ahead of their figures. */
-  private readonly behind = new Map<EntitySchema, AheadWriter>();
+  private readonly ahead = new Map<EntitySchema, AheadWriter>();
 
   constructor(
     private readonly context: FeatureContext,
@@ -382,25 +382,25 @@ export class SummariesFeature implements Feature {
     plans: readonly SummaryPlan[],
     maintainer: SummaryMaintainer,
   ): AheadWriter {
-    let ahead = this.behind.get(schema);
+    let ahead = this.ahead.get(schema);
     if (ahead === undefined) {
       const { engine, now, onFailure } = this.context;
       const counts = plans.map((plan) => this.countOf(plan));
-      const following = new FiguresBehind(plans, counts, maintainer, engine.table(plans[0]!.tableName));
+      const following = new FiguresFollowing(plans, counts, maintainer, engine.table(plans[0]!.tableName));
       const rows = new DataRows(engine.table(schema.table.descriptor.name), schema);
       ahead = new AheadWriter({ schema, rows, following, now, onFailure });
-      this.behind.set(schema, ahead);
+      this.ahead.set(schema, ahead);
     }
     return ahead;
   }
 
   /** HBase: works off what programs left that ended before their rows were counted. */
   async resume(): Promise<void> {
-    for (const ahead of this.behind.values()) ahead.kick();
+    for (const ahead of this.ahead.values()) ahead.kick();
   }
 
   async backlog(): Promise<readonly Metric[]> {
-    return AheadWriter.metrics(this.behind.values(), PENDING);
+    return AheadWriter.metrics(this.ahead.values(), PENDING);
   }
 
   private maintainerOf(plans: readonly SummaryPlan[]): SummaryMaintainer {
@@ -435,7 +435,7 @@ export class SummariesFeature implements Feature {
   }
 
   async end(): Promise<void> {
-    await Promise.all([...this.behind.values()].map((ahead) => ahead.end()));
+    await Promise.all([...this.ahead.values()].map((ahead) => ahead.end()));
     await Promise.all([...this.counts.values()].map((count) => count.rest()));
   }
 

@@ -86,7 +86,7 @@ export class SummaryMaintainer implements RowMaintainer {
     return done.every((one) => one);
   }
 
-  async settleBehind(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]> {
+  async settleLater(rows: readonly WrittenRow[], settledAfter: number): Promise<readonly boolean[]> {
     const done = await Promise.all(this.counts.map((count) => count.updateWritten(rows, settledAfter)));
     return rows.map((_, i) => done.every((one) => one[i]));
   }

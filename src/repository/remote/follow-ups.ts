@@ -65,14 +65,14 @@ export class FollowUps implements RowIntent {
   /** The maintainers for which writers wait. */
   private readonly before: readonly RowMaintainer[];
   /** The maintainers that settle after the calls have returned. */
-  private readonly behind: readonly RowMaintainer[];
+  private readonly later: readonly RowMaintainer[];
   private readonly ending: BackgroundBatches<NotedWork>;
 
   constructor(private readonly source: FollowUpsSource) {
     const { maintainers } = source;
-    this.before = maintainers.filter(({ settleBehind }) => settleBehind === undefined);
-    this.behind = maintainers.filter(({ settleBehind }) => settleBehind !== undefined);
-    const gathering = this.behind.length === 0 ? { pause: 0 } : GATHERED;
+    this.before = maintainers.filter(({ settleLater }) => settleLater === undefined);
+    this.later = maintainers.filter(({ settleLater }) => settleLater !== undefined);
+    const gathering = this.later.length === 0 ? { pause: 0 } : GATHERED;
     this.ending = new BackgroundBatches<NotedWork>((ended) => this.end(ended), gathering);
   }
 
@@ -185,7 +185,7 @@ export class FollowUps implements RowIntent {
 
   /** Settles the effects after the calls have returned, then removes the intents. */
   private async end(noted: readonly NotedWork[]): Promise<void> {
-    const open = this.behind.length === 0 ? NO_ROWS : await this.settleBehind(noted);
+    const open = this.later.length === 0 ? NO_ROWS : await this.settleLater(noted);
     const ended = noted.filter(({ work: { row, outcome }, intent }) => {
       if (!outcome!.ok || !open.has(toLatin1(row))) return true;
       this.source.onUnsettled(intent.token);
@@ -195,11 +195,11 @@ export class FollowUps implements RowIntent {
   }
 
   /** @returns the rows (latin1) whose effects could not be settled. */
-  private async settleBehind(noted: readonly NotedWork[]): Promise<ReadonlySet<string>> {
+  private async settleLater(noted: readonly NotedWork[]): Promise<ReadonlySet<string>> {
     const rows = writtenRows(noted);
     if (rows.length === 0) return NO_ROWS;
     try {
-      const done = await allEnded(this.behind.map((one) => one.settleBehind!(rows, ABANDONED_AFTER)));
+      const done = await allEnded(this.later.map((one) => one.settleLater!(rows, ABANDONED_AFTER)));
       const open = rows.filter((_, i) => done.some((each) => !each[i]));
       return new Set(open.map(({ row }) => toLatin1(row)));
     } catch (error) {

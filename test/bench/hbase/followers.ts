@@ -22,7 +22,7 @@ import {
 } from './follower-entities.js';
 
 const BATCH = 100;
-/** Milliseconds in which tokens and other leftovers of work behind the writes end, which nobody can wait for. */
+/** Milliseconds in which tokens and other leftovers of work after the writes end, which nobody can wait for. */
 const QUIET = 600;
 
 export interface FollowerFigure {
@@ -30,7 +30,7 @@ export interface FollowerFigure {
   readonly rate: number;
   /** Rows a second until all that follows them is done. */
   readonly settledRate: number;
-  /** Those behind the answers included. */
+  /** Those after the answers included. */
   readonly requestsARow: number;
   /** CPU time of this process until the answers, microseconds a row. */
   readonly cpu: number;

@@ -108,7 +108,7 @@ async function measureFollowers(server: HBaseServer): Promise<BenchRow[]> {
       const name = `followers: ${figures.kind}, ${modes[mode]}`;
       const plain = medianOf(0, 'rate');
       console.error(
-        `${name}: ${medianOf(place, 'rate')} rows/s, ${ratioOf('rate')}x of plain; with the work behind the answers ` +
+        `${name}: ${medianOf(place, 'rate')} rows/s, ${ratioOf('rate')}x of plain; with the work after the answers ` +
           `${medianOf(place, 'settledRate')} rows/s, ${ratioOf('settledRate')}x; CPU time a row ${medianOf(place, 'cpu')} and ` +
           `${medianOf(place, 'cpuBehind')} us, plain ${medianOf(0, 'cpu')}; ${requestsARow} requests a row`,
       );

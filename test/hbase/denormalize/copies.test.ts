@@ -1,14 +1,14 @@
 /** Copies on a real HBase: programs that end behind any call, and programs that write sources and rows at once. */
 
 import { expect, test } from 'vitest';
-import { endCopyingBehindCalls, entities, writeAtOnce } from '../../denormalize/faults.js';
+import { endCopyingAfterCalls, entities, writeAtOnce } from '../../denormalize/faults.js';
 import { SCALE, scaled } from '../../proof/scale.js';
 import { programsOf } from './programs.js';
 
 const { database, program } = programsOf(entities);
 
 test('a program may end behind any call: check tells exactly what is off, the outbox finds all of it, and repair then nothing', async () => {
-  const { died, off } = await endCopyingBehindCalls(database(), program, scaled(25, 5, 1));
+  const { died, off } = await endCopyingAfterCalls(database(), program, scaled(25, 5, 1));
   expect(died).toBeGreaterThan(scaled(8, 40, 150));
   expect(off).toBeGreaterThan(0);
 });

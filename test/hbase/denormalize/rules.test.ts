@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import {
   Call,
   Contract,
-  endDeletesBehindCalls,
+  endDeletesAfterCalls,
   Member,
   nameWhileDeleted,
   ruled,
@@ -39,7 +39,7 @@ test('what is named is kept, taken along or forgotten as its rule says', { timeo
 test('a program may end behind any call of a delete: what is off is told, the outbox ends it, and repair then does nothing', {
   timeout,
 }, async () => {
-  const { died, off } = await endDeletesBehindCalls(database(), program, scaled(21, 4, 1));
+  const { died, off } = await endDeletesAfterCalls(database(), program, scaled(21, 4, 1));
   expect(died).toBeGreaterThan(scaled(4, 20, 100));
   expect(off).toBeGreaterThan(0);
 });

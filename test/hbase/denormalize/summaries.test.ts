@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { SCALE, scaled } from '../../proof/scale.js';
-import { counted, endCountedBehindCalls, writeCountedAtOnce } from '../../summaries/faults.js';
+import { counted, endCountedAfterCalls, writeCountedAtOnce } from '../../summaries/faults.js';
 import { programsOf } from './programs.js';
 
 const { database, program } = programsOf(counted);
@@ -12,7 +12,7 @@ const timeout = 900_000;
 test('a program may end behind any call: check tells exactly what is off, and the outbox or a repair ends it', {
   timeout,
 }, async () => {
-  const { died, off } = await endCountedBehindCalls(database(), program, scaled(23, 23, 1));
+  const { died, off } = await endCountedAfterCalls(database(), program, scaled(23, 23, 1));
   expect(died).toBeGreaterThan(scaled(4, 4, 150));
   expect(off).toBeGreaterThan(0);
 });

@@ -105,7 +105,7 @@ test('a program may end behind any read or change: no query is wrong, what waits
   expect(await db.index(Late, 'byColor').drain()).toBe(0);
 });
 
-test('what lives is verified behind the writes, without anybody asking for it', async () => {
+test('what lives is verified after the writes, without anybody asking for it', async () => {
   await late.putMany(Array.from({ length: 40 }, (_, i) => ({ id: `m${i}`, color: COLORS[i % 3]!, size: i })));
   await Promise.all(Array.from({ length: 20 }, (_, i) => late.update({ id: `m${i}` }, { color: 'blue' })));
   while ((await db.index(Late, 'byColor').verify()).pending > 0)

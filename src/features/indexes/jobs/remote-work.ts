@@ -128,8 +128,8 @@ export class RemoteRowWork extends RemoteComparingWork {
    * As `look`: entries that may follow are neither missing nor stale. Their record is there before their row, and until they are.
    */
   private async lookBeside(rows: readonly Uint8Array[]): Promise<LookedRow[]> {
-    const { behind } = this.target;
-    const { found, isWaiting } = await besideWriters(behind, () => this.look(rows));
+    const { ahead } = this.target;
+    const { found, isWaiting } = await besideWriters(ahead, () => this.look(rows));
     return found.map(({ faults, ...row }) => ({
       ...row,
       faults: faults.map((fault) => (isWaiting(row) && fault !== 'unverified' ? 'pending' : fault)),
@@ -167,15 +167,15 @@ export class RemoteRowWork extends RemoteComparingWork {
 
 /** What is found while rows may be written ahead of their entries. `isWaiting`: whether a row may lack what follows it. */
 async function besideWriters<T>(
-  behind: AheadWriter | undefined,
+  ahead: AheadWriter | undefined,
   look: () => Promise<T>,
 ): Promise<{
   readonly found: T;
   isWaiting(row: { readonly shadowTime: number | undefined }): boolean;
 }> {
-  const before = await behind?.since();
+  const before = await ahead?.since();
   const found = await look();
-  const since = behind === undefined ? Number.POSITIVE_INFINITY : Math.min(before!, await behind.since());
+  const since = ahead === undefined ? Number.POSITIVE_INFINITY : Math.min(before!, await ahead.since());
   return { found, isWaiting: ({ shadowTime }) => shadowTime !== undefined && shadowTime >= since };
 }
 
@@ -187,7 +187,7 @@ export class RemoteEntryWork extends RemoteComparingWork {
     const { found: second, isWaiting } =
       first.length === 0
         ? { found: [], isWaiting: () => false }
-        : await besideWriters(this.target.behind, () => this.look(first.map(({ row }) => row)));
+        : await besideWriters(this.target.ahead, () => this.look(first.map(({ row }) => row)));
     const counts = new Counts();
     for (const entry of second) counts.add(isWaiting(entry) ? 'pending' : entry.fault);
     if (this.repair && second.length > 0) counts.add('repaired', await this.repairRows(second));

@@ -15,7 +15,7 @@ export interface IndexTarget {
   /** Collects rows that share a unique value. Undefined: they are not collected. */
   readonly shared?: SharedValues;
   /** Of an index whose entries are written after the calls have returned, on HBase. */
-  readonly behind?: AheadWriter | undefined;
+  readonly ahead?: AheadWriter | undefined;
 }
 
 /** Two entities with the same value in a unique index. Queries by the index never find the first. */

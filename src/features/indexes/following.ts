@@ -23,7 +23,7 @@ export function mayFollow({ all, schema }: EntityIndexes): boolean {
   return all.every(({ index }) => index.eventual) && !new EntryExpiry(schema).ends;
 }
 
-export class EntriesBehind implements RowFollowing {
+export class EntriesFollowing implements RowFollowing {
   readonly records: RowFollowing['records'];
 
   /**

@@ -14,7 +14,7 @@ import { SUMMARY_FAMILY, WRITERS_ROW } from './rows.js';
 /** The largest number of rows that are counted one by one at the same time. */
 const APART = 32;
 
-export class FiguresBehind implements RowFollowing {
+export class FiguresFollowing implements RowFollowing {
   readonly needsFormer = false;
   readonly records: RowFollowing['records'];
 
@@ -22,7 +22,7 @@ export class FiguresBehind implements RowFollowing {
   constructor(
     private readonly plans: readonly SummaryPlan[],
     private readonly counts: readonly RemoteCount[],
-    private readonly maintainer: Pick<RowMaintainer, 'settle' | 'settleBehind'>,
+    private readonly maintainer: Pick<RowMaintainer, 'settle' | 'settleLater'>,
     table: Table,
   ) {
     this.records = { table, row: WRITERS_ROW, family: SUMMARY_FAMILY };
@@ -40,7 +40,7 @@ export class FiguresBehind implements RowFollowing {
     const known = rows.flatMap(({ row, after }) =>
       after === undefined ? [] : [{ row, before: undefined, after }],
     );
-    const done = known.length === 0 ? [] : await this.maintainer.settleBehind!(known, settledAfter);
+    const done = known.length === 0 ? [] : await this.maintainer.settleLater!(known, settledAfter);
     const settled = new Set(known.flatMap(({ row }, i) => (done[i] ? [row] : [])));
     const open = rows.filter(({ row }) => !settled.has(row));
     let isComplete = true;

@@ -1,5 +1,5 @@
 /**
- * Figures that follow behind the answer, where one step is one row, as on HBase: rows that summaries alone follow are written in one
+ * Figures that follow after the answer, where one step is one row, as on HBase: rows that summaries alone follow are written in one
  * call. Programs may die at any moment, their requests may arrive late, and others write the same rows, also with the three calls
  * (note, row, count) that upserts take, as all writes of earlier releases did. Each row counts once.
  */
@@ -11,14 +11,14 @@ import type { Database } from '../../src/database.js';
 import { substitute } from '../../src/key/index.js';
 import type { Repository } from '../../src/repository/index.js';
 import { Get } from '../../src/table/index.js';
-import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/behind-answers.js';
+import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/follow-ups.js';
 import { record } from '../proof/evidence.js';
 import type { Delivery } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
 import { openStepless, type SteplessStore } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
-@Entity({ table: { name: 'counted_behind', families: { d: {} } } })
+@Entity({ table: { name: 'counted_after', families: { d: {} } } })
 @RowKey(part('id'))
 @Summary('byShop', { by: ['shop'], figures: { sales: 'count', pieces: { sum: 'pieces' } } })
 @Summary('large', { by: [], figures: { sales: 'count' }, where: { pieces: { gte: 5 } } })
@@ -38,7 +38,7 @@ const deal = (id: string, shop: string, pieces = 3) => ({ id, shop, pieces });
 
 /** The number of writer records. */
 async function recordsOf(db: Database): Promise<number> {
-  return (await db.engine.table('counted_behind_sum').get(new Get(Uint8Array.of(4)))).cells.length;
+  return (await db.engine.table('counted_after_sum').get(new Get(Uint8Array.of(4)))).cells.length;
 }
 
 /** The figures are those of the rows, and a new count agrees. */
@@ -150,7 +150,7 @@ test.each(Object.keys(WRITES))(
       STRIDE,
     );
     expect(deaths).toBeGreaterThan(scaled(0, 4, 4));
-    record('figures-behind', { 'programs that ended': deaths });
+    record('figures-follow-ups', { 'programs that ended': deaths });
   },
 );
 
@@ -203,7 +203,7 @@ async function arrive(name: string, n: number, mode: Delivery): Promise<boolean>
     goOn(LATER);
     await drain(other);
     await expectTrue(other, when);
-    record('figures-behind', { 'requests that arrived late or twice': 1 });
+    record('figures-follow-ups', { 'requests that arrived late or twice': 1 });
     return true;
   });
 }
@@ -290,7 +290,7 @@ test.each(Object.keys(WRITES))('%s: others write, and take over, before any chan
         await hold(name, n, rival, left);
         n += scaled(first === 0 ? 1 : 5, 1, 1)
       ) {
-        record('figures-behind', { 'changes before which others took over': 1 });
+        record('figures-follow-ups', { 'changes before which others took over': 1 });
         expect(n).toBeLessThan(80);
       }
     }

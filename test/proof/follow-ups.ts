@@ -1,4 +1,4 @@
-/** Stores without steps whose clock is moved ahead, and programs that die, for suites of what follows behind the answers of writes. */
+/** Stores without steps whose clock is moved ahead, and programs that die, for suites of what follows after the answers of writes. */
 
 import { expect } from 'vitest';
 import type { Database } from '../../src/database.js';

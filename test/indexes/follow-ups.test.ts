@@ -1,5 +1,5 @@
 /**
- * Entries that follow new rows behind the answer, where one step is one row, as on HBase: programs may die at any moment, their requests
+ * Entries that follow new rows after the answer, where one step is one row, as on HBase: programs may die at any moment, their requests
  * may arrive late, and others write the same rows, also with the three calls that upserts take, as all writes of earlier releases did.
  * Nothing is lost.
  */
@@ -12,7 +12,7 @@ import { Column, defineEntity, Entity, Index, part, RowKey, Table, text } from '
 import { compileSchema } from '../../src/mapper/index.js';
 import { LIST_QUALIFIER } from '../../src/schema/types.js';
 import { Cell, CellType, Delete, Get } from '../../src/table/index.js';
-import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/behind-answers.js';
+import { dieAtRequests, LATER, withStore, writeAtOnce } from '../proof/follow-ups.js';
 import { record } from '../proof/evidence.js';
 import type { Delivery } from '../proof/late.js';
 import { scaled } from '../proof/scale.js';
@@ -20,9 +20,9 @@ import type { SteplessStore } from '../proof/stepless.js';
 import { Random } from '../query/model/random.js';
 
 @Table({ name: 'behind', families: { d: {} } })
-class BehindTable {}
+class FollowedTable {}
 
-@Entity({ table: BehindTable })
+@Entity({ table: FollowedTable })
 @RowKey(part('id'))
 @Index('byColor', [part('color')], { consistency: 'eventual' })
 @Index('bySize', [part('size')], { consistency: 'eventual' })
@@ -155,7 +155,7 @@ describe('entries behind new rows', () => {
     );
     expect(deaths).toBeGreaterThan(scaled(0, 4, 4));
     if (STRIDE === 1) expect(pending).toBeGreaterThan(0);
-    record('entries-behind', { 'programs that ended': deaths });
+    record('entries-follow-ups', { 'programs that ended': deaths });
   });
 
   test('no row is written before the record that leads to it is stored', () =>
@@ -223,7 +223,7 @@ describe('entries behind new rows', () => {
         return true;
       });
       if (!hasKept) break;
-      record('entries-behind', { 'requests that arrived late or twice': 1 });
+      record('entries-follow-ups', { 'requests that arrived late or twice': 1 });
       expect(n).toBeLessThan(80);
     }
   });
