@@ -33,7 +33,7 @@ import {
   StepDriver,
   type StepMaintainer,
 } from './index.js';
-import { RedirectingExecutor } from './remote-executor.js';
+import { RedirectingExecutor } from './remote/remote-executor.js';
 import { BulkChanges } from './row-changes.js';
 import { WriteCompiler } from './write-compiler.js';
 

@@ -42,7 +42,6 @@ export {
   removeIntents,
   waitingIn,
 } from './outbox.js';
-export type { ScatteredBatch, ScatteredReader, ScatteredRepository } from './random-salt.js';
 export { EntityReader, type ShapedReadOptions } from './reader.js';
 export { type AheadRow, AheadWriter, type RowFollowing } from './remote/ahead-writer.js';
 export { BackgroundBatches } from './remote/background-batches.js';
@@ -60,7 +59,7 @@ export {
   withoutMarks,
 } from './remote/row-work.js';
 export { applyingWith, readingFrom } from './remote/step-reading.js';
-export { RemoteExecutor } from './remote-executor.js';
+export { RemoteExecutor } from './remote/remote-executor.js';
 export { Repository } from './repository.js';
 export { loadRowOfKey, type RepositoryContext } from './row-access.js';
 export { RowBuilder } from './row-builder.js';
@@ -74,4 +73,9 @@ export {
   Sequences,
   sequenceTableDescriptor,
 } from './sequence.js';
-export { TablesReader } from './tables-reader.js';
+export {
+  type ScatteredBatch,
+  type ScatteredReader,
+  type ScatteredRepository,
+  TablesReader,
+} from './variants.js';

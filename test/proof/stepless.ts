@@ -69,7 +69,7 @@ interface EndedWrites {
   prepare(): Promise<unknown>;
   /** Every `stride`-th call of a write is the last one of its program. */
   readonly stride: number;
-  /** By how many calls the first end of each write is after that of the write before. Default 3. */
+  /** By how many calls the first end of each write comes after that of the write before. Default 3. */
   readonly spacing?: number;
 }
 

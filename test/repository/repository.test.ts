@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { ChangeExecutor } from '../../src/repository/change.js';
 import { EmbeddedExecutor } from '../../src/repository/embedded-executor.js';
 import type { Repository } from '../../src/repository/index.js';
-import { RemoteExecutor } from '../../src/repository/remote-executor.js';
+import { RemoteExecutor } from '../../src/repository/remote/remote-executor.js';
 import type { KeyedClass } from '../../src/schema/entity-types.js';
 import { Result } from '../../src/table/index.js';
 import { onBigtable, onServer, openTestDatabase, type TestDatabase } from '../query/test-database.js';

@@ -136,7 +136,7 @@ export async function endCountedAfterCalls(
       // What follows after the answers comes to its end, or the program to its own.
       await own.close();
       await mortal.arrived();
-      const when = `${name}, ended behind ${after}`;
+      const when = `${name}, ended after ${after}`;
       const faults = await countFaults(db);
       off += faults.byShop + faults.large;
       for (const summary of ['byShop', 'large'] as const) {

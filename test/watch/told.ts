@@ -167,7 +167,7 @@ export async function endToldAfterCalls(
       const { db: own, mortal } = await program();
       mortal.dieAfter(after);
       await write(own).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
-      const when = `${name}, ended behind ${after}`;
+      const when = `${name}, ended after ${after}`;
       // One way or the other: others write the rows before anybody reads, or behind it.
       if (after % 2 === 1) await WRITES[name]!(db).catch(expectRefused);
       await expectReplayed(db, replay, when, { settledAfter: 0 });

@@ -35,9 +35,9 @@ import {
 } from '../change.js';
 import { refuseUnfollowed } from '../maintainer.js';
 import { WholeCall } from '../options.js';
-import type { RemoteExecutor } from '../remote-executor.js';
 import { areNewest, differ, RowImage, withoutIdleDeletes } from '../row-image.js';
 import { nextMillisecond, type RowLock } from '../row-lock.js';
+import type { RemoteExecutor } from './remote-executor.js';
 import {
   allEnded,
   DataRows,

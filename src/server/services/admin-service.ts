@@ -21,7 +21,7 @@ import {
   type ServedRegion,
 } from '../regions/served-regions.js';
 import type { Service } from '../rpc/request.js';
-import type { Specifier } from '../wire/read-multi.js';
+import type { Specifier } from '../wire/read-calls.js';
 import { Flags, FlushRegionResponse, GetOnlineRegionResponse, GetServerInfoResponse } from './messages.js';
 import { checkWritable, type ServerParts } from './parts.js';
 import { constant, method, nothing } from './registry-service.js';

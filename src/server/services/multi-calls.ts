@@ -4,7 +4,7 @@ import { type Put, Result, RowMutations } from '../../table/index.js';
 import { exceptionOf, JavaClass, notOffered, refused, ServerException } from '../errors.js';
 import { type Answer, sizeOfResult, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request } from '../rpc/request.js';
-import { readMulti, type WireAction, type WireMulti, type WireRegionAction } from '../wire/read-multi.js';
+import { readMulti, type WireAction, type WireMulti, type WireRegionAction } from '../wire/read-calls.js';
 import type { WireMutation } from '../wire/read-mutation.js';
 import {
   catalogIsReadOnly,

@@ -11,7 +11,7 @@ import type { CatalogTable, RegionRows } from '../regions/catalog-tables.js';
 import { isMeta, type ServedRegions } from '../regions/served-regions.js';
 import type { Load } from '../rpc/load.js';
 import type { Grants } from '../security/users.js';
-import type { Specifier } from '../wire/read-multi.js';
+import type { Specifier } from '../wire/read-calls.js';
 import type { Nonces } from './nonces.js';
 
 /** The part of the engine that services use. */

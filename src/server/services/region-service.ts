@@ -1,12 +1,9 @@
-import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
 import { type ProtoWriter, tagOf, WireType } from '../../hbase/wire/proto-writer.js';
-import type { Get, Result } from '../../table/index.js';
+import type { Result } from '../../table/index.js';
 import { noCoprocessor, refused } from '../errors.js';
 import { type Answer, writeExists, writeResult, writeResultCells } from '../rpc/answer.js';
 import type { Request, Service } from '../rpc/request.js';
-import type { Specifier } from '../wire/read-multi.js';
-import { readCondition, readMutation, type WireCondition, type WireMutation } from '../wire/read-mutation.js';
-import { readGet, readNested, readNestedBy } from '../wire/read-query.js';
+import { readGetCall, readMutateCall } from '../wire/read-calls.js';
 import { MultiCalls } from './multi-calls.js';
 import {
   catalogIsReadOnly,
@@ -18,7 +15,7 @@ import {
 import { applyChange, checkRowIn, hasRow, readRow } from './rows.js';
 import { ScanCalls } from './scan-calls.js';
 
-/** `ClientService`: reads and changes of rows. */
+/** `ClientService`: its methods, and the two that concern one row. Several rows at once are {@link MultiCalls}, scans {@link ScanCalls}. */
 export class RegionService {
   private readonly scans: ScanCalls;
   private readonly multi: MultiCalls;
@@ -51,46 +48,14 @@ export class RegionService {
   }
 
   private get({ reader, peer }: Request): Answer {
-    let region: Specifier | undefined;
-    let get: Get | undefined;
-    while (!reader.done) {
-      const tag = reader.varint();
-      if (tag === 10) region = readNested(reader, RegionSpecifier);
-      else if (tag === 18) get = readNestedBy(reader, readGet);
-      else reader.skip(tag);
-    }
-    if (region === undefined || get === undefined) throw refused('A get names no region, or no row.');
+    const { region, get } = readGetCall(reader);
     const result = readRow(this.parts, region, get);
     if (get.checkExistenceOnly) return new ExistsAnswer(result);
     return new GetAnswer(result, !peer.takesCellBlocksOfGets);
   }
 
   private async mutate({ reader, cells, peer }: Request): Promise<Answer> {
-    let region: Specifier | undefined;
-    let change: WireMutation | undefined;
-    let condition: WireCondition | undefined;
-    let nonceGroup = 0n;
-    while (!reader.done) {
-      const tag = reader.varint();
-      switch (tag) {
-        case 10:
-          region = readNested(reader, RegionSpecifier);
-          break;
-        case 18:
-          change = readNestedBy(reader, readMutation, cells);
-          break;
-        case 26:
-          condition = readNestedBy(reader, readCondition);
-          break;
-        case 32:
-          nonceGroup = reader.bigVarint();
-          break;
-        default:
-          reader.skip(tag);
-      }
-    }
-    if (region === undefined || change === undefined)
-      throw refused('A change names no region, or changes nothing.');
+    const { region, change, condition, nonceGroup } = readMutateCall(reader, cells);
     const table = catalogTableOf(this.parts, region);
     if (table !== undefined) throw catalogIsReadOnly(table);
     const served = this.parts.regions.open(region);

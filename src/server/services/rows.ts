@@ -4,7 +4,7 @@ import { toStringBinary } from '../../bytes/index.js';
 import { type Get, Result } from '../../table/index.js';
 import { JavaClass, ServerException } from '../errors.js';
 import { getOfCatalog } from '../regions/catalog-tables.js';
-import type { Specifier } from '../wire/read-multi.js';
+import type { Specifier } from '../wire/read-calls.js';
 import type { WireMutation } from '../wire/read-mutation.js';
 import { catalogTableOf, type RowParts, type RowPlace } from './parts.js';
 

@@ -12,7 +12,7 @@ import { type RegionRows, scanOfCatalog } from '../regions/catalog-tables.js';
 import { notServing } from '../regions/served-regions.js';
 import { type Answer, sizeOfResult } from '../rpc/answer.js';
 import type { Request } from '../rpc/request.js';
-import type { Specifier } from '../wire/read-multi.js';
+import type { Specifier } from '../wire/read-calls.js';
 import { readNested, readNestedBy, readScan, type WireScan } from '../wire/read-query.js';
 import { catalogTableOf, type RowParts } from './parts.js';
 import { ScanAnswer } from './scan-answer.js';

@@ -1,3 +1,5 @@
+/** Blocks of the encoding NONE: each cell has its row, and one table leads to the cells. */
+
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';

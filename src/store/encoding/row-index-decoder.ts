@@ -1,3 +1,8 @@
+/**
+ * Blocks of the encoding ROW_INDEX_V1: the cells of NONE (plain-decoder.ts), of which only the first of a row has the row. A second table leads
+ * to the rows, so a search finds the row, then the cell in it.
+ */
+
 import { compareSlices, EMPTY_BYTES } from '../../bytes/index.js';
 import { CellType } from '../../table/index.js';
 import type { CellCursor, PutVisitor, SeekKey } from '../cursor.js';

@@ -59,7 +59,7 @@ export async function endWrites(db: Database, { db: own, mortal }: Program, stri
       await write(repo, id).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
       const died = mortal.isDead;
       mortal.live();
-      await expectTrueAnswers(db, `${name}, ended behind ${after}`);
+      await expectTrueAnswers(db, `${name}, ended after ${after}`);
       if (!died) break;
       deaths++;
       expect(after).toBeLessThan(100);

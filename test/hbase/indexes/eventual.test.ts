@@ -86,7 +86,7 @@ test('a program may end behind any read or change: no query is wrong, what waits
       mortal.dieAfter(after);
       await write(id).catch((error: { code?: string }) => expect(error.code).toBe('ERR_CONNECTION'));
       const died = mortal.isDead;
-      const when = `write ${place}, ended behind ${after}`;
+      const when = `write ${place}, ended after ${after}`;
       const report = await db.index(Late, 'byColor').verify();
       expect(report, when).toMatchObject({ missing: 0, extra: 0, stale: 0, unverified: 0 });
       pending += report.pending;
@@ -130,7 +130,7 @@ test('a program may end behind any request of a new row: what it lacks is pendin
     await mortal.arrived();
     const died = mortal.isDead;
     const report = await index.verify();
-    expect(report, `ended behind ${after}`).toMatchObject({ missing: 0, extra: 0, stale: 0, unverified: 0 });
+    expect(report, `ended after ${after}`).toMatchObject({ missing: 0, extra: 0, stale: 0, unverified: 0 });
     pending += report.pending;
     mortal.live();
     if (!died) break;

@@ -1,9 +1,9 @@
 /** The executor of HBase: the writing step re-checks what a change has read. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { equalBytes, toLatin1 } from '../bytes/index.js';
-import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../errors.js';
-import { isGet } from '../table/get-and-scan.js';
+import { equalBytes, toLatin1 } from '../../bytes/index.js';
+import { ConflictError, RowanError, TimeoutError, UnsupportedError } from '../../errors.js';
+import { isGet } from '../../table/get-and-scan.js';
 import {
   type BatchAction,
   type BatchOutcome,
@@ -15,7 +15,7 @@ import {
   type RowMutation,
   type Table,
   takesPackedPuts,
-} from '../table/index.js';
+} from '../../table/index.js';
 import {
   applyAction,
   asAction,
@@ -32,10 +32,10 @@ import {
   type Remains,
   type ResolvedChange,
   resolvedFor,
-} from './change.js';
-import { WholeCall } from './options.js';
-import { RowImage } from './row-image.js';
-import { nextMillisecond, RowLock, type RowUse } from './row-lock.js';
+} from '../change.js';
+import { WholeCall } from '../options.js';
+import { RowImage } from '../row-image.js';
+import { nextMillisecond, RowLock, type RowUse } from '../row-lock.js';
 
 /** The most attempts for a change whose row is written by other processes at the same time. */
 const ATTEMPTS = 64;

@@ -1,4 +1,4 @@
-/** Decodes `MultiRequest`. */
+/** Decodes the calls of `ClientService` that read or change single rows: `GetRequest`, `MutateRequest`, `MultiRequest`. */
 
 import type { CellReader } from '../../hbase/wire/cell-codec.js';
 import { RegionSpecifier } from '../../hbase/wire/messages-rpc.js';
@@ -10,6 +10,64 @@ import { readCondition, readMutation, type WireCondition, type WireMutation } fr
 import { readGet, readNested, readNestedBy } from './read-query.js';
 
 export type Specifier = TypeOf<typeof RegionSpecifier>;
+
+/** A `GetRequest`. */
+interface WireGet {
+  readonly region: Specifier;
+  readonly get: Get;
+}
+
+/** A `MutateRequest`. */
+interface WireMutate {
+  readonly region: Specifier;
+  readonly change: WireMutation;
+  readonly condition: WireCondition | undefined;
+  readonly nonceGroup: bigint;
+}
+
+/** Decodes a `GetRequest` up to the reader's end. */
+export function readGetCall(reader: ProtoReader): WireGet {
+  let region: Specifier | undefined;
+  let get: Get | undefined;
+  while (!reader.done) {
+    const tag = reader.varint();
+    if (tag === 10) region = readNested(reader, RegionSpecifier);
+    else if (tag === 18) get = readNestedBy(reader, readGet);
+    else reader.skip(tag);
+  }
+  if (region === undefined || get === undefined) throw refused('A get names no region, or no row.');
+  return { region, get };
+}
+
+/** Decodes a `MutateRequest` up to the reader's end. */
+export function readMutateCall(reader: ProtoReader, block: CellReader): WireMutate {
+  let region: Specifier | undefined;
+  let change: WireMutation | undefined;
+  let condition: WireCondition | undefined;
+  let nonceGroup = 0n;
+  while (!reader.done) {
+    const tag = reader.varint();
+    switch (tag) {
+      case 10:
+        region = readNested(reader, RegionSpecifier);
+        break;
+      case 18:
+        change = readNestedBy(reader, readMutation, block);
+        break;
+      case 26:
+        condition = readNestedBy(reader, readCondition);
+        break;
+      case 32:
+        nonceGroup = reader.bigVarint();
+        break;
+      default:
+        reader.skip(tag);
+    }
+  }
+  if (region === undefined || change === undefined)
+    throw refused('A change names no region, or changes nothing.');
+  return { region, change, condition, nonceGroup };
+}
 
 /** One action: a get, a change, or a coprocessor call, which is neither. */
 export interface WireAction {
