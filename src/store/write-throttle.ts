@@ -1,4 +1,5 @@
 import { RowanError, throwIfAborted } from '../errors.js';
+import { readOnlyError } from './ledger/journal.js';
 import type { FamilyStore, Region } from './region/region.js';
 
 /** The functions of the store that the throttle calls. */
@@ -76,7 +77,7 @@ export class WriteThrottle {
     for (const { reject } of waiting) {
       // Waiting longer would not help.
       if (cause.code === 'ERR_READONLY') {
-        reject(cause);
+        reject(readOnlyError(cause));
         continue;
       }
       reject(

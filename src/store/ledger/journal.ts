@@ -48,7 +48,8 @@ export class Journal {
       this.log([{ type: 'walAdd', number }]);
     } catch (error) {
       // Kept if it is unknown whether the MANIFEST names it.
-      if (manifest.poisoned === undefined) wal.undoBegin();
+      if (manifest.poisoned !== undefined) throw readOnlyError(manifest.poisoned);
+      wal.undoBegin();
       throw error;
     }
   }
@@ -105,7 +106,7 @@ export class Journal {
 }
 
 /** The error for changes that begin after a disk failure which leaves it unknown what is on the disk. They are not made. */
-function readOnlyError(cause: RowanError): RowanError {
+export function readOnlyError(cause: RowanError): RowanError {
   return new RowanError(
     'ERR_READONLY',
     `The store accepts no more writes: ${cause.message} Acknowledged writes are safe.`,

@@ -317,6 +317,18 @@ describe('the end of a store with writes under way', () => {
     expect(await closing).toBe('ERR_READONLY');
   });
 
+  test('a write that waits for a failed sync is told that its outcome is unknown, a later one is not made', async () => {
+    const { engine, table, files } = await failing();
+    await table.put(put('r', 'kept'));
+    files.inject({ calls: ['sync'], path: /wal$/ });
+    const lost = table.put(put('r', 'lost'));
+    await expect(lost).rejects.toMatchObject({ code: 'ERR_READONLY', details: { outcome: 'unknown' } });
+    const refused: unknown = await table.put(put('r', 'x')).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'ERR_READONLY' });
+    expect(refused).not.toHaveProperty('details.outcome');
+    await engine.close().catch(() => {});
+  });
+
   test.each(['wal', 'MANIFEST'])(
     'after a failed sync of the %s every write is told ERR_READONLY, and reads go on',
     async (file) => {
