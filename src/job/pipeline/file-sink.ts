@@ -120,7 +120,7 @@ function fileSink<T>(
 ): Sink<T> {
   return {
     signature,
-    readsOnly: true,
+    filesOnly: true,
     async open(context) {
       const { split, resumed } = context;
       const format = formatOf(context);

@@ -28,7 +28,7 @@ export function parquetFiles(folder: string, columns: Readonly<Record<string, Pa
   const known = parquetColumns(columns);
   return {
     signature: `parquet ${folder} ${JSON.stringify(columns)}`,
-    readsOnly: true,
+    filesOnly: true,
     async open({ split, resumed }) {
       const file = await PartFile.open(join(folder, partName(split, 'parquet')), resumed as number | undefined);
       try {

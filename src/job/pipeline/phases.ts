@@ -100,7 +100,7 @@ export function definitionOf(
     name,
     signature,
     phases,
-    readsOnly: reduce === undefined && (sink === undefined || sink.readsOnly === true),
+    readsOnly: reduce === undefined && (sink === undefined || sink.filesOnly === true),
     async finish(run) {
       await sink?.dispose?.(name, run);
       if (reduce === undefined) return;

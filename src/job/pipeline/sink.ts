@@ -24,8 +24,8 @@ export interface SinkWriter<T> {
 export interface Sink<T> {
   /** Part of the job's signature. */
   readonly signature: string;
-  /** Whether it writes nothing to the engine's tables, and may write all anew. Who may only read can then run the job. Default false. */
-  readonly readsOnly?: boolean;
+  /** Whether it writes files alone, which it may also write anew. Who may only read the engine's tables can then run the job. Default false. */
+  readonly filesOnly?: boolean;
   open(context: SplitContext): SinkWriter<T> | Promise<SinkWriter<T>>;
   /**
    * Called when all splits are done, with the data that each stored with its last checkpoint. Called again if it is
@@ -143,7 +143,7 @@ export function several<const Sinks extends Readonly<Record<string, Sink<never>>
     async dispose(job, run) {
       for (const name of names) await sinks[name]!.dispose?.(job, run);
     },
-    readsOnly: names.every((name) => sinks[name]!.readsOnly === true),
+    filesOnly: names.every((name) => sinks[name]!.filesOnly === true),
     signature: `several ${names.map((name) => `${name}: ${sinks[name]!.signature}`).join(', ')}`,
     async open(context) {
       const kept = (context.resumed ?? {}) as Readonly<Record<string, JsonValue>>;
